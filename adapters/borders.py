@@ -1,0 +1,81 @@
+"""How a contract goes into a framework and comes out: the parts that all adapters share."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from pydantic_core import from_json
+
+from ..contracts.agent import Agent
+from ..contracts.contract import Contract, contract_ref, convert
+from ..contracts.errors import BadSetup, ContractViolation
+from ..contracts.handoff import Handoff
+
+
+async def settle(value: Any) -> Any:
+    """The value, awaited if user code gave an awaitable: `enter`, `leave` and factories may be sync or async."""
+    return await value if inspect.isawaitable(value) else value
+
+
+async def enter(agent: Agent[Any], payload: Contract, context: Any, default: Callable[[], Any]) -> Any:
+    """What the framework is started with: the user's `enter(payload, ctx)`, else the adapter's default."""
+    if agent.enter is not None:
+        return await settle(agent.enter(payload, context))
+    return default()
+
+
+async def leave(
+    agent: Agent[Any], result: Any, context: Any, default: Callable[[type[Contract]], Contract]
+) -> Contract | Handoff[Any]:
+    """What the agent's job goes on with: the user's `leave(result, ctx)`, else the adapter's default for the one
+    outcome that the agent declares."""
+    if agent.leave is not None:
+        outcome = await settle(agent.leave(result, context))
+        if not isinstance(outcome, Contract | Handoff):
+            raise ContractViolation(
+                f"leave= of agent {agent.name!r} returned {type(outcome).__name__}, not a contract or a handoff: "
+                "did you forget return?"
+            )
+        return outcome
+    outcomes = [(None, agent.returns)] if agent.returns else []
+    outcomes += list(agent.hands_to.items())  # type: ignore[arg-type]
+    if len(outcomes) != 1:
+        raise BadSetup(f"agent {agent.name!r} has {len(outcomes)} possible outcomes: say which with leave=")
+    target, contract = outcomes[0]
+    value = default(contract)
+    return value if target is None else Handoff(target, value)
+
+
+def fit_text(contract: type[Contract], text: str) -> Contract:
+    """A text as a contract: parsed as JSON if that fits, else as the contract's one required text field."""
+    problem: ContractViolation | None = None
+    try:
+        parsed = from_json(text)
+    except ValueError:
+        parsed = None
+    if isinstance(parsed, dict):
+        try:
+            return convert(contract, parsed)
+        except ContractViolation as error:
+            problem = error
+    field = only_text_field(contract)
+    if field is not None:
+        return convert(contract, {field: text})
+    if problem is not None:
+        raise problem
+    required = [name for name, info in contract.model_fields.items() if info.is_required()]
+    raise ContractViolation(
+        f"a text result does not fit {contract_ref(contract)}, which requires {', '.join(required) or 'no field'}: "
+        "answer in JSON, or say leave=",
+        fields=[f"{name}: missing" for name in required],
+    )
+
+
+def only_text_field(contract: type[Contract]) -> str | None:
+    """The name of the contract's one required field if that is a str; None otherwise."""
+    required = [(name, info) for name, info in contract.model_fields.items() if info.is_required()]
+    if len(required) == 1 and required[0][1].annotation is str:
+        return required[0][0]
+    return None

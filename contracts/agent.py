@@ -1,0 +1,54 @@
+"""Agent: a named role and how it is run. A declaration only: making one does no I/O and imports no framework."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from .contract import Contract, contract_ref
+from .errors import BadSetup
+
+In = TypeVar("In", bound=Contract)
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class Agent(Generic[In]):
+    """A named role: accepts one contract, returns or hands off others.
+
+    `kind` names the adapter that runs it ("function", "langgraph", "crewai", "autogen", or one of a third party's).
+    `fn` is the original function: the agent itself for kind "function", else a factory that returns the framework's
+    object. `enter(payload, ctx)` and `leave(result, ctx)` replace the adapter's defaults for the contract's way in
+    and out. `retries` is how many attempts a hop has. `lease` is how long a delivery stays this worker's without a
+    heartbeat, `timeout` how long one attempt may run; both in seconds.
+    """
+
+    name: str
+    kind: str
+    fn: Callable[..., Any]
+    accepts: type[In]
+    returns: type[Contract] | None = None
+    hands_to: Mapping[str, type[Contract]] = field(default_factory=dict)
+    enter: Callable[..., Any] | None = None
+    leave: Callable[..., Any] | None = None
+    retries: int = 3
+    lease: float | None = None
+    timeout: float | None = None
+
+    def __post_init__(self) -> None:
+        if not self.name:
+            raise BadSetup("an agent needs a name, e.g. @app.agent('research', ...)")
+        for contract in (self.accepts, *self.hands_to.values(), *([self.returns] if self.returns else [])):
+            contract_ref(contract)
+        if self.returns is None and not self.hands_to:
+            raise BadSetup(f"agent {self.name!r} neither returns nor hands off: declare returns= or hands_to=")
+        if self.retries < 1:
+            raise BadSetup(f"agent {self.name!r}: retries={self.retries}, but a hop needs at least 1 attempt")
+        for option in ("lease", "timeout"):
+            seconds = getattr(self, option)
+            if seconds is not None and seconds <= 0:
+                raise BadSetup(f"agent {self.name!r}: {option}={seconds}, but it must be more than 0 seconds")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        """Call the original function, so that a decorated function can be unit tested."""
+        return self.fn(*args, **kwargs)

@@ -1,0 +1,115 @@
+"""App: a registry of agents and contracts. Building one does no I/O."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, TypeVar
+
+from .agent import Agent
+from .contract import Contract, contract_ref
+from .errors import BadSetup, UnknownAgent
+
+In = TypeVar("In", bound=Contract)
+Fn = Callable[..., Any]
+
+
+class App:
+    """A registry of agents. The name is a label; agents' names are unique in a namespace, over all its apps."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self._agents: dict[str, Agent[Any]] = {}
+        _APPS.append(weakref.ref(self, _APPS.remove))
+
+    def agent(
+        self,
+        name: str,
+        *,
+        accepts: type[In],
+        returns: type[Contract] | None = None,
+        hands_to: Mapping[str, type[Contract]] | None = None,
+        kind: str = "function",
+        enter: Fn | None = None,
+        leave: Fn | None = None,
+        retries: int = 3,
+        lease: float | None = None,
+        timeout: float | None = None,
+    ) -> Callable[[Fn], Agent[In]]:
+        """Declare an agent. The decorated function is the agent itself, or for another `kind` its factory.
+
+        Options as in `Agent`. The decorator gives the `Agent`; the function stays its `.fn`.
+        """
+
+        def declare(fn: Fn) -> Agent[In]:
+            return self.add(
+                Agent(
+                    name=name,
+                    kind=kind,
+                    fn=fn,
+                    accepts=accepts,
+                    returns=returns,
+                    hands_to=dict(hands_to or {}),
+                    enter=enter,
+                    leave=leave,
+                    retries=retries,
+                    lease=lease,
+                    timeout=timeout,
+                )
+            )
+
+        return declare
+
+    def add(self, agent: Agent[In]) -> Agent[In]:
+        """Register an agent; a second one of the same name is refused."""
+        if agent.name in self._agents:
+            raise BadSetup(f"app {self.name!r} has two agents named {agent.name!r}")
+        self._agents[agent.name] = agent
+        return agent
+
+    def __getitem__(self, name: str) -> Agent[Any]:
+        try:
+            return self._agents[name]
+        except KeyError:
+            known = ", ".join(sorted(self._agents)) or "none"
+            raise UnknownAgent(f"app {self.name!r} has no agent {name!r}; it has {known}") from None
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._agents
+
+    def __iter__(self) -> Iterator[Agent[Any]]:
+        return iter(self._agents.values())
+
+    def check(self) -> None:
+        """Refuse declarations that are at odds: one contract name and version with two schemas, or a handoff to an
+        agent of this app that accepts another contract."""
+        schemas: dict[str, Any] = {}
+        for contract in self.contracts():
+            ref = str(contract_ref(contract))
+            schema = contract.model_json_schema()
+            if schemas.setdefault(ref, schema) != schema:
+                raise BadSetup(f"two contracts are named {ref} but have different fields: raise version= of one")
+        for agent in self:
+            for target, contract in agent.hands_to.items():
+                receiver = self._agents.get(target)
+                if receiver and contract_ref(receiver.accepts).name != contract_ref(contract).name:
+                    raise BadSetup(
+                        f"agent {agent.name!r} hands {contract_ref(contract)} to {target!r}, "
+                        f"which accepts {contract_ref(receiver.accepts)}"
+                    )
+
+    def contracts(self) -> Iterator[type[Contract]]:
+        """Every contract that an agent of this app accepts, returns or hands off."""
+        for agent in self:
+            yield agent.accepts
+            yield from agent.hands_to.values()
+            if agent.returns:
+                yield agent.returns
+
+
+_APPS: list[weakref.ref[App]] = []
+
+
+def apps() -> list[App]:
+    """The apps of this process, newest first: what a client knows that was given none."""
+    return [app for ref in reversed(_APPS) if (app := ref()) is not None]

@@ -1,0 +1,53 @@
+"""Checkpoint: an immutable, checksummed snapshot of state in a thread, with a parent."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Any
+
+
+@dataclass(frozen=True, kw_only=True)
+class CheckpointSummary:
+    """What lists show of a checkpoint: everything but its state.
+
+    `step_index` counts the thread's checkpoints from 0. `job` and `hop` are set when a worker saved it under a job.
+    `context` is small user metadata. Times are the store's, in UTC; `expires_at` is None when it is kept.
+    """
+
+    id: str
+    thread: str
+    agent: str
+    step: str
+    step_index: int
+    framework: str
+    parent_id: str | None
+    job: str | None
+    hop: int | None
+    context: Mapping[str, Any]
+    created_at: datetime
+    expires_at: datetime | None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Checkpoint(CheckpointSummary):
+    """A checkpoint with its state.
+
+    `state` holds the user's logical values. `native` is the framework's own bookkeeping: opaque, versioned by its
+    adapter, None where there is none.
+    """
+
+    state: Any
+    native: Any = None
+
+
+@dataclass(frozen=True, kw_only=True)
+class Snapshot:
+    """A checkpoint about to be saved: what its maker knows. The store adds the parent, the index and the times."""
+
+    step: str
+    state: Any
+    framework: str = "python"
+    native: Any = None
+    context: Mapping[str, Any] = field(default_factory=dict)

@@ -1,0 +1,154 @@
+"""Contract: the type of what passes between agents."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, ClassVar, NamedTuple, TypeVar
+
+from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic_core import from_json, to_json
+
+from .codec import pack, unpack
+from .errors import BadSetup, ContractViolation
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*(\[.+\])?\Z")
+
+
+class ContractRef(NamedTuple):
+    """A contract's identity: its stable name and its version."""
+
+    name: str
+    version: int
+
+    def __str__(self) -> str:
+        return f"{self.name}@{self.version}"
+
+
+class Contract(BaseModel):
+    """A versioned pydantic model with a stable name.
+
+    `class Draft(Contract, name="desk.draft", version=2)`. A subclass without `name=` is abstract: it can be
+    inherited from, but no agent can accept it. Instances are frozen. Fields that the model does not know are
+    ignored by the model and kept in the stored payload. Bytes travel as base64, nan and inf as such.
+    """
+
+    model_config = ConfigDict(
+        frozen=True,
+        extra="ignore",
+        ser_json_bytes="base64",
+        val_json_bytes="base64",
+        ser_json_inf_nan="constants",
+    )
+    __contract_name__: ClassVar[str | None] = None
+    __contract_version__: ClassVar[int] = 1
+
+    def __init_subclass__(cls, *, name: str | None = None, version: int = 1, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        if name is not None and not _NAME.match(name):
+            raise BadSetup(
+                f"contract name {name!r} of {cls.__qualname__}: use letters, digits and _ . / -, e.g. 'desk.draft'"
+            )
+        if version < 1:
+            raise BadSetup(f"contract {name!r}: version is {version}, but versions start at 1")
+        cls.__contract_name__ = name
+        cls.__contract_version__ = version
+
+    @classmethod
+    def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
+        generic = cls.__pydantic_generic_metadata__
+        base = generic["origin"]
+        if base is not None and issubclass(base, Contract) and base.__contract_name__ is not None:
+            arguments = ",".join(_argument_name(argument) for argument in generic["args"])
+            cls.__contract_name__ = f"{base.__contract_name__}[{arguments}]"
+            cls.__contract_version__ = base.__contract_version__
+
+
+class State(Contract, name="batonpass.state"):
+    """The built-in contract for plain dicts: any state with text keys fits, and its values keep their types."""
+
+    model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+
+    def __getitem__(self, key: str) -> Any:
+        return (self.__pydantic_extra__ or {})[key]
+
+    def as_dict(self) -> dict[str, Any]:
+        """The values as a new dict."""
+        return dict(self.__pydantic_extra__ or {})
+
+
+@dataclass(frozen=True)
+class Payload(Mapping[str, Any]):
+    """A payload whose contract class this process does not have: a read-only mapping with the contract's name."""
+
+    ref: ContractRef
+    values_: Mapping[str, Any]
+
+    def __getitem__(self, key: str) -> Any:
+        return self.values_[key]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.values_)
+
+    def __len__(self) -> int:
+        return len(self.values_)
+
+
+C = TypeVar("C", bound=Contract)
+
+
+def contract_ref(contract: type[Contract]) -> ContractRef:
+    """The name and version of a contract class; `BadSetup` for an abstract one or something else."""
+    if not (isinstance(contract, type) and issubclass(contract, Contract)):
+        raise BadSetup(f"{contract!r} is not a contract: subclass batonpass.Contract and give it name=")
+    if contract.__contract_name__ is None:
+        raise BadSetup(
+            f"{contract.__qualname__} has no name: write class {contract.__name__}(Contract, name='team.thing')"
+        )
+    return ContractRef(contract.__contract_name__, contract.__contract_version__)
+
+
+def dump_payload(payload: Contract) -> bytes:
+    """The payload's stored bytes: JSON text, or the state codec for `State` so that its values keep their types."""
+    if isinstance(payload, State):
+        return b"s" + pack(payload.as_dict(), path="payload")
+    return b"j" + payload.model_dump_json().encode()
+
+
+def load_payload(contract: type[C], data: bytes) -> C:
+    """Validate stored bytes as `contract`; `ContractViolation` names the fields that do not fit."""
+    try:
+        if data[:1] == b"s":
+            return contract.model_validate(unpack(data[1:]))
+        return contract.model_validate_json(data[1:])
+    except ValidationError as error:
+        raise violation(contract, error) from None
+
+
+def load_mapping(ref: ContractRef, data: bytes) -> Payload:
+    """Stored bytes without their class."""
+    return Payload(ref, unpack(data[1:]) if data[:1] == b"s" else from_json(data[1:]))
+
+
+def convert(contract: type[C], value: Any) -> C:
+    """Validate plain values (a state, a framework's result) as `contract`, as if they had come as JSON."""
+    if isinstance(value, contract):
+        return value
+    try:
+        if issubclass(contract, State):
+            return contract.model_validate(value)
+        return contract.model_validate_json(to_json(value, bytes_mode="base64", inf_nan_mode="constants"))
+    except ValidationError as error:
+        raise violation(contract, error) from None
+
+
+def violation(contract: type[Contract], error: ValidationError) -> ContractViolation:
+    """A `ValidationError` in our words, one line, with every field named."""
+    fields = [f"{'.'.join(map(str, e['loc'])) or '(whole)'}: {e['msg']}" for e in error.errors(include_url=False)]
+    return ContractViolation(f"not a valid {contract_ref(contract)}: {'; '.join(fields)}", fields=fields)
+
+
+def _argument_name(argument: Any) -> str:
+    named = getattr(argument, "__contract_name__", None)
+    return str(named or getattr(argument, "__qualname__", argument))

@@ -1,0 +1,40 @@
+"""Event: what happened to a job or thread, in order."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+SUBMITTED = "batonpass.job.submitted"
+STARTED = "batonpass.job.started"
+SAVED = "batonpass.checkpoint.saved"
+HANDED_OFF = "batonpass.job.handed_off"
+COMPLETED = "batonpass.job.completed"
+RETRYING = "batonpass.job.retrying"
+FAILED = "batonpass.job.failed"
+SUSPENDED = "batonpass.job.suspended"
+ANSWERED = "batonpass.job.answered"
+CANCELED = "batonpass.job.canceled"
+REJECTED = "batonpass.job.rejected"
+RELEASED = "batonpass.job.released"
+LEASE_EXPIRED = "batonpass.lease.expired"
+EXPIRED = "batonpass.checkpoint.expired"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Event:
+    """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread) and `time`.
+
+    `cursor` is the position after this event, opaque: give it as `after=` to go on from here.
+    `data` depends on the type: agent, hop, worker, token, checkpoint, error ...
+    """
+
+    id: str
+    type: str
+    source: str
+    subject: str
+    time: datetime
+    data: Mapping[str, Any]
+    cursor: str

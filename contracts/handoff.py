@@ -1,0 +1,43 @@
+"""Handoff: the typed transfer of a job to another agent, and the envelope in which a payload travels."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any, Generic, TypeVar
+
+from .contract import Contract, ContractRef
+
+P = TypeVar("P", bound=Contract)
+
+
+@dataclass(frozen=True)
+class Handoff(Generic[P]):
+    """What an agent returns to pass its job on: to whom, and with what."""
+
+    to: str
+    payload: P
+
+
+@dataclass(frozen=True, kw_only=True)
+class Envelope:
+    """What is delivered to an agent: the payload's bytes, its contract, and where it came from.
+
+    `path` lists the agents that the job visited, the receiver last. `sender` is None for a submitted job.
+    `checkpoint` is the sender's last checkpoint. `trace` carries the W3C trace context, untouched.
+    """
+
+    contract: ContractRef
+    payload: bytes
+    path: tuple[str, ...]
+    sender: str | None = None
+    checkpoint: str | None = None
+    trace: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What a person answered to a suspended job's question."""
+
+    question: Any
+    value: Any

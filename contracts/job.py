@@ -1,0 +1,79 @@
+"""Job: the durable unit of work that passes between agents."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from enum import StrEnum
+from typing import Any
+
+from .contract import ContractRef
+
+
+class JobState(StrEnum):
+    """Where a job is, in A2A's words. Only the last four are ends."""
+
+    SUBMITTED = "submitted"
+    WORKING = "working"
+    INPUT_REQUIRED = "input_required"
+    COMPLETED = "completed"
+    FAILED = "failed"
+    CANCELED = "canceled"
+    REJECTED = "rejected"
+
+    @property
+    def ended(self) -> bool:
+        """Whether the job will not run again by itself."""
+        return self in _ENDED
+
+
+_ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELED, JobState.REJECTED})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Lease:
+    """Exclusive, expiring ownership of one delivery of a job by one worker.
+
+    `token` grows with every lease of the job; `id` is random. A write counts only if both equal the stored ones.
+    `expires_at` is the store's time; the holder of an expired lease may go on until somebody takes the job over.
+    """
+
+    id: str
+    token: int
+    worker: str
+    expires_at: datetime
+
+
+@dataclass(frozen=True, kw_only=True)
+class JobInfo:
+    """A job as it was at one moment.
+
+    `reason` says more about the state: "ready", "retry_at" or "scheduled" (submitted); "attempts", "poison" or
+    "contract" (failed). `hop` counts visits at agents from 0, `attempt` counts tries of this hop from 1, `path` lists
+    the agents visited so far and now. `question` is what an input_required job asks, `error` the last error's text.
+    """
+
+    id: str
+    state: JobState
+    reason: str
+    agent: str
+    contract: ContractRef
+    thread: str
+    hop: int
+    attempt: int
+    path: tuple[str, ...]
+    checkpoint_id: str | None
+    lease: Lease | None
+    key: str | None
+    question: Any
+    error: str | None
+    created_at: datetime
+    updated_at: datetime
+    due_at: datetime | None
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Plain values, for JSON."""
+        from dataclasses import asdict
+
+        return {**asdict(self), "state": str(self.state), "contract": str(self.contract)}

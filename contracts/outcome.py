@@ -1,0 +1,40 @@
+"""Outcome: how one run of an agent ended, as its adapter reports it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+from .checkpoint import Snapshot
+from .contract import Contract
+from .handoff import Handoff
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The agent is done: its result, and a last snapshot that is committed together with it (None: saved already)."""
+
+    result: Contract | Handoff[Any]
+    final: Snapshot | None = None
+
+
+@dataclass(frozen=True)
+class Suspended:
+    """The agent waits for a person: what it asks, and a snapshot that is committed with the question.
+
+    `question` is plain values. After `job.answer(value)` the agent runs again, in any process, with the session's
+    `answer` set.
+    """
+
+    question: Any
+    final: Snapshot | None = None
+
+
+@dataclass(frozen=True)
+class Rejected:
+    """The agent will not do this job, and says why."""
+
+    reason: str
+
+
+Outcome = Finished | Suspended | Rejected

@@ -1,0 +1,75 @@
+"""Bell: wakes threads and event loops of this process."""
+
+from __future__ import annotations
+
+import asyncio
+from threading import Condition
+
+import anyio
+
+
+class Bell:
+    """Counts rings; waiters remember the count that they have seen, so that no ring is missed."""
+
+    def __init__(self) -> None:
+        self._changed = Condition()
+        self._rings = 0
+        self._sleepers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+
+    @property
+    def rings(self) -> int:
+        """How often it has rung."""
+        return self._rings
+
+    def ring(self) -> None:
+        """Wake everybody. From any thread."""
+        with self._changed:
+            self._rings += 1
+            self._changed.notify_all()
+            for loop, event in self._sleepers:
+                if not loop.is_closed():
+                    loop.call_soon_threadsafe(event.set)
+
+    def wait(self, seen: int, timeout: float) -> int:
+        """Block until it has rung more than `seen` times, or `timeout` seconds; answers the count."""
+        with self._changed:
+            self._changed.wait_for(lambda: self._rings != seen, timeout)
+            return self._rings
+
+    async def await_(self, seen: int, timeout: float) -> int:
+        """`wait` for async code."""
+        sleeper = (asyncio.get_running_loop(), asyncio.Event())
+        with self._changed:
+            if self._rings != seen:
+                return self._rings
+            self._sleepers.add(sleeper)
+        try:
+            with anyio.move_on_after(timeout):
+                await sleeper[1].wait()
+        finally:
+            with self._changed:
+                self._sleepers.discard(sleeper)
+        return self._rings
+
+
+class BellWatch:
+    """A `Watch` on a bell alone."""
+
+    def __init__(self, bell: Bell) -> None:
+        self._bell = bell
+        self._seen = bell.rings
+
+    def wait(self, timeout: float) -> None:
+        self._seen = self._bell.wait(self._seen, timeout)
+
+    async def await_(self, timeout: float) -> None:
+        self._seen = await self._bell.await_(self._seen, timeout)
+
+    def close(self) -> None:
+        """Nothing to free."""
+
+    async def aopen(self) -> None:
+        """Nothing to open."""
+
+    async def aclose(self) -> None:
+        """Nothing to free."""

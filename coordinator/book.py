@@ -1,0 +1,152 @@
+"""Book: what a client knows of agents and contracts: its app, or all apps of its process, then the store's record."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from pydantic_core import from_json, to_json
+
+from ..contracts.agent import Agent
+from ..contracts.app import App, apps
+from ..contracts.codec import pack, unpack
+from ..contracts.contract import (
+    Contract,
+    ContractRef,
+    Payload,
+    State,
+    contract_ref,
+    convert,
+    dump_payload,
+    load_mapping,
+    load_payload,
+)
+from ..contracts.errors import BadSetup, ContractViolation, UnknownAgent
+from ..contracts.names import digest
+from .commands import Command, Declared, Target
+
+
+@dataclass(frozen=True, kw_only=True)
+class Declaration:
+    """An agent as recorded in the store by a worker's start or `app.declare`."""
+
+    accepts: ContractRef
+    schema: dict[str, Any]
+    app: str
+    kind: str
+
+
+class Book:
+    """Looks agents and contracts up. `app` None means all apps of this process."""
+
+    def __init__(self, app: App | None) -> None:
+        self._app = app
+        self._declared: dict[str, Declaration] = {}
+
+    def _apps(self) -> list[App]:
+        return [self._app] if self._app is not None else apps()
+
+    def agent(self, name: str) -> Agent[Any] | None:
+        """The agent's declaration in this process."""
+        return next((app[name] for app in self._apps() if name in app), None)
+
+    def contract(self, ref: ContractRef) -> type[Contract] | None:
+        """The class of a contract in this process."""
+        if ref == contract_ref(State):
+            return State
+        known = (contract for app in self._apps() for contract in app.contracts())
+        return next((contract for contract in known if contract_ref(contract) == ref), None)
+
+    def read(self, ref: ContractRef, data: bytes) -> Contract | Payload:
+        """A stored payload as its class, or as a mapping where this process does not have the class."""
+        contract = self.contract(ref)
+        return load_payload(contract, data) if contract else load_mapping(ref, data)
+
+    def declaration(self, name: str) -> Generator[Command[Any], Any, Declaration]:
+        """The store's record of an agent, asked for once; `UnknownAgent` if there is none."""
+        if name not in self._declared:
+            recorded: dict[str, bytes] = yield Declared()
+            self._declared = {key: open_declaration(data) for key, data in recorded.items()}
+        if name not in self._declared:
+            local = [agent.name for app in self._apps() for agent in app]
+            known = ", ".join(sorted({*local, *self._declared})) or "none yet: start a worker, or app.declare()"
+            raise UnknownAgent(f"no app here or in the store has an agent {name!r}; known are {known}")
+        return self._declared[name]
+
+    def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
+        """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""
+        agent = self.agent(name)
+        if agent is not None:
+            accepts, recorded = contract_ref(agent.accepts), None
+        else:
+            recorded = yield from self.declaration(name)
+            accepts = recorded.accepts
+        if isinstance(payload, Contract):
+            ref = contract_ref(type(payload))
+            if ref.name != accepts.name:
+                raise ContractViolation(f"agent {name!r} accepts {accepts}, not {ref}", fields=["(contract)"])
+            data = dump_payload(payload)
+            load_payload(type(payload), data)  # model_construct and mutable fields can hide what does not fit
+            return ref, data
+        if agent is not None:
+            return accepts, dump_payload(convert(agent.accepts, dict(_mapping(name, payload))))
+        assert recorded is not None
+        return accepts, _dump_by_schema(recorded, _mapping(name, payload))
+
+
+def _mapping(name: str, payload: object) -> dict[str, Any]:
+    if isinstance(payload, Payload | dict):
+        return dict(payload)
+    raise ContractViolation(f"agent {name!r} needs a contract or a mapping, not {type(payload).__name__}")
+
+
+def _dump_by_schema(recorded: Declaration, values: dict[str, Any]) -> bytes:
+    """Plain values for an agent whose class this process does not have: checked by the recorded JSON Schema."""
+    from jsonschema import Draft202012Validator
+
+    if recorded.accepts == contract_ref(State):
+        return b"s" + pack(values, path="payload")
+    data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
+    problems = [
+        f"{'.'.join(map(str, error.absolute_path)) or '(whole)'}: {error.message}"
+        for error in Draft202012Validator(recorded.schema).iter_errors(from_json(data))
+    ]
+    if problems:
+        raise ContractViolation(f"not a valid {recorded.accepts}: {'; '.join(problems)}", fields=problems)
+    return b"j" + data
+
+
+def target(agent: str, contract: ContractRef, envelope: bytes) -> Target:
+    """Where a delivery goes."""
+    return Target(agent, str(contract), queue_of(agent, contract), envelope)
+
+
+def queue_of(agent: str, contract: ContractRef) -> str:
+    """The queue of an agent's deliveries with one contract version, in the one priority band there is so far."""
+    return digest("queue", agent, str(contract), "0")
+
+
+def parse_ref(text: str) -> ContractRef:
+    """`name@version` as a reference."""
+    name, _, version = text.rpartition("@")
+    return ContractRef(name, int(version))
+
+
+def close_declaration(agent: Agent[Any], app: str) -> bytes:
+    """An agent's declaration as recorded."""
+    ref = contract_ref(agent.accepts)
+    about = {"accepts": str(ref), "schema": agent.accepts.model_json_schema(), "app": app, "kind": agent.kind}
+    about["hands_to"] = {to: str(contract_ref(contract)) for to, contract in agent.hands_to.items()}
+    about["returns"] = str(contract_ref(agent.returns)) if agent.returns else None
+    return pack(about, path=f"agent {agent.name!r}")
+
+
+def open_declaration(data: bytes) -> Declaration:
+    """A recorded declaration."""
+    about = unpack(data)
+    if not isinstance(about, dict) or "accepts" not in about:
+        raise BadSetup("the store's record of an agent can't be read: declare the app again")
+    return Declaration(
+        accepts=parse_ref(about["accepts"]), schema=about["schema"], app=about["app"], kind=about["kind"]
+    )

@@ -1,0 +1,167 @@
+"""Calls about jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from hashlib import blake2b
+from typing import Any
+
+from ...contracts.contract import Contract, ContractRef, Payload, load_payload
+from ...contracts.errors import JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
+from ...contracts.handoff import Envelope
+from ...contracts.job import JobInfo, JobState, Lease
+from ...contracts.names import digest, is_id, mint
+from ..book import Book, parse_ref, target
+from ..commands import AnswerJob, Cancel, ListJobs, ReadJob, Submit, Takers
+from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
+from ..rows import JobRow
+from ..snapshots import from_ms
+from . import Call
+
+_PAGE = 200
+
+
+def submit(
+    book: Book,
+    agent: str,
+    payload: object,
+    *,
+    key: str | None = None,
+    key_ttl: float = 86_400.0,
+    thread: str | None = None,
+    delay: float = 0.0,
+    origin: str = "",
+    trace: Mapping[str, str] | None = None,
+) -> Call[JobRow]:
+    """Make a job; the same key answers with the first job."""
+    contract, data = yield from book.address(agent, payload)
+    job_id = mint("j")
+    envelope = Envelope(
+        contract=contract, payload=data, path=(agent,), checkpoint=origin or None, trace=dict(trace or {})
+    )
+    row: JobRow = yield Submit(
+        job_id=job_id,
+        thread=thread or job_id,
+        target=target(agent, contract, seal_envelope(envelope)),
+        key=key or "",
+        idem=digest("key", agent, key) if key else "",
+        payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest(),
+        key_ttl=int(key_ttl * 1000),
+        delay=int(delay * 1000),
+        origin=origin,
+    )
+    return row
+
+
+def look(job_id: str) -> Call[JobRow]:
+    """The job's record."""
+    row: JobRow = yield ReadJob(checked(job_id))
+    return row
+
+
+def info(job_id: str) -> Call[JobInfo]:
+    """The job as it is now."""
+    return describe((yield from look(job_id)))
+
+
+def answer(job_id: str, value: Any) -> Call[None]:
+    """Answer the job's question with plain values."""
+    yield AnswerJob(checked(job_id), seal_letter(value, path="answer"))
+
+
+def cancel(job_id: str) -> Call[bool]:
+    """End the job; False if it had ended."""
+    ended: bool = yield Cancel(checked(job_id))
+    return ended
+
+
+def page(state: str | None, agent: str | None, limit: int) -> Call[list[JobInfo]]:
+    """Jobs, newest first, of one state or agent if given."""
+    found: list[JobInfo] = []
+    before = ""
+    while len(found) < limit:
+        rows: list[JobRow] = yield ListJobs(_PAGE, before)
+        chosen = [row for row in rows if state in (None, row.state) and agent in (None, row.agent)]
+        found += [describe(row) for row in chosen]
+        if len(rows) < _PAGE:
+            break
+        before = rows[-1].id
+    return found[:limit]
+
+
+def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract | Payload:
+    """The result of a completed job; the error for one that ended otherwise."""
+    if row.state == JobState.COMPLETED:
+        name, version, data = open_letter(row.result, of=f"the result of job {row.id}")
+        if returns is not None:
+            return load_payload(returns, data)
+        return book.read(ContractRef(name, version), data)
+    if row.state == JobState.CANCELED:
+        raise JobCanceled(f"job {row.id} was canceled", job_id=row.id, reason="canceled")
+    if row.state == JobState.REJECTED:
+        raise JobRejected(
+            f"job {row.id} was rejected by agent {row.agent!r}: {row.error}", job_id=row.id, reason=row.error
+        )
+    raise JobFailed(
+        f"job {row.id} failed at agent {row.agent!r}, hop {row.hop} ({row.reason}): {row.error}",
+        job_id=row.id,
+        reason=row.reason,
+        error=row.error,
+    )
+
+
+def late(row: JobRow, timeout: float) -> Call[ResultTimeout]:
+    """The error for a job that did not end in time: what it does, and whether anybody could do it."""
+    waits = f"is {row.state}" + (f" ({row.reason})" if row.reason else "")
+    if row.state == JobState.INPUT_REQUIRED:
+        waits += f": it asks {open_letter(row.question, of=f'the question of job {row.id}')!r}, answer it"
+    elif row.state == JobState.SUBMITTED:
+        takers: int = yield Takers(row.queue)
+        waits += f" for agent {row.agent!r} with {row.contract}; " + (
+            f"{takers} live worker(s) accept it" if takers else "no live worker accepts it: start one"
+        )
+    else:
+        waits += f" at agent {row.agent!r} on worker {row.worker}"
+    return ResultTimeout(f"job {row.id} {waits} after {timeout:g} s", job_id=row.id, reason=row.reason)
+
+
+def describe(row: JobRow) -> JobInfo:
+    """A stored job as users see it."""
+    lease = None
+    if row.lease:
+        lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
+    envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+    asks = row.state == JobState.INPUT_REQUIRED
+    return JobInfo(
+        id=row.id,
+        state=JobState(row.state),
+        reason=row.reason,
+        agent=row.agent,
+        contract=parse_ref(row.contract),
+        thread=row.thread,
+        hop=row.hop,
+        attempt=row.attempt,
+        path=envelope.path,
+        checkpoint_id=row.tip or None,
+        lease=lease,
+        key=row.key or None,
+        question=open_letter(row.question, of=f"the question of job {row.id}") if asks else None,
+        error=row.error or None,
+        created_at=from_ms(row.created),
+        updated_at=from_ms(row.updated),
+        due_at=from_ms(row.due) if row.due else None,
+    )
+
+
+def checked(job_id: str) -> str:
+    """A job id, refused here if it can't be one."""
+    if not is_id(job_id, "j"):
+        raise NotFound(f"{job_id!r} is not a job id: list jobs with `batonpass jobs`")
+    return job_id
+
+
+def seal_result(contract: ContractRef, data: bytes) -> bytes:
+    """A result as stored."""
+    return seal_letter([*contract, data], path="result")
+
+

@@ -1,0 +1,173 @@
+"""Coordinator: what clients and workers do everything through, in async code."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Mapping
+from typing import Any, TypeVar, overload
+
+from ..contracts.agent import Agent
+from ..contracts.app import App
+from ..contracts.checkpoint import Checkpoint, CheckpointSummary
+from ..contracts.contract import Contract
+from ..contracts.event import Event
+from ..contracts.job import JobInfo
+from .book import Book, close_declaration
+from .calls import adrive, checkpoints, events, jobs
+from .commands import Declare
+from .job import Job
+from .store import Store, Topic
+
+P = TypeVar("P", bound=Contract)
+R = TypeVar("R", bound=Contract)
+
+
+class Coordinator:
+    """Submits, watches, saves and restores. Made by `async with batonpass.connect(url)`."""
+
+    def __init__(self, store: Store, book: Book) -> None:
+        self.store = store
+        self.book = book
+
+    @property
+    def url(self) -> str:
+        """The store's URL, without secrets."""
+        return self.store.url
+
+    @overload
+    async def submit(
+        self,
+        agent: str | Agent[P],
+        payload: P | Mapping[str, Any],
+        *,
+        returns: type[R],
+        key: str | None = None,
+        key_ttl: float = 86_400.0,
+        thread: str | None = None,
+        delay: float = 0.0,
+    ) -> Job[R]: ...
+
+    @overload
+    async def submit(
+        self,
+        agent: str | Agent[P],
+        payload: P | Mapping[str, Any],
+        *,
+        returns: None = None,
+        key: str | None = None,
+        key_ttl: float = 86_400.0,
+        thread: str | None = None,
+        delay: float = 0.0,
+    ) -> Job[Any]: ...
+
+    async def submit(
+        self,
+        agent: str | Agent[Any],
+        payload: Any,
+        *,
+        returns: type[Contract] | None = None,
+        key: str | None = None,
+        key_ttl: float = 86_400.0,
+        thread: str | None = None,
+        delay: float = 0.0,
+    ) -> Job[Any]:
+        """Give an agent a job. Returned means: it is kept, and will be done as soon as a worker runs the agent.
+
+        `payload` is the contract that the agent accepts, or a mapping that validates as it. With `key` the same
+        intent is submitted once: the same key and payload answer with the first job until `key_ttl` seconds after
+        its end, another payload raises `KeyConflict`. `thread` puts the job's checkpoints on a thread of yours
+        (`ThreadBusy` while another job runs there); by default it has its own, named by its id. `delay` is in
+        seconds. `returns` types the result. Raises `UnknownAgent`, `ContractViolation`; nothing is written then.
+        """
+        name = agent if isinstance(agent, str) else agent.name
+        call = jobs.submit(self.book, name, payload, key=key, key_ttl=key_ttl, thread=thread, delay=delay)
+        return Job(self.store, self.book, (await adrive(self.store, call)).id, returns)
+
+    def job(self, job_id: str, *, returns: type[Contract] | None = None) -> Job[Any]:
+        """A handle for a job by its id. Asks nothing of the store yet."""
+        return Job(self.store, self.book, jobs.checked(job_id), returns)
+
+    async def jobs(self, *, state: str | None = None, agent: str | None = None, limit: int = 50) -> list[JobInfo]:
+        """Jobs, newest first; of one state or agent if given."""
+        return await adrive(self.store, jobs.page(state, agent, limit))
+
+    async def save(
+        self,
+        *,
+        thread: str,
+        agent: str,
+        state: Any,
+        step: str = "",
+        context: Mapping[str, Any] | None = None,
+        framework: str = "python",
+        ttl: float | None = None,
+        parent: str | None = None,
+        branch: bool = False,
+    ) -> Checkpoint:
+        """Commit a checkpoint of a thread outside of any job.
+
+        Its parent is the thread's newest checkpoint. `parent` says which that must be: if another was saved since,
+        `Conflict` is raised, unless `branch`. `context` is small metadata that lists show. `ttl` is in seconds, None
+        for ever. Raises `Unserializable` with the path of a value that could not be restored, `ThreadBusy` while a
+        job runs on the thread.
+        """
+        call = checkpoints.save(
+            thread, agent, state, step=step, context=context, framework=framework, ttl=ttl, parent=parent, branch=branch
+        )
+        return await adrive(self.store, call)
+
+    async def restore(self, checkpoint_id: str) -> Checkpoint:
+        """One checkpoint with its state, verified: `NotFound` or `Corrupted` otherwise."""
+        return await adrive(self.store, checkpoints.restore(checkpoint_id))
+
+    async def latest(self, *, thread: str) -> Checkpoint | None:
+        """The thread's newest checkpoint with its state, or None."""
+        return await adrive(self.store, checkpoints.latest(thread))
+
+    async def timeline(
+        self, *, thread: str, limit: int = 50, before: str | None = None
+    ) -> list[CheckpointSummary]:
+        """The thread's checkpoints without their state, newest first; `before` a checkpoint's id pages."""
+        return await adrive(self.store, checkpoints.timeline(thread, limit, before))
+
+    async def hand_off(
+        self, checkpoint_id: str, *, to: str | Agent[P], payload: P | Mapping[str, Any] | None = None, key: str | None = None
+    ) -> Job[Any]:
+        """A new job for an agent that goes on from a checkpoint: its first checkpoint will have this one as parent.
+
+        Without `payload` the agent gets the checkpoint's state, which must validate as the contract it accepts
+        (`batonpass.State` accepts any).
+        """
+        name = to if isinstance(to, str) else to.name
+        row = await adrive(self.store, checkpoints.hand_off(self.book, checkpoint_id, name, payload, key))
+        return Job(self.store, self.book, row.id, None)
+
+    async def expire(self, checkpoint_id: str) -> None:
+        """Delete one checkpoint now. Its neighbours stay; one that a running job resumes from is refused."""
+        await adrive(self.store, checkpoints.expire(checkpoint_id))
+
+    async def events(
+        self, *, after: str = "", job: str | None = None, follow: bool = False
+    ) -> AsyncIterator[Event]:
+        """Events in order, of one job if given, from the beginning or after a cursor; `follow` waits for more."""
+        watch = self.store.watch(Topic(subject=job or ""))
+        if follow:
+            await watch.aopen()
+        try:
+            while True:
+                found, cursor = await adrive(self.store, events.page(after, job or "", self.url))
+                for event in found:
+                    yield event
+                if cursor == after:
+                    if not follow:
+                        return
+                    await watch.await_(1.0)
+                after = cursor
+        finally:
+            await watch.aclose()
+
+    async def declare(self, app: App) -> None:
+        """Record an app's agents, so that clients which do not have the app may submit to them."""
+        app.check()
+        await self.store.acall(Declare({agent.name: close_declaration(agent, app.name) for agent in app}))
+
+

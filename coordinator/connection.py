@@ -1,0 +1,56 @@
+"""connect: from a URL to a coordinator."""
+
+from __future__ import annotations
+
+from types import TracebackType
+
+from ..contracts.app import App
+from .book import Book
+from .client import Coordinator
+from .store import Store
+from .sync_client import SyncCoordinator
+from .urls import open_store
+
+
+class Connection:
+    """A store to be opened: `async with` gives a `Coordinator`, `with` or `open()` a `SyncCoordinator`."""
+
+    def __init__(self, store: Store, book: Book) -> None:
+        self._store = store
+        self._book = book
+
+    async def __aenter__(self) -> Coordinator:
+        await self._store.aopen()
+        return Coordinator(self._store, self._book)
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self._store.aclose()
+
+    def __enter__(self) -> SyncCoordinator:
+        return self.open()
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    def open(self) -> SyncCoordinator:
+        """Open for sync code; end it with `close()`."""
+        self._store.open()
+        return SyncCoordinator(self._store, self._book)
+
+    def close(self) -> None:
+        """Close what `open()` opened."""
+        self._store.close()
+
+
+def connect(url: str, *, namespace: str | None = None, app: App | None = None) -> Connection:
+    """Name a store: `sqlite:///file.db`, `redis://host:6379`, `rediss://...` or `memory://`.
+
+    `namespace` keeps users of one store apart (default: the URL's `?namespace=`, else "default"). `app` says whose
+    agents and contracts are known without asking the store (default: all apps of this process). Nothing is opened
+    before the `with`; `Unreachable` or `BadSetup` is raised there if the store can't be used.
+    """
+    return Connection(open_store(url, namespace), Book(app))

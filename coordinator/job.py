@@ -1,0 +1,96 @@
+"""Job handles: what a client holds of a job."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Generic, TypeVar, cast
+
+from ..contracts.contract import Contract
+from ..contracts.job import JobInfo, JobState
+from .book import Book
+from .calls import adrive, drive, jobs
+from .store import Store, Topic
+
+R = TypeVar("R", covariant=True)
+# The longest wait between two looks: wake-ups make it short, this bounds what a lost one costs.
+_LOOK = 1.0
+
+
+class _Handle:
+    def __init__(self, store: Store, book: Book, job_id: str, returns: type[Contract] | None) -> None:
+        self._store = store
+        self._book = book
+        self.id = job_id
+        self._returns = returns
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.id}>"
+
+
+class Job(_Handle, Generic[R]):
+    """A job, in async code. `id` names it, and its thread unless it was submitted on another."""
+
+    async def info(self) -> JobInfo:
+        """The job as it is now."""
+        return await adrive(self._store, jobs.info(self.id))
+
+    async def result(self, *, timeout: float | None = None) -> R:
+        """The result, waited for at most `timeout` seconds (None: as long as it takes).
+
+        Raises `JobFailed`, `JobCanceled` or `JobRejected` as soon as the job ended so, `ResultTimeout` if it has not
+        ended; the job goes on then.
+        """
+        deadline = None if timeout is None else time.monotonic() + timeout
+        watch = self._store.watch(Topic(subject=self.id))
+        await watch.aopen()
+        try:
+            while True:
+                row = await adrive(self._store, jobs.look(self.id))
+                if JobState(row.state).ended:
+                    return cast("R", jobs.outcome(self._book, row, self._returns))
+                left = _LOOK if deadline is None else min(deadline - time.monotonic(), _LOOK)
+                if left <= 0:
+                    raise await adrive(self._store, jobs.late(row, timeout or 0))
+                await watch.await_(left)
+        finally:
+            await watch.aclose()
+
+    async def answer(self, value: Any) -> None:
+        """Answer what the job asks (`info().question`) with plain values; any worker goes on with it."""
+        await adrive(self._store, jobs.answer(self.id, value))
+
+    async def cancel(self) -> bool:
+        """End the job now, whoever runs it. False if it had ended already."""
+        return await adrive(self._store, jobs.cancel(self.id))
+
+
+class SyncJob(_Handle, Generic[R]):
+    """A job, in sync code: the same as `Job`, without await."""
+
+    def info(self) -> JobInfo:
+        """The job as it is now."""
+        return drive(self._store, jobs.info(self.id))
+
+    def result(self, *, timeout: float | None = None) -> R:
+        """The result, waited for at most `timeout` seconds: see `Job.result`."""
+        deadline = None if timeout is None else time.monotonic() + timeout
+        watch = self._store.watch(Topic(subject=self.id))
+        try:
+            while True:
+                row = drive(self._store, jobs.look(self.id))
+                if JobState(row.state).ended:
+                    return cast("R", jobs.outcome(self._book, row, self._returns))
+                left = _LOOK if deadline is None else min(deadline - time.monotonic(), _LOOK)
+                if left <= 0:
+                    raise drive(self._store, jobs.late(row, timeout or 0))
+                watch.wait(left)
+        finally:
+            watch.close()
+
+    def answer(self, value: Any) -> None:
+        """Answer what the job asks: see `Job.answer`."""
+        drive(self._store, jobs.answer(self.id, value))
+
+    def cancel(self) -> bool:
+        """End the job now: see `Job.cancel`."""
+        return drive(self._store, jobs.cancel(self.id))

@@ -1,0 +1,43 @@
+"""Letters: the blobs of a job's record (envelope, result, question, answer), checksummed and in a known format."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ..contracts.codec import pack, unpack
+from ..contracts.contract import ContractRef
+from ..contracts.errors import Corrupted
+from ..contracts.handoff import Envelope
+from .seals import FORMAT, content_hash
+
+
+def seal_letter(value: Any, *, path: str) -> bytes:
+    """Plain values as stored bytes."""
+    body = pack(value, path=path)
+    return FORMAT + content_hash(body) + body
+
+
+def open_letter(data: bytes, *, of: str) -> Any:
+    """Verify and unpack; `of` says in the error whose bytes are damaged."""
+    if data[:1] != FORMAT or content_hash(data[17:]) != data[1:17]:
+        raise Corrupted(f"{of} is not what was stored")
+    return unpack(data[17:])
+
+
+def seal_envelope(envelope: Envelope) -> bytes:
+    """An envelope as stored bytes."""
+    fields = [*envelope.contract, envelope.payload, envelope.path, envelope.sender, envelope.checkpoint]
+    return seal_letter([*fields, dict(envelope.trace)], path="envelope")
+
+
+def open_envelope(data: bytes, *, of: str) -> Envelope:
+    """A stored envelope."""
+    name, version, payload, path, sender, checkpoint, trace = open_letter(data, of=of)
+    return Envelope(
+        contract=ContractRef(name, version),
+        payload=payload,
+        path=path,
+        sender=sender,
+        checkpoint=checkpoint,
+        trace=trace,
+    )

@@ -1,0 +1,152 @@
+"""The records of the model store: dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+
+from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
+from ..seals import read_commit
+
+_PRESENT = tuple[str, str]
+
+
+class MemoryRecords:
+    """Records in dicts. `now` is set from outside before each operation."""
+
+    def __init__(self) -> None:
+        self.now = 0
+        self._jobs: dict[str, JobRow] = {}
+        self._threads: dict[str, ThreadRow] = {}
+        self._checkpoints: dict[str, CheckpointRow] = {}
+        self._order: dict[str, list[str]] = {}
+        self._first_uses: dict[str, tuple[str, str]] = {}
+        self._forget_at: dict[str, int] = {}
+        self._journals: dict[str, dict[str, bytes]] = {}
+        self._ready: dict[str, dict[str, int]] = {}
+        self._events: list[dict[str, str]] = []
+        self._agents: dict[str, bytes] = {}
+        self._presence: dict[_PRESENT, int] = {}
+
+    # jobs
+
+    def job(self, job_id: str) -> JobRow | None:
+        row = self._jobs.get(job_id)
+        return replace(row) if row else None
+
+    def put_job(self, row: JobRow) -> None:
+        before = self._jobs.get(row.id)
+        if before and before.ready:
+            self._ready[before.queue].pop(row.id)
+        if row.ready:
+            self._ready.setdefault(row.queue, {})[row.id] = row.ready
+        self._jobs[row.id] = replace(row)
+
+    add_job = put_job
+
+    def jobs(self, limit: int, before: str) -> list[JobRow]:
+        newest_first = sorted(self._jobs.values(), key=lambda row: (row.created, row.id), reverse=True)
+        if before:
+            edge = self._jobs[before]
+            newest_first = [row for row in newest_first if (row.created, row.id) < (edge.created, edge.id)]
+        return [replace(row) for row in newest_first[:limit]]
+
+    def ready(self, queue: str, limit: int) -> list[JobRow]:
+        places = self._ready.get(queue, {})
+        return [replace(self._jobs[job_id]) for job_id in sorted(places, key=lambda j: places[j])[:limit]]
+
+    def expired_leases(self, limit: int) -> list[JobRow]:
+        due = [row for row in self._jobs.values() if 0 < row.lease_until <= self.now]
+        return [replace(row) for row in sorted(due, key=lambda row: row.lease_until)[:limit]]
+
+    def due_timers(self, limit: int) -> list[JobRow]:
+        due = [row for row in self._jobs.values() if 0 < row.due <= self.now]
+        return [replace(row) for row in sorted(due, key=lambda row: row.due)[:limit]]
+
+    def next_due(self) -> int:
+        return min((at for row in self._jobs.values() for at in (row.lease_until, row.due) if at), default=0)
+
+    # threads and checkpoints
+
+    def thread(self, name: str) -> ThreadRow:
+        row = self._threads.get(name)
+        return replace(row) if row else ThreadRow(name)
+
+    def put_thread(self, row: ThreadRow) -> None:
+        self._threads[row.name] = replace(row)
+
+    def checkpoint(self, checkpoint_id: str) -> CheckpointRow | None:
+        return self._checkpoints.get(checkpoint_id)
+
+    def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
+        self._checkpoints[row.id] = row
+        self._order.setdefault(row.thread, []).append(row.id)
+
+    def drop_checkpoint(self, checkpoint_id: str) -> None:
+        row = self._checkpoints.pop(checkpoint_id)
+        self._order[row.thread].remove(checkpoint_id)
+
+    def checkpoints(self, thread: str, limit: int, before: str) -> list[CheckpointRow]:
+        order = self._order.get(thread, [])
+        if before:
+            order = order[: order.index(before)] if before in order else []
+        found: list[CheckpointRow] = []
+        for checkpoint_id in reversed(order):
+            row = self._checkpoints[checkpoint_id]
+            if len(found) < limit and not 0 < read_commit(row.commit).expires <= self.now:
+                found.append(replace(row, state=b"", native=b""))
+        return found
+
+    def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
+        needed = {row.tip for row in self._jobs.values() if row.id == self.thread(row.thread).job}
+        rows = self._checkpoints.values()
+        expired = [row for row in rows if 0 < read_commit(row.commit).expires <= self.now and row.id not in needed]
+        return expired[:limit]
+
+    # keys and journals
+
+    def first_use(self, idem: str) -> tuple[str, str] | None:
+        if 0 < self._forget_at.get(idem, 0) <= self.now:
+            return None
+        return self._first_uses.get(idem)
+
+    def put_first_use(self, idem: str, job_id: str, payload_digest: str) -> None:
+        self._first_uses[idem] = (job_id, payload_digest)
+        self._forget_at.pop(idem, None)
+
+    def forget_first_use(self, idem: str, at: int) -> None:
+        self._forget_at[idem] = at
+
+    def journal(self, job_id: str) -> dict[str, bytes]:
+        return dict(self._journals.get(job_id, {}))
+
+    def put_journal(self, job_id: str, records: Mapping[str, bytes]) -> None:
+        self._journals.setdefault(job_id, {}).update(records)
+
+    def drop_journal(self, job_id: str) -> None:
+        self._journals.pop(job_id, None)
+
+    # events, declarations, presence
+
+    def add_event(self, fields: Mapping[str, str]) -> int:
+        self._events.append({**fields, "time": str(self.now)})
+        return len(self._events)
+
+    def events(self, after: str, limit: int) -> list[EventRow]:
+        start = int(after or 0)
+        return [EventRow(str(start + i + 1), fields) for i, fields in enumerate(self._events[start : start + limit])]
+
+    def last_event(self) -> str:
+        return str(len(self._events))
+
+    def declare(self, agents: Mapping[str, bytes]) -> None:
+        self._agents.update(agents)
+
+    def declared(self) -> dict[str, bytes]:
+        return dict(self._agents)
+
+    def note_presence(self, worker: str, queues: Sequence[str], until: int) -> None:
+        self._presence.update({(queue, worker): until for queue in queues})
+
+    def takers(self, queue: str) -> int:
+        return sum(1 for (of, _), until in self._presence.items() if of == queue and until > self.now)

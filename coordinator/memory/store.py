@@ -1,0 +1,65 @@
+"""The model store, for one process: tests, notebooks, scripts. Nothing outlives the process."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from threading import Lock
+from typing import TypeVar
+
+from ..bell import Bell, BellWatch
+from ..commands import Command
+from ..operations import run
+from ..store import Topic, rings
+from .records import MemoryRecords
+
+R = TypeVar("R")
+
+
+def _milliseconds() -> int:
+    return time.time_ns() // 1_000_000
+
+
+class MemoryStore:
+    """Operations over dicts, one at a time. `clock` answers ms since 1970."""
+
+    url = "memory://"
+
+    def __init__(self, *, clock: Callable[[], int] = _milliseconds) -> None:
+        self._records = MemoryRecords()
+        self._clock = clock
+        self._lock = Lock()
+        self._bell = Bell()
+
+    def call(self, command: Command[R]) -> R:
+        """Carry a command out. The operations check everything before they write, so nothing is ever undone."""
+        with self._lock:
+            self._records.now = self._clock()
+            answer = run(self._records, command)
+        if rings(command, answer):
+            self._bell.ring()
+        return answer
+
+    async def acall(self, command: Command[R]) -> R:
+        """The same: no operation waits for anything."""
+        return self.call(command)
+
+    def watch(self, topic: Topic) -> BellWatch:
+        """Any change rings."""
+        return BellWatch(self._bell)
+
+    def sibling(self) -> MemoryStore:
+        """A handle for another thread: this one."""
+        return self
+
+    def open(self) -> None:
+        """Nothing to open."""
+
+    def close(self) -> None:
+        """Nothing to close: the records live as long as the store object."""
+
+    async def aopen(self) -> None:
+        """Nothing to open."""
+
+    async def aclose(self) -> None:
+        """Nothing to close."""

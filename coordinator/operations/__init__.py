@@ -1,0 +1,49 @@
+"""The operations as pure functions over records: no clock, no I/O and no sleep of their own.
+
+`run(records, command)` carries one out; memory and SQLite call it inside of a transaction. The Lua scripts are
+their second implementation; one suite holds both to the same behaviour.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, TypeVar, cast
+
+from .. import commands as c
+from ..records import Records
+from . import checkpoints, clients, holders, reading, upkeep
+
+R = TypeVar("R")
+
+_OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
+    c.Submit: clients.submit,
+    c.AnswerJob: clients.answer,
+    c.Cancel: clients.cancel,
+    c.Declare: clients.declare,
+    c.Claim: holders.claim,
+    c.Heartbeat: holders.heartbeat,
+    c.Record: holders.record,
+    c.HandOff: holders.hand_off,
+    c.Complete: holders.complete,
+    c.Fail: holders.fail,
+    c.Suspend: holders.suspend,
+    c.Release: holders.release,
+    c.Save: checkpoints.save,
+    c.Expire: checkpoints.expire,
+    c.Reap: upkeep.reap,
+    c.Restore: reading.restore,
+    c.Latest: reading.latest,
+    c.Timeline: reading.timeline,
+    c.Events: reading.events,
+    c.LastEvent: reading.last_event,
+    c.ReadJob: reading.read_job,
+    c.ListJobs: reading.list_jobs,
+    c.Declared: reading.declared,
+    c.Takers: reading.takers,
+}
+READING = frozenset({c.Restore, c.Latest, c.Timeline, c.Events, c.LastEvent, c.ReadJob, c.ListJobs, c.Declared, c.Takers})
+
+
+def run(records: Records, command: c.Command[R]) -> R:
+    """Carry a command out; what it raises must undo the whole transaction."""
+    return cast("R", _OPERATIONS[type(command)](records, command))

@@ -1,0 +1,96 @@
+"""What clients do: they hold no lease and carry no token."""
+
+from __future__ import annotations
+
+from ...contracts import event as kinds
+from ...contracts.job import JobState
+from ..commands import AnswerJob, Cancel, Declare, Submit
+from ..records import Records
+from ..refusals import refusal
+from ..rows import JobRow
+from .jobs import emit, end, enqueue, store
+
+
+def submit(records: Records, command: Submit) -> JobRow:
+    """Make a job. The same id or the same key again answers with the first job."""
+    there = records.job(command.job_id)
+    if there is not None:
+        return there
+    if command.idem and (first := records.first_use(command.idem)):
+        job_id, payload_digest = first
+        if payload_digest != command.payload_digest:
+            raise refusal("key", command.key, job_id)
+        row = records.job(job_id)
+        if row is None:
+            raise refusal("no_job", job_id)
+        return row
+    thread = records.thread(command.thread)
+    if thread.job:
+        raise refusal("busy", thread.name, thread.job)
+    if command.origin and records.checkpoint(command.origin) is None:
+        raise refusal("no_checkpoint", command.origin)
+    row = _new_job(command, records.now, command.origin or thread.tip)
+    if command.delay:
+        row.state, row.reason, row.due = "submitted", "scheduled", records.now + command.delay
+        emit(records, kinds.SUBMITTED, row, due=row.due)
+    else:
+        enqueue(records, row, kinds.SUBMITTED)
+    thread.job = row.id
+    records.put_thread(thread)
+    records.add_job(row)
+    if command.idem:
+        records.put_first_use(command.idem, row.id, command.payload_digest)
+    return row
+
+
+def _new_job(command: Submit, now: int, tip: str) -> JobRow:
+    target = command.target
+    return JobRow(
+        id=command.job_id,
+        thread=command.thread,
+        agent=target.agent,
+        contract=target.contract,
+        queue=target.queue,
+        envelope=target.envelope,
+        tip=tip,
+        key=command.key,
+        idem=command.idem,
+        key_ttl=command.key_ttl,
+        created=now,
+        updated=now,
+    )
+
+
+def answer(records: Records, command: AnswerJob) -> None:
+    """Answer the question of a suspended job; the same answer again changes nothing."""
+    row = records.job(command.job_id)
+    if row is None:
+        raise refusal("no_job", command.job_id)
+    if row.state != JobState.INPUT_REQUIRED:
+        if row.state == JobState.SUBMITTED and row.answer == command.answer:
+            return
+        raise refusal("not_asking", row.id, row.state)
+    row.answer = command.answer
+    enqueue(records, row, kinds.ANSWERED)
+    store(records, row)
+
+
+def cancel(records: Records, command: Cancel) -> bool:
+    """End the job at once, whoever holds it: its worker is refused at the next write and told by its heartbeat."""
+    row = records.job(command.job_id)
+    if row is None:
+        raise refusal("no_job", command.job_id)
+    if JobState(row.state).ended:
+        return False
+    worker = row.worker
+    row.lease = row.worker = row.closed = ""
+    row.lease_until = 0
+    end(records, row, "canceled", "")
+    emit(records, kinds.CANCELED, row, worker=worker)
+    store(records, row)
+    return True
+
+
+def declare(records: Records, command: Declare) -> None:
+    """Record agents' declarations."""
+    records.declare(command.agents)

@@ -1,0 +1,65 @@
+"""The moves that several operations share: holding, queueing, ending."""
+
+from __future__ import annotations
+
+from ...contracts import event as kinds
+from ..commands import Fence
+from ..records import Records
+from ..refusals import refusal
+from ..rows import JobRow
+
+
+def emit(records: Records, kind: str, row: JobRow, **fields: object) -> int:
+    """Append an event of a job."""
+    texts = {name: str(value) for name, value in fields.items() if value not in ("", None)}
+    return records.add_event({"type": kind, "subject": row.id, "agent": row.agent, "hop": str(row.hop), **texts})
+
+
+def held(records: Records, fence: Fence, operation: str = "") -> JobRow | None:
+    """The job that the fence holds; None if the same lease has ended its delivery by the same operation already."""
+    row = records.job(fence.job_id)
+    if row is None:
+        raise refusal("no_job", fence.job_id)
+    if row.lease == fence.lease_id and row.token == fence.token:
+        return row
+    if operation and row.closed == f"{operation} {fence.lease_id}":
+        return None
+    raise refusal("fenced", row.id, str(fence.token), row.state, row.worker, str(row.token))
+
+
+def close(row: JobRow, operation: str) -> None:
+    """End the job's delivery: its lease is over."""
+    row.closed = f"{operation} {row.lease}"
+    row.lease = row.worker = ""
+    row.lease_until = 0
+
+
+def enqueue(records: Records, row: JobRow, kind: str, **fields: object) -> None:
+    """Make the job deliverable. The event's number is its place in the queue."""
+    row.state, row.reason, row.due = "submitted", "ready", 0
+    row.ready = emit(records, kind, row, **fields)
+
+
+def end(records: Records, row: JobRow, state: str, reason: str) -> None:
+    """Bring the job to an end: its thread is free, its journal is dropped, its key starts to age."""
+    row.state, row.reason, row.ready, row.due = state, reason, 0, 0
+    thread = records.thread(row.thread)
+    if thread.job == row.id:
+        thread.job = ""
+        records.put_thread(thread)
+    records.drop_journal(row.id)
+    if row.idem:
+        records.forget_first_use(row.idem, records.now + row.key_ttl)
+
+
+def fail_poisoned(records: Records, row: JobRow) -> None:
+    """Park a job whose workers keep dying."""
+    row.error = f"{row.crashes} workers died or went silent while they ran this hop"
+    end(records, row, "failed", "poison")
+    emit(records, kinds.FAILED, row, reason="poison", error=row.error)
+
+
+def store(records: Records, row: JobRow) -> None:
+    """Write the job back."""
+    row.updated = records.now
+    records.put_job(row)

@@ -1,0 +1,71 @@
+"""What only reads."""
+
+from __future__ import annotations
+
+from ..commands import Declared, Events, LastEvent, Latest, ListJobs, ReadJob, Restore, Takers, Timeline
+from ..records import Records
+from ..refusals import refusal
+from ..rows import CheckpointRow, EventRow, JobRow
+from ..seals import read_commit
+
+
+def restore(records: Records, command: Restore) -> CheckpointRow:
+    """One checkpoint; one whose time is over is gone, freed or not."""
+    row = records.checkpoint(command.checkpoint_id)
+    if row is None or 0 < read_commit(row.commit).expires <= records.now:
+        raise refusal("no_checkpoint", command.checkpoint_id)
+    return row
+
+
+def latest(records: Records, command: Latest) -> CheckpointRow | None:
+    """The newest checkpoint of a thread."""
+    newest = records.checkpoints(command.thread, 1, "")
+    return records.checkpoint(newest[0].id) if newest else None
+
+
+def timeline(records: Records, command: Timeline) -> list[CheckpointRow]:
+    """A page of a thread's checkpoints."""
+    if command.before and records.checkpoint(command.before) is None:
+        raise refusal("no_checkpoint", command.before)
+    return records.checkpoints(command.thread, command.limit, command.before)
+
+
+def events(records: Records, command: Events) -> list[EventRow]:
+    """Events of one subject, or of all, and the position that was looked at."""
+    rows = records.events(command.after, command.limit)
+    if not command.subject:
+        return rows
+    wanted = [row for row in rows if row.fields["subject"] == command.subject]
+    if rows and (not wanted or wanted[-1] is not rows[-1]):
+        wanted.append(EventRow(rows[-1].position, {}))
+    return wanted
+
+
+def last_event(records: Records, command: LastEvent) -> str:
+    """The position of the newest event."""
+    return records.last_event()
+
+
+def read_job(records: Records, command: ReadJob) -> JobRow:
+    """One job."""
+    row = records.job(command.job_id)
+    if row is None:
+        raise refusal("no_job", command.job_id)
+    return row
+
+
+def list_jobs(records: Records, command: ListJobs) -> list[JobRow]:
+    """A page of jobs."""
+    if command.before and records.job(command.before) is None:
+        raise refusal("no_job", command.before)
+    return records.jobs(command.limit, command.before)
+
+
+def declared(records: Records, command: Declared) -> dict[str, bytes]:
+    """All declarations."""
+    return records.declared()
+
+
+def takers(records: Records, command: Takers) -> int:
+    """How many live workers take from a queue."""
+    return records.takers(command.queue)

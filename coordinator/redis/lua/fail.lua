@@ -1,0 +1,26 @@
+-- Ends a delivery without a result: the next attempt is timed, or the job ends.
+-- KEYS prefix
+-- ARGV job, token, lease, error, reason, retry in ms or '', state of the end
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
+--@ uses clock job
+local id = ARGV[1]
+local fields, refused = held(id, ARGV[2], ARGV[3], 'fail')
+if not fields then
+  return refused
+end
+
+local now = now_ms()
+relieve()
+close(id, 'fail', ARGV[3], now, 'error', ARGV[4])
+if ARGV[6] ~= '' then
+  local due, attempt = num(now + math.max(tonumber(ARGV[6]), 1)), num(tonumber(fields.attempt) + 1)
+  redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'retry_at', 'attempt', attempt, 'due', due)
+  redis.call('ZADD', TIMERS, due, id)
+  emit_job(id, 'batonpass.job.retrying', fields.agent, fields.hop,
+    { 'attempt', attempt, 'due', due, 'error', ARGV[4] })
+else
+  finish(id, fields, ARGV[7], ARGV[5])
+  local kind = ARGV[7] == 'rejected' and 'batonpass.job.rejected' or 'batonpass.job.failed'
+  emit_job(id, kind, fields.agent, fields.hop, { 'reason', ARGV[5], 'error', ARGV[4] })
+end
+return { '+' }

@@ -1,0 +1,19 @@
+-- Ends this delivery and makes the next one, for another agent, together with the last checkpoint.
+-- KEYS prefix
+-- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (8; id '' for none)
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
+--@ uses clock job checkpoint
+local id = ARGV[1]
+local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off')
+if not fields then
+  return refused
+end
+
+local now, hop = now_ms(), num(tonumber(fields.hop) + 1)
+local tip = append_last(id, fields, 8, now)
+enqueue(id, ARGV[6], 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6], 'envelope', ARGV[7], 'hop', hop,
+  'attempt', '1', 'crashes', '0', 'question', '', 'answer', '', 'error', '', 'tip', tip)
+close(id, 'hand_off', ARGV[3], now)
+redis.call('DEL', P .. 'n:' .. id)
+emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, { 'sender', fields.agent, 'checkpoint', tip })
+return { '+' }

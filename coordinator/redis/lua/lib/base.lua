@@ -1,0 +1,47 @@
+-- Prepended to every script. KEYS[1] is the partition's prefix, with the hash tag: every key that a script touches is
+-- that prefix, a fixed suffix and a minted id or a digest, never a text from a user.
+--   j:<job>     hash    the job                        t:<thread digest>  hash  tip, count, unended job
+--   n:<job>     list    journal of the hop: key, value ...   o:<thread digest>  zset  checkpoints by step index
+--   c:<id>      hash    checkpoint: h header, s state, n native, m commit line, t thread digest
+--   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
+--   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
+--   jobs        zset    job -> created                 events     stream              agents  hash  declarations
+--   i:<digest>  hash    first use of an idempotency key: job, payload
+local P = KEYS[1]
+local LEASES, TIMERS, EVENTS = P .. 'leases', P .. 'timers', P .. 'events'
+
+-- Doubles print as 1.7e+12 unless told otherwise.
+local function num(value)
+  return string.format('%.0f', value)
+end
+
+local function refuse(code, ...)
+  return { '!' .. code, ... }
+end
+
+-- Appends an event of a subject and wakes who listens. `fields` are pairs; empty ones are left out.
+local function emit(subject, channel, kind, fields)
+  local entry = { 'XADD', EVENTS, '*', 'type', kind, 'subject', subject }
+  for i = 1, #fields, 2 do
+    if fields[i + 1] and fields[i + 1] ~= '' then
+      entry[#entry + 1] = fields[i]
+      entry[#entry + 1] = fields[i + 1]
+    end
+  end
+  local id = redis.call(unpack(entry))
+  redis.call('PUBLISH', P .. 'live:' .. channel, kind .. ' ' .. id)
+end
+
+local function emit_job(id, kind, agent, hop, fields)
+  fields[#fields + 1] = 'agent'
+  fields[#fields + 1] = agent
+  fields[#fields + 1] = 'hop'
+  fields[#fields + 1] = hop
+  emit(id, id, kind, fields)
+end
+
+-- A server that is out of memory refuses a script's first write if that can grow. What must work even then (ending
+-- a job, keeping a lease) begins with this.
+local function relieve()
+  redis.call('ZREM', LEASES, '')
+end

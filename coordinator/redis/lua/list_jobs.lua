@@ -1,0 +1,17 @@
+-- A page of jobs, newest first.
+-- KEYS prefix
+-- ARGV limit, job to start below or ''
+-- Returns {'+', job's fields ...}, {'!no_job', job}
+local first = 0
+if ARGV[2] ~= '' then
+  local rank = redis.call('ZREVRANK', P .. 'jobs', ARGV[2])
+  if not rank then
+    return refuse('no_job', ARGV[2])
+  end
+  first = rank + 1
+end
+local page = { '+' }
+for _, id in ipairs(redis.call('ZREVRANGE', P .. 'jobs', first, first + tonumber(ARGV[1]) - 1)) do
+  page[#page + 1] = redis.call('HGETALL', P .. 'j:' .. id)
+end
+return page

@@ -1,0 +1,61 @@
+-- Takes back expired leases, makes due timers ready, frees expired checkpoints, notes a worker's presence.
+-- KEYS prefix
+-- ARGV limit of each, deaths of workers that park a job, presence ms or '0', worker, its queues
+-- Returns {'+', deliveries made ready, ms until the next lease or timer is due or -1}
+--@ uses clock job checkpoint
+local limit, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
+local now = now_ms()
+local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
+local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, limit)
+local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
+
+relieve()
+for _, id in ipairs(expired) do
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
+    'thread_digest', 'idem', 'key_ttl')
+  local crashes = tonumber(job[3]) + 1
+  close(id, nil, nil, now, 'crashes', num(crashes))
+  if crashes >= poison then
+    local text = num(crashes) .. ' workers died or went silent while they ran this hop'
+    redis.call('HSET', P .. 'j:' .. id, 'error', text)
+    finish(id, { thread = job[7], idem = job[8], key_ttl = job[9] }, 'failed', 'poison')
+    emit_job(id, 'batonpass.job.failed', job[5], job[6], { 'reason', 'poison', 'error', text })
+  else
+    enqueue(id, job[4])
+    emit_job(id, 'batonpass.lease.expired', job[5], job[6], { 'worker', job[1], 'token', job[2] })
+  end
+end
+for _, id in ipairs(due) do
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
+  redis.call('ZREM', TIMERS, id)
+  enqueue(id, job[1], 'updated', num(now))
+  emit_job(id, 'batonpass.job.submitted', job[2], job[3], { 'attempt', job[4] })
+end
+for _, id in ipairs(old) do
+  local thread = redis.call('HGET', P .. 'c:' .. id, 't')
+  local job = thread and redis.call('HGET', P .. 't:' .. thread, 'job') or ''
+  if not thread then
+    redis.call('ZREM', P .. 'expiry', id)
+  elseif job ~= '' and redis.call('HGET', P .. 'j:' .. job, 'tip') == id then
+    -- An unended job would resume from it: looked at again a minute later.
+    redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
+  else
+    drop(id, thread, now)
+  end
+end
+if presence > 0 then
+  for q = 5, #ARGV do
+    local key = P .. 'p:' .. ARGV[q]
+    redis.call('ZADD', key, num(now + presence), ARGV[4])
+    redis.call('ZREMRANGEBYSCORE', key, '-inf', num(now))
+    redis.call('PEXPIRE', key, presence)
+  end
+end
+local next_due = -1
+for _, key in ipairs({ LEASES, TIMERS }) do
+  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+  if first[2] and (next_due < 0 or tonumber(first[2]) - now < next_due) then
+    next_due = math.max(tonumber(first[2]) - now, 0)
+  end
+end
+return { '+', #expired + #due, next_due }

@@ -1,0 +1,12 @@
+-- Adds records to the journal of the hop.
+-- KEYS prefix
+-- ARGV job, token, lease, then key, value of each record
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
+--@ uses job
+local fields, refused = held(ARGV[1], ARGV[2], ARGV[3])
+if not fields then
+  return refused
+end
+
+redis.call('RPUSH', P .. 'n:' .. ARGV[1], unpack(ARGV, 4))
+return { '+' }

@@ -1,0 +1,16 @@
+-- Gives a delivery back, unfinished.
+-- KEYS prefix
+-- ARGV job, token, lease
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
+--@ uses clock job
+local id = ARGV[1]
+local fields, refused = held(id, ARGV[2], ARGV[3], 'release')
+if not fields then
+  return refused
+end
+
+relieve()
+close(id, 'release', ARGV[3], now_ms())
+enqueue(id, fields.queue)
+emit_job(id, 'batonpass.job.released', fields.agent, fields.hop, {})
+return { '+' }

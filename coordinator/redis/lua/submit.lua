@@ -1,0 +1,52 @@
+-- Makes a job and its first delivery. The same id, or the same key, answers with the first job.
+-- KEYS prefix
+-- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
+--      name, key, key ttl ms, agent, contract, envelope
+-- Returns {'+', job's fields}, {'!key', key, job}, {'!busy', thread, job}, {'!no_checkpoint', id}
+--@ uses clock job
+local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
+local job_key = P .. 'j:' .. id
+if redis.call('EXISTS', job_key) == 1 then
+  return { '+', redis.call('HGETALL', job_key) }
+end
+if idem ~= '' then
+  local first = redis.call('HMGET', P .. 'i:' .. idem, 'job', 'payload')
+  if first[1] then
+    if first[2] ~= payload then
+      return refuse('key', ARGV[9], first[1])
+    end
+    return { '+', redis.call('HGETALL', P .. 'j:' .. first[1]) }
+  end
+end
+local state = redis.call('HMGET', P .. 't:' .. thread, 'job', 'tip')
+if state[1] and state[1] ~= '' then
+  return refuse('busy', ARGV[8], state[1])
+end
+local tip = state[2] or ''
+if ARGV[6] ~= '' then
+  tip = ARGV[6]
+  if redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
+    return refuse('no_checkpoint', tip)
+  end
+end
+
+local now = now_ms()
+redis.call('HSET', job_key, 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', ARGV[11],
+  'contract', ARGV[12], 'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'key', ARGV[9], 'idem', idem,
+  'key_ttl', ARGV[10], 'hop', '0', 'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '',
+  'created', num(now), 'updated', num(now))
+redis.call('ZADD', P .. 'jobs', num(now), id)
+redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id)
+redis.call('HSETNX', P .. 't:' .. thread, 'count', '0')
+if idem ~= '' then
+  redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)
+end
+if delay > 0 then
+  redis.call('HSET', job_key, 'state', 'submitted', 'reason', 'scheduled', 'due', num(now + delay), 'delivery', '')
+  redis.call('ZADD', TIMERS, num(now + delay), id)
+  emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', { 'due', num(now + delay) })
+else
+  enqueue(id, ARGV[7])
+  emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', {})
+end
+return { '+', redis.call('HGETALL', job_key) }

@@ -1,0 +1,18 @@
+-- Ends a delivery with a question: the job waits for its answer.
+-- KEYS prefix
+-- ARGV job, token, lease, question, checkpoint (8; id '' for none)
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
+--@ uses clock job checkpoint
+local id = ARGV[1]
+local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend')
+if not fields then
+  return refused
+end
+
+local now = now_ms()
+local tip = append_last(id, fields, 5, now)
+redis.call('HSET', P .. 'j:' .. id, 'state', 'input_required', 'reason', 'question', 'question', ARGV[4],
+  'answer', '', 'tip', tip)
+close(id, 'suspend', ARGV[3], now)
+emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, { 'checkpoint', tip })
+return { '+' }

@@ -1,0 +1,21 @@
+-- A page of a thread's checkpoints without their state, newest first.
+-- KEYS prefix
+-- ARGV thread digest, thread name, limit, checkpoint to start below or ''
+-- Returns {'+', {id, thread name, header, '', '', commit} ...}, {'!no_checkpoint', id}
+--@ uses clock checkpoint
+local below = '+inf'
+if ARGV[4] ~= '' then
+  if redis.call('EXISTS', P .. 'c:' .. ARGV[4]) == 0 then
+    return refuse('no_checkpoint', ARGV[4])
+  end
+  local place = redis.call('ZSCORE', P .. 'o:' .. ARGV[1], ARGV[4])
+  if not place then
+    return { '+' }
+  end
+  below = '(' .. place
+end
+local page = { '+' }
+for _, found in ipairs(newest(ARGV[1], below, tonumber(ARGV[3]), now_ms(), 'h')) do
+  page[#page + 1] = { found[1], ARGV[2], found[2][2], '', '', found[2][1] }
+end
+return page

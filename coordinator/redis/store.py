@@ -1,0 +1,115 @@
+"""The Redis store: every operation is one script, called by EVALSHA."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+from urllib.parse import quote
+
+from anyio import to_thread
+
+from ...contracts.errors import BadSetup, MissingExtra, Overloaded, Unreachable
+from ..commands import Command
+from ..rows import SCHEMA_VERSION
+from ..store import Topic
+from .scripts import script
+from .server import check_server
+from .watch import RedisWatch
+from .wire import answer, arguments
+
+try:
+    import redis
+    import redis.asyncio
+    from redis import exceptions
+except ImportError:
+    raise MissingExtra("a redis:// store needs the Redis client: pip install 'batonpass[redis]'") from None
+
+R = TypeVar("R")
+
+
+class RedisStore:
+    """A namespace on a Redis server. `client_url` goes to the client library as it is."""
+
+    def __init__(self, client_url: str, namespace: str) -> None:
+        self._client_url = client_url
+        self._namespace = namespace
+        # Everything of a partition carries one hash tag, so that its scripts stay in one slot of a cluster.
+        self.prefix = f"bp:{{{quote(namespace, safe='')}:0}}:"
+        try:
+            self._sync: redis.Redis = redis.Redis.from_url(client_url)
+            self._async: redis.asyncio.Redis = redis.asyncio.Redis.from_url(client_url)
+        except ValueError as error:
+            raise BadSetup(f"store URL {client_url!r} can't be used: {error}") from None
+        where = self._sync.get_connection_kwargs()
+        self.url = f"redis://{where.get('host', 'localhost')}:{where.get('port', 6379)}/{where.get('db', 0)}"
+
+    def call(self, command: Command[R]) -> R:
+        """Carry a command out: one round trip."""
+        name, argv = arguments(command)
+        known = script(name)
+        with self._failures():
+            try:
+                reply: Any = self._sync.evalsha(known.sha, 1, self.prefix, *argv)
+            except exceptions.NoScriptError:
+                reply = self._sync.eval(known.source, 1, self.prefix, *argv)
+        return answer(command, reply)
+
+    async def acall(self, command: Command[R]) -> R:
+        """`call` for async code."""
+        name, argv = arguments(command)
+        known = script(name)
+        with self._failures():
+            try:
+                reply: Any = await self._async.evalsha(known.sha, 1, self.prefix, *argv)
+            except exceptions.NoScriptError:
+                reply = await self._async.eval(known.source, 1, self.prefix, *argv)
+        return answer(command, reply)
+
+    @contextmanager
+    def _failures(self) -> Iterator[None]:
+        """The client's errors in our words."""
+        try:
+            yield
+        except exceptions.OutOfMemoryError as error:
+            raise Overloaded(f"{self.url} is out of memory: nothing was written, free some and try again") from error
+        except exceptions.AuthenticationError as error:
+            raise BadSetup(f"{self.url} refused the login: {error}") from error
+        except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
+            raise Unreachable(f"no Redis at {self.url}: {_first_line(error)}") from error
+        except exceptions.ResponseError as error:
+            text = str(error)
+            if text.startswith(("OOM", "MISCONF", "BUSY", "LOADING", "READONLY")) or "OOM" in text:
+                raise Overloaded(f"{self.url} can't write now: {_first_line(error)}") from error
+            raise Unreachable(f"{self.url} answered with an error: {_first_line(error)}") from error
+
+    def watch(self, topic: Topic) -> RedisWatch:
+        """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""
+        return RedisWatch(self._client_url, self.prefix, topic)
+
+    def sibling(self) -> RedisStore:
+        """Other connections to the same server."""
+        return RedisStore(self._client_url, self._namespace)
+
+    def open(self) -> None:
+        """Connect; check the server and the namespace."""
+        with self._failures(), self._sync.pipeline(transaction=False) as pipe:
+            pipe.info("everything")
+            pipe.set(f"{self.prefix}schema", SCHEMA_VERSION, nx=True)
+            pipe.get(f"{self.prefix}schema")
+            info, _, schema = pipe.execute()
+        check_server(info, schema, self.url)
+
+    async def aopen(self) -> None:
+        await to_thread.run_sync(self.open)
+
+    def close(self) -> None:
+        self._sync.close()
+
+    async def aclose(self) -> None:
+        self._sync.close()
+        await self._async.aclose()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")

@@ -1,0 +1,79 @@
+"""How somebody waits for a change on Redis."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import redis
+import redis.asyncio
+from anyio import move_on_after
+from redis import exceptions
+
+from ..store import Topic
+
+_TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
+
+
+class RedisWatch:
+    """A blocking pop on the queues' wake-ups, or a subscription. A lost connection counts as a wake-up: the caller
+    looks at the store, which says what is wrong."""
+
+    def __init__(self, client_url: str, prefix: str, topic: Topic) -> None:
+        self._url = client_url
+        self._wakes = [f"{prefix}w:{queue}" for queue in topic.queues]
+        self._channel = f"{prefix}live:{topic.subject or '*'}"
+        self._pattern = not topic.subject
+        self._sync: Any = None
+        self._async: Any = None
+
+    # A wait is a blocking call of our own length: the client's own time-out (5 s by default) must not cut it.
+
+    def wait(self, timeout: float) -> None:
+        try:
+            if self._sync is None:
+                client = redis.Redis.from_url(self._url, socket_timeout=None)
+                self._sync = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
+                if not self._wakes:
+                    (self._sync.psubscribe if self._pattern else self._sync.subscribe)(self._channel)
+                    return  # a change between the look before and this subscription is seen by looking again
+            if self._wakes:
+                self._sync.blpop(self._wakes, timeout=timeout)
+            else:
+                self._sync.get_message(timeout=timeout)
+        except _TROUBLE:
+            self.close()
+
+    async def aopen(self) -> None:
+        if self._async is not None:
+            return
+        client = redis.asyncio.Redis.from_url(self._url, socket_timeout=None)
+        self._async = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
+        if not self._wakes:
+            try:
+                await (self._async.psubscribe if self._pattern else self._async.subscribe)(self._channel)
+            except _TROUBLE:
+                await self.aclose()
+
+    async def await_(self, timeout: float) -> None:
+        try:
+            if self._async is None:
+                await self.aopen()
+                return
+            if self._wakes:
+                await self._async.blpop(self._wakes, timeout=timeout)
+            else:
+                with move_on_after(timeout):
+                    while await self._async.get_message(timeout=None) is None:
+                        pass
+        except _TROUBLE:
+            await self.aclose()
+
+    def close(self) -> None:
+        if self._sync is not None:
+            self._sync.close()
+            self._sync = None
+
+    async def aclose(self) -> None:
+        if self._async is not None:
+            await self._async.aclose()
+            self._async = None

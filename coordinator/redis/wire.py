@@ -1,0 +1,164 @@
+"""What goes over the wire: a command as a script's arguments, and a script's reply as the command's answer.
+
+Plain functions without I/O, so that the sync and the async client share all of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import fields
+from typing import Any, TypeVar, cast
+
+from ...contracts.names import digest
+from .. import commands as c
+from ..operations.upkeep import POISON
+from ..refusals import refusal
+from ..rows import CheckpointRow, CommitLine, Delivery, EventRow, JobRow
+from ..seals import read_commit
+
+R = TypeVar("R")
+Arg = str | int | bytes
+_JOB_TYPES: dict[str, str] = {field.name: str(field.type) for field in fields(JobRow)}
+
+
+def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
+    """The script's name and its ARGV."""
+    name, build, _ = _OPERATIONS[type(command)]
+    return name, build(command)
+
+
+def answer(command: c.Command[R], reply: list[Any]) -> R:
+    """The command's answer, or the refusal that the script replied with, raised."""
+    code = reply[0].decode()
+    if code != "+":
+        raise refusal(code[1:], *(_text(argument) for argument in reply[1:]))
+    return cast("R", _OPERATIONS[type(command)][2](reply[1:]))
+
+
+def _text(value: Any) -> str:
+    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else str(value)
+
+
+# building
+
+
+def _fence(fence: c.Fence) -> list[Arg]:
+    return [fence.job_id, fence.token, fence.lease_id]
+
+
+def _new_checkpoint(new: c.NewCheckpoint | None) -> list[Arg]:
+    if new is None:
+        return ["", "", "", "", "", "", "", 0]
+    return [new.id, new.header, new.state, new.native, new.digest, new.agent, new.step, new.ttl]
+
+
+def _pairs(mapping: Mapping[str, bytes]) -> Iterable[Arg]:
+    return (part for pair in mapping.items() for part in pair)
+
+
+def _submit(m: c.Submit) -> list[Arg]:
+    where = [m.job_id, digest(m.thread), m.idem, m.payload_digest, m.delay, m.origin, m.target.queue, m.thread]
+    return [*where, m.key, m.key_ttl, m.target.agent, m.target.contract, m.target.envelope]
+
+
+def _claim(m: c.Claim) -> list[Arg]:
+    return [m.worker, len(m.queues), *(part for queue in m.queues for part in queue), *m.leases]
+
+
+def _heartbeat(m: c.Heartbeat) -> list[Arg]:
+    return [part for fence, duration in m.leases for part in (*_fence(fence), duration)]
+
+
+def _save(m: c.Save) -> list[Arg]:
+    who: list[Arg] = _fence(m.fence) if m.fence else ["", "", ""]
+    thread = "" if m.fence else digest(m.thread)
+    options: list[Arg] = [thread, m.thread, m.parent, int(m.branch)]
+    return [*who, *options, *_new_checkpoint(m.checkpoint), *_pairs(m.records)]
+
+
+def _hand_off(m: c.HandOff) -> list[Arg]:
+    target = [m.target.agent, m.target.contract, m.target.queue, m.target.envelope]
+    return [*_fence(m.fence), *target, *_new_checkpoint(m.checkpoint)]
+
+
+def _fail(m: c.Fail) -> list[Arg]:
+    return [*_fence(m.fence), m.error, m.reason, "" if m.retry_in is None else m.retry_in, m.state]
+
+
+# reading
+
+
+def _flat(items: list[bytes]) -> dict[str, bytes]:
+    return {items[i].decode(): items[i + 1] for i in range(0, len(items), 2)}
+
+
+def _job_row(items: list[bytes]) -> JobRow:
+    values: dict[str, Any] = {}
+    for name, value in _flat(items).items():
+        kind = _JOB_TYPES.get(name)
+        if kind:
+            values[name] = int(value) if kind == "int" else value if kind == "bytes" else _text(value)
+        elif name == "delivery":
+            values["ready"] = int(bool(value))
+    return JobRow(**values)
+
+
+def _checkpoint_row(parts: list[bytes]) -> CheckpointRow:
+    id_, thread, header, state, native, commit = parts
+    return CheckpointRow(_text(id_), _text(thread), header, commit.decode(), state, native)
+
+
+def _delivery(parts: list[Any]) -> Delivery:
+    row = _job_row(parts[0])
+    checkpoint = None
+    if parts[1]:
+        id_, header, state, native, commit = parts[1]
+        checkpoint = CheckpointRow(_text(id_), row.thread, header, commit.decode(), state, native)
+    return Delivery(row, checkpoint, _flat(parts[2]))
+
+
+def _event_row(parts: list[Any]) -> EventRow:
+    position = parts[0].decode()
+    read = {name: _text(value) for name, value in _flat(parts[1]).items()}
+    return EventRow(position, {**read, "time": position.partition("-")[0]} if read else {})
+
+
+def _nothing(_: list[Any]) -> None:
+    return None
+
+
+def _commit(reply: list[Any]) -> CommitLine:
+    return read_commit(reply[0].decode())
+
+
+_Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[list[Any]], Any]]
+_OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
+    c.Submit: ("submit", _submit, lambda r: _job_row(r[0])),
+    c.Claim: ("claim", _claim, lambda r: [_delivery(parts) for parts in r]),
+    c.Heartbeat: ("heartbeat", _heartbeat, lambda r: [_text(status) for status in r]),
+    c.Save: ("save", _save, _commit),
+    c.Record: ("record", lambda m: [*_fence(m.fence), *_pairs(m.records)], _nothing),
+    c.HandOff: ("hand_off", _hand_off, _nothing),
+    c.Complete: ("complete", lambda m: [*_fence(m.fence), m.result, *_new_checkpoint(m.checkpoint)], _nothing),
+    c.Fail: ("fail", _fail, _nothing),
+    c.Suspend: ("suspend", lambda m: [*_fence(m.fence), m.question, *_new_checkpoint(m.checkpoint)], _nothing),
+    c.Release: ("release", lambda m: _fence(m.fence), _nothing),
+    c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer], _nothing),
+    c.Cancel: ("cancel", lambda m: [m.job_id], lambda r: bool(r[0])),
+    c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
+    c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, m.worker, *m.queues], lambda r: c.Reaped(*r)),
+    c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda r: _checkpoint_row(r[0])),
+    c.Latest: ("latest", lambda m: [digest(m.thread), m.thread], lambda r: _checkpoint_row(r[0]) if r[0] else None),
+    c.Timeline: (
+        "timeline",
+        lambda m: [digest(m.thread), m.thread, m.limit, m.before],
+        lambda r: [_checkpoint_row(parts) for parts in r],
+    ),
+    c.Events: ("events", lambda m: [m.after, m.subject, m.limit], lambda r: [_event_row(parts) for parts in r]),
+    c.LastEvent: ("last_event", lambda m: [], lambda r: r[0].decode()),
+    c.ReadJob: ("read_job", lambda m: [m.job_id], lambda r: _job_row(r[0])),
+    c.ListJobs: ("list_jobs", lambda m: [m.limit, m.before], lambda r: [_job_row(items) for items in r]),
+    c.Declare: ("declare", lambda m: list(_pairs(m.agents)), _nothing),
+    c.Declared: ("declared", lambda m: [], lambda r: _flat(r[0])),
+    c.Takers: ("takers", lambda m: [m.queue], lambda r: r[0]),
+}

@@ -1,0 +1,44 @@
+"""Seals: how a stored checkpoint proves that it is what was saved.
+
+    header = format byte + packed [thread, job, hop, agent, step, framework, context, hash of state, hash of native]
+    digest = hash(header)
+    commit = step_index parent created_at expires_at          (what the store adds, in its own transaction)
+    seal   = sha1(digest + " " + commit)                      (sha1 is what a Redis script has)
+
+So the seal covers every byte of the record: header, state, native, parent, index and times. It is checked on every
+read. It finds damage; that nobody forged a record is a matter of a keyed codec.
+"""
+
+from __future__ import annotations
+
+from hashlib import blake2b, sha1
+
+from ..contracts.errors import Corrupted
+from .rows import CommitLine
+
+FORMAT = b"\x01"
+
+
+def content_hash(data: bytes) -> bytes:
+    """The hash of a record's part: 128 bits."""
+    return blake2b(data, digest_size=16).digest()
+
+
+def seal(digest: str, step_index: int, parent: str, created: int, expires: int) -> CommitLine:
+    """What a store adds to a checkpoint on commit."""
+    bare = CommitLine(step_index, parent, created, expires, "")
+    return CommitLine(step_index, parent, created, expires, seal_of(digest, bare.sealed))
+
+
+def seal_of(digest: str, sealed: str) -> str:
+    """The seal over a header's digest and a commit's text."""
+    return sha1(f"{digest} {sealed}".encode(), usedforsecurity=False).hexdigest()
+
+
+def read_commit(line: str) -> CommitLine:
+    """A stored commit line; `Corrupted` if it is not one."""
+    try:
+        step_index, parent, created, expires, sealed = line.split(" ")
+        return CommitLine(int(step_index), "" if parent == "-" else parent, int(created), int(expires), sealed)
+    except ValueError:
+        raise Corrupted(f"a checkpoint's commit line can't be read: {line[:100]!r}") from None

@@ -1,0 +1,57 @@
+"""Session: what an adapter sees of the delivery that it runs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Protocol
+
+from ..contracts.checkpoint import Checkpoint, Snapshot
+from ..contracts.handoff import Answer
+
+
+class Session(Protocol):
+    """One delivery of a job, held under a lease. Every write carries the lease's token.
+
+    Each writing call exists for sync code (any thread) and, with an `a`, for async code. All raise `Fenced` once the
+    lease is lost (`Canceled` if the job was canceled), and the adapter must let that out at once.
+    """
+
+    @property
+    def job_id(self) -> str: ...
+    @property
+    def hop(self) -> int: ...
+    @property
+    def agent(self) -> str: ...
+    @property
+    def attempt(self) -> int: ...
+
+    @property
+    def checkpoint(self) -> Checkpoint | None:
+        """The last checkpoint of this hop, from which to resume; None when the hop has saved nothing yet."""
+        ...
+
+    @property
+    def journal(self) -> Mapping[str, Any]:
+        """This hop's records, by key, oldest first. What `record` acknowledged is here after a crash."""
+        ...
+
+    @property
+    def answer(self) -> Answer | None:
+        """The answer that resumed this job after a suspension of this hop, until the next suspension."""
+        ...
+
+    def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
+        """Commit a checkpoint, and journal records with it, in one write. Returned means durable."""
+        ...
+
+    async def asave(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint: ...
+
+    def record(self, records: Mapping[str, Any]) -> None:
+        """Commit journal records (plain values) without a checkpoint."""
+        ...
+
+    async def arecord(self, records: Mapping[str, Any]) -> None: ...
+
+    def check(self) -> None:
+        """Raise `Fenced` if the lease is known to be lost. No I/O: call it as often as you like."""
+        ...

@@ -1,0 +1,189 @@
+"""The records of the SQLite store: rows of one connection, inside of the transaction that the store opened."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import fields
+from sqlite3 import Connection
+from typing import Any
+
+from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
+
+_JOB = [field.name for field in fields(JobRow)]
+_SELECT_JOB = f"SELECT {', '.join(_JOB)} FROM job "
+_INSERT_JOB = f"INSERT INTO job ({', '.join(_JOB)}, namespace) VALUES ({', '.join('?' * (len(_JOB) + 1))})"
+# What a job never changes after it was made is not written again.
+_FIXED = ("id", "thread", "key", "idem", "key_ttl", "created")
+_CHANGING = [name for name in _JOB if name not in _FIXED]
+_UPDATE_JOB = f"UPDATE job SET {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"
+_NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
+
+
+class SqliteRecords:
+    """Records of one namespace in one transaction."""
+
+    def __init__(self, connection: Connection, namespace: str, now: int) -> None:
+        self._db = connection
+        self._namespace = namespace
+        self.now = now
+
+    # jobs
+
+    def _jobs_where(self, where: str, *values: Any) -> list[JobRow]:
+        rows = self._db.execute(f"{_SELECT_JOB} WHERE namespace = ? AND {where}", (self._namespace, *values))
+        return [JobRow(*row) for row in rows]
+
+    def job(self, job_id: str) -> JobRow | None:
+        rows = self._jobs_where("id = ?", job_id)
+        return rows[0] if rows else None
+
+    def add_job(self, row: JobRow) -> None:
+        self._db.execute(_INSERT_JOB, [*(getattr(row, name) for name in _JOB), self._namespace])
+
+    def put_job(self, row: JobRow) -> None:
+        self._db.execute(_UPDATE_JOB, [*(getattr(row, name) for name in _CHANGING), row.id])
+
+    def jobs(self, limit: int, before: str) -> list[JobRow]:
+        page = "ORDER BY created DESC, id DESC LIMIT ?"
+        if not before:
+            return self._jobs_where(f"1 {page}", limit)
+        return self._jobs_where(f"(created, id) < (SELECT created, id FROM job WHERE id = ?) {page}", before, limit)
+
+    def ready(self, queue: str, limit: int) -> list[JobRow]:
+        return self._jobs_where("queue = ? AND ready > 0 ORDER BY ready LIMIT ?", queue, limit)
+
+    def expired_leases(self, limit: int) -> list[JobRow]:
+        due = "lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?"
+        return self._jobs_where(due, self.now, limit)
+
+    def due_timers(self, limit: int) -> list[JobRow]:
+        return self._jobs_where("due > 0 AND due <= ? ORDER BY due LIMIT ?", self.now, limit)
+
+    def next_due(self) -> int:
+        row = self._db.execute(
+            "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM job WHERE namespace = ?1 AND lease_until > 0 "
+            "UNION ALL SELECT min(due) FROM job WHERE namespace = ?1 AND due > 0)",
+            (self._namespace,),
+        ).fetchone()
+        return row[0] or 0
+
+    # threads and checkpoints
+
+    def thread(self, name: str) -> ThreadRow:
+        row = self._db.execute(
+            "SELECT name, tip, count, job FROM thread WHERE namespace = ? AND name = ?", (self._namespace, name)
+        ).fetchone()
+        return ThreadRow(*row) if row else ThreadRow(name)
+
+    def put_thread(self, row: ThreadRow) -> None:
+        self._db.execute(
+            "INSERT INTO thread (namespace, name, tip, count, job) VALUES (?, ?, ?, ?, ?) "
+            "ON CONFLICT DO UPDATE SET tip = excluded.tip, count = excluded.count, job = excluded.job",
+            (self._namespace, row.name, row.tip, row.count, row.job),
+        )
+
+    def checkpoint(self, checkpoint_id: str) -> CheckpointRow | None:
+        row = self._db.execute(
+            "SELECT id, thread, header, commit_line, state, native FROM checkpoint WHERE id = ? AND namespace = ?",
+            (checkpoint_id, self._namespace),
+        ).fetchone()
+        return CheckpointRow(*row) if row else None
+
+    def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
+        self._db.execute(
+            "INSERT INTO checkpoint (id, namespace, thread, step_index, expires, header, commit_line, state, native) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)",
+            (row.id, self._namespace, row.thread, step_index, expires, row.header, row.commit, row.state, row.native),
+        )
+
+    def drop_checkpoint(self, checkpoint_id: str) -> None:
+        self._db.execute("DELETE FROM checkpoint WHERE id = ?", (checkpoint_id,))
+
+    def checkpoints(self, thread: str, limit: int, before: str) -> list[CheckpointRow]:
+        edge = 2**62
+        if before:
+            row = self._db.execute("SELECT step_index FROM checkpoint WHERE id = ?", (before,)).fetchone()
+            edge = row[0] if row else 0
+        rows = self._db.execute(
+            f"SELECT id, thread, header, commit_line FROM checkpoint {_NEWEST_FIRST} ORDER BY step_index DESC LIMIT ?",
+            (self._namespace, thread, edge, self.now, limit),
+        )
+        return [CheckpointRow(*row) for row in rows]
+
+    def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
+        rows = self._db.execute(
+            "SELECT id, thread, header, commit_line FROM checkpoint AS c WHERE namespace = ? AND expires > 0 AND "
+            "expires <= ? AND NOT EXISTS (SELECT 1 FROM thread AS t JOIN job AS j ON j.id = t.job "
+            "WHERE t.namespace = c.namespace AND t.name = c.thread AND j.tip = c.id) LIMIT ?",
+            (self._namespace, self.now, limit),
+        )
+        return [CheckpointRow(*row) for row in rows]
+
+    # keys and journals
+
+    def first_use(self, idem: str) -> tuple[str, str] | None:
+        row: tuple[str, str] | None = self._db.execute(
+            "SELECT job, payload_digest FROM first_use WHERE idem = ? AND NOT (forget_at > 0 AND forget_at <= ?)",
+            (idem, self.now),
+        ).fetchone()
+        return row
+
+    def put_first_use(self, idem: str, job_id: str, payload_digest: str) -> None:
+        self._db.execute("INSERT OR REPLACE INTO first_use VALUES (?, ?, ?, 0)", (idem, job_id, payload_digest))
+
+    def forget_first_use(self, idem: str, at: int) -> None:
+        self._db.execute("UPDATE first_use SET forget_at = ? WHERE idem = ?", (at, idem))
+
+    def journal(self, job_id: str) -> dict[str, bytes]:
+        return dict(self._db.execute("SELECT key, value FROM journal WHERE job = ? ORDER BY place", (job_id,)))
+
+    def put_journal(self, job_id: str, records: Mapping[str, bytes]) -> None:
+        self._db.executemany(
+            "INSERT INTO journal (job, key, value) VALUES (?, ?, ?) ON CONFLICT DO UPDATE SET value = excluded.value",
+            [(job_id, key, value) for key, value in records.items()],
+        )
+
+    def drop_journal(self, job_id: str) -> None:
+        self._db.execute("DELETE FROM journal WHERE job = ?", (job_id,))
+
+    # events, declarations, presence
+
+    def add_event(self, fields: Mapping[str, str]) -> int:
+        text = json.dumps({**fields, "time": str(self.now)}, ensure_ascii=True)
+        cursor = self._db.execute("INSERT INTO event (namespace, fields) VALUES (?, ?)", (self._namespace, text))
+        return cursor.lastrowid or 0
+
+    def events(self, after: str, limit: int) -> list[EventRow]:
+        rows = self._db.execute(
+            "SELECT number, fields FROM event WHERE namespace = ? AND number > ? ORDER BY number LIMIT ?",
+            (self._namespace, int(after or 0), limit),
+        )
+        return [EventRow(str(number), json.loads(text)) for number, text in rows]
+
+    def last_event(self) -> str:
+        row = self._db.execute("SELECT max(number) FROM event WHERE namespace = ?", (self._namespace,)).fetchone()
+        return str(row[0] or 0)
+
+    def declare(self, agents: Mapping[str, bytes]) -> None:
+        self._db.executemany(
+            "INSERT OR REPLACE INTO agent VALUES (?, ?, ?)",
+            [(self._namespace, name, declaration) for name, declaration in agents.items()],
+        )
+
+    def declared(self) -> dict[str, bytes]:
+        return dict(self._db.execute("SELECT name, declaration FROM agent WHERE namespace = ?", (self._namespace,)))
+
+    def note_presence(self, worker: str, queues: Sequence[str], until: int) -> None:
+        self._db.execute("DELETE FROM presence WHERE namespace = ? AND until <= ?", (self._namespace, self.now))
+        self._db.executemany(
+            "INSERT OR REPLACE INTO presence VALUES (?, ?, ?, ?)",
+            [(self._namespace, queue, worker, until) for queue in queues],
+        )
+
+    def takers(self, queue: str) -> int:
+        row = self._db.execute(
+            "SELECT count(*) FROM presence WHERE namespace = ? AND queue = ? AND until > ?",
+            (self._namespace, queue, self.now),
+        ).fetchone()
+        return int(row[0])

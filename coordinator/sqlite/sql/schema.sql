@@ -1,0 +1,51 @@
+-- Schema version 1. Times are ms since 1970, and 0 and the empty text mean none. A namespace owns every row but
+-- those found by a minted id alone. (The loader splits at semicolons: none in comments.)
+
+CREATE TABLE job (
+    namespace TEXT NOT NULL, id TEXT NOT NULL PRIMARY KEY, thread TEXT NOT NULL, state TEXT NOT NULL,
+    reason TEXT NOT NULL, agent TEXT NOT NULL, contract TEXT NOT NULL, queue TEXT NOT NULL, ready INTEGER NOT NULL,
+    hop INTEGER NOT NULL, attempt INTEGER NOT NULL, crashes INTEGER NOT NULL, token INTEGER NOT NULL,
+    lease TEXT NOT NULL, worker TEXT NOT NULL, lease_until INTEGER NOT NULL, due INTEGER NOT NULL, tip TEXT NOT NULL,
+    key TEXT NOT NULL, idem TEXT NOT NULL, key_ttl INTEGER NOT NULL, closed TEXT NOT NULL, created INTEGER NOT NULL,
+    updated INTEGER NOT NULL, error TEXT NOT NULL, envelope BLOB NOT NULL, result BLOB NOT NULL,
+    question BLOB NOT NULL, answer BLOB NOT NULL
+) WITHOUT ROWID;
+CREATE INDEX job_ready ON job (namespace, queue, ready) WHERE ready > 0;
+CREATE INDEX job_lease ON job (namespace, lease_until) WHERE lease_until > 0;
+CREATE INDEX job_due ON job (namespace, due) WHERE due > 0;
+CREATE INDEX job_created ON job (namespace, created, id);
+
+CREATE TABLE thread (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, tip TEXT NOT NULL, count INTEGER NOT NULL, job TEXT NOT NULL,
+    PRIMARY KEY (namespace, name)
+) WITHOUT ROWID;
+
+CREATE TABLE checkpoint (
+    id TEXT NOT NULL PRIMARY KEY, namespace TEXT NOT NULL, thread TEXT NOT NULL, step_index INTEGER NOT NULL,
+    expires INTEGER NOT NULL, header BLOB NOT NULL, commit_line TEXT NOT NULL, state BLOB NOT NULL, native BLOB NOT NULL
+);
+CREATE UNIQUE INDEX checkpoint_order ON checkpoint (namespace, thread, step_index);
+CREATE INDEX checkpoint_expiry ON checkpoint (namespace, expires) WHERE expires > 0;
+
+CREATE TABLE first_use (
+    idem TEXT NOT NULL PRIMARY KEY, job TEXT NOT NULL, payload_digest TEXT NOT NULL, forget_at INTEGER NOT NULL
+) WITHOUT ROWID;
+
+CREATE TABLE journal (
+    place INTEGER PRIMARY KEY, job TEXT NOT NULL, key TEXT NOT NULL, value BLOB NOT NULL
+);
+CREATE UNIQUE INDEX journal_key ON journal (job, key);
+
+CREATE TABLE event (
+    number INTEGER PRIMARY KEY AUTOINCREMENT, namespace TEXT NOT NULL, fields TEXT NOT NULL
+);
+CREATE INDEX event_namespace ON event (namespace, number);
+
+CREATE TABLE agent (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, declaration BLOB NOT NULL, PRIMARY KEY (namespace, name)
+) WITHOUT ROWID;
+
+CREATE TABLE presence (
+    namespace TEXT NOT NULL, queue TEXT NOT NULL, worker TEXT NOT NULL, until INTEGER NOT NULL,
+    PRIMARY KEY (namespace, queue, worker)
+) WITHOUT ROWID;

@@ -1,0 +1,80 @@
+"""Store: the seam between the coordinator and what it keeps things in."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol, TypeVar
+
+from . import commands as c
+
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Topic:
+    """What a watch waits for: deliveries in `queues`, or changes of `subject` (a job's id; "" for all events)."""
+
+    subject: str = ""
+    queues: tuple[str, ...] = ()
+
+
+class Watch(Protocol):
+    """A wake-up. It may come for nothing, and it may be lost: look at the store after each wait.
+
+    Opened before the first look, so that a change between the look and the wait wakes too.
+    """
+
+    def wait(self, timeout: float) -> None:
+        """Block until something may have changed, at most `timeout` seconds."""
+        ...
+
+    async def await_(self, timeout: float) -> None: ...
+
+    async def aopen(self) -> None: ...
+
+    def close(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+class Store(Protocol):
+    """Carries commands out, each atomically. One store object serves one event loop or any number of threads."""
+
+    @property
+    def url(self) -> str:
+        """Where it keeps things, as a URL without secrets."""
+        ...
+
+    def call(self, command: c.Command[R]) -> R: ...
+
+    async def acall(self, command: c.Command[R]) -> R: ...
+
+    def watch(self, topic: Topic) -> Watch: ...
+
+    def sibling(self) -> Store:
+        """Another handle with a connection of its own, for another thread."""
+        ...
+
+    def open(self) -> None:
+        """Connect and check that the store can be used; `Unreachable` or `BadSetup` if not."""
+        ...
+
+    def close(self) -> None: ...
+
+    async def aopen(self) -> None: ...
+
+    async def aclose(self) -> None: ...
+
+
+_QUIET = (c.Heartbeat, c.Save, c.Record, c.Declare)
+
+
+def rings(command: c.Command[R], answer: R) -> bool:
+    """Whether a finished command may have given somebody something to do."""
+    from .operations import READING
+
+    if isinstance(command, c.Reap):
+        return isinstance(answer, c.Reaped) and answer.moved > 0
+    if isinstance(command, c.Claim):
+        return bool(answer)
+    return type(command) not in READING and not isinstance(command, _QUIET)

@@ -1,0 +1,154 @@
+"""SyncCoordinator: the coordinator for sync code. The same names, no await and no event loop."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar, overload
+
+from ..contracts.agent import Agent
+from ..contracts.app import App
+from ..contracts.checkpoint import Checkpoint, CheckpointSummary
+from ..contracts.contract import Contract
+from ..contracts.event import Event
+from ..contracts.job import JobInfo
+from .book import Book, close_declaration
+from .calls import checkpoints, drive, events, jobs
+from .commands import Declare
+from .job import SyncJob
+from .store import Store, Topic
+
+P = TypeVar("P", bound=Contract)
+R = TypeVar("R", bound=Contract)
+
+
+class SyncCoordinator:
+    """Made by `with batonpass.connect(url)`. What each method means and raises stands at `Coordinator`'s."""
+
+    def __init__(self, store: Store, book: Book) -> None:
+        self.store = store
+        self.book = book
+
+    @property
+    def url(self) -> str:
+        """The store's URL, without secrets."""
+        return self.store.url
+
+    @overload
+    def submit(
+        self,
+        agent: str | Agent[P],
+        payload: P | Mapping[str, Any],
+        *,
+        returns: type[R],
+        key: str | None = None,
+        key_ttl: float = 86_400.0,
+        thread: str | None = None,
+        delay: float = 0.0,
+    ) -> SyncJob[R]: ...
+
+    @overload
+    def submit(
+        self,
+        agent: str | Agent[P],
+        payload: P | Mapping[str, Any],
+        *,
+        returns: None = None,
+        key: str | None = None,
+        key_ttl: float = 86_400.0,
+        thread: str | None = None,
+        delay: float = 0.0,
+    ) -> SyncJob[Any]: ...
+
+    def submit(
+        self,
+        agent: str | Agent[Any],
+        payload: Any,
+        *,
+        returns: type[Contract] | None = None,
+        key: str | None = None,
+        key_ttl: float = 86_400.0,
+        thread: str | None = None,
+        delay: float = 0.0,
+    ) -> SyncJob[Any]:
+        """Give an agent a job. Returned means: it is kept, and will be done as soon as a worker runs the agent."""
+        name = agent if isinstance(agent, str) else agent.name
+        call = jobs.submit(self.book, name, payload, key=key, key_ttl=key_ttl, thread=thread, delay=delay)
+        return SyncJob(self.store, self.book, drive(self.store, call).id, returns)
+
+    def job(self, job_id: str, *, returns: type[Contract] | None = None) -> SyncJob[Any]:
+        """A handle for a job by its id. Asks nothing of the store yet."""
+        return SyncJob(self.store, self.book, jobs.checked(job_id), returns)
+
+    def jobs(self, *, state: str | None = None, agent: str | None = None, limit: int = 50) -> list[JobInfo]:
+        """Jobs, newest first; of one state or agent if given."""
+        return drive(self.store, jobs.page(state, agent, limit))
+
+    def save(
+        self,
+        *,
+        thread: str,
+        agent: str,
+        state: Any,
+        step: str = "",
+        context: Mapping[str, Any] | None = None,
+        framework: str = "python",
+        ttl: float | None = None,
+        parent: str | None = None,
+        branch: bool = False,
+    ) -> Checkpoint:
+        """Commit a checkpoint of a thread outside of any job."""
+        call = checkpoints.save(
+            thread, agent, state, step=step, context=context, framework=framework, ttl=ttl, parent=parent, branch=branch
+        )
+        return drive(self.store, call)
+
+    def restore(self, checkpoint_id: str) -> Checkpoint:
+        """One checkpoint with its state, verified: `NotFound` or `Corrupted` otherwise."""
+        return drive(self.store, checkpoints.restore(checkpoint_id))
+
+    def latest(self, *, thread: str) -> Checkpoint | None:
+        """The thread's newest checkpoint with its state, or None."""
+        return drive(self.store, checkpoints.latest(thread))
+
+    def timeline(
+        self, *, thread: str, limit: int = 50, before: str | None = None
+    ) -> list[CheckpointSummary]:
+        """The thread's checkpoints without their state, newest first; `before` a checkpoint's id pages."""
+        return drive(self.store, checkpoints.timeline(thread, limit, before))
+
+    def hand_off(
+        self, checkpoint_id: str, *, to: str | Agent[P], payload: P | Mapping[str, Any] | None = None, key: str | None = None
+    ) -> SyncJob[Any]:
+        """A new job for an agent that goes on from a checkpoint: its first checkpoint will have this one as parent."""
+        name = to if isinstance(to, str) else to.name
+        row = drive(self.store, checkpoints.hand_off(self.book, checkpoint_id, name, payload, key))
+        return SyncJob(self.store, self.book, row.id, None)
+
+    def expire(self, checkpoint_id: str) -> None:
+        """Delete one checkpoint now. Its neighbours stay; one that a running job resumes from is refused."""
+        drive(self.store, checkpoints.expire(checkpoint_id))
+
+    def events(
+        self, *, after: str = "", job: str | None = None, follow: bool = False
+    ) -> Iterator[Event]:
+        """Events in order, of one job if given, from the beginning or after a cursor; `follow` waits for more."""
+        watch = self.store.watch(Topic(subject=job or ""))
+        try:
+            while True:
+                found, cursor = drive(self.store, events.page(after, job or "", self.url))
+                for event in found:
+                    yield event
+                if cursor == after:
+                    if not follow:
+                        return
+                    watch.wait(1.0)
+                after = cursor
+        finally:
+            watch.close()
+
+    def declare(self, app: App) -> None:
+        """Record an app's agents, so that clients which do not have the app may submit to them."""
+        app.check()
+        self.store.call(Declare({agent.name: close_declaration(agent, app.name) for agent in app}))
+
+

@@ -1,0 +1,41 @@
+"""Store URLs: what `connect`, `--store` and BATONPASS_URL take."""
+
+from __future__ import annotations
+
+from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+
+from ..contracts.errors import BadSetup
+from .store import Store
+
+FORMS = "sqlite:///file.db, redis://host:6379, rediss://host:6379 or memory://"
+
+
+def open_store(url: str, namespace: str | None = None) -> Store:
+    """The store that a URL names. Opens nothing yet. A namespace in the call goes before one in the URL."""
+    parts = urlsplit(url)
+    query = dict(parse_qsl(parts.query))
+    in_url = query.pop("namespace", "default")
+    namespace = in_url if namespace is None else namespace
+    if not namespace:
+        raise BadSetup("the namespace is empty: give it a name, or leave it out for 'default'")
+    if parts.scheme == "memory":
+        from .memory.store import MemoryStore
+
+        return MemoryStore()
+    if parts.scheme == "sqlite":
+        return _sqlite(url, parts.netloc, unquote(parts.path), namespace)
+    if parts.scheme in ("redis", "rediss"):
+        from .redis.store import RedisStore
+
+        return RedisStore(urlunsplit(parts._replace(query=urlencode(query))), namespace)
+    raise BadSetup(f"store URL {url!r} can't be used: write {FORMS}")
+
+
+def _sqlite(url: str, host: str, path: str, namespace: str) -> Store:
+    from .sqlite.store import SqliteStore
+
+    if host or not path.strip("/"):
+        raise BadSetup(f"store URL {url!r} names no file: sqlite:///file.db is in this folder, sqlite:////x/file.db not")
+    if path == "/:memory:":
+        raise BadSetup("SQLite's :memory: can't be shared by several connections: use memory://")
+    return SqliteStore(path[1:], namespace)
