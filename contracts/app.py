@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import weakref
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, TypeVar
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypedDict, TypeVar, overload
+
+from typing_extensions import Unpack
 
 from .agent import Agent
 from .contract import Contract, contract_ref
@@ -14,51 +17,66 @@ In = TypeVar("In", bound=Contract)
 Fn = Callable[..., Any]
 
 
-class App:
-    """A registry of agents. The name is a label; agents' names are unique in a namespace, over all its apps."""
+class Options(TypedDict, total=False):
+    """What every decorator takes beside name and accepts: see `Agent`."""
 
-    def __init__(self, name: str) -> None:
+    returns: type[Contract] | None
+    hands_to: Mapping[str, type[Contract]]
+    enter: Fn | None
+    leave: Fn | None
+    retries: int
+    lease: float | None
+    timeout: float | None
+
+
+class App:
+    """A registry of agents. The name is a label; agents' names are unique in a namespace, over all its apps.
+
+    `lifespan` is an async context manager without arguments: entered once per worker process, what it yields is
+    `ctx.resources` (connection pools, clients).
+    """
+
+    def __init__(self, name: str, *, lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None) -> None:
         self.name = name
+        self.lifespan = lifespan
         self._agents: dict[str, Agent[Any]] = {}
         _APPS.append(weakref.ref(self, _APPS.remove))
 
+    @overload
     def agent(
-        self,
-        name: str,
-        *,
-        accepts: type[In],
-        returns: type[Contract] | None = None,
-        hands_to: Mapping[str, type[Contract]] | None = None,
-        kind: str = "function",
-        enter: Fn | None = None,
-        leave: Fn | None = None,
-        retries: int = 3,
-        lease: float | None = None,
-        timeout: float | None = None,
-    ) -> Callable[[Fn], Agent[In]]:
-        """Declare an agent. The decorated function is the agent itself, or for another `kind` its factory.
+        self, name: str, *, accepts: type[In], **options: Unpack[Options]
+    ) -> Callable[[Callable[[In, Any], Any] | Callable[[In], Any]], Agent[In]]: ...
 
-        Options as in `Agent`. The decorator gives the `Agent`; the function stays its `.fn`.
+    @overload
+    def agent(
+        self, name: str, *, accepts: type[In], kind: str, **options: Unpack[Options]
+    ) -> Callable[[Fn], Agent[In]]: ...
+
+    def agent(
+        self, name: str, *, accepts: type[In], kind: str = "function", **options: Unpack[Options]
+    ) -> Callable[[Any], Agent[In]]:
+        """Declare an agent: a plain function, called as `fn(payload, ctx)` or `fn(payload)`.
+
+        With `kind` it is of a framework, and the function is the factory of its object. Options as in `Agent`. The
+        decorator gives the `Agent`; the function stays its `.fn`.
         """
 
         def declare(fn: Fn) -> Agent[In]:
-            return self.add(
-                Agent(
-                    name=name,
-                    kind=kind,
-                    fn=fn,
-                    accepts=accepts,
-                    returns=returns,
-                    hands_to=dict(hands_to or {}),
-                    enter=enter,
-                    leave=leave,
-                    retries=retries,
-                    lease=lease,
-                    timeout=timeout,
-                )
-            )
+            return self.add(Agent(name=name, kind=kind, fn=fn, accepts=accepts, **options))
 
         return declare
+
+    def langgraph(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
+        """Declare an agent whose factory returns a LangGraph StateGraph, compiled graph or Pregel."""
+        return self.agent(name, accepts=accepts, kind="langgraph", **options)
+
+    def crewai(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
+        """Declare an agent whose factory returns a CrewAI Crew or Flow."""
+        return self.agent(name, accepts=accepts, kind="crewai", **options)
+
+    def autogen(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
+        """Declare an agent whose factory returns an AutoGen team or agent."""
+        return self.agent(name, accepts=accepts, kind="autogen", **options)
 
     def add(self, agent: Agent[In]) -> Agent[In]:
         """Register an agent; a second one of the same name is refused."""

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic
+
+from typing_extensions import TypeVar
 
 from .contract import Contract, ContractRef
 
-P = TypeVar("P", bound=Contract)
+P = TypeVar("P", bound=Contract, default=Any)
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,114 @@
+"""Batonpass: jobs that pass from agent to agent and survive.
+
+    import batonpass as bp
+
+    class Topic(bp.Contract, name="desk.topic"):
+        text: str
+
+    app = bp.App("desk")
+
+    @app.agent("research", accepts=Topic, returns=Report)
+    async def research(topic: Topic, ctx: bp.Context) -> Report: ...
+
+    async with bp.connect("sqlite:///desk.db") as coordinator:
+        job = await coordinator.submit("research", Topic(text="..."))
+        report = await job.result(timeout=60)
+
+Everything a user needs is a name of this module. Importing it imports no framework and no store's client.
+"""
+
+from batonpass.app import App
+from batonpass.contracts.agent import Agent
+from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
+from batonpass.contracts.contract import Contract, ContractRef, Payload, State
+from batonpass.contracts.errors import (
+    BadSetup,
+    BatonpassError,
+    Canceled,
+    Conflict,
+    ContractViolation,
+    Corrupted,
+    Fenced,
+    JobCanceled,
+    JobError,
+    JobFailed,
+    JobRejected,
+    KeyConflict,
+    MissingExtra,
+    NoJob,
+    NotFound,
+    Overloaded,
+    Refused,
+    ResultTimeout,
+    StepMismatch,
+    ThreadBusy,
+    Unavailable,
+    UndeclaredHandoff,
+    UnknownAgent,
+    Unreachable,
+    Unserializable,
+    WrongState,
+)
+from batonpass.contracts.event import Event
+from batonpass.contracts.handoff import Handoff
+from batonpass.contracts.job import JobInfo, JobState, Lease
+from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.connection import Connection, connect
+from batonpass.coordinator.job import Job, SyncJob
+from batonpass.coordinator.sync_client import SyncCoordinator
+from batonpass.workers.context import Context, SyncContext, current
+from batonpass.workers.worker import Worker
+
+__version__ = "0.1.0"
+
+__all__ = [
+    "Agent",
+    "App",
+    "BadSetup",
+    "BatonpassError",
+    "Canceled",
+    "Checkpoint",
+    "CheckpointSummary",
+    "Conflict",
+    "Connection",
+    "Context",
+    "Contract",
+    "ContractRef",
+    "ContractViolation",
+    "Coordinator",
+    "Corrupted",
+    "Event",
+    "Fenced",
+    "Handoff",
+    "Job",
+    "JobCanceled",
+    "JobError",
+    "JobFailed",
+    "JobInfo",
+    "JobRejected",
+    "JobState",
+    "KeyConflict",
+    "Lease",
+    "MissingExtra",
+    "NoJob",
+    "NotFound",
+    "Overloaded",
+    "Payload",
+    "Refused",
+    "ResultTimeout",
+    "State",
+    "StepMismatch",
+    "SyncContext",
+    "SyncCoordinator",
+    "SyncJob",
+    "ThreadBusy",
+    "Unavailable",
+    "UndeclaredHandoff",
+    "UnknownAgent",
+    "Unreachable",
+    "Unserializable",
+    "Worker",
+    "WrongState",
+    "connect",
+    "current",
+]

@@ -1,0 +1,81 @@
+"""App: the registry of agents, with the shorthands of the frameworks and the ways to run it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractAsyncContextManager
+from typing import Any, TypeVar, overload
+
+from batonpass.contracts import app as declared
+from batonpass.contracts.agent import Agent
+from batonpass.contracts.contract import Contract
+from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.connection import connect
+from batonpass.workers.worker import LEASE, Worker, in_background
+
+P = TypeVar("P", bound=Contract)
+R = TypeVar("R", bound=Contract)
+
+
+class App(declared.App):
+    """A registry of agents. Building one does no I/O and imports no framework."""
+
+    def worker(
+        self,
+        coordinator: Coordinator,
+        *,
+        agents: Sequence[str] | None = None,
+        concurrency: int = 4,
+        lease: float = LEASE,
+    ) -> AbstractAsyncContextManager[Worker]:
+        """A worker in this process: `async with app.worker(coordinator): ...` serves the agents while the block runs.
+
+        `agents` names those to serve (default: all), `concurrency` how many deliveries run at once, `lease` the
+        seconds that a delivery stays this worker's without a heartbeat.
+        """
+        return in_background(Worker(self, coordinator, agents=agents, concurrency=concurrency, lease=lease))
+
+    async def declare(self, coordinator: Coordinator) -> None:
+        """Record this app's agents in the store, so that others may submit to them before a worker has started."""
+        await coordinator.declare(self)
+
+    @overload
+    async def run(
+        self,
+        agent: str | Agent[P],
+        payload: P | Mapping[str, Any],
+        *,
+        returns: type[R],
+        store: str = ...,
+        timeout: float | None = ...,
+    ) -> R: ...
+
+    @overload
+    async def run(
+        self,
+        agent: str | Agent[P],
+        payload: P | Mapping[str, Any],
+        *,
+        returns: None = ...,
+        store: str = ...,
+        timeout: float | None = ...,
+    ) -> Any: ...
+
+    async def run(
+        self,
+        agent: str | Agent[Any],
+        payload: Any,
+        *,
+        returns: type[Contract] | None = None,
+        store: str = "memory://",
+        timeout: float | None = None,
+    ) -> Any:
+        """Submit a job, work until it ends, and give its result: for notebooks, scripts and tests.
+
+        `store` is any store's URL; by default nothing outlives the call. `timeout` is in seconds. Raises what
+        `Job.result` raises.
+        """
+        async with connect(store, app=self) as coordinator, self.worker(coordinator):
+            job = await coordinator.submit(agent, payload, returns=returns)
+            return await job.result(timeout=timeout)
+

@@ -1,0 +1,20 @@
+"""Finding the adapter of an agent's kind: by the entry-point group `batonpass.adapters`."""
+
+from __future__ import annotations
+
+from importlib.metadata import entry_points
+
+from ..adapters.adapter import Adapter
+from ..contracts.errors import BadSetup
+
+GROUP = "batonpass.adapters"
+
+
+def load_adapter(kind: str) -> Adapter:
+    """The adapter of a kind, its framework imported; `MissingExtra` if that is not installed."""
+    found = entry_points(group=GROUP, name=kind)
+    if not found:
+        known = ", ".join(sorted(point.name for point in entry_points(group=GROUP)))
+        raise BadSetup(f"no adapter for agents of kind {kind!r}: installed are {known}")
+    adapter: Adapter = next(iter(found)).load()()
+    return adapter

@@ -1,0 +1,226 @@
+"""Context: what an agent's code gets as `ctx`, and anywhere inside of a job by `batonpass.current()`."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any, TypeVar, overload
+
+from anyio import to_thread
+
+from ..contracts.agent import Agent
+from ..contracts.checkpoint import Snapshot
+from ..contracts.contract import Contract
+from ..contracts.errors import BadSetup, NoJob, UndeclaredHandoff
+from ..contracts.handoff import Handoff
+from ..contracts.job import Lease
+from .session import LeaseSession
+from .steps import Steps
+
+T = TypeVar("T")
+P = TypeVar("P", bound=Contract)
+_CURRENT: ContextVar[Context] = ContextVar("batonpass_context")
+
+
+class Asking(BaseException):
+    """Control flow: the agent asks, so this run of it ends. Not an Exception, so that agent code does not catch it."""
+
+    def __init__(self, question: Any, key: str) -> None:
+        super().__init__(question)
+        self.question = question
+        self.key = key
+
+
+class Rejecting(BaseException):
+    """Control flow: the agent will not do this job."""
+
+
+class _About:
+    """What both contexts tell and do without I/O."""
+
+    def __init__(self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease) -> None:
+        self._session = session
+        self._agent = agent
+        self.payload = payload
+        self.resources = resources
+        self.lease = lease
+        self._steps = Steps(session, own_state=agent.kind == "function")
+
+    @property
+    def job_id(self) -> str:
+        """The job's id."""
+        return self._session.job_id
+
+    @property
+    def thread(self) -> str:
+        """The thread that the job's checkpoints are on."""
+        return self._session.thread
+
+    @property
+    def agent(self) -> str:
+        """The agent's name."""
+        return self._session.agent
+
+    @property
+    def hop(self) -> int:
+        """Which visit of the job this is, from 0."""
+        return self._session.hop
+
+    @property
+    def attempt(self) -> int:
+        """Which try of this hop this is, from 1. A takeover after a crash stays the same try."""
+        return self._session.attempt
+
+    @property
+    def key(self) -> str | None:
+        """The idempotency key that the job was submitted with."""
+        return self._session.key
+
+    @property
+    def token(self) -> int:
+        """The fencing token: give it to a resource that can refuse older ones."""
+        return self._session.fence.token
+
+    def check(self) -> None:
+        """Raise `Fenced` or `Canceled` if this run does not count any more. Costs nothing: call it in long loops."""
+        self._session.check()
+
+    def hand_off(self, agent: str | Agent[P], payload: P) -> Handoff[P]:
+        """Pass the job on: return what this gives. Raises `UndeclaredHandoff` for an agent not in `hands_to`."""
+        name = agent if isinstance(agent, str) else agent.name
+        if name not in self._agent.hands_to:
+            declared = ", ".join(self._agent.hands_to) or "nobody"
+            raise UndeclaredHandoff(
+                f"agent {self.agent!r} may not hand off to {name!r}: it declares {declared} (hands_to=)"
+            )
+        return Handoff(name, payload)
+
+    def reject(self, reason: str) -> None:
+        """End the job as rejected: this agent will not do it. Does not return."""
+        raise Rejecting(reason)
+
+    def asking_snapshot(self, key: str) -> Snapshot:
+        """What is committed with a question: the recorded steps, and which call asked."""
+        return self._steps.snapshot("ask", asking=key)
+
+    def _answered(self, full: str, question: Any) -> Any:
+        if self._agent.kind != "function":
+            raise BadSetup(f"ctx.ask() is for plain functions: in a {self._agent.kind} agent use its own way to ask")
+        answer = self._session.answer
+        if answer is None or self._steps.asking != full:
+            raise Asking(question, full)
+        return answer.value
+
+
+class SyncContext(_About):
+    """The context of sync code: a plain `def` agent, a tool, a task."""
+
+    def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T:
+        """Run `fn(*args, **kwargs)` once in this hop: see `Context.step`."""
+        full, digest, recorded = self._steps.begin(name, key, [args, kwargs])
+        if recorded is not None:
+            result: T = recorded.result
+            return result
+        try:
+            result = fn(*args, **kwargs)
+            self._commit(full, digest, result)
+        finally:
+            self._steps.leave(name)
+        return result
+
+    def ask(self, question: Any) -> Any:
+        """Ask a person and get the answer: see `Context.ask`."""
+        full, digest, recorded = self._steps.begin("ask", None, question)
+        if recorded is not None:
+            return recorded.result
+        try:
+            value = self._answered(full, question)
+            self._commit(full, digest, value)
+        finally:
+            self._steps.leave("ask")
+        return value
+
+    def _commit(self, full: str, digest: bytes, result: Any) -> None:
+        snapshot, records = self._steps.finish(full, digest, result)
+        if snapshot is not None:
+            self._session.save(snapshot)
+        else:
+            self._session.record(records)
+
+
+class Context(_About):
+    """The context of async code. `sync` is the same for sync code that it calls."""
+
+    def __init__(self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease) -> None:
+        super().__init__(session, agent, payload, resources, lease)
+        self.sync = SyncContext(session, agent, payload, resources, lease)
+        self.sync._steps = self._steps
+
+    @overload
+    async def step(
+        self, name: str, fn: Callable[..., Awaitable[T]], *args: Any, key: str | None = None, **kwargs: Any
+    ) -> T: ...
+
+    @overload
+    async def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T: ...
+
+    async def step(
+        self, name: str, fn: Callable[..., Any], *args: Any, key: str | None = None, **kwargs: Any
+    ) -> Any:
+        """Run `fn(*args, **kwargs)` once in this hop and record its result; a resumed hop gets the recorded one.
+
+        `fn` may be sync (it runs in a thread then) or async; its result must be plain values. Steps are told apart by
+        their name and how often it was used; the same name used concurrently needs `key`. Raises `StepMismatch` if
+        the recorded arguments were others. If the process dies while `fn` runs, it runs again.
+        """
+        full, digest, recorded = self._steps.begin(name, key, [args, kwargs])
+        if recorded is not None:
+            return recorded.result
+        try:
+            if inspect.iscoroutinefunction(fn):
+                result = await fn(*args, **kwargs)
+            else:
+                result = await to_thread.run_sync(lambda: fn(*args, **kwargs))
+                if inspect.isawaitable(result):
+                    result = await result
+            await self._commit(full, digest, result)
+        finally:
+            self._steps.leave(name)
+        return result
+
+    async def ask(self, question: Any) -> Any:
+        """Ask a person and get the answer.
+
+        The job becomes input_required and costs nothing while it waits; after `job.answer(value)` the agent runs
+        again from its recorded steps, on any worker, and gets the value here. For plain functions.
+        """
+        full, digest, recorded = self._steps.begin("ask", None, question)
+        if recorded is not None:
+            return recorded.result
+        try:
+            value = self._answered(full, question)
+            await self._commit(full, digest, value)
+        finally:
+            self._steps.leave("ask")
+        return value
+
+    async def _commit(self, full: str, digest: bytes, result: Any) -> None:
+        snapshot, records = self._steps.finish(full, digest, result)
+        if snapshot is not None:
+            await self._session.asave(snapshot)
+        else:
+            await self._session.arecord(records)
+
+
+def current() -> Context:
+    """The context of the job that runs this code; `NoJob` outside of one. In sync code use its `.sync`."""
+    try:
+        return _CURRENT.get()
+    except LookupError:
+        raise NoJob("batonpass.current() was called outside of a job: it works in code that a worker runs") from None
+
+
+def entered(context: Context) -> None:
+    """Make a context the current one, for this task and all that it starts."""
+    _CURRENT.set(context)

@@ -1,0 +1,47 @@
+"""The adapter for plain functions: async ones in the worker's loop, sync ones in a thread."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from anyio import to_thread
+
+from ..contracts.agent import Agent
+from ..contracts.contract import Contract, contract_ref
+from ..contracts.errors import ContractViolation
+from ..contracts.handoff import Handoff
+from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
+from ..coordinator.session import Session
+from .context import Asking, Context, Rejecting
+
+
+class FunctionAdapter:
+    """Runs `async def agent(payload, ctx)` and `def agent(payload, ctx)`; the second argument may be left out."""
+
+    async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
+        """Call the function from its top: steps that are recorded return their results."""
+        ctx: Context = context
+        try:
+            result = await _call(agent.fn, payload, ctx)
+        except Asking as asking:
+            return Suspended(asking.question, ctx.asking_snapshot(asking.key))
+        except Rejecting as rejecting:
+            return Rejected(str(rejecting))
+        if result is None:
+            raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
+        if not isinstance(result, Contract | Handoff):
+            expected = contract_ref(agent.returns) if agent.returns else "a handoff (ctx.hand_off)"
+            raise ContractViolation(f"agent {agent.name!r} returned a {type(result).__name__}, not {expected}")
+        return Finished(result)
+
+
+async def _call(fn: Callable[..., Any], payload: Contract, ctx: Context) -> Any:
+    takes_context = len(inspect.signature(fn).parameters) > 1
+    if inspect.iscoroutinefunction(fn):
+        return await (fn(payload, ctx) if takes_context else fn(payload))
+    # A thread can't be stopped: when the lease is lost it is left behind, and refused at its next write.
+    return await to_thread.run_sync(
+        lambda: fn(payload, ctx.sync) if takes_context else fn(payload), abandon_on_cancel=True
+    )

@@ -1,0 +1,75 @@
+"""LeaseKeeper: renews leases from a thread and a connection of its own, so that blocking agent code can't stop it."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Callable
+from threading import Event, Lock, Thread
+
+from ..contracts.errors import BatonpassError
+from ..coordinator.commands import Fence, Heartbeat
+from ..coordinator.store import Store
+
+_log = logging.getLogger("batonpass.worker")
+# Heartbeats in the time of one lease: three may be lost.
+_BEATS = 4
+
+
+class LeaseKeeper:
+    """Heartbeats for the deliveries of one worker. `lost` is called from the keeper's thread."""
+
+    def __init__(self, store: Store) -> None:
+        self._store = store
+        self._held: dict[Fence, tuple[int, Callable[[str], None]]] = {}
+        self._lock = Lock()
+        self._wake = Event()
+        self._stopped = False
+        self._thread = Thread(target=self._run, name="batonpass-keeper", daemon=True)
+
+    def start(self) -> None:
+        """Start the thread."""
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop the thread and close its connection."""
+        self._stopped = True
+        self._wake.set()
+        self._thread.join(timeout=5)
+
+    def hold(self, fence: Fence, duration: int, lost: Callable[[str], None]) -> None:
+        """Keep a lease of `duration` ms; `lost("lost" or "canceled")` says that it is over."""
+        with self._lock:
+            self._held[fence] = (duration, lost)
+        self._wake.set()
+
+    def drop(self, fence: Fence) -> None:
+        """Stop keeping a lease."""
+        with self._lock:
+            self._held.pop(fence, None)
+
+    def _run(self) -> None:
+        while not self._stopped:
+            with self._lock:
+                held = dict(self._held)
+            shortest = min((duration for duration, _ in held.values()), default=60_000)
+            self._wake.wait(shortest / 1000 / _BEATS)
+            self._wake.clear()
+            if held and not self._stopped:
+                self._beat(held)
+        self._store.close()
+
+    def _beat(self, held: dict[Fence, tuple[int, Callable[[str], None]]]) -> None:
+        fences = list(held)
+        try:
+            answers = self._store.call(Heartbeat(tuple((fence, held[fence][0]) for fence in fences)))
+        except BatonpassError as error:
+            _log.warning("heartbeat failed, trying again: %s", error)
+            time.sleep(0.1)
+            self._wake.set()
+            return
+        for fence, status in zip(fences, answers, strict=True):
+            with self._lock:
+                still_held = status and self._held.pop(fence, None)
+            if still_held:
+                held[fence][1](status)

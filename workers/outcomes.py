@@ -1,0 +1,93 @@
+"""Committing how a run ended: one write that ends the delivery."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Generator
+from typing import Any
+
+from ..contracts.agent import Agent
+from ..contracts.contract import Contract, contract_ref, dump_payload, load_payload
+from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Refused, StepMismatch, UndeclaredHandoff, UnknownAgent
+from ..contracts.handoff import Envelope, Handoff
+from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
+from ..coordinator.book import Book, target
+from ..coordinator.calls.jobs import seal_result
+from ..coordinator.commands import Command, Complete, Fail, HandOff, Suspend
+from ..coordinator.letters import seal_envelope, seal_letter
+from .session import LeaseSession
+
+# Backoff of the default retry, in seconds: doubled with each attempt up to the longest, with jitter.
+_FIRST_RETRY, _LONGEST_RETRY = 1.0, 60.0
+
+
+def ending(
+    book: Book, agent: Agent[Any], envelope: Envelope, session: LeaseSession, outcome: Outcome
+) -> Generator[Command[Any], Any, Command[None]]:
+    """The command that commits an outcome, checked against what the agent declares. Yields what it must look up."""
+    if isinstance(outcome, Rejected):
+        return Fail(session.fence, outcome.reason, "rejected", None, "rejected")
+    final = session.seal(outcome.final) if outcome.final else None
+    if isinstance(outcome, Suspended):
+        return Suspend(session.fence, seal_letter(outcome.question, path="question"), final)
+    if not isinstance(outcome.result, Handoff):
+        return Complete(session.fence, _result(agent, outcome), final)
+    handoff: Handoff[Any] = outcome.result
+    declared = agent.hands_to.get(handoff.to)
+    if declared is None:
+        allowed = ", ".join(agent.hands_to) or "nobody"
+        raise UndeclaredHandoff(f"agent {agent.name!r} handed off to {handoff.to!r}: it declares {allowed}")
+    _fits(agent, handoff.payload, declared)
+    contract, data = yield from book.address(handoff.to, handoff.payload)
+    onward = Envelope(
+        contract=contract,
+        payload=data,
+        path=(*envelope.path, handoff.to),
+        sender=agent.name,
+        checkpoint=final.id if final else session.tip_id or None,
+        trace=envelope.trace,
+    )
+    return HandOff(session.fence, target(handoff.to, contract, seal_envelope(onward)), final)
+
+
+def _result(agent: Agent[Any], outcome: Finished) -> bytes:
+    if agent.returns is None:
+        allowed = ", ".join(agent.hands_to)
+        kind = type(outcome.result).__name__
+        raise ContractViolation(
+            f"agent {agent.name!r} returned {kind}, but it only hands off (to {allowed}): declare returns="
+        )
+    assert isinstance(outcome.result, Contract)
+    _fits(agent, outcome.result, agent.returns)
+    data = dump_payload(outcome.result)
+    load_payload(type(outcome.result), data)
+    return seal_result(contract_ref(type(outcome.result)), data)
+
+
+def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> None:
+    given = contract_ref(type(payload)) if isinstance(payload, Contract) else type(payload).__name__
+    if given != contract_ref(declared):
+        raise ContractViolation(f"agent {agent.name!r} gave {given}, but it declares {contract_ref(declared)}")
+
+
+def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> Fail:
+    """The command for an attempt that raised: tried again, unless trying again can't help."""
+    text = str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}"
+    reason = _lasting(error)
+    if reason is None and agent is not None and session.attempt < agent.retries:
+        pause = min(_FIRST_RETRY * 2 ** (session.attempt - 1), _LONGEST_RETRY) * random.uniform(0.5, 1.5)
+        return Fail(session.fence, text, "", int(pause * 1000))
+    return Fail(session.fence, text, reason or "attempts")
+
+
+def _lasting(error: BaseException) -> str | None:
+    """Why an error would come again with every attempt; None if it may not."""
+    if isinstance(error, ContractViolation):
+        return "contract"
+    if isinstance(error, UnknownAgent):
+        return "unknown_agent"
+    if isinstance(error, Corrupted):
+        return "corrupted"
+    if isinstance(error, Refused | StepMismatch):
+        return "refused"
+    return None

@@ -1,0 +1,175 @@
+"""Running one delivery: from its claim to the one write that ends it."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Mapping
+from typing import Any
+
+import anyio
+
+from ..adapters.adapter import Adapter
+from ..contracts.agent import Agent
+from ..contracts.app import App
+from ..contracts.contract import Contract, contract_ref, load_payload
+from ..contracts.errors import BatonpassError, ContractViolation, Fenced, Unavailable
+from ..contracts.handoff import Envelope
+from ..contracts.job import Lease
+from ..coordinator.book import Book
+from ..coordinator.calls import adrive
+from ..coordinator.commands import Complete, Fail, Fence, HandOff, Release, Suspend
+from ..coordinator.letters import open_envelope
+from ..coordinator.rows import Delivery, JobRow
+from ..coordinator.snapshots import from_ms
+from ..coordinator.store import Store
+from .context import Context, entered
+from .keeper import LeaseKeeper
+from .outcomes import ending, failing
+from .session import Drained, LeaseSession
+
+_log = logging.getLogger("batonpass.worker")
+
+
+class Runner:
+    """Runs deliveries of one worker, each in its own task of the worker's loop."""
+
+    def __init__(
+        self, app: App, store: Store, book: Book, keeper: LeaseKeeper, adapters: Mapping[str, Adapter], resources: Any
+    ) -> None:
+        self._app = app
+        self._store = store
+        self._book = book
+        self._keeper = keeper
+        self._adapters = adapters
+        self._resources = resources
+        self._loop = asyncio.get_running_loop()
+        self._running: dict[Fence, tuple[LeaseSession, anyio.CancelScope]] = {}
+        self._stopping = False
+
+    @property
+    def busy(self) -> int:
+        """How many deliveries are running."""
+        return len(self._running)
+
+    def drain(self) -> None:
+        """Have every running delivery given back at its next checkpoint."""
+        for session, _ in self._running.values():
+            session.draining = True
+
+    def stop(self) -> None:
+        """Have every running delivery given back now: the step in its middle will be done again."""
+        self._stopping = True
+        for _, scope in self._running.values():
+            scope.cancel()
+
+    async def run(self, delivery: Delivery, duration: int) -> None:
+        """Run a delivery that was claimed for `duration` ms. Never raises: what goes wrong ends in the job."""
+        row = delivery.job
+        about = f"job {row.id} hop {row.hop} {row.agent}"
+        _log.info("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
+        try:
+            session = LeaseSession(self._store, delivery)
+        except BatonpassError as error:
+            session = LeaseSession(self._store, Delivery(_bare(row), None))
+            await self._failed(about, None, session, error)
+            return
+        with anyio.CancelScope() as scope:
+            self._running[session.fence] = (session, scope)
+            self._keeper.hold(session.fence, duration, lambda status: self._lost(session, scope, status))
+            try:
+                await self._attempt(about, row, session)
+            finally:
+                self._keeper.drop(session.fence)
+                del self._running[session.fence]
+        if scope.cancelled_caught and self._stopping:
+            await self._release(about, session)
+        elif scope.cancelled_caught:
+            _log.warning("%s: stopped, the lease with token %d is over", about, row.token)
+
+    def _lost(self, session: LeaseSession, scope: anyio.CancelScope, status: str) -> None:
+        """From the keeper's thread: no write would count any more, so running code is cancelled where it can be."""
+        session.lose(status)
+        self._loop.call_soon_threadsafe(scope.cancel)
+
+    async def _attempt(self, about: str, row: JobRow, session: LeaseSession) -> None:
+        agent = self._app[row.agent]
+        try:
+            envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+            with anyio.fail_after(agent.timeout):
+                await self._run_agent(about, agent, envelope, row, session)
+        except Drained:
+            await self._release(about, session)
+        except Fenced as lost:
+            _log.warning("%s: refused: %s", about, lost)
+        except Unavailable as error:
+            _log.error("%s: given up, the lease will expire: %s", about, error)
+        except Exception as error:
+            await self._failed(about, agent, session, _single(error))
+
+    async def _run_agent(
+        self, about: str, agent: Agent[Any], envelope: Envelope, row: JobRow, session: LeaseSession
+    ) -> None:
+        payload = _open_payload(agent, envelope)
+        lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
+        context = Context(session, agent, payload, self._resources, lease)
+        entered(context)
+        outcome = await self._adapters[agent.kind].run(agent, payload, session, context)
+        session.check()
+        command = await adrive(self._store, ending(self._book, agent, envelope, session, outcome))
+        await session.awrite(command)
+        if isinstance(command, HandOff):
+            _log.info("%s: handed off to %s", about, command.target.agent)
+        else:
+            _log.info("%s: %s", about, _ENDS[type(command)])
+
+    async def _failed(self, about: str, agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> None:
+        if isinstance(error, Fenced):
+            _log.warning("%s: refused: %s", about, error)
+            return
+        command = failing(agent, session, error)
+        again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
+        trace = None if isinstance(error, BatonpassError) else error
+        _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
+        try:
+            await session.awrite(command)
+        except BatonpassError as problem:
+            _log.error("%s: the failure was not written: %s", about, problem)
+
+    async def _release(self, about: str, session: LeaseSession) -> None:
+        try:
+            await self._store.acall(Release(session.fence))
+            _log.info("%s: given back", about)
+        except BatonpassError as error:
+            _log.warning("%s: not given back, its lease will expire: %s", about, error)
+
+
+_ENDS: dict[type, str] = {Complete: "completed", Suspend: "waits for an answer", Fail: "rejected"}
+
+
+def _resumed(delivery: Delivery) -> str:
+    mine = delivery.job.tip and delivery.checkpoint
+    return f", from checkpoint {delivery.job.tip}" if mine else ""
+
+
+def _bare(row: JobRow) -> JobRow:
+    """The job without the blobs that could not be read: enough to say so."""
+    return JobRow(
+        id=row.id, thread=row.thread, agent=row.agent, hop=row.hop, attempt=row.attempt, token=row.token, lease=row.lease
+    )
+
+
+def _open_payload(agent: Agent[Any], envelope: Envelope) -> Contract:
+    accepts = contract_ref(agent.accepts)
+    if envelope.contract != accepts:
+        raise ContractViolation(f"agent {agent.name!r} accepts {accepts}, but got {envelope.contract}")
+    payload: Contract = load_payload(agent.accepts, envelope.payload)
+    return payload
+
+
+def _single(error: Exception) -> BaseException:
+    """The one error inside of exception groups, so that the job's record says what went wrong."""
+    inner: BaseException = error
+    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
+        inner = inner.exceptions[0]
+    return inner

@@ -1,0 +1,151 @@
+"""LeaseSession: one delivery, held under a lease. Every write of an agent goes through here and carries its token."""
+
+from __future__ import annotations
+
+import random
+import time
+from collections.abc import Iterator, Mapping
+from typing import Any, TypeVar
+
+import anyio
+
+from ..contracts.checkpoint import Checkpoint, Snapshot
+from ..contracts.codec import pack, unpack
+from ..contracts.errors import Canceled, Fenced, Unavailable
+from ..contracts.handoff import Answer
+from ..coordinator.commands import Command, Fence, NewCheckpoint, Record, Save
+from ..coordinator.letters import open_letter
+from ..coordinator.rows import CommitLine, Delivery
+from ..coordinator.snapshots import close_snapshot, open_checkpoint, saved
+from ..coordinator.store import Store
+
+R = TypeVar("R")
+# How long a write is tried again while the store can't be reached, in seconds: failing the attempt would mean paying
+# for its work again, and writes are safe to repeat.
+PATIENCE = 30.0
+
+
+class Drained(Fenced):
+    """The worker is stopping: the delivery is given back at this checkpoint."""
+
+
+class LeaseSession:
+    """The `Session` of a worker. Usable from any thread and from the worker's event loop."""
+
+    def __init__(self, store: Store, delivery: Delivery) -> None:
+        row = delivery.job
+        self._store = store
+        self.fence = Fence(row.id, row.token, row.lease)
+        self.job_id = row.id
+        self.hop = row.hop
+        self.agent = row.agent
+        self.attempt = row.attempt
+        self.thread = row.thread
+        self.key = row.key or None
+        self._lost: Fenced | None = None
+        self.draining = False
+        tip = open_checkpoint(delivery.checkpoint) if delivery.checkpoint else None
+        self.checkpoint = tip if tip and (tip.job, tip.hop) == (row.id, row.hop) else None
+        self.tip_id = row.tip
+        self._journal = {key: unpack(value) for key, value in delivery.journal.items()}
+        self.answer: Answer | None = None
+        if row.answer:
+            question = open_letter(row.question, of=f"the question of job {row.id}")
+            self.answer = Answer(question, open_letter(row.answer, of=f"the answer to job {row.id}"))
+
+    @property
+    def journal(self) -> Mapping[str, Any]:
+        """The hop's records by key."""
+        return self._journal
+
+    def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
+        """Commit a checkpoint and journal records."""
+        command = self._saving(snapshot, records)
+        return self._saved(command, snapshot, records, self.write(command))
+
+    async def asave(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
+        """`save` for async code."""
+        command = self._saving(snapshot, records)
+        return self._saved(command, snapshot, records, await self.awrite(command))
+
+    def record(self, records: Mapping[str, Any]) -> None:
+        """Commit journal records."""
+        self.write(Record(self.fence, _packed(records)))
+        self._journal.update(records)
+
+    async def arecord(self, records: Mapping[str, Any]) -> None:
+        """`record` for async code."""
+        await self.awrite(Record(self.fence, _packed(records)))
+        self._journal.update(records)
+
+    def check(self) -> None:
+        """Raise if the lease is known to be lost."""
+        if self._lost is not None:
+            raise self._lost
+
+    def lose(self, status: str) -> None:
+        """Note what a heartbeat learned: nothing that is written from now on would count."""
+        if status == "canceled":
+            self._lost = Canceled(f"job {self.job_id} was canceled: stop working on it")
+        else:
+            self._lost = Fenced(f"job {self.job_id} was taken over: the lease with token {self.fence.token} is over")
+
+    def seal(self, snapshot: Snapshot) -> NewCheckpoint:
+        """A snapshot packed for this delivery."""
+        return close_snapshot(snapshot, thread=self.thread, agent=self.agent, job=self.job_id, hop=self.hop)
+
+    def write(self, command: Command[R]) -> R:
+        """Carry out a command of this delivery, patient while the store is unavailable."""
+        for pause in self._pauses():
+            try:
+                return self._store.call(command)
+            except Fenced as lost:
+                self._lost = lost
+                raise
+            except Unavailable:
+                if pause is None:
+                    raise
+                time.sleep(pause)
+        raise AssertionError("the pauses end with None")
+
+    async def awrite(self, command: Command[R]) -> R:
+        """`write` for async code."""
+        for pause in self._pauses():
+            try:
+                return await self._store.acall(command)
+            except Fenced as lost:
+                self._lost = lost
+                raise
+            except Unavailable:
+                if pause is None:
+                    raise
+                await anyio.sleep(pause)
+        raise AssertionError("the pauses end with None")
+
+    def _pauses(self) -> Iterator[float | None]:
+        self.check()
+        deadline, pause = time.monotonic() + PATIENCE, 0.05
+        while time.monotonic() < deadline:
+            self.check()
+            yield random.uniform(pause / 2, pause)
+            pause = min(pause * 2, 2.0)
+        yield None
+
+    def _saving(self, snapshot: Snapshot, records: Mapping[str, Any] | None) -> Save:
+        return Save(
+            thread=self.thread, checkpoint=self.seal(snapshot), fence=self.fence, records=_packed(records or {})
+        )
+
+    def _saved(
+        self, command: Save, snapshot: Snapshot, records: Mapping[str, Any] | None, commit: CommitLine
+    ) -> Checkpoint:
+        self.checkpoint = saved(command.checkpoint, snapshot, self.thread, commit)
+        self.tip_id = self.checkpoint.id
+        self._journal.update(records or {})
+        if self.draining:
+            raise Drained(f"job {self.job_id} is given back at checkpoint {self.tip_id}: this worker is stopping")
+        return self.checkpoint
+
+
+def _packed(records: Mapping[str, Any]) -> dict[str, bytes]:
+    return {key: pack(value, path=f"record {key!r}") for key, value in records.items()}

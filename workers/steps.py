@@ -1,0 +1,115 @@
+"""Steps: what an agent's code has recorded in this hop, and the rules of replaying it. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from pydantic import BaseModel
+
+from ..contracts.checkpoint import Snapshot
+from ..contracts.codec import pack
+from ..contracts.errors import BadSetup, StepMismatch, Unserializable
+from ..coordinator.session import Session
+
+_PREFIX = "step/"
+
+
+@dataclass(frozen=True)
+class Recorded:
+    """A step that is done: its result, and the digest of the arguments that gave it."""
+
+    digest: bytes
+    result: Any
+
+
+class Steps:
+    """The recorded steps of one hop, by key: `name#ordinal`, or the step's own `key`.
+
+    A plain function's steps are its state: each is a checkpoint. In a framework's agent the state is the
+    framework's, and steps are records of the journal.
+    """
+
+    def __init__(self, session: Session, *, own_state: bool) -> None:
+        self._session = session
+        self._own_state = own_state
+        self._counts: dict[str, int] = {}
+        self._running: set[str] = set()
+        self._done: dict[str, Recorded] = {}
+        checkpoint = session.checkpoint
+        if own_state and checkpoint is not None:
+            digests: Mapping[str, bytes] = checkpoint.native["steps"]
+            self._done = {key: Recorded(digests[key], result) for key, result in checkpoint.state.items()}
+        elif not own_state:
+            records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
+            self._done = {key.removeprefix(_PREFIX): Recorded(*value) for key, value in records.items()}
+
+    @property
+    def asking(self) -> str | None:
+        """The key of the question that suspended this hop, if one did."""
+        checkpoint = self._session.checkpoint
+        return checkpoint.native.get("asking") if self._own_state and checkpoint else None
+
+    def begin(self, name: str, key: str | None, arguments: object) -> tuple[str, bytes, Recorded | None]:
+        """Enter a step: its key, its arguments' digest, and its record if it is done."""
+        if key is None and name in self._running:
+            raise BadSetup(f"step {name!r} runs twice at once: give each its own key=, so that they can be told apart")
+        if key is None:
+            ordinal = self._counts.get(name, 0)
+            self._counts[name] = ordinal + 1
+            full = f"{name}#{ordinal}" if ordinal else name
+        else:
+            full = f"{name}:{key}"
+        digest = _digest(arguments)
+        recorded = self._done.get(full)
+        if recorded is not None and recorded.digest != digest:
+            raise StepMismatch(
+                f"step {full!r} of job {self._session.job_id} is recorded with other arguments: code that replays must "
+                "call its steps in the same order with the same arguments"
+            )
+        if recorded is None:
+            self._running.add(name)
+        return full, digest, recorded
+
+    def leave(self, name: str) -> None:
+        """The step is not running any more."""
+        self._running.discard(name)
+
+    def finish(self, full: str, digest: bytes, result: Any) -> tuple[Snapshot | None, dict[str, Any]]:
+        """Note a result; what must be committed for it: a snapshot, or journal records."""
+        pack(result, path=f"result of step {full!r}")
+        self._done[full] = Recorded(digest, result)
+        if self._own_state:
+            return self.snapshot(full), {}
+        return None, {_PREFIX + full: [digest, result]}
+
+    def snapshot(self, step: str, *, asking: str | None = None) -> Snapshot:
+        """All that is recorded, as a plain function's state."""
+        native: dict[str, Any] = {"v": 1, "steps": {key: recorded.digest for key, recorded in self._done.items()}}
+        if asking:
+            native["asking"] = asking
+        state = {key: recorded.result for key, recorded in self._done.items()}
+        return Snapshot(step=step, state=state, native=native)
+
+
+def _digest(arguments: object) -> bytes:
+    return blake2b(pack(_plain(arguments)), digest_size=16).digest()
+
+
+def _plain(value: object) -> Any:
+    """Arguments reduced to what can be compared in another process: values by value, other objects by type."""
+    if isinstance(value, BaseModel):
+        return value.model_dump_json()
+    if isinstance(value, dict):
+        return [[_plain(key), _plain(item)] for key, item in value.items()]
+    if isinstance(value, list | tuple):
+        return [_plain(item) for item in value]
+    if isinstance(value, set | frozenset):
+        return sorted(pack(_plain(item)) for item in value)
+    try:
+        pack(value)
+    except Unserializable:
+        return f"<{type(value).__module__}.{type(value).__qualname__}>"
+    return value

@@ -1,0 +1,38 @@
+"""Upkeep: every worker takes back expired leases and makes due timers ready, and says that it is there."""
+
+from __future__ import annotations
+
+import logging
+import random
+import time
+from collections.abc import Sequence
+
+import anyio
+
+from ..contracts.errors import Unavailable
+from ..coordinator.commands import Reap, Reaped
+from ..coordinator.store import Store
+
+_log = logging.getLogger("batonpass.worker")
+# Seconds: the longest pause between two rounds, the jitter that keeps workers apart, and how long presence lasts.
+_PAUSE, _JITTER, _PRESENCE = 1.0, 0.1, 5.0
+
+
+async def keep_up(store: Store, worker: str, queues: Sequence[str]) -> None:
+    """Reap when the next lease or timer is due, and at least every second. Ends by cancellation."""
+    noted = float("-inf")
+    while True:
+        note = time.monotonic() - noted > _PRESENCE / 2
+        try:
+            reaped = await store.acall(
+                Reap(worker=worker, queues=tuple(queues), presence=int(_PRESENCE * 1000) if note else 0)
+            )
+        except Unavailable as error:
+            _log.warning("upkeep failed, trying again: %s", error)
+            reaped = Reaped(0, -1)
+        else:
+            noted = time.monotonic() if note else noted
+        if reaped.moved:
+            _log.info("%d deliveries made ready (expired leases, due timers)", reaped.moved)
+        pause = _PAUSE if reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
+        await anyio.sleep(pause + random.uniform(0.01, _JITTER))

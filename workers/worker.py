@@ -1,0 +1,123 @@
+"""Worker: serves agents of an app until it is told to stop."""
+
+from __future__ import annotations
+
+import logging
+import os
+import secrets
+import socket
+from collections.abc import AsyncIterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager
+from typing import Any
+
+import anyio
+
+from ..adapters.adapter import Adapter
+from ..contracts.agent import Agent
+from ..contracts.app import App
+from ..contracts.contract import contract_ref
+from ..contracts.errors import BadSetup
+from ..coordinator.book import queue_of
+from ..coordinator.client import Coordinator
+from .adapters import load_adapter
+from .claiming import Claimer
+from .keeper import LeaseKeeper
+from .running import Runner
+from .upkeep import keep_up
+
+_log = logging.getLogger("batonpass.worker")
+# How long a delivery stays a worker's without a heartbeat, in seconds. Short is safe, because writes are fenced; it
+# bounds how long the jobs of a dead worker wait.
+LEASE = 4.0
+
+
+class Worker:
+    """Runs agents of an app: `agents` by name, None for all; at most `concurrency` deliveries at once."""
+
+    def __init__(
+        self,
+        app: App,
+        coordinator: Coordinator,
+        *,
+        agents: Sequence[str] | None = None,
+        concurrency: int = 4,
+        lease: float = LEASE,
+    ) -> None:
+        if concurrency < 1:
+            raise BadSetup(f"concurrency={concurrency}, but a worker needs at least 1 slot")
+        app.check()
+        self.id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
+        self._app = app
+        self._coordinator = coordinator
+        self._agents: list[Agent[Any]] = [app[name] for name in agents] if agents is not None else list(app)
+        if not self._agents:
+            raise BadSetup(f"app {app.name!r} has no agents: declare some with @app.agent(...)")
+        self._concurrency = concurrency
+        self._lease = lease
+        self._adapters: dict[str, Adapter] = {}
+        self._runner: Runner | None = None
+        self._claimer: Claimer | None = None
+        self._stopping = False
+
+    async def prepare(self) -> None:
+        """Import the frameworks of this worker's agents, and only those; record the app's declarations."""
+        for kind in sorted({agent.kind for agent in self._agents}):
+            self._adapters[kind] = load_adapter(kind)
+        await self._coordinator.declare(self._app)
+
+    def stop(self) -> None:
+        """Claim nothing more, and give running deliveries back at their next checkpoint."""
+        self._stopping = True
+        if self._claimer and self._runner:
+            self._claimer.stop()
+            self._runner.drain()
+
+    def stop_now(self) -> None:
+        """Give running deliveries back without waiting for a checkpoint."""
+        self.stop()
+        if self._runner:
+            self._runner.stop()
+
+    async def run(self) -> None:
+        """Work until `stop`."""
+        store = self._coordinator.store
+        queues = {
+            queue_of(agent.name, contract_ref(agent.accepts)): int((agent.lease or self._lease) * 1000)
+            for agent in self._agents
+        }
+        async with AsyncExitStack() as stack:
+            resources = await stack.enter_async_context(self._app.lifespan()) if self._app.lifespan else None
+            keeper = LeaseKeeper(store.sibling())
+            keeper.start()
+            stack.push_async_callback(anyio.to_thread.run_sync, keeper.stop)
+            runner = Runner(self._app, store, self._coordinator.book, keeper, self._adapters, resources)
+            claimer = Claimer(store, runner, self.id, queues, self._concurrency)
+            self._runner, self._claimer = runner, claimer
+            names = ", ".join(agent.name for agent in self._agents)
+            _log.info("worker %s serves %s on %s", self.id, names, self._coordinator.url)
+            if self._stopping:
+                return
+            async with anyio.create_task_group() as upkeep:
+                upkeep.start_soon(keep_up, store, self.id, tuple(queues))
+                async with anyio.create_task_group() as deliveries:
+                    await claimer.run(deliveries)
+                upkeep.cancel_scope.cancel()
+        _log.info("worker %s stopped", self.id)
+
+
+@asynccontextmanager
+async def in_background(worker: Worker) -> AsyncIterator[Worker]:
+    """A worker that works while the block runs; at its end running deliveries are given back."""
+    await worker.prepare()
+    try:
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(worker.run)
+            try:
+                yield worker
+            finally:
+                worker.stop_now()
+    except BaseExceptionGroup as group:
+        # The block's own error, as the user raised it: the task group is ours, not theirs.
+        if len(group.exceptions) == 1:
+            raise group.exceptions[0] from None
+        raise
