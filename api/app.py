@@ -78,4 +78,3 @@ class App(declared.App):
         async with connect(store, app=self) as coordinator, self.worker(coordinator):
             job = await coordinator.submit(agent, payload, returns=returns)
             return await job.result(timeout=timeout)
-

@@ -1,0 +1,5 @@
+"""`python -m batonpass`: the command line."""
+
+from batonpass.cli import main
+
+main()

@@ -1,0 +1,55 @@
+"""The command line. Exit codes: 0 done, 1 the job did not end well, 2 bad input or no store (one line says what)."""
+
+from __future__ import annotations
+
+import sys
+from importlib.metadata import entry_points
+
+import typer
+
+from batonpass.contracts.errors import BatonpassError, JobError
+
+from . import history, jobs, worker
+
+app = typer.Typer(
+    name="batonpass",
+    help="Jobs that pass from agent to agent and survive.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for _command in (
+    worker.worker,
+    jobs.submit,
+    jobs.jobs,
+    jobs.show,
+    jobs.answer,
+    jobs.cancel,
+    history.timeline,
+    history.events,
+):
+    app.command()(_command)
+
+
+def main() -> None:
+    """Run the command line; commands of other packages join by the entry-point group `batonpass.commands`."""
+    for point in entry_points(group="batonpass.commands"):
+        try:
+            app.command(name=point.name)(point.load())
+        except ImportError as error:  # another package's trouble must not take our commands away
+            typer.echo(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
+    try:
+        app()
+    except JobError as error:
+        _stop(str(error), 1)
+    except BatonpassError as error:
+        _stop(str(error), 2)
+    except BrokenPipeError:
+        sys.stderr.close()  # the reader of a pipe went away: nobody is left to tell
+        sys.exit(0)
+
+
+def _stop(message: str, code: int) -> None:
+    typer.echo(f"batonpass: {' '.join(message.split())}", err=True)
+    sys.exit(code)

@@ -1,0 +1,52 @@
+"""Commands about what happened: timeline, events."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from batonpass.contracts.names import is_id
+
+from .options import DEFAULT_STORE, Json, Namespace, Store, opened
+from .printing import cell, print_json, print_table
+
+
+def timeline(
+    thread: Annotated[str, typer.Argument(metavar="JOB|THREAD", help="A job's id, or a thread's name")],
+    limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
+    before: Annotated[str | None, typer.Option(help="Only checkpoints older than this one")] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """List a job's or thread's checkpoints, newest first."""
+    with opened(store, namespace) as coordinator:
+        name = coordinator.job(thread).info().thread if is_id(thread, "j") else thread
+        found = coordinator.timeline(thread=name, limit=limit, before=before)
+    if as_json:
+        print_json([asdict(checkpoint) for checkpoint in found])
+        return
+    rows = [
+        (c.step_index, c.id, c.agent, c.hop, c.framework, c.step, c.created_at, dict(c.context) or None) for c in found
+    ]
+    print_table(("#", "CHECKPOINT", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT"), rows)
+
+
+def events(
+    follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more")] = False,
+    job: Annotated[str | None, typer.Option(help="Only events of this job")] = None,
+    after: Annotated[str, typer.Option(help="Go on after this cursor (an event's id)")] = "",
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """Print events, oldest first: one a line, with --json one JSON object a line."""
+    with opened(store, namespace) as coordinator:
+        for event in coordinator.events(after=after, job=job, follow=follow):
+            if as_json:
+                print_json(asdict(event), indent=None)
+                continue
+            details = " ".join(f"{name}={cell(value)}" for name, value in event.data.items())
+            typer.echo(f"{cell(event.time)}  {event.type.removeprefix('batonpass.'):<17} {event.subject}  {details}")

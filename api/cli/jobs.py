@@ -1,0 +1,153 @@
+"""Commands about jobs: submit, jobs, show, answer, cancel."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import asdict
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from batonpass.contracts.errors import ContractViolation, NotFound
+from batonpass.contracts.job import JobInfo, JobState
+from batonpass.contracts.names import is_id
+from batonpass.coordinator.sync_client import SyncCoordinator
+
+from .options import DEFAULT_STORE, AppName, Json, Namespace, Store, opened
+from .printing import cell, print_json, print_table
+
+JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
+
+
+def submit(
+    agent: Annotated[str, typer.Argument(help="The agent's name")],
+    payload: Annotated[str, typer.Argument(help="Its contract as JSON, @FILE to read it from, - for standard input")],
+    key: Annotated[str | None, typer.Option(help="Idempotency key: the same one answers with the first job")] = None,
+    thread: Annotated[str | None, typer.Option(help="Run on this thread instead of a new one")] = None,
+    delay: Annotated[float, typer.Option(help="Start after this many seconds", min=0)] = 0,
+    wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
+    timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds")] = None,
+    app: AppName = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """Give an agent a job."""
+    values = _mapping(payload)
+    with opened(store, namespace, app) as coordinator:
+        job = coordinator.submit(agent, values, key=key, thread=thread, delay=delay)
+        if not wait:
+            print_json({"id": job.id}) if as_json else typer.echo(job.id)
+            return
+        typer.echo(f"job {job.id}", err=True)
+        result = job.result(timeout=timeout)
+        print_json(result if not hasattr(result, "values_") else dict(result))
+
+
+def jobs(
+    state: Annotated[JobState | None, typer.Option(help="Only jobs in this state")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only jobs at this agent")] = None,
+    limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """List jobs, newest first."""
+    with opened(store, namespace) as coordinator:
+        found = coordinator.jobs(state=state, agent=agent, limit=limit)
+    if as_json:
+        print_json([_described(info) for info in found])
+        return
+    rows = [(info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, info.error) for info in found]
+    print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
+
+
+def show(
+    what: Annotated[str, typer.Argument(metavar="JOB|CHECKPOINT", help="A job's id, or a checkpoint's for its state")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """Show a job: where it is, who has it, what it asks, its result. Or a checkpoint with its state."""
+    with opened(store, namespace) as coordinator:
+        if is_id(what, "c"):
+            about = asdict(coordinator.restore(what))
+            about.pop("native")
+        elif is_id(what, "j"):
+            about = _job(coordinator, what)
+        else:
+            raise NotFound(f"{what!r} is neither a job nor a checkpoint: list jobs with `batonpass jobs`")
+    if as_json:
+        print_json(about)
+        return
+    for name, value in about.items():
+        if value not in (None, "", ()):
+            text = (
+                json.dumps(value, default=str, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else None
+            )
+            typer.echo(f"{name:<14} {text or cell(value)}")
+
+
+def answer(
+    job: JobId,
+    value: Annotated[str, typer.Argument(help="JSON, or text that is taken as it is")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = None,
+    as_json: Json = False,
+) -> None:
+    """Answer what a suspended job asks; any worker goes on with it."""
+    try:
+        parsed = json.loads(value)
+    except ValueError:
+        parsed = value
+    with opened(store, namespace) as coordinator:
+        coordinator.job(job).answer(parsed)
+    print_json({"id": job, "answered": parsed}) if as_json else typer.echo(f"answered {job}")
+
+
+def cancel(job: JobId, store: Store = DEFAULT_STORE, namespace: Namespace = None, as_json: Json = False) -> None:
+    """End a job now, whoever runs it."""
+    with opened(store, namespace) as coordinator:
+        ended = coordinator.job(job).cancel()
+    text = f"canceled {job}" if ended else f"{job} had ended before"
+    print_json({"id": job, "canceled": ended}) if as_json else typer.echo(text)
+
+
+def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
+    handle = coordinator.job(job_id)
+    info = handle.info()
+    about = _described(info)
+    if info.state == JobState.COMPLETED:
+        result = handle.result(timeout=0)
+        about["result"] = result.model_dump(mode="json") if hasattr(result, "model_dump") else dict(result)
+    return about
+
+
+def _described(info: JobInfo) -> dict[str, Any]:
+    about = {**asdict(info), "state": str(info.state), "contract": str(info.contract), "path": " > ".join(info.path)}
+    if info.lease:
+        about["lease"] = f"worker {info.lease.worker}, token {info.lease.token}, until {cell(info.lease.expires_at)}"
+    return about
+
+
+def _state(info: JobInfo) -> str:
+    return f"{info.state} ({info.reason})" if info.reason else str(info.state)
+
+
+def _mapping(payload: str) -> dict[str, Any]:
+    try:
+        text = payload
+        if payload == "-":
+            text = sys.stdin.read()
+        elif payload.startswith("@"):
+            text = Path(payload[1:]).read_text(encoding="utf-8")
+        values = json.loads(text)
+    except OSError as error:
+        raise ContractViolation(f"the payload can't be read: {error}") from None
+    except ValueError as error:
+        raise ContractViolation(f'the payload is not JSON: {error}; write e.g. \'{{"text": "..."}}\'') from None
+    if not isinstance(values, dict):
+        raise ContractViolation(f"the payload is a {type(values).__name__}, but a contract is a JSON object")
+    return values

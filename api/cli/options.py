@@ -1,0 +1,32 @@
+"""The options that commands share."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from batonpass.coordinator.connection import Connection, connect
+
+DEFAULT_STORE = "sqlite:///batonpass.db"
+
+Store = Annotated[
+    str,
+    typer.Option("--store", envvar="BATONPASS_URL", help="Where jobs are kept: sqlite:///file.db, redis://host:6379"),
+]
+Namespace = Annotated[
+    str | None, typer.Option(help="Which of the store's namespaces (default: the URL's, or 'default')")
+]
+Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
+AppName = Annotated[
+    str | None, typer.Option("--app", metavar="MODULE:APP", help="Check against this app instead of the store's record")
+]
+
+
+def opened(store: str, namespace: str | None, app: str | None = None) -> Connection:
+    """The connection for a command."""
+    if app is None:
+        return connect(store, namespace=namespace)
+    from batonpass.workers.process import find_app
+
+    return connect(store, namespace=namespace, app=find_app(app))

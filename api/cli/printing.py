@@ -1,0 +1,54 @@
+"""Printing: tables for people, JSON for programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from datetime import datetime
+from typing import Any
+
+import typer
+from pydantic import BaseModel
+from pydantic_core import to_json
+
+
+def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Plain values as JSON; what JSON lacks as text."""
+    typer.echo(to_json(_plain(value), indent=indent, inf_nan_mode="constants", bytes_mode="base64", fallback=str))
+
+
+def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
+    """Columns under headings; nothing is cut, so that ids can be copied."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    console = Console(highlight=False, soft_wrap=True)
+    table = Table(box=None, pad_edge=False, header_style="bold")
+    for heading in headings:
+        table.add_column(heading, no_wrap=True)
+    for row in rows:
+        table.add_row(*(Text(cell(value)) for value in row))
+    if not console.is_terminal or console.width < 200:
+        console.width = 1000
+    with console.capture() as capture:
+        console.print(table)
+    typer.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+
+
+def cell(value: Any) -> str:
+    """One value, short."""
+    if value is None:
+        return "-"
+    if isinstance(value, datetime):
+        return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
+    return " ".join(str(value).split())
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, BaseModel):
+        return value
+    if isinstance(value, Mapping):
+        return {key if isinstance(key, str) else str(key): _plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple | set | frozenset):
+        return [_plain(item) for item in value]
+    return value
