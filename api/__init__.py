@@ -17,6 +17,9 @@
 Everything a user needs is a name of this module. Importing it imports no framework and no store's client.
 """
 
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from batonpass.app import App
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
@@ -52,12 +55,14 @@ from batonpass.contracts.errors import (
 from batonpass.contracts.event import Event
 from batonpass.contracts.handoff import Handoff
 from batonpass.contracts.job import JobInfo, JobState, Lease
-from batonpass.coordinator.client import Coordinator
-from batonpass.coordinator.connection import Connection, connect
-from batonpass.coordinator.job import Job, SyncJob
-from batonpass.coordinator.sync_client import SyncCoordinator
-from batonpass.workers.context import Context, SyncContext, current
-from batonpass.workers.worker import Worker
+
+if TYPE_CHECKING:
+    from batonpass.coordinator.client import Coordinator
+    from batonpass.coordinator.connection import Connection, connect
+    from batonpass.coordinator.job import Job, SyncJob
+    from batonpass.coordinator.sync_client import SyncCoordinator
+    from batonpass.workers.context import Context, SyncContext, current
+    from batonpass.workers.worker import Worker
 
 __version__ = "0.1.0"
 
@@ -112,3 +117,25 @@ __all__ = [
     "connect",
     "current",
 ]
+
+# Loaded when first used: declaring an app, or a contract alone, needs no event loop and no store.
+_LATER = {
+    "Connection": "coordinator.connection",
+    "Context": "workers.context",
+    "Coordinator": "coordinator.client",
+    "Job": "coordinator.job",
+    "SyncContext": "workers.context",
+    "SyncCoordinator": "coordinator.sync_client",
+    "SyncJob": "coordinator.job",
+    "Worker": "workers.worker",
+    "connect": "coordinator.connection",
+    "current": "workers.context",
+}
+
+
+def __getattr__(name: str) -> Any:
+    if name not in _LATER:
+        raise AttributeError(f"module 'batonpass' has no attribute {name!r}")
+    value = getattr(import_module(f"batonpass.{_LATER[name]}"), name)
+    globals()[name] = value
+    return value

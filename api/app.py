@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from batonpass.contracts import app as declared
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract
-from batonpass.coordinator.client import Coordinator
-from batonpass.coordinator.connection import connect
-from batonpass.workers.worker import LEASE, Worker, in_background
+from batonpass.contracts.job import DEFAULT_LEASE
+
+if TYPE_CHECKING:
+    from batonpass.coordinator.client import Coordinator
+    from batonpass.workers.worker import Worker
 
 P = TypeVar("P", bound=Contract)
 R = TypeVar("R", bound=Contract)
@@ -26,13 +28,15 @@ class App(declared.App):
         *,
         agents: Sequence[str] | None = None,
         concurrency: int = 4,
-        lease: float = LEASE,
+        lease: float = DEFAULT_LEASE,
     ) -> AbstractAsyncContextManager[Worker]:
         """A worker in this process: `async with app.worker(coordinator): ...` serves the agents while the block runs.
 
         `agents` names those to serve (default: all), `concurrency` how many deliveries run at once, `lease` the
         seconds that a delivery stays this worker's without a heartbeat.
         """
+        from batonpass.workers.worker import Worker, in_background
+
         return in_background(Worker(self, coordinator, agents=agents, concurrency=concurrency, lease=lease))
 
     async def declare(self, coordinator: Coordinator) -> None:
@@ -75,6 +79,8 @@ class App(declared.App):
         `store` is any store's URL; by default nothing outlives the call. `timeout` is in seconds. Raises what
         `Job.result` raises.
         """
+        from batonpass.coordinator.connection import connect
+
         async with connect(store, app=self) as coordinator, self.worker(coordinator):
             job = await coordinator.submit(agent, payload, returns=returns)
             return await job.result(timeout=timeout)

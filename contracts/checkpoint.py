@@ -39,7 +39,7 @@ class Checkpoint(CheckpointSummary):
     """
 
     state: Any
-    native: Any = None
+    native: Any
 
 
 @dataclass(frozen=True, kw_only=True)

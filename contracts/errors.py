@@ -1,31 +1,31 @@
 """Every error that Batonpass raises, named for what the user must do.
 
-    BatonpassError                 catch this to catch them all
-    ├── Refused                    the call is wrong; nothing was written. Fix the call
-    │   ├── UnknownAgent           no app, here or in the store, declares that agent
-    │   ├── UndeclaredHandoff      the agent may not hand off to that agent, or not with that contract
-    │   ├── ContractViolation      a payload or result does not fit its contract (.fields names where)
-    │   ├── Unserializable         a value that could not be restored can't be saved (.path says which)
-    │   ├── NotFound               no such job, checkpoint or thread
-    │   ├── BadSetup               a wrong URL, an app that can't be imported, a declaration at odds with itself
-    │   └── MissingExtra           an optional package is not installed (the message has the pip command)
-    ├── Conflict                   somebody was first. Look at what is there, then decide
-    │   ├── KeyConflict            the idempotency key was used with another payload
-    │   ├── ThreadBusy             an unended job runs on that thread
-    │   └── WrongState             the job is not in a state that allows this (answer a job that asks nothing)
-    ├── Unavailable                the store did not do it. Retrying is safe
-    │   ├── Unreachable            the store can't be reached
-    │   └── Overloaded             the store is full or too busy
-    ├── Fenced                     this worker does not own the job any more. Stop; nothing it writes counts
-    │   └── Canceled               ... because the job was canceled
-    ├── Corrupted                  stored bytes do not match their checksum, or can't be understood
-    ├── StepMismatch               a recorded step was replayed with other arguments
-    ├── NoJob                      bp.current() outside of a job
-    └── JobError                   how waiting for a result ended
-        ├── JobFailed              the job failed (.reason, .error)
-        ├── JobCanceled            the job was canceled
-        ├── JobRejected            an agent rejected the job (.reason)
-        └── ResultTimeout          not ended yet; the job goes on
+BatonpassError                 catch this to catch them all
+├── Refused                    the call is wrong; nothing was written. Fix the call
+│   ├── UnknownAgent           no app, here or in the store, declares that agent
+│   ├── UndeclaredHandoff      the agent may not hand off to that agent, or not with that contract
+│   ├── ContractViolation      a payload or result does not fit its contract (.fields names where)
+│   ├── Unserializable         a value that could not be restored can't be saved (.path says which)
+│   ├── NotFound               no such job, checkpoint or thread
+│   ├── BadSetup               a wrong URL, an app that can't be imported, a declaration at odds with itself
+│   └── MissingExtra           an optional package is not installed (the message has the pip command)
+├── Conflict                   somebody was first. Look at what is there, then decide
+│   ├── KeyConflict            the idempotency key was used with another payload
+│   ├── ThreadBusy             an unended job runs on that thread
+│   └── WrongState             the job is not in a state that allows this (answer a job that asks nothing)
+├── Unavailable                the store did not do it. Retrying is safe
+│   ├── Unreachable            the store can't be reached
+│   └── Overloaded             the store is full or too busy
+├── Fenced                     this worker does not own the job any more. Stop; nothing it writes counts
+│   └── Canceled               ... because the job was canceled
+├── Corrupted                  stored bytes do not match their checksum, or can't be understood
+├── StepMismatch               a recorded step was replayed with other arguments
+├── NoJob                      bp.current() outside of a job
+└── JobError                   how waiting for a result ended
+    ├── JobFailed              the job failed (.reason, .error)
+    ├── JobCanceled            the job was canceled
+    ├── JobRejected            an agent rejected the job (.reason)
+    └── ResultTimeout          not ended yet; the job goes on
 """
 
 from __future__ import annotations

@@ -123,14 +123,17 @@ class Coordinator:
         """The thread's newest checkpoint with its state, or None."""
         return await adrive(self.store, checkpoints.latest(thread))
 
-    async def timeline(
-        self, *, thread: str, limit: int = 50, before: str | None = None
-    ) -> list[CheckpointSummary]:
+    async def timeline(self, *, thread: str, limit: int = 50, before: str | None = None) -> list[CheckpointSummary]:
         """The thread's checkpoints without their state, newest first; `before` a checkpoint's id pages."""
         return await adrive(self.store, checkpoints.timeline(thread, limit, before))
 
     async def hand_off(
-        self, checkpoint_id: str, *, to: str | Agent[P], payload: P | Mapping[str, Any] | None = None, key: str | None = None
+        self,
+        checkpoint_id: str,
+        *,
+        to: str | Agent[P],
+        payload: P | Mapping[str, Any] | None = None,
+        key: str | None = None,
     ) -> Job[Any]:
         """A new job for an agent that goes on from a checkpoint: its first checkpoint will have this one as parent.
 
@@ -145,9 +148,7 @@ class Coordinator:
         """Delete one checkpoint now. Its neighbours stay; one that a running job resumes from is refused."""
         await adrive(self.store, checkpoints.expire(checkpoint_id))
 
-    async def events(
-        self, *, after: str = "", job: str | None = None, follow: bool = False
-    ) -> AsyncIterator[Event]:
+    async def events(self, *, after: str = "", job: str | None = None, follow: bool = False) -> AsyncIterator[Event]:
         """Events in order, of one job if given, from the beginning or after a cursor; `follow` waits for more."""
         watch = self.store.watch(Topic(subject=job or ""))
         if follow:
@@ -169,5 +170,3 @@ class Coordinator:
         """Record an app's agents, so that clients which do not have the app may submit to them."""
         app.check()
         await self.store.acall(Declare({agent.name: close_declaration(agent, app.name) for agent in app}))
-
-

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from datetime import UTC, datetime
 from typing import Any
 
@@ -35,11 +36,33 @@ def close_snapshot(
     )
 
 
-def saved(new: NewCheckpoint, snapshot: Snapshot, thread: str, commit: CommitLine) -> Checkpoint:
-    """The checkpoint that was just committed. Its state is read back from what was sent, so that the caller's later
-    changes of its own objects do not show."""
-    row = CheckpointRow(new.id, thread, new.header, commit.line(), new.state, new.native)
-    return open_checkpoint(row)
+class _Saved(Checkpoint):
+    """A checkpoint that was just committed. What was sent is unpacked when it is first looked at: few savers look, and
+    so the caller's later changes of its own objects do not show."""
+
+    __qualname__ = "Checkpoint"
+    __hash__ = Checkpoint.__hash__
+    _sent: NewCheckpoint
+
+    def __getattr__(self, name: str) -> Any:
+        if name not in ("state", "native"):
+            raise AttributeError(f"a checkpoint has no {name!r}")
+        packed: bytes = getattr(self._sent, name)
+        value = unpack(packed[1:]) if packed else None
+        self.__dict__[name] = value
+        return value
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Checkpoint):
+            return NotImplemented
+        return all(getattr(self, field.name) == getattr(other, field.name) for field in fields(Checkpoint))
+
+
+def saved(new: NewCheckpoint, commit: CommitLine) -> Checkpoint:
+    """The checkpoint that was just committed."""
+    checkpoint = _Saved.__new__(_Saved)
+    checkpoint.__dict__.update(_about(new.id, unpack(new.header[1:]), commit), _sent=new)
+    return checkpoint
 
 
 def open_checkpoint(row: CheckpointRow) -> Checkpoint:
@@ -61,9 +84,16 @@ def _verified(row: CheckpointRow) -> tuple[dict[str, Any], bytes, bytes]:
     commit = read_commit(row.commit)
     if seal_of(content_hash(row.header).hex(), commit.sealed) != commit.seal:
         raise Corrupted(f"checkpoint {row.id}: its record is not what was saved; older checkpoints may be readable")
-    thread, job, hop, agent, step, framework, context, state_hash, native_hash = unpack(_body(row, row.header))
-    about = {
-        "id": row.id,
+    header = unpack(_body(row, row.header))
+    *_, state_hash, native_hash = header
+    return _about(row.id, header, commit), state_hash, native_hash
+
+
+def _about(checkpoint_id: str, header: list[Any], commit: CommitLine) -> dict[str, Any]:
+    """What a header and a commit say of a checkpoint, by the names of `CheckpointSummary`."""
+    thread, job, hop, agent, step, framework, context, _, _ = header
+    return {
+        "id": checkpoint_id,
         "thread": thread,
         "job": job,
         "hop": hop,
@@ -76,7 +106,6 @@ def _verified(row: CheckpointRow) -> tuple[dict[str, Any], bytes, bytes]:
         "created_at": from_ms(commit.created),
         "expires_at": from_ms(commit.expires) if commit.expires else None,
     }
-    return about, state_hash, native_hash
 
 
 def _body(row: CheckpointRow, data: bytes) -> bytes:

@@ -110,14 +110,17 @@ class SyncCoordinator:
         """The thread's newest checkpoint with its state, or None."""
         return drive(self.store, checkpoints.latest(thread))
 
-    def timeline(
-        self, *, thread: str, limit: int = 50, before: str | None = None
-    ) -> list[CheckpointSummary]:
+    def timeline(self, *, thread: str, limit: int = 50, before: str | None = None) -> list[CheckpointSummary]:
         """The thread's checkpoints without their state, newest first; `before` a checkpoint's id pages."""
         return drive(self.store, checkpoints.timeline(thread, limit, before))
 
     def hand_off(
-        self, checkpoint_id: str, *, to: str | Agent[P], payload: P | Mapping[str, Any] | None = None, key: str | None = None
+        self,
+        checkpoint_id: str,
+        *,
+        to: str | Agent[P],
+        payload: P | Mapping[str, Any] | None = None,
+        key: str | None = None,
     ) -> SyncJob[Any]:
         """A new job for an agent that goes on from a checkpoint: its first checkpoint will have this one as parent."""
         name = to if isinstance(to, str) else to.name
@@ -128,9 +131,7 @@ class SyncCoordinator:
         """Delete one checkpoint now. Its neighbours stay; one that a running job resumes from is refused."""
         drive(self.store, checkpoints.expire(checkpoint_id))
 
-    def events(
-        self, *, after: str = "", job: str | None = None, follow: bool = False
-    ) -> Iterator[Event]:
+    def events(self, *, after: str = "", job: str | None = None, follow: bool = False) -> Iterator[Event]:
         """Events in order, of one job if given, from the beginning or after a cursor; `follow` waits for more."""
         watch = self.store.watch(Topic(subject=job or ""))
         try:
@@ -150,5 +151,3 @@ class SyncCoordinator:
         """Record an app's agents, so that clients which do not have the app may submit to them."""
         app.check()
         self.store.call(Declare({agent.name: close_declaration(agent, app.name) for agent in app}))
-
-

@@ -35,7 +35,9 @@ def _sqlite(url: str, host: str, path: str, namespace: str) -> Store:
     from .sqlite.store import SqliteStore
 
     if host or not path.strip("/"):
-        raise BadSetup(f"store URL {url!r} names no file: sqlite:///file.db is in this folder, sqlite:////x/file.db not")
+        raise BadSetup(
+            f"store URL {url!r} names no file: sqlite:///file.db is in this folder, sqlite:////x/file.db not"
+        )
     if path == "/:memory:":
         raise BadSetup("SQLite's :memory: can't be shared by several connections: use memory://")
     return SqliteStore(path[1:], namespace)

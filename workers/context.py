@@ -39,7 +39,9 @@ class Rejecting(BaseException):
 class _About:
     """What both contexts tell and do without I/O."""
 
-    def __init__(self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease) -> None:
+    def __init__(
+        self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease
+    ) -> None:
         self._session = session
         self._agent = agent
         self.payload = payload
@@ -152,7 +154,9 @@ class SyncContext(_About):
 class Context(_About):
     """The context of async code. `sync` is the same for sync code that it calls."""
 
-    def __init__(self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease) -> None:
+    def __init__(
+        self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease
+    ) -> None:
         super().__init__(session, agent, payload, resources, lease)
         self.sync = SyncContext(session, agent, payload, resources, lease)
         self.sync._steps = self._steps
@@ -165,9 +169,7 @@ class Context(_About):
     @overload
     async def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T: ...
 
-    async def step(
-        self, name: str, fn: Callable[..., Any], *args: Any, key: str | None = None, **kwargs: Any
-    ) -> Any:
+    async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: str | None = None, **kwargs: Any) -> Any:
         """Run `fn(*args, **kwargs)` once in this hop and record its result; a resumed hop gets the recorded one.
 
         `fn` may be sync (it runs in a thread then) or async; its result must be plain values. Steps are told apart by

@@ -8,7 +8,15 @@ from typing import Any
 
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref, dump_payload, load_payload
-from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Refused, StepMismatch, UndeclaredHandoff, UnknownAgent
+from ..contracts.errors import (
+    BatonpassError,
+    ContractViolation,
+    Corrupted,
+    Refused,
+    StepMismatch,
+    UndeclaredHandoff,
+    UnknownAgent,
+)
 from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book, target

@@ -12,8 +12,9 @@ import anyio
 
 from ..contracts.app import App
 from ..contracts.errors import BadSetup
+from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
-from .worker import LEASE, Worker
+from .worker import Worker
 
 
 # Seconds that giving back may take once nothing is waited for any more.
@@ -46,7 +47,7 @@ async def serve(
     namespace: str | None = None,
     agents: Sequence[str] | None = None,
     concurrency: int = 4,
-    lease: float = LEASE,
+    lease: float = DEFAULT_LEASE,
     grace: float = 30.0,
 ) -> None:
     """Run a worker until SIGTERM or SIGINT.

@@ -155,7 +155,13 @@ def _resumed(delivery: Delivery) -> str:
 def _bare(row: JobRow) -> JobRow:
     """The job without the blobs that could not be read: enough to say so."""
     return JobRow(
-        id=row.id, thread=row.thread, agent=row.agent, hop=row.hop, attempt=row.attempt, token=row.token, lease=row.lease
+        id=row.id,
+        thread=row.thread,
+        agent=row.agent,
+        hop=row.hop,
+        attempt=row.attempt,
+        token=row.token,
+        lease=row.lease,
     )
 
 

@@ -61,12 +61,12 @@ class LeaseSession:
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """Commit a checkpoint and journal records."""
         command = self._saving(snapshot, records)
-        return self._saved(command, snapshot, records, self.write(command))
+        return self._saved(command, records, self.write(command))
 
     async def asave(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """`save` for async code."""
         command = self._saving(snapshot, records)
-        return self._saved(command, snapshot, records, await self.awrite(command))
+        return self._saved(command, records, await self.awrite(command))
 
     def record(self, records: Mapping[str, Any]) -> None:
         """Commit journal records."""
@@ -136,10 +136,8 @@ class LeaseSession:
             thread=self.thread, checkpoint=self.seal(snapshot), fence=self.fence, records=_packed(records or {})
         )
 
-    def _saved(
-        self, command: Save, snapshot: Snapshot, records: Mapping[str, Any] | None, commit: CommitLine
-    ) -> Checkpoint:
-        self.checkpoint = saved(command.checkpoint, snapshot, self.thread, commit)
+    def _saved(self, command: Save, records: Mapping[str, Any] | None, commit: CommitLine) -> Checkpoint:
+        self.checkpoint = saved(command.checkpoint, commit)
         self.tip_id = self.checkpoint.id
         self._journal.update(records or {})
         if self.draining:

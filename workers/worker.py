@@ -17,6 +17,7 @@ from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.contract import contract_ref
 from ..contracts.errors import BadSetup
+from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.book import queue_of
 from ..coordinator.client import Coordinator
 from .adapters import load_adapter
@@ -26,9 +27,6 @@ from .running import Runner
 from .upkeep import keep_up
 
 _log = logging.getLogger("batonpass.worker")
-# How long a delivery stays a worker's without a heartbeat, in seconds. Short is safe, because writes are fenced; it
-# bounds how long the jobs of a dead worker wait.
-LEASE = 4.0
 
 
 class Worker:
@@ -41,7 +39,7 @@ class Worker:
         *,
         agents: Sequence[str] | None = None,
         concurrency: int = 4,
-        lease: float = LEASE,
+        lease: float = DEFAULT_LEASE,
     ) -> None:
         if concurrency < 1:
             raise BadSetup(f"concurrency={concurrency}, but a worker needs at least 1 slot")

@@ -12,8 +12,8 @@ import anyio
 import typer
 from pydantic_core import to_json
 
+from batonpass.contracts.job import DEFAULT_LEASE
 from batonpass.workers.process import find_app, serve
-from batonpass.workers.worker import LEASE
 
 from .options import DEFAULT_STORE, Json, Namespace, Store
 
@@ -22,7 +22,9 @@ def worker(
     app: Annotated[str, typer.Argument(metavar="MODULE:APP", help="Where the app is, e.g. desk:app")],
     agents: Annotated[str | None, typer.Option(help="Only these agents, with commas between (default: all)")] = None,
     concurrency: Annotated[int, typer.Option(help="How many jobs to run at once", min=1)] = 4,
-    lease: Annotated[float, typer.Option(help="Seconds that a job stays this worker's without a heartbeat")] = LEASE,
+    lease: Annotated[
+        float, typer.Option(help="Seconds that a job stays this worker's without a heartbeat")
+    ] = DEFAULT_LEASE,
     grace: Annotated[float, typer.Option(help="Seconds that a job may take to its next checkpoint on SIGTERM")] = 30.0,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = None,

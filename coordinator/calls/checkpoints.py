@@ -39,7 +39,7 @@ def save(
     commit: CommitLine = yield Save(
         thread=thread, checkpoint=new, parent=checked(parent) if parent else "", branch=branch
     )
-    return saved(new, snapshot, thread, commit)
+    return saved(new, commit)
 
 
 def restore(checkpoint_id: str) -> Call[Checkpoint]:
@@ -83,5 +83,3 @@ def checked(checkpoint_id: str) -> str:
     if not is_id(checkpoint_id, "c"):
         raise NotFound(f"{checkpoint_id!r} is not a checkpoint id: list them with `batonpass timeline THREAD`")
     return checkpoint_id
-
-

@@ -163,5 +163,3 @@ def checked(job_id: str) -> str:
 def seal_result(contract: ContractRef, data: bytes) -> bytes:
     """A result as stored."""
     return seal_letter([*contract, data], path="result")
-
-

@@ -41,7 +41,9 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Declared: reading.declared,
     c.Takers: reading.takers,
 }
-READING = frozenset({c.Restore, c.Latest, c.Timeline, c.Events, c.LastEvent, c.ReadJob, c.ListJobs, c.Declared, c.Takers})
+READING = frozenset(
+    {c.Restore, c.Latest, c.Timeline, c.Events, c.LastEvent, c.ReadJob, c.ListJobs, c.Declared, c.Takers}
+)
 
 
 def run(records: Records, command: c.Command[R]) -> R:

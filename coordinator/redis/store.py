@@ -2,18 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote
 
 from anyio import to_thread
 
-from ...contracts.errors import BadSetup, MissingExtra, Overloaded, Unreachable
+from ...contracts.errors import BadSetup, BatonpassError, MissingExtra, Overloaded, Unreachable
 from ..commands import Command
 from ..rows import SCHEMA_VERSION
 from ..store import Topic
-from .scripts import script
+from .scripts import Script, script
 from .server import check_server
 from .watch import RedisWatch
 from .wire import answer, arguments
@@ -26,14 +25,16 @@ except ImportError:
     raise MissingExtra("a redis:// store needs the Redis client: pip install 'batonpass[redis]'") from None
 
 R = TypeVar("R")
+_TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ResponseError, OSError)
 
 
 class RedisStore:
-    """A namespace on a Redis server. `client_url` goes to the client library as it is."""
+    """A namespace on a Redis server. `client_url` goes to the client library as it is, `scripts` finds a script."""
 
-    def __init__(self, client_url: str, namespace: str) -> None:
+    def __init__(self, client_url: str, namespace: str, *, scripts: Callable[[str], Script] = script) -> None:
         self._client_url = client_url
         self._namespace = namespace
+        self._scripts = scripts
         # Everything of a partition carries one hash tag, so that its scripts stay in one slot of a cluster.
         self.prefix = f"bp:{{{quote(namespace, safe='')}:0}}:"
         try:
@@ -47,41 +48,41 @@ class RedisStore:
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip."""
         name, argv = arguments(command)
-        known = script(name)
-        with self._failures():
+        known = self._scripts(name)
+        try:
             try:
                 reply: Any = self._sync.evalsha(known.sha, 1, self.prefix, *argv)
             except exceptions.NoScriptError:
                 reply = self._sync.eval(known.source, 1, self.prefix, *argv)
+        except _TROUBLE as error:
+            raise self._failure(error) from error
         return answer(command, reply)
 
     async def acall(self, command: Command[R]) -> R:
         """`call` for async code."""
         name, argv = arguments(command)
-        known = script(name)
-        with self._failures():
+        known = self._scripts(name)
+        try:
             try:
                 reply: Any = await self._async.evalsha(known.sha, 1, self.prefix, *argv)
             except exceptions.NoScriptError:
                 reply = await self._async.eval(known.source, 1, self.prefix, *argv)
+        except _TROUBLE as error:
+            raise self._failure(error) from error
         return answer(command, reply)
 
-    @contextmanager
-    def _failures(self) -> Iterator[None]:
-        """The client's errors in our words."""
-        try:
-            yield
-        except exceptions.OutOfMemoryError as error:
-            raise Overloaded(f"{self.url} is out of memory: nothing was written, free some and try again") from error
-        except exceptions.AuthenticationError as error:
-            raise BadSetup(f"{self.url} refused the login: {error}") from error
-        except (exceptions.ConnectionError, exceptions.TimeoutError, OSError) as error:
-            raise Unreachable(f"no Redis at {self.url}: {_first_line(error)}") from error
-        except exceptions.ResponseError as error:
-            text = str(error)
-            if text.startswith(("OOM", "MISCONF", "BUSY", "LOADING", "READONLY")) or "OOM" in text:
-                raise Overloaded(f"{self.url} can't write now: {_first_line(error)}") from error
-            raise Unreachable(f"{self.url} answered with an error: {_first_line(error)}") from error
+    def _failure(self, error: Exception) -> BatonpassError:
+        """The client's error in our words."""
+        if isinstance(error, exceptions.AuthenticationError):
+            return BadSetup(f"{self.url} refused the login: {error}")
+        if not isinstance(error, exceptions.ResponseError):
+            return Unreachable(f"no Redis at {self.url}: {_first_line(error)}")
+        text = str(error)
+        if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
+            return Overloaded(f"{self.url} is out of memory: nothing was written, free some and try again")
+        if text.startswith(("MISCONF", "BUSY", "LOADING", "READONLY")):
+            return Overloaded(f"{self.url} can't write now: {_first_line(error)}")
+        return Unreachable(f"{self.url} answered with an error: {_first_line(error)}")
 
     def watch(self, topic: Topic) -> RedisWatch:
         """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""
@@ -89,15 +90,18 @@ class RedisStore:
 
     def sibling(self) -> RedisStore:
         """Other connections to the same server."""
-        return RedisStore(self._client_url, self._namespace)
+        return RedisStore(self._client_url, self._namespace, scripts=self._scripts)
 
     def open(self) -> None:
         """Connect; check the server and the namespace."""
-        with self._failures(), self._sync.pipeline(transaction=False) as pipe:
-            pipe.info("everything")
-            pipe.set(f"{self.prefix}schema", SCHEMA_VERSION, nx=True)
-            pipe.get(f"{self.prefix}schema")
-            info, _, schema = pipe.execute()
+        try:
+            with self._sync.pipeline(transaction=False) as pipe:
+                pipe.info("everything")
+                pipe.set(f"{self.prefix}schema", SCHEMA_VERSION, nx=True)
+                pipe.get(f"{self.prefix}schema")
+                info, _, schema = pipe.execute()
+        except _TROUBLE as error:
+            raise self._failure(error) from error
         check_server(info, schema, self.url)
 
     async def aopen(self) -> None:

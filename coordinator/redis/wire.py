@@ -119,7 +119,7 @@ def _delivery(parts: list[Any]) -> Delivery:
 
 def _event_row(parts: list[Any]) -> EventRow:
     position = parts[0].decode()
-    read = {name: _text(value) for name, value in _flat(parts[1]).items()}
+    read = {name: _text(value) for name, value in _flat(parts[1]).items() if value}
     return EventRow(position, {**read, "time": position.partition("-")[0]} if read else {})
 
 

@@ -9,13 +9,23 @@ import os
 import signal
 
 
-def ran(label: str) -> None:
-    """Note that the piece of work `label` began, then die by SIGKILL if the test asked for a kill in its middle."""
+def note(text: str) -> None:
+    """Append one line, `pid text`, durably."""
     log = os.open(os.environ["BATONPASS_TEST_LOG"], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
     try:
-        os.write(log, f"{os.getpid()} {label}\n".encode())
+        os.write(log, f"{os.getpid()} {text}\n".encode())
         os.fsync(log)
     finally:
         os.close(log)
-    if os.environ.get("BATONPASS_TEST_KILL") == f"in:{label}":
+
+
+def ran(label: str) -> None:
+    """Note that the piece of work `label` began; die by SIGKILL, or wait to be stopped, if the test asked for it here."""
+    note(label)
+    kill = os.environ.get("BATONPASS_TEST_KILL")
+    if kill == f"in:{label}":
         os.kill(os.getpid(), signal.SIGKILL)
+    if kill == f"pause:{label}":
+        # The test stops this very process here: what follows runs when it is continued.
+        note("paused")
+        os.kill(os.getpid(), signal.SIGSTOP)

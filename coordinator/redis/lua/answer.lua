@@ -16,5 +16,5 @@ if job[1] ~= 'input_required' then
 end
 
 enqueue(id, job[3], 'answer', ARGV[2], 'updated', num(now_ms()))
-emit_job(id, 'batonpass.job.answered', job[4], job[5], {})
+emit_job(id, 'batonpass.job.answered', job[4], job[5])
 return { '+' }

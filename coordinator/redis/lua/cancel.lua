@@ -15,5 +15,5 @@ end
 relieve()
 close(id, nil, nil, now_ms())
 finish(id, { thread = job[5], idem = job[6], key_ttl = job[7] }, 'canceled', '')
-emit_job(id, 'batonpass.job.canceled', job[3], job[4], { 'worker', job[2] })
+emit_job(id, 'batonpass.job.canceled', job[3], job[4], 'worker', job[2])
 return { '+', 1 }

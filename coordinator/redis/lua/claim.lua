@@ -44,7 +44,7 @@ for i, job in ipairs(found) do
     'token', token, 'lease_until', num(now + job.lease_ms), 'updated', num(now))
   redis.call('ZADD', LEASES, num(now + job.lease_ms), job.id)
   emit_job(job.id, 'batonpass.job.started', job.agent, job.hop,
-    { 'worker', worker, 'token', token, 'attempt', job.attempt })
+    'worker', worker, 'token', token, 'attempt', job.attempt)
   local checkpoint = false
   if job.tip ~= '' then
     local parts = redis.call('HMGET', P .. 'c:' .. job.tip, 'h', 's', 'n', 'm')

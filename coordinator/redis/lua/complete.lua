@@ -4,7 +4,7 @@
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock job checkpoint
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'complete')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'complete', 'idem', 'key_ttl')
 if not fields then
   return refused
 end
@@ -14,5 +14,5 @@ relieve()
 local tip = append_last(id, fields, 5, now)
 close(id, 'complete', ARGV[3], now, 'result', ARGV[4], 'error', '', 'tip', tip)
 finish(id, fields, 'completed', '')
-emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, { 'checkpoint', tip })
+emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', tip)
 return { '+' }

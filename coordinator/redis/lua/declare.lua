@@ -2,5 +2,7 @@
 -- KEYS prefix
 -- ARGV name, declaration of each
 -- Returns {'+'}
-redis.call('HSET', P .. 'agents', unpack(ARGV))
+for i = 1, #ARGV, 2 do
+  redis.call('HSET', P .. 'agents', ARGV[i], ARGV[i + 1])
+end
 return { '+' }

@@ -4,7 +4,7 @@
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock job
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'fail')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'idem', 'key_ttl')
 if not fields then
   return refused
 end
@@ -17,10 +17,10 @@ if ARGV[6] ~= '' then
   redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'retry_at', 'attempt', attempt, 'due', due)
   redis.call('ZADD', TIMERS, due, id)
   emit_job(id, 'batonpass.job.retrying', fields.agent, fields.hop,
-    { 'attempt', attempt, 'due', due, 'error', ARGV[4] })
+    'attempt', attempt, 'due', due, 'error', ARGV[4])
 else
   finish(id, fields, ARGV[7], ARGV[5])
   local kind = ARGV[7] == 'rejected' and 'batonpass.job.rejected' or 'batonpass.job.failed'
-  emit_job(id, kind, fields.agent, fields.hop, { 'reason', ARGV[5], 'error', ARGV[4] })
+  emit_job(id, kind, fields.agent, fields.hop, 'reason', ARGV[5], 'error', ARGV[4])
 end
 return { '+' }

@@ -15,5 +15,5 @@ enqueue(id, ARGV[6], 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6], 'e
   'attempt', '1', 'crashes', '0', 'question', '', 'answer', '', 'error', '', 'tip', tip)
 close(id, 'hand_off', ARGV[3], now)
 redis.call('DEL', P .. 'n:' .. id)
-emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, { 'sender', fields.agent, 'checkpoint', tip })
+emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', tip)
 return { '+' }

@@ -19,17 +19,17 @@ for _, id in ipairs(expired) do
     local text = num(crashes) .. ' workers died or went silent while they ran this hop'
     redis.call('HSET', P .. 'j:' .. id, 'error', text)
     finish(id, { thread = job[7], idem = job[8], key_ttl = job[9] }, 'failed', 'poison')
-    emit_job(id, 'batonpass.job.failed', job[5], job[6], { 'reason', 'poison', 'error', text })
+    emit_job(id, 'batonpass.job.failed', job[5], job[6], 'reason', 'poison', 'error', text)
   else
     enqueue(id, job[4])
-    emit_job(id, 'batonpass.lease.expired', job[5], job[6], { 'worker', job[1], 'token', job[2] })
+    emit_job(id, 'batonpass.lease.expired', job[5], job[6], 'worker', job[1], 'token', job[2])
   end
 end
 for _, id in ipairs(due) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
   redis.call('ZREM', TIMERS, id)
   enqueue(id, job[1], 'updated', num(now))
-  emit_job(id, 'batonpass.job.submitted', job[2], job[3], { 'attempt', job[4] })
+  emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
 end
 for _, id in ipairs(old) do
   local thread = redis.call('HGET', P .. 'c:' .. id, 't')

@@ -8,5 +8,5 @@ if not fields then
   return refused
 end
 
-redis.call('RPUSH', P .. 'n:' .. ARGV[1], unpack(ARGV, 4))
+append_journal(ARGV[1], 4)
 return { '+' }

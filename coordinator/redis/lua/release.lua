@@ -4,7 +4,7 @@
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock job
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'release')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue')
 if not fields then
   return refused
 end
@@ -12,5 +12,5 @@ end
 relieve()
 close(id, 'release', ARGV[3], now_ms())
 enqueue(id, fields.queue)
-emit_job(id, 'batonpass.job.released', fields.agent, fields.hop, {})
+emit_job(id, 'batonpass.job.released', fields.agent, fields.hop)
 return { '+' }

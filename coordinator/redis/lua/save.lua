@@ -38,13 +38,11 @@ local commit = append(checkpoint, thread, tonumber(state[1] or 0), parent, now)
 if id == '' then
   redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[5])
   emit(ARGV[5], thread, 'batonpass.checkpoint.saved',
-    { 'agent', checkpoint.agent, 'checkpoint', checkpoint.id, 'step', checkpoint.step })
+    'agent', checkpoint.agent, 'checkpoint', checkpoint.id, 'step', checkpoint.step)
 else
-  if #ARGV > 15 then
-    redis.call('RPUSH', P .. 'n:' .. id, unpack(ARGV, 16))
-  end
+  append_journal(id, 16)
   redis.call('HSET', P .. 'j:' .. id, 'tip', checkpoint.id, 'updated', num(now))
   emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop,
-    { 'checkpoint', checkpoint.id, 'step', checkpoint.step })
+    'checkpoint', checkpoint.id, 'step', checkpoint.step)
 end
 return { '+', commit }

@@ -44,9 +44,9 @@ end
 if delay > 0 then
   redis.call('HSET', job_key, 'state', 'submitted', 'reason', 'scheduled', 'due', num(now + delay), 'delivery', '')
   redis.call('ZADD', TIMERS, num(now + delay), id)
-  emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', { 'due', num(now + delay) })
+  emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', num(now + delay))
 else
   enqueue(id, ARGV[7])
-  emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', {})
+  emit_job(id, 'batonpass.job.submitted', ARGV[11], '0')
 end
 return { '+', redis.call('HGETALL', job_key) }

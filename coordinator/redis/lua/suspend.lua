@@ -14,5 +14,5 @@ local tip = append_last(id, fields, 5, now)
 redis.call('HSET', P .. 'j:' .. id, 'state', 'input_required', 'reason', 'question', 'question', ARGV[4],
   'answer', '', 'tip', tip)
 close(id, 'suspend', ARGV[3], now)
-emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, { 'checkpoint', tip })
+emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, 'checkpoint', tip)
 return { '+' }

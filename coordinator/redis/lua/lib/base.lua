@@ -19,25 +19,14 @@ local function refuse(code, ...)
   return { '!' .. code, ... }
 end
 
--- Appends an event of a subject and wakes who listens. `fields` are pairs; empty ones are left out.
-local function emit(subject, channel, kind, fields)
-  local entry = { 'XADD', EVENTS, '*', 'type', kind, 'subject', subject }
-  for i = 1, #fields, 2 do
-    if fields[i + 1] and fields[i + 1] ~= '' then
-      entry[#entry + 1] = fields[i]
-      entry[#entry + 1] = fields[i + 1]
-    end
-  end
-  local id = redis.call(unpack(entry))
+-- Appends an event of a subject and wakes who listens. What follows are names and values; empty ones are not shown.
+local function emit(subject, channel, kind, ...)
+  local id = redis.call('XADD', EVENTS, '*', 'type', kind, 'subject', subject, ...)
   redis.call('PUBLISH', P .. 'live:' .. channel, kind .. ' ' .. id)
 end
 
-local function emit_job(id, kind, agent, hop, fields)
-  fields[#fields + 1] = 'agent'
-  fields[#fields + 1] = agent
-  fields[#fields + 1] = 'hop'
-  fields[#fields + 1] = hop
-  emit(id, id, kind, fields)
+local function emit_job(id, kind, agent, hop, ...)
+  emit(id, id, kind, 'agent', agent, 'hop', hop, ...)
 end
 
 -- A server that is out of memory refuses a script's first write if that can grow. What must work even then (ending

@@ -30,7 +30,7 @@ local function append_last(id, fields, at, now)
   local count = tonumber(redis.call('HGET', P .. 't:' .. fields.thread, 'count'))
   append(checkpoint, fields.thread, count, fields.tip, now)
   emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop,
-    { 'checkpoint', checkpoint.id, 'step', checkpoint.step })
+    'checkpoint', checkpoint.id, 'step', checkpoint.step)
   return checkpoint.id
 end
 
@@ -71,8 +71,8 @@ local function drop(id, thread, now)
     redis.call('HSET', P .. 't:' .. thread, 'tip', left[1] and left[1][1] or '')
   end
   if state[2] and state[2] ~= '' then
-    emit(state[2], state[2], 'batonpass.checkpoint.expired', { 'checkpoint', id })
+    emit(state[2], state[2], 'batonpass.checkpoint.expired', 'checkpoint', id)
   else
-    emit(state[3], thread, 'batonpass.checkpoint.expired', { 'checkpoint', id })
+    emit(state[3], thread, 'batonpass.checkpoint.expired', 'checkpoint', id)
   end
 end

@@ -1,22 +1,34 @@
 -- What several operations do to a job.
 
--- The fence: the job's fields if the lease is held. Else nil and the reply to give: {'+'} when the same lease ended
--- its delivery by the same operation before (a retry after a lost reply), a refusal otherwise.
-local function held(id, token, lease, operation)
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'token', 'lease', 'state', 'worker', 'closed', 'agent', 'hop',
-    'thread_digest', 'tip', 'queue', 'idem', 'key_ttl', 'attempt')
-  if not job[3] then
-    return nil, refuse('no_job', id)
-  end
-  local fields = { agent = job[6], hop = job[7], thread = job[8], tip = job[9], queue = job[10], idem = job[11],
-    key_ttl = job[12], attempt = job[13] }
-  if job[2] == lease and job[1] == token then
+-- The fence: the job's agent, hop, thread, tip and the other fields named, if the lease is held. Else nil and the reply
+-- to give: {'+'} when the same lease ended its delivery by the same operation before (a retry after a lost reply), a
+-- refusal otherwise.
+local function held(id, token, lease, operation, ...)
+  local key = P .. 'j:' .. id
+  local job = redis.call('HMGET', key, 'token', 'lease', 'agent', 'hop', 'thread_digest', 'tip', ...)
+  if job[1] == token and job[2] == lease then
+    local fields = { agent = job[3], hop = job[4], thread = job[5], tip = job[6] }
+    for i, name in ipairs({ ... }) do
+      fields[name] = job[6 + i]
+    end
     return fields
   end
-  if operation and job[5] == operation .. ' ' .. lease then
+  if not job[1] then
+    return nil, refuse('no_job', id)
+  end
+  local now = redis.call('HMGET', key, 'closed', 'state', 'worker')
+  if operation and now[1] == operation .. ' ' .. lease then
     return nil, { '+' }
   end
-  return nil, refuse('fenced', id, token, job[3], job[4], job[1])
+  return nil, refuse('fenced', id, token, now[2], now[3], job[1])
+end
+
+-- Adds keys and values, ARGV from `at` on, to the journal of the hop: in portions, since `unpack` takes some thousands
+-- at most.
+local function append_journal(id, at)
+  for first = at, #ARGV, 1000 do
+    redis.call('RPUSH', P .. 'n:' .. id, unpack(ARGV, first, math.min(first + 999, #ARGV)))
+  end
 end
 
 -- Makes a job deliverable from its queue, and wakes one worker. Wake-ups that nobody takes are kept to a few.

@@ -1,0 +1,49 @@
+"""AutoGenAdapter: runs agents of kind "autogen"."""
+
+from __future__ import annotations
+
+from importlib.util import find_spec
+from typing import Any
+
+from ...contracts.agent import Agent
+from ...contracts.contract import Contract
+from ...contracts.errors import MissingExtra
+from ...contracts.outcome import Finished, Outcome
+from ...coordinator.session import Session
+from ..borders import enter, leave
+from ..factory import built
+
+
+class AutoGenAdapter:
+    """Runs the team or agent that a factory returns, one turn at a time, and saves after each turn.
+
+    RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow are stepped; a turn of a GraphFlow is all nodes that
+    run side by side. A lone agent is a team of one that takes one turn. MagenticOneGroupChat can't be continued from
+    its state, so it runs as one turn: a crash in its middle starts it again.
+    """
+
+    def __init__(self) -> None:
+        if find_spec("autogen_agentchat") is None:
+            other = next((name for name in ("autogen", "ag2") if find_spec(name)), None)
+            hint = f" ({other!r}, which is installed, is AG2: another framework)" if other else ""
+            raise MissingExtra(f"AutoGen is not installed{hint}: pip install 'batonpass[autogen]'")
+        from . import driver  # imports AutoGen, so that a worker fails at its start and not at its first job
+
+        self._driver = driver
+
+    async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
+        from .progress import Progress
+        from .result import as_dumps, default_result, default_task, task_result
+        from .team import adopt
+
+        async with built(agent, context) as made:
+            team = adopt(agent, made)
+            progress = Progress.restored(agent.name, session.checkpoint)
+            if progress is None:
+                task = await enter(agent, payload, context, lambda: default_task(payload))
+                progress = Progress(pending=as_dumps(agent.name, task))
+            suspended = await self._driver.drive(team, progress, session)
+            if suspended is not None:
+                return suspended
+            result = task_result(team, progress)
+            return Finished(await leave(agent, result, context, lambda c: default_result(c, agent.name, result)))

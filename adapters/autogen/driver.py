@@ -1,0 +1,114 @@
+"""Driver: takes a team from turn to turn, with one checkpoint after each, until it ends or asks a person."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from autogen_agentchat.base import Handoff
+from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage, ThoughtEvent
+from autogen_agentchat.teams import Swarm
+
+from ...contracts.handoff import Answer
+from ...contracts.outcome import Suspended
+from ...coordinator.session import Session
+from .folding import Dump
+from .progress import Progress, answer_text
+from .team import Adopted, Message
+from .turn import Turns
+
+ONE_TURN = "Maximum number of turns 1 reached."  # how AutoGen says that a stepped team could go on
+
+
+async def drive(team: Adopted, progress: Progress, session: Session) -> Suspended | None:
+    """Run the team to its end, which `progress` then describes; or until it asks, which is returned."""
+    if progress.asks is not None:
+        if session.answer is None:
+            return Suspended(progress.asks["question"])
+        progress.take(session.answer, _reply(team, progress.asks["question"], session.answer))
+    await team.load(progress)
+    turns = Turns(team.team, session)
+    while progress.stop is None:
+        session.check()
+        suspended = await _turn(team, progress, turns, session)
+        if suspended is not None:
+            return suspended
+    return None
+
+
+async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Session) -> Suspended | None:
+    start = [cast(BaseChatMessage, team.message(dump)) for dump in progress.pending]
+    if start:
+        progress.stop = await team.check(start)  # AutoGen asks about the task alone, before anybody speaks
+        if progress.stop is not None:
+            return None
+    begun = len(progress.messages)
+    team.answers = progress.answers
+    reason = await turns.run(start)
+    if team.asked is not None:
+        return _suspend_for_proxy(team, progress, team.asked)
+
+    await team.capture(progress)
+    said = [team.message(dump) for dump in progress.messages[begun + len(start) :]]
+    progress.pending, progress.answers = [], {}
+    progress.turns += 1
+    progress.checked += [begun + len(start), len(progress.messages)] if start else [len(progress.messages)]
+    speakers = dict.fromkeys(message.source for message in said if isinstance(message, BaseChatMessage))
+    step = "+".join(speakers) if team.stepped else team.team.name
+    asked = _handoff_outside(team, said)
+    if asked is not None:
+        words = _own_words(team, progress, asked)
+        progress.suspend({"from": asked.source, "to": asked.target, "text": words}, handoff=True)
+        return Suspended(_question(progress), progress.snapshot(step))
+    progress.stop = await _why_stop(team, progress, reason, said)
+    await session.asave(progress.snapshot(step))
+    return None
+
+
+async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said: list[Message]) -> str | None:
+    if reason != ONE_TURN or not team.stepped:
+        return reason or "The team has stopped."
+    stop = await team.check(said)
+    if stop is None and team.max_turns is not None and progress.turns >= team.max_turns:
+        stop = f"Maximum number of turns {team.max_turns} reached."
+    return stop
+
+
+def _handoff_outside(team: Adopted, said: list[Message]) -> HandoffMessage | None:
+    """The handoff with which a turn ended, if it goes to nobody here: a person has to answer."""
+    last = next((message for message in reversed(said) if isinstance(message, BaseChatMessage)), None)
+    if isinstance(last, HandoffMessage) and last.target not in team.names | team.outside:
+        return last
+    return None
+
+
+def _own_words(team: Adopted, progress: Progress, asked: HandoffMessage) -> str:
+    """What the asking agent said up to its handoff. The handoff's own text is mostly AutoGen's standard sentence."""
+    words: list[str] = []
+    for dump in reversed(progress.messages):
+        message = team.message(dump)
+        if message.source != asked.source:
+            break
+        if isinstance(message, TextMessage | ThoughtEvent):
+            words.insert(0, message.content)
+    if not words or asked.content != Handoff(target=asked.target).message:
+        words.append(asked.content)
+    return "\n".join(words)
+
+
+def _suspend_for_proxy(team: Adopted, progress: Progress, proxy: str) -> Suspended:
+    """Wait for the person behind a proxy. The turn is forgotten; it runs again when the answer is there."""
+    last = team.message([*progress.messages, *progress.pending][-1])
+    progress.suspend({"from": last.source, "to": proxy, "text": last.to_text()}, handoff=False)
+    return Suspended(_question(progress), progress.snapshot(f"ask {proxy}"))
+
+
+def _question(progress: Progress) -> Any:
+    return progress.asks["question"] if progress.asks else None
+
+
+def _reply(team: Adopted, question: dict[str, Any], answer: Answer) -> list[Dump]:
+    """A person's answer as the message that a stopped team goes on with. A swarm must be told who is next."""
+    text = answer_text(answer)
+    if isinstance(team.team, Swarm):
+        return [HandoffMessage(source=question["to"], target=question["from"], content=text).dump()]
+    return [TextMessage(source=question["to"], content=text).dump()]

@@ -1,0 +1,95 @@
+"""Members: the agents and teams inside a team, however deep, and what their own state leaves out."""
+
+from __future__ import annotations
+
+from asyncio import CancelledError
+from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent, CodeExecutorAgent, MessageFilterAgent, SocietyOfMindAgent
+from autogen_agentchat.base import ChatAgent, Response, Team
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.teams import BaseGroupChat
+from autogen_core import CancellationToken
+
+from . import private
+from .tools import adopted
+
+Member = ChatAgent | Team
+Path = tuple[str, ...]
+
+
+def within(member: Member, above: Path = ()) -> Iterator[tuple[Path, Member]]:
+    """Every member below `member`, with its path of names."""
+    for child in _children(member):
+        path = (*above, child.name)
+        yield path, child
+        yield from within(child, path)
+
+
+def teams_within(team: BaseGroupChat) -> list[BaseGroupChat]:
+    """The team and all teams inside it."""
+    return [team, *(member for _, member in within(team) if isinstance(member, BaseGroupChat))]
+
+
+async def unsaved_state(team: Team) -> list[dict[str, Any]]:
+    """The state that members have and their team's `save_state` leaves out, each with the member's path."""
+    found: list[dict[str, Any]] = []
+    for path, member in within(team):
+        if isinstance(member, SocietyOfMindAgent | CodeExecutorAgent):
+            found.append({"path": list(path), "state": dict(await member.model_context.save_state())})
+        elif isinstance(member, MessageFilterAgent):
+            found.append({"path": list(path), "state": dict(await private.filtered_agent(member).save_state())})
+    return found
+
+
+async def load_unsaved_state(team: Team, saved: list[dict[str, Any]]) -> None:
+    """Give the members back what `unsaved_state` found."""
+    members = dict(within(team))
+    for item in saved:
+        member = members[tuple(item["path"])]
+        if isinstance(member, SocietyOfMindAgent | CodeExecutorAgent):
+            await member.model_context.load_state(item["state"])
+        elif isinstance(member, MessageFilterAgent):
+            await private.filtered_agent(member).load_state(item["state"])
+
+
+def adopt_tools(team: Team) -> None:
+    """Make the members' functions know their job."""
+    for _, member in within(team):
+        if isinstance(member, AssistantAgent):
+            for tool in private.function_tools(member):
+                private.change_function(tool, adopted)
+
+
+def report_errors(team: Team, report: Callable[[BaseException], None]) -> None:
+    """Pass every member's error on as it was raised: a team raises only its text, and hangs if it is no Exception."""
+    for _, member in within(team):
+        if isinstance(member, ChatAgent):
+            _report_errors(member, report)
+
+
+def _report_errors(agent: ChatAgent, report: Callable[[BaseException], None]) -> None:
+    original = agent.on_messages_stream
+
+    async def reported(
+        messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+        try:
+            async for item in original(messages, cancellation_token):
+                yield item
+        except (CancelledError, GeneratorExit):
+            raise
+        except BaseException as error:
+            report(error)
+            raise
+
+    agent.on_messages_stream = reported  # type: ignore[method-assign]
+
+
+def _children(member: Member) -> Sequence[Member]:
+    if isinstance(member, SocietyOfMindAgent):
+        return [private.inner_team(member)]
+    if isinstance(member, MessageFilterAgent):
+        return [private.filtered_agent(member)]
+    return private.participants(member) if isinstance(member, Team) else []

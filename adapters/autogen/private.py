@@ -1,0 +1,113 @@
+"""The private attributes of AutoGen 0.7 that the adapter needs, each with its reason. Nothing else here touches one."""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable, Iterable
+from typing import Any, cast
+
+from autogen_agentchat.agents import AssistantAgent, MessageFilterAgent, SocietyOfMindAgent, UserProxyAgent
+from autogen_agentchat.agents._user_proxy_agent import cancellable_input
+from autogen_agentchat.base import ChatAgent, Team, TerminationCondition
+from autogen_agentchat.messages import MessageFactory
+from autogen_agentchat.teams import BaseGroupChat, GraphFlow
+from autogen_agentchat.teams._group_chat._graph._digraph_group_chat import GraphFlowManager
+from autogen_core import AgentId, SingleThreadedAgentRuntime
+from autogen_core.tools import FunctionTool, StaticWorkbench
+from pydantic import BaseModel
+
+
+def limits(team: BaseGroupChat) -> tuple[TerminationCondition | None, int | None]:
+    """When the user's team ends. Taken out of the team, since state saved while it runs is not consistent."""
+    return team._termination_condition, team._max_turns
+
+
+def make_stop_after_each_turn(team: BaseGroupChat) -> None:
+    team._termination_condition = None
+    team._max_turns = 1
+
+
+def participants(team: Team) -> list[ChatAgent | Team]:
+    """The members, to look for agents that ask a person, hold tools, or leave something out of their state."""
+    return list(team._participants) if isinstance(team, BaseGroupChat) else []
+
+
+def manager_name(team: BaseGroupChat) -> str:
+    """The key of the manager's state, which holds the team's messages."""
+    return team._group_chat_manager_name
+
+
+def message_factory(team: BaseGroupChat) -> MessageFactory:
+    """Makes messages from their dumps: of AutoGen's types and those that the user gave the team, no others."""
+    return team._message_factory
+
+
+def has_run(team: BaseGroupChat) -> bool:
+    """Whether the team already holds another run's conversation (a factory that returns the same team again)."""
+    return team._initialized
+
+
+def has_own_runtime(team: BaseGroupChat) -> bool:
+    """Whether the team waits for its members at the end of a turn. With a runtime of the user's it does not."""
+    return team._embedded_runtime
+
+
+def running_tasks(team: BaseGroupChat) -> Iterable[asyncio.Task[Any]]:
+    """What the team does right now. A model that does not look at the cancellation token is stopped only this way."""
+    return tuple(team._runtime._background_tasks) if isinstance(team._runtime, SingleThreadedAgentRuntime) else ()
+
+
+def endless(team: BaseGroupChat) -> bool:
+    """Whether a team without a limit never ends. Only a graph without cycles ends by itself."""
+    return not isinstance(team, GraphFlow) or team._graph.get_has_cycles()
+
+
+async def restore_triggers(team: GraphFlow) -> None:
+    """Complete a loaded graph. Its state lacks why a node is ready; without it a node in a cycle never runs again."""
+    identity = AgentId(team._group_chat_manager_topic_type, team._team_id)
+    manager = await cast(SingleThreadedAgentRuntime, team._runtime).try_get_underlying_agent_instance(
+        identity, GraphFlowManager
+    )
+    for node in manager._ready:
+        for group, activation in manager._activation.get(node, {}).items():
+            ready = manager._remaining[node][group] == 0 if activation == "all" else manager._enqueued_any[node][group]
+            if ready:
+                manager._save_triggered_activation_group(node, group)
+
+
+def inner_team(agent: SocietyOfMindAgent) -> Team:
+    return agent._team
+
+
+def filtered_agent(agent: MessageFilterAgent) -> ChatAgent:
+    """The agent behind a filter. The filter's state leaves it out."""
+    return agent._wrapped_agent
+
+
+def output_type(agent: AssistantAgent) -> type[BaseModel] | None:
+    """The type of the agent's structured messages, which users often forget to tell the team."""
+    return agent._output_content_type
+
+
+def function_tools(agent: AssistantAgent) -> list[FunctionTool]:
+    """The tools made from functions."""
+    benches = [bench for bench in agent._workbench if isinstance(bench, StaticWorkbench)]
+    return [tool for bench in benches for tool in bench._tools if isinstance(tool, FunctionTool)]
+
+
+def change_function(tool: FunctionTool, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace the function of a tool by another one with the same parameters."""
+    tool._func = change(tool._func)
+
+
+def asks_stdin(proxy: UserProxyAgent) -> bool:
+    """Whether the proxy would read the worker's standard input."""
+    return proxy.input_func in (cancellable_input, input)
+
+
+def answer_with(proxy: UserProxyAgent, ask: Any) -> None:
+    """Let the proxy take its answer from `async ask(prompt, token)`."""
+    proxy.input_func = ask
+    proxy._is_async = cast(Any, True)

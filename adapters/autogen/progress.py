@@ -1,0 +1,85 @@
+"""Progress: how far a team came, as a checkpoint keeps it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...contracts.checkpoint import Checkpoint, Snapshot
+from ...contracts.errors import BadSetup
+from ...contracts.handoff import Answer
+from .folding import Dump
+
+FORMAT = 1
+
+
+@dataclass
+class Progress:
+    """The conversation and what the team needs to go on with it.
+
+    `messages` is the team's thread, `pending` what its next turn starts with (the task, or an answer): both as AutoGen
+    dumps them. `team` are the members' states, `unsaved` what those leave out, both folded. `checked` are the
+    lengths of the thread at which the termination condition was asked since it was last reset, the first being where
+    that was. `turns` counts since then too. `stop` says why the team ended. `asks` is the open question;
+    `answers` are those that agents in the unfinished turn already have, by agent.
+    """
+
+    messages: list[Dump] = field(default_factory=list[Dump])
+    pending: list[Dump] = field(default_factory=list[Dump])
+    team: dict[str, Any] | None = None
+    unsaved: list[Any] = field(default_factory=list[Any])
+    checked: list[int] = field(default_factory=lambda: [0])
+    turns: int = 0
+    stop: str | None = None
+    asks: dict[str, Any] | None = None
+    answers: dict[str, str] = field(default_factory=dict[str, str])
+
+    def snapshot(self, step: str) -> Snapshot:
+        """A checkpoint: the messages are state, the rest is native."""
+        native = {
+            "v": FORMAT,
+            "pending": len(self.pending),
+            "team": self.team,
+            "unsaved": self.unsaved,
+            "checked": list(self.checked),
+            "turns": self.turns,
+            "stop": self.stop,
+            "asks": self.asks,
+            "answers": dict(self.answers),
+        }
+        return Snapshot(
+            step=step, state={"messages": [*self.messages, *self.pending]}, framework="autogen", native=native
+        )
+
+    @classmethod
+    def restored(cls, agent: str, checkpoint: Checkpoint | None) -> Progress | None:
+        """What a checkpoint of this agent's hop holds; None without one."""
+        if checkpoint is None:
+            return None
+        native = dict(checkpoint.native)
+        if native.pop("v") != FORMAT:
+            raise BadSetup(f"agent {agent!r}: checkpoint {checkpoint.id} is of a newer Batonpass: upgrade this worker")
+        messages = checkpoint.state["messages"]
+        begun = len(messages) - native.pop("pending")
+        return cls(messages=messages[:begun], pending=messages[begun:], **native)
+
+    def suspend(self, question: dict[str, Any], *, handoff: bool) -> None:
+        """Wait for a person. After a handoff the team has stopped, so its limits count anew, as AutoGen's own do."""
+        self.asks = {"question": question, "handoff": handoff}
+        if handoff:
+            self.checked, self.turns = [len(self.messages)], 0
+
+    def take(self, answer: Answer, messages: list[Dump]) -> None:
+        """Go on with a person's answer: `messages` after a handoff, else the answer's text to the agent that asked."""
+        assert self.asks is not None
+        if self.asks["handoff"]:
+            self.pending = messages
+        else:
+            self.answers[self.asks["question"]["to"]] = answer_text(answer)
+        self.asks = None
+
+
+def answer_text(answer: Answer) -> str:
+    """An answer as a message's text: a text as it is, other values as JSON."""
+    return answer.value if isinstance(answer.value, str) else json.dumps(answer.value, default=str)

@@ -1,0 +1,54 @@
+"""Result: how a contract goes into a team, and what comes out of it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextMessage
+
+from ...contracts.contract import Contract, convert
+from ...contracts.errors import BadSetup, ContractViolation
+from ..borders import fit_text, only_text_field
+from .folding import Dump
+from .progress import Progress
+from .team import Adopted
+
+
+def default_task(payload: Contract) -> str:
+    """The payload as one text: its only required text field if nothing else is set, else all of it as JSON."""
+    field = only_text_field(type(payload))
+    if field is not None and payload.model_dump(exclude_defaults=True).keys() <= {field}:
+        return str(getattr(payload, field))
+    return payload.model_dump_json()
+
+
+def as_dumps(agent: str, task: Any) -> list[Dump]:
+    """What the team is started with, as dumps: from a text, a message, or several messages."""
+    if isinstance(task, str):
+        task = TextMessage(content=task, source="user")
+    messages: list[Any] = [task] if isinstance(task, BaseChatMessage) or not hasattr(task, "__iter__") else [*task]
+    dumps = [message.dump() for message in messages if isinstance(message, BaseChatMessage)]
+    if not dumps or len(dumps) != len(messages):
+        raise BadSetup(f"enter= of agent {agent!r} gave {messages!r}: return a text or AutoGen's chat messages")
+    return dumps
+
+
+def task_result(team: Adopted, progress: Progress) -> TaskResult:
+    """What a run of the team would have returned, over all its turns. This is what `leave=` gets."""
+    return TaskResult(messages=[team.message(dump) for dump in progress.messages], stop_reason=progress.stop)
+
+
+def default_result(contract: type[Contract], agent: str, result: TaskResult) -> Contract:
+    """The content of the last structured message, else the text of the last message."""
+    spoken = [message for message in result.messages if isinstance(message, BaseChatMessage)]
+    if not spoken:
+        raise ContractViolation(f"the team of agent {agent!r} stopped before anybody spoke: {result.stop_reason}")
+    structured: list[Any] = [message for message in spoken if isinstance(message, StructuredMessage)]
+    if structured:
+        try:
+            return convert(contract, structured[-1].content)
+        except ContractViolation:
+            if structured[-1] is spoken[-1]:
+                raise
+    return fit_text(contract, spoken[-1].to_text())

@@ -1,0 +1,140 @@
+"""Adopted: the user's own team, made to stop after each turn, with its limits kept by us."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat.base import ChatAgent
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage, StructuredMessage
+from autogen_agentchat.teams import (
+    BaseGroupChat,
+    GraphFlow,
+    RoundRobinGroupChat,
+    SelectorGroupChat,
+    Swarm,
+)
+from autogen_core import CancellationToken
+
+from ...contracts.agent import Agent
+from ...contracts.errors import BadSetup
+from . import private
+from .folding import Dump, fold, unfold
+from .members import adopt_tools, load_unsaved_state, unsaved_state, within
+from .progress import Progress
+
+Message = BaseAgentEvent | BaseChatMessage
+STEPPED = (RoundRobinGroupChat, SelectorGroupChat, Swarm, GraphFlow)
+
+
+class Adopted:
+    """A fresh team under the driver. It is used for one delivery and then thrown away.
+
+    `stepped` says whether it stops after each turn; if not, it keeps its own limits and runs as one turn.
+    `outside` are names that a handoff may go to without asking a person: those of the agent's `hands_to`.
+    `answers` are what people have answered to its proxies, by name; `asked` is the proxy that still waits.
+    """
+
+    def __init__(self, agent: Agent[Any], team: BaseGroupChat) -> None:
+        self.agent = agent.name
+        self.team = team
+        self.outside = frozenset(agent.hands_to)
+        self.stepped = isinstance(team, STEPPED)
+        self.condition, self.max_turns = private.limits(team)
+        self.answers: Mapping[str, str] = {}
+        self.asked: str | None = None
+        self._members = list(within(team))
+        self.names = frozenset(member.name for _, member in self._members)
+        if self.stepped:
+            private.make_stop_after_each_turn(team)
+        else:
+            self.condition, self.max_turns = None, 1
+        self._adopt_members()
+
+    def message(self, dump: Dump) -> Message:
+        """A message from its dump; only of types that the team knows."""
+        try:
+            return private.message_factory(self.team).create(dump)
+        except ValueError as error:
+            raise BadSetup(
+                f"agent {self.agent!r}: {error}: give the team custom_message_types=[StructuredMessage[...]]"
+            ) from None
+
+    async def check(self, messages: Sequence[Message]) -> str | None:
+        """Ask the user's termination condition about new messages: why to stop, or None."""
+        stop = await self.condition(messages) if self.condition is not None else None
+        return stop.content if stop is not None else None
+
+    async def load(self, progress: Progress) -> None:
+        """Bring the fresh team to where `progress` is. Its condition sees the messages again, in the same portions."""
+        if progress.team is None:
+            return
+        try:
+            states = unfold(progress.team, progress.messages)
+            manager = private.manager_name(self.team)
+            states[manager]["message_thread"] = progress.messages
+            await self.team.load_state({"agent_states": states})
+            await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
+        except (ValueError, KeyError) as error:
+            raise BadSetup(f"agent {self.agent!r}: its factory's team does not fit its checkpoint: {error}") from None
+        if isinstance(self.team, GraphFlow):
+            await private.restore_triggers(self.team)
+        for start, end in zip(progress.checked, progress.checked[1:], strict=False):
+            portion = [self.message(dump) for dump in progress.messages[start:end]]
+            progress.stop = progress.stop or await self.check(portion)
+
+    async def capture(self, progress: Progress) -> None:
+        """Put the team's state into `progress`. The team must stand still."""
+        states = dict((await self.team.save_state())["agent_states"])
+        manager = dict(states[private.manager_name(self.team)])
+        progress.messages = manager.pop("message_thread")
+        states[private.manager_name(self.team)] = manager
+        progress.team = fold(states, progress.messages)
+        progress.unsaved = fold(await unsaved_state(self.team), progress.messages)
+
+    def _adopt_members(self) -> None:
+        adopt_tools(self.team)
+        factory = private.message_factory(self.team)
+        for path, member in self._members:
+            if isinstance(member, UserProxyAgent) and private.asks_stdin(member):
+                if len(path) > 1 or not self.stepped:
+                    raise BadSetup(
+                        f"agent {self.agent!r}: {member.name!r} would read standard input inside of another turn: "
+                        "put it directly into a stepped team, or give it an input_func"
+                    )
+                private.answer_with(member, self._asking(member.name))
+            elif isinstance(member, AssistantAgent) and (content := private.output_type(member)):
+                kind = StructuredMessage[content]  # type: ignore[valid-type]
+                if not factory.is_registered(kind):
+                    factory.register(kind)
+
+    def _asking(self, name: str) -> Any:
+        async def ask(prompt: str, token: CancellationToken | None) -> str:
+            if name in self.answers:
+                return self.answers[name]
+            self.asked = self.asked or name
+            return ""  # ends the turn, which the driver then throws away
+
+        return ask
+
+
+def adopt(agent: Agent[Any], made: Any) -> Adopted:
+    """Take over what the factory returned; `BadSetup` if that can't be run."""
+    if isinstance(made, ChatAgent):
+        made = RoundRobinGroupChat([made], max_turns=1)
+    if not isinstance(made, BaseGroupChat):
+        raise BadSetup(
+            f"the factory of agent {agent.name!r} returned {type(made).__name__}: return an AutoGen team "
+            "(RoundRobinGroupChat, SelectorGroupChat, Swarm, GraphFlow, MagenticOneGroupChat) or an agent"
+        )
+    if private.has_run(made):
+        raise BadSetup(f"the factory of agent {agent.name!r} returned a team that has run before: build a new one")
+    if not private.has_own_runtime(made):
+        raise BadSetup(f"agent {agent.name!r}: build the team without runtime=, so that it can stop after each turn")
+    team = Adopted(agent, made)
+    if team.condition is None and team.max_turns is None and private.endless(made):
+        raise BadSetup(
+            f"the team of agent {agent.name!r} would never end: give it termination_condition= or max_turns="
+        )
+    return team

@@ -1,0 +1,79 @@
+"""Turn: one turn of a team, which ends at once when its job is no longer ours."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Sequence
+
+import anyio
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.messages import BaseChatMessage
+from autogen_agentchat.teams import BaseGroupChat
+from autogen_core import CancellationToken
+
+from ...contracts.errors import Fenced
+from ...coordinator.session import Session
+from . import private
+from .members import report_errors, teams_within
+from .tools import end_turn
+
+
+class Turns:
+    """Runs a team's turns.
+
+    A cancelled `run_stream` waits until all members are done, and members turn the error of a lost lease into a
+    message to the model. So a turn runs in a task of its own, which is stopped with everything that it started.
+    """
+
+    def __init__(self, team: BaseGroupChat, session: Session) -> None:
+        self._team = team
+        self._session = session
+        self._teams = teams_within(team)
+        self._token = CancellationToken()
+        self._fatal: BaseException | None = None
+        self._error: BaseException | None = None
+        report_errors(team, self._keep)
+
+    async def run(self, start: Sequence[BaseChatMessage]) -> str | None:
+        """Run one turn, begun with these messages; the team's reason to stop. Raises what a member raised."""
+        end_turn.set(self._end)
+        turn = asyncio.ensure_future(self._consume(start))
+        turn.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen, also if we raise another
+        try:
+            await asyncio.wait({turn})
+        finally:
+            if not turn.done():
+                self._stop()
+                with anyio.CancelScope(shield=True):
+                    await asyncio.wait({turn})
+        if self._fatal is not None:
+            raise self._fatal
+        if self._error is not None and (turn.cancelled() or turn.exception() is not None):
+            raise self._error
+        return turn.result()
+
+    async def _consume(self, start: Sequence[BaseChatMessage]) -> str | None:
+        reason: str | None = None
+        async for item in self._team.run_stream(task=list(start) or None, cancellation_token=self._token):
+            if isinstance(item, TaskResult):
+                reason = item.stop_reason
+            try:
+                self._session.check()
+            except Fenced as error:
+                self._end(error)
+        return reason
+
+    def _keep(self, error: BaseException) -> None:
+        self._error = self._error or error
+        if not isinstance(error, Exception):
+            self._end(error)
+
+    def _end(self, error: BaseException) -> None:
+        self._fatal = self._fatal or error
+        self._stop()
+
+    def _stop(self) -> None:
+        self._token.cancel()
+        for team in self._teams:
+            for task in private.running_tasks(team):
+                task.cancel()

@@ -1,0 +1,80 @@
+"""Adapter: runs agents whose factory gives a CrewAI crew or flow."""
+
+from __future__ import annotations
+
+import importlib
+import os
+from typing import Any
+
+from ...contracts.agent import Agent
+from ...contracts.contract import Contract
+from ...contracts.errors import BadSetup, MissingExtra
+from ...contracts.outcome import Finished, Outcome, Suspended
+from ...coordinator.session import Session
+from .. import borders
+from ..factory import built
+
+# Without these CrewAI calls home, waits seconds for that where there is no network, and asks at the terminal whether
+# it may. What is set already stays.
+_QUIET = {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "CREWAI_DISABLE_VERSION_CHECK": "true",
+    "LITELLM_LOCAL_MODEL_COST_MAP": "True",
+}
+
+
+class CrewAIAdapter:
+    """Runs a `Crew` with a checkpoint per task, or a `Flow` with one per method."""
+
+    def __init__(self) -> None:
+        for name, value in _QUIET.items():
+            os.environ.setdefault(name, value)
+        try:
+            importlib.import_module("crewai.hooks.dispatch")
+        except ModuleNotFoundError as error:
+            if error.name == "crewai":
+                raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'") from None
+            if error.name and error.name.startswith("crewai."):
+                raise BadSetup("this CrewAI is too old: 1.15.3 or newer is needed, pip install -U crewai") from None
+            raise
+
+    async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
+        """Build the crew or flow, go on from the session's checkpoint, and give the outcome as the agent's contract.
+
+        `BadSetup` if the factory gives something else.
+        """
+        from .results import fit
+
+        async with built(agent, context) as made:
+            runner = _runner(made, agent, session)
+            inputs = await borders.enter(agent, payload, context, lambda: payload.model_dump(mode="json"))
+            result = await runner.run(_inputs(agent, inputs))
+            if isinstance(result, Suspended):
+                return result
+            return Finished(await borders.leave(agent, result, context, lambda contract: fit(agent, contract, result)))
+
+
+def _inputs(agent: Agent[Any], inputs: Any) -> dict[str, Any]:
+    try:
+        return dict(inputs)
+    except (TypeError, ValueError):
+        raise BadSetup(
+            f"enter= of agent {agent.name!r} gave {type(inputs).__name__}, but kickoff takes a dict of inputs"
+        ) from None
+
+
+def _runner(made: Any, agent: Agent[Any], session: Session) -> Any:
+    from crewai import Crew, Flow
+
+    from .crew import CrewRun
+    from .flow import FlowRun
+    from .stop import Stop
+
+    if isinstance(made, Crew):
+        return CrewRun(made, session, Stop(session))
+    if isinstance(made, Flow):
+        return FlowRun(made, agent, session, Stop(session))
+    kind = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
+    hint = ": call its .crew()" if hasattr(made, "crew") else ": call it" if isinstance(made, type) else ""
+    raise BadSetup(f"the factory of agent {agent.name!r} must return a CrewAI Crew or Flow, not {kind}{hint}")

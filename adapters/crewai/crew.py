@@ -1,0 +1,124 @@
+"""Crew: one checkpoint per finished task. A resumed crew gets the saved outputs instead of running those tasks."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections import Counter
+from collections.abc import Generator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+from anyio import to_thread
+from crewai import Crew, Task, TaskOutput
+from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
+
+from ...contracts.checkpoint import Snapshot
+from ...coordinator.session import Session
+from . import internals
+from .outputs import dump_output, load_output
+from .stop import Stop
+from .terminal import no_terminal
+
+_log = logging.getLogger("batonpass.crewai")
+_TITLE = 60
+
+
+class CrewRun:
+    """One delivery of a job, run by a crew.
+
+    A task is known by its `key` (a digest of its description and expected output, before the inputs are filled in)
+    and its number among equal ones; a task whose text was changed in the meantime by its name.
+    """
+
+    def __init__(self, crew: Crew, session: Session, stop: Stop) -> None:
+        self._crew: Any = crew
+        self._session = session
+        self._stop = stop
+        self._lock = threading.Lock()
+        self._keys = dict(zip(map(id, crew.tasks), _keys(crew.tasks), strict=True))
+        self._titles = dict(zip(map(id, crew.tasks), _titles(crew.tasks), strict=True))
+        self._outputs: dict[int, TaskOutput] = {}
+        if session.checkpoint is not None:
+            self._restore(session.checkpoint.state["tasks"], session.checkpoint.native["outputs"])
+
+    async def run(self, inputs: dict[str, Any]) -> Any:
+        """What `crew.kickoff(inputs)` gives. Runs in a thread, which is left behind if the run is cancelled: it
+        ends at its next hook."""
+        result = None
+        async with self._stop.surfacing():
+            result = await to_thread.run_sync(self._kickoff, inputs, abandon_on_cancel=True)
+        return result
+
+    def _kickoff(self, inputs: dict[str, Any]) -> Any:
+        hooks = {**self._stop.hooks(), InterceptionPoint.POST_STEP: [self._finished]}
+        with scoped_hooks(hooks), no_terminal(self._stop, self._session.agent), self._prepared():
+            return self._crew.kickoff(inputs=inputs)
+
+    @contextmanager
+    def _prepared(self) -> Generator[None]:
+        self._crew.stream = False  # nobody reads the stream, and without a reader a streaming crew does not run
+        internals.drop_output_log(self._crew)
+        finished = [task for task in self._crew.tasks if id(task) in self._outputs]
+        for task in finished:
+            internals.finish(task, self._outputs[id(task)])
+        try:
+            yield
+        finally:
+            for task in finished:
+                internals.unfinish(task)
+
+    def _finished(self, step: Any) -> None:
+        """After a task and its guardrails, before its callbacks. Tasks of other crews, run by a tool, pass by."""
+        task = step.task
+        if id(task) not in self._keys:
+            return
+        self._stop.check()
+        with self._lock, self._stop.on_error():
+            self._outputs[id(task)] = step.payload
+            self._session.save(self._snapshot(self._titles[id(task)]))
+
+    def _snapshot(self, step: str) -> Snapshot:
+        done = [task for task in self._crew.tasks if id(task) in self._outputs]
+        state, native = {}, {}
+        for task in done:
+            title = self._titles[id(task)]
+            state[title], native[self._keys[id(task)]] = dump_output(task, self._outputs[id(task)], title)
+            native[self._keys[id(task)]]["task"] = title
+        return Snapshot(step=step, state={"tasks": state}, framework="crewai", native={"v": 1, "outputs": native})
+
+    def _restore(self, state: Mapping[str, Any], native: Mapping[str, Any]) -> None:
+        by_key = {self._keys[id(task)]: task for task in self._crew.tasks}
+        by_title = {self._titles[id(task)]: task for task in self._crew.tasks if self._keys[id(task)] not in native}
+        for key, saved in native.items():
+            task = by_key.get(key) or by_title.get(saved["task"])
+            if task is None:
+                _log.warning(
+                    "job %s: task %r finished before, but the crew of agent %r has no such task any more; "
+                    "its output is dropped",
+                    self._session.job_id,
+                    saved["task"],
+                    self._session.agent,
+                )
+                continue
+            self._outputs[id(task)] = load_output(task, state[saved["task"]], saved)
+
+
+def _keys(tasks: list[Task]) -> list[str]:
+    seen: Counter[str] = Counter()
+    keys: list[str] = []
+    for task in tasks:
+        keys.append(f"{task.key}#{seen[task.key]}")
+        seen[task.key] += 1
+    return keys
+
+
+def _titles(tasks: list[Task]) -> list[str]:
+    """The tasks' names, else the begin of their descriptions; numbered where two are equal."""
+    plain = [task.name or task.description.strip().partition("\n")[0][:_TITLE] or "task" for task in tasks]
+    seen: Counter[str] = Counter()
+    titles: list[str] = []
+    for title in plain:
+        seen[title] += 1
+        titles.append(title if seen[title] == 1 else f"{title} ({seen[title]})")
+    return titles

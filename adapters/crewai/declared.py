@@ -1,0 +1,75 @@
+"""Declared: the types that a flow's own code names. Stored results come back through these and no others."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from contextlib import suppress
+from enum import Enum
+from typing import Any, get_args, get_type_hints
+
+from crewai import CrewOutput, Flow, TaskOutput
+from crewai.flow.human_feedback import HumanFeedbackResult
+from crewai.lite_agent_output import LiteAgentOutput
+from pydantic import BaseModel
+
+from ...contracts.agent import Agent
+
+_FRAMEWORKS_OWN = (CrewOutput, TaskOutput, LiteAgentOutput, HumanFeedbackResult)
+
+
+def declared(flow: Any, agent: Agent[Any]) -> set[type]:
+    """The models, dataclasses and enums named by annotations, bodies and state of the flow's class, by the agent's
+    contracts, and by their fields; and CrewAI's own results."""
+    found: set[type] = set()
+    flow_class: type[object] = flow.__class__
+    ours: list[Any] = [*_FRAMEWORKS_OWN, agent.accepts, agent.returns, *agent.hands_to.values(), type(flow.state)]
+    for named in (*ours, *_named_by(flow_class)):
+        _collect(named, found)
+    return found
+
+
+def is_typed(kind: Any) -> bool:
+    """Whether values of this class are stored with its name and restored through it."""
+    return issubclass(kind, BaseModel | Enum) or hasattr(kind, "__dataclass_fields__")
+
+
+def _named_by(flow_class: type) -> Iterator[Any]:
+    for owner in flow_class.__mro__:
+        if owner in Flow.__mro__:
+            return
+        for function in map(inspect.unwrap, vars(owner).values()):
+            if inspect.isfunction(function):
+                yield from _named_by_function(function)
+
+
+def _named_by_function(function: Any) -> Iterator[Any]:
+    names: dict[str, Any] = {}
+    with suppress(ValueError):  # a closure variable that is not set yet
+        variables = inspect.getclosurevars(function)
+        names = {**variables.globals, **variables.nonlocals}
+    yield from names.values()
+    yield from _hints(function, names)
+
+
+def _hints(thing: Any, names: dict[str, Any]) -> list[Any]:
+    """The annotations; none if one is only there for type checkers."""
+    try:
+        return list(get_type_hints(thing, localns=names).values())
+    except (NameError, TypeError, AttributeError):
+        return []
+
+
+def _collect(named: Any, found: set[type]) -> None:
+    for argument in get_args(named):
+        _collect(argument, found)
+    if not isinstance(named, type) or named in found or not is_typed(named):
+        return
+    kind: Any = named
+    found.add(kind)
+    if issubclass(kind, BaseModel):
+        inner = [field.annotation for field in kind.model_fields.values()]
+    else:
+        inner = [] if issubclass(kind, Enum) else _hints(kind, {})
+    for annotation in inner:
+        _collect(annotation, found)

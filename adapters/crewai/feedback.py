@@ -1,0 +1,89 @@
+"""Feedback: `@human_feedback` under a job. The question suspends it, and `job.answer()` is what the person said."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from typing import Any
+
+from crewai.flow.async_feedback import ConsoleProvider, HumanFeedbackPending, PendingFeedbackContext
+from crewai.flow.persistence import FlowPersistence
+from pydantic import BaseModel
+
+from ...contracts.handoff import Answer
+
+# The method call ("review#0") in which the code runs; CrewAI tells a provider the method only.
+current_call: ContextVar[str] = ContextVar("batonpass_crewai_call")
+
+
+class Desk:
+    """Stands in for every provider of feedback: knows the answer that resumed the job, and saves a method's output
+    before anybody is asked about it. Then it asks the user's own provider; instead of the terminal it suspends."""
+
+    def __init__(self, answer: Answer | None, save: Callable[[str, str, Any], Awaitable[None]]) -> None:
+        self._answer = answer
+        self._save = save
+        self._own: Any = None
+
+    def behind(self, resolve: Callable[..., Any]) -> Callable[..., Any]:
+        """The function that CrewAI gets its provider from."""
+
+        def provider(definition: Any) -> Any:
+            own = resolve(definition)
+            return _Asked(self, None if isinstance(own, ConsoleProvider) else own)
+
+        return provider
+
+    def answered(self, call: str) -> str | None:
+        """What a person answered to this call's question, if the job was resumed with that."""
+        if self._answer is None or self._answer.question.get("call") != call:
+            return None
+        value = self._answer.value
+        return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+    async def ask(self, own: Any, context: PendingFeedbackContext, flow: Any) -> str:
+        """The person's words; `HumanFeedbackPending` if they are to come later."""
+        call = current_call.get()
+        answer = self.answered(call)
+        if answer is not None:
+            return answer
+        await self._save(call, context.method_name, context.method_output)
+        if own is None:
+            raise HumanFeedbackPending(context)
+        said = await asyncio.to_thread(own.request_feedback, context, flow)
+        return str(await said if asyncio.iscoroutine(said) else said)
+
+
+class _Asked:
+    def __init__(self, desk: Desk, own: Any) -> None:
+        self._desk = desk
+        self._own = own
+
+    def request_feedback(self, context: PendingFeedbackContext, flow: Any) -> Awaitable[str]:
+        return self._desk.ask(self._own, context, flow)
+
+
+def question(pending: HumanFeedbackPending, call: str) -> dict[str, Any]:
+    """What the job asks, as plain values. `call` says which call of the method the answer is for."""
+    asked = pending.context.to_dict()
+    return {
+        "message": asked["message"],
+        "output": asked["method_output"],
+        "method": asked["method_name"],
+        "emit": asked["emit"],
+        "call": call,
+    }
+
+
+class Nowhere(FlowPersistence):
+    """What a pending flow is saved to: nowhere. Our checkpoint has it; CrewAI's default is a file in the user's
+    home."""
+
+    persistence_type: str = "Nowhere"
+
+    def init_db(self) -> None: ...
+    def save_state(self, flow_uuid: str, method_name: str, state_data: dict[str, Any] | BaseModel) -> None: ...
+    def load_state(self, flow_uuid: str) -> dict[str, Any] | None:
+        return None

@@ -1,0 +1,118 @@
+"""Flow: one checkpoint per finished method. A resumed flow is started again, and finished methods give their
+recorded results: routers, joins, loops and arguments come out as they did, because CrewAI works them out anew."""
+
+from __future__ import annotations
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable
+from typing import Any
+
+from crewai.flow.async_feedback import HumanFeedbackPending
+from crewai.hooks.dispatch import scoped_hooks
+
+from ...contracts.agent import Agent
+from ...contracts.errors import BadSetup
+from ...contracts.outcome import Suspended
+from ...coordinator.session import Session
+from . import internals
+from .declared import declared
+from .feedback import Desk, Nowhere, current_call, question
+from .ledger import Ledger
+from .stop import Stop
+from .terminal import no_terminal
+from .values import Values
+
+
+class FlowRun:
+    """One delivery of a job, run by a flow. It runs in the worker's event loop; CrewAI gives sync methods a thread."""
+
+    def __init__(self, flow: Any, agent: Agent[Any], session: Session, stop: Stop) -> None:
+        self._flow = flow
+        self._agent = agent
+        self._stop = stop
+        self._ledger = Ledger(flow, Values(declared(flow, agent)), session, stop)
+        self._desk = Desk(session.answer, self._ledger.waits)
+        self._calls: Counter[str] = Counter()
+        self._pending: list[tuple[HumanFeedbackPending, str]] = []
+        self._branches: set[asyncio.Task[Any]] = set()
+
+    async def run(self, inputs: dict[str, Any]) -> Any:
+        """What `flow.kickoff(inputs)` gives, or `Suspended` if it waits for a person."""
+        self._flow.stream = False  # nobody reads the stream, and without a reader a streaming flow does not run
+        internals.override(self._flow, self._around, self._desk.behind)
+        main = asyncio.current_task()
+        result = None
+        try:
+            async with self._stop.surfacing():
+                with no_terminal(self._stop, self._agent.name, self._flow), scoped_hooks(self._stop.hooks()):
+                    result = await self._flow.kickoff_async(inputs=inputs)
+                # A flow that waits for a person returns at once; its other branches finish, and are saved, first.
+                while running := {branch for branch in self._branches - {main} if not branch.done()}:
+                    await asyncio.wait(running)
+        finally:
+            internals.restore(self._flow)
+            for branch in self._branches - {main}:
+                branch.cancel()
+        return self._outcome(result)
+
+    def _outcome(self, result: Any) -> Any:
+        for pending, call in self._pending:
+            if pending is result:
+                return Suspended(question(pending, call))
+        if self._flow.persistence is not None and self._flow.human_feedback_history:
+            # CrewAI forgets what is pending when a paused flow goes on; here that is another flow object's.
+            self._flow.persistence.clear_pending_feedback(self._flow.flow_id)
+        return result
+
+    def _around(self, execute: internals.Execute) -> internals.Execute:
+        async def around(method_name: str, method: Callable[..., Any], *args: Any, **kwargs: Any) -> tuple[Any, Any]:
+            if not self._calls:
+                self._begin()
+            name = str(method_name)
+            call = f"{name}#{self._calls[name]}"
+            self._calls[name] += 1
+            entry = await self._ledger.journal.next(name)
+            if entry is not None:
+                return self._ledger.replay(entry), None
+            if call in self._ledger.asked:
+                method = self._given(call)
+            return await self._live(call, name, lambda: execute(method_name, method, *args, **kwargs))
+
+        return around
+
+    def _begin(self) -> None:
+        # Not before the kickoff, which would look the flow's state up there.
+        if self._flow.persistence is None:
+            self._flow.persistence = Nowhere()
+        self._ledger.restore_state()
+
+    def _given(self, call: str) -> Callable[..., Any]:
+        output = self._ledger.output(call)
+
+        async def given(*_: Any, **__: Any) -> Any:
+            return output
+
+        return given
+
+    async def _live(self, call: str, name: str, execute: Callable[[], Any]) -> tuple[Any, Any]:
+        branch = asyncio.current_task()
+        assert branch is not None
+        self._branches.add(branch)
+        current_call.set(call)
+        asked_before = len(self._flow.human_feedback_history)
+        try:
+            result, event = await execute()
+        except HumanFeedbackPending as pending:
+            if call not in self._ledger.asked:
+                with self._stop.on_error():
+                    raise BadSetup(
+                        f"method {name!r} of agent {self._agent.name!r} raised HumanFeedbackPending itself: decorate "
+                        "it with @human_feedback"
+                    ) from None
+            self._pending.append((pending, call))
+            raise
+        self._stop.check()
+        said = [f for f in self._flow.human_feedback_history[asked_before:] if f.method_name == name]
+        await self._ledger.finished(call, name, result, said[-1] if said else None)
+        return result, event

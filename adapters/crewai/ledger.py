@@ -1,0 +1,81 @@
+"""Ledger: what is saved of a flow, and how it comes back: its state, and each finished method's result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Mapping
+from typing import Any
+
+from crewai.flow.human_feedback import HumanFeedbackResult
+
+from ...contracts.checkpoint import Snapshot
+from ...coordinator.session import Session
+from . import internals
+from .journal import Journal
+from .state import dump_state, load_state
+from .stop import Stop
+from .values import Values
+
+
+class Ledger:
+    """The checkpoints of one flow. `journal` holds the finished calls, `asked` the results of methods that wait for
+    feedback, by call ("review#0")."""
+
+    def __init__(self, flow: Any, values: Values, session: Session, stop: Stop) -> None:
+        self._flow = flow
+        self._values = values
+        self._session = session
+        self._stop = stop
+        self._saving = asyncio.Lock()
+        self._start = session.checkpoint
+        native: dict[str, Any] = self._start.native if self._start else {"entries": [], "asked": {}}
+        self.journal = Journal(native["entries"])
+        self.asked: dict[str, Any] = dict(native["asked"])
+
+    def restore_state(self) -> None:
+        """Give the flow its newest saved state, if there is one."""
+        if self._start is not None:
+            internals.set_state(self._flow, load_state(self._flow.state, self._start.state, self._values))
+
+    def replay(self, entry: Mapping[str, Any]) -> Any:
+        """Make the flow as it was when this call had finished; gives the call's result."""
+        feedback = self._values.load(entry.get("feedback"))
+        result = self._values.load(entry["result"]) if "result" in entry else feedback
+        if feedback is not None:
+            self._flow.human_feedback_history.append(feedback)
+            self._flow.last_human_feedback = feedback
+        output = result if feedback is None or result is feedback else feedback.output
+        internals.note_finished(self._flow, entry["method"], output, feedback)
+        return result
+
+    async def finished(self, call: str, method: str, result: Any, feedback: HumanFeedbackResult | None) -> None:
+        """Save that a call finished. A result that routes ("approved") stands beside the feedback it came from."""
+        with self._stop.on_error():
+            entry: dict[str, Any] = {"method": method}
+            if feedback is not None:
+                entry["feedback"] = self._values.dump(feedback, f"feedback on method {method!r}")
+            if feedback is None or result is not feedback:
+                entry["result"] = self._values.dump(result, f"result of method {method!r}")
+            async with self._saving:
+                self.journal.entries.append(entry)
+                self.asked.pop(call, None)
+                await self._save(method)
+
+    async def waits(self, call: str, method: str, output: Any) -> None:
+        """Save what a method gave before a person is asked about it, so that the method is not run again."""
+        if call in self.asked:
+            return
+        with self._stop.on_error():
+            dumped = self._values.dump(output, f"result of method {method!r}")
+            async with self._saving:
+                self.asked[call] = dumped
+                await self._save(f"{method} (asks)")
+
+    def output(self, call: str) -> Any:
+        """What the method gave in a call that waits for feedback."""
+        return self._values.load(self.asked[call])
+
+    async def _save(self, step: str) -> None:
+        state = dump_state(self._flow.state, self._values, type(self._flow).__name__)
+        native = {"v": 1, "entries": list(self.journal.entries), "asked": dict(self.asked)}
+        await self._session.asave(Snapshot(step=step, state=state, framework="crewai", native=native))

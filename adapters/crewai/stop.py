@@ -1,0 +1,72 @@
+"""Stop: how a run ends at once when its job is lost or its store fails, though CrewAI swallows errors of hooks."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Callable, Generator
+from contextlib import asynccontextmanager, contextmanager
+from typing import Any
+
+from anyio import CancelScope
+from crewai.hooks.dispatch import HookAborted, InterceptionPoint
+
+from ...contracts.errors import BatonpassError
+from ...coordinator.session import Session
+
+_BEFORE = (InterceptionPoint.PRE_STEP, InterceptionPoint.PRE_MODEL_CALL, InterceptionPoint.PRE_TOOL_CALL)
+
+
+class Stop:
+    """Keeps the first error that must end the run, aborts all that CrewAI begins after it, and gives it back."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._error: Exception | None = None
+        self._over = False
+        self._cancel: Callable[[], object] | None = None
+
+    def hooks(self) -> dict[InterceptionPoint, list[Any]]:
+        """Hooks that look before each task, method, model call and tool call whether the run may go on."""
+        return {point: [self.check] for point in _BEFORE}
+
+    def check(self, _: object = None) -> None:
+        """Abort if the run must end. The one exception that CrewAI lets through from a hook is `HookAborted`."""
+        if self._error is None and not self._over:
+            try:
+                self._session.check()
+            except BatonpassError as error:
+                self._end(error)
+        if self._error is not None or self._over:
+            raise HookAborted(str(self._error or "the run is over"), source="batonpass") from self._error
+
+    @contextmanager
+    def on_error(self) -> Generator[None]:
+        """End the run if the block (a write to the store) fails. From any thread."""
+        try:
+            yield
+        except Exception as error:
+            self._end(error)
+            raise HookAborted(str(error), source="batonpass") from error
+
+    @asynccontextmanager
+    async def surfacing(self) -> AsyncGenerator[None]:
+        """Around the whole run: the kept error comes out as itself and at once, whatever CrewAI makes of it. Threads
+        that are left behind are stopped at their next hook."""
+        loop = asyncio.get_running_loop()
+        with CancelScope() as scope:
+            self._cancel = lambda: loop.call_soon_threadsafe(scope.cancel)
+            try:
+                yield
+            except Exception:
+                if self._error is None:
+                    raise
+            finally:
+                self._over = True
+        if self._error is not None:
+            raise self._error
+
+    def _end(self, error: Exception) -> None:
+        if self._error is None:
+            self._error = error
+        if self._cancel is not None and not self._over:
+            self._cancel()

@@ -1,0 +1,32 @@
+"""Factory: how the user's function becomes the framework's object for one delivery."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import AsyncGenerator
+from contextlib import AbstractAsyncContextManager, AbstractContextManager, AsyncExitStack, asynccontextmanager
+from typing import Any, cast
+
+from ..contracts.agent import Agent
+from .borders import settle
+
+
+@asynccontextmanager
+async def built(agent: Agent[Any], context: Any) -> AsyncGenerator[Any]:
+    """What the agent's factory makes, for as long as the run lasts.
+
+    The factory takes nothing or `ctx`, is sync or async, and may be a (sync or async) context manager, which is held
+    open. It is called once.
+    """
+    made = await settle(agent.fn(context) if _takes_context(agent) else agent.fn())
+    async with AsyncExitStack() as held:
+        if isinstance(made, AbstractAsyncContextManager):
+            made = await held.enter_async_context(cast("AbstractAsyncContextManager[Any]", made))
+        elif isinstance(made, AbstractContextManager):
+            made = held.enter_context(cast("AbstractContextManager[Any]", made))
+        yield made
+
+
+def _takes_context(agent: Agent[Any]) -> bool:
+    positional = (inspect.Parameter.POSITIONAL_ONLY, inspect.Parameter.POSITIONAL_OR_KEYWORD)
+    return any(parameter.kind in positional for parameter in inspect.signature(agent.fn).parameters.values())

@@ -1,0 +1,36 @@
+"""LangGraphAdapter: runs agents of kind "langgraph"."""
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import Any
+
+from ...contracts.agent import Agent
+from ...contracts.contract import Contract
+from ...contracts.errors import MissingExtra
+from ...contracts.outcome import Outcome
+from ...coordinator.session import Session
+from ..factory import built
+
+
+class LangGraphAdapter:
+    """Builds the agent's graph, resumes it from the session, runs it until it ends or asks.
+
+    The graph's own checkpointer is replaced on a copy by one that writes through the session, so every write carries
+    the lease's token. A subgraph uses the same one, as LangGraph lends it.
+    """
+
+    def __init__(self) -> None:
+        try:
+            import_module("langgraph.pregel")
+        except ImportError as error:
+            raise MissingExtra(
+                "agents of kind 'langgraph' need LangGraph: pip install 'batonpass[langgraph]'"
+            ) from error
+
+    async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
+        """Run one delivery. `Fenced` and `Canceled` come out as themselves, whatever the graph does with errors."""
+        from .run import GraphRun
+
+        async with built(agent, context) as made:
+            return await GraphRun(agent, made, session).outcome(payload, context)

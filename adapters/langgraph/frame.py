@@ -1,0 +1,143 @@
+"""Frame: one LangGraph checkpoint as plain values, and what makes it one again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict, cast
+
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
+from langgraph.constants import START
+
+from ...contracts.errors import Corrupted
+from .plain import NotPlain, plain, readable, recall, tell_all
+from .values import Sealed, Values
+
+FORMAT = 1
+
+
+class Frame(TypedDict):
+    """LangGraph's bookkeeping of one checkpoint: a checkpoint's `native`. Stored: names and meanings stay.
+
+    `kept` has the sealed values of the channels that `state` does not restore, `messages` the channels that it shows
+    as lists of messages. `ran` names the nodes of the superstep. `asked` is there when the graph has stopped at this
+    checkpoint to wait for a person: the ids of the interrupts, none for a breakpoint.
+    """
+
+    v: int
+    id: str
+    parent: str | None
+    ts: str
+    format: int
+    versions: dict[str, Any]
+    seen: dict[str, dict[str, Any]]
+    updated: list[str] | None
+    metadata: dict[str, Any]
+    kept: dict[str, Sealed]
+    messages: list[str]
+    ran: list[str]
+    asked: NotRequired[list[str]]
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A checkpoint of one namespace: its frame, and its state (empty in a subgraph's, where all is in the frame)."""
+
+    frame: Frame
+    state: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return self.frame["id"]
+
+
+def make_tip(
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    parent: str | None,
+    before: Tip | None,
+    values: Values,
+    visible: frozenset[str],
+) -> Tip:
+    """A checkpoint as a tip. The values of `visible` channels go to its state, once where that restores them."""
+    state: dict[str, Any] = {}
+    kept: dict[str, Sealed] = {}
+    messages: list[str] = []
+    for channel, value in checkpoint["channel_values"].items():
+        if channel in visible:
+            try:
+                state[channel] = plain(value)
+                continue
+            except NotPlain:
+                told = tell_all(value)
+            if told is not None:
+                state[channel] = told
+                messages.append(channel)
+                continue
+            state[channel] = readable(value)
+        kept[channel] = values.seal(value, f"state[{channel!r}]")
+    updated = checkpoint.get("updated_channels")
+    frame = Frame(
+        v=FORMAT,
+        id=checkpoint["id"],
+        parent=parent,
+        ts=checkpoint["ts"],
+        format=checkpoint["v"],
+        versions=dict(checkpoint["channel_versions"]),
+        seen={node: dict(seen) for node, seen in checkpoint["versions_seen"].items()},
+        updated=None if updated is None else list(updated),
+        metadata=readable(metadata),
+        kept=kept,
+        messages=messages,
+        ran=_ran(checkpoint, before, values),
+    )
+    return Tip(frame, state)
+
+
+def load_tip(native: Any, state: Mapping[str, Any], where: str) -> Tip:
+    """A stored tip; `Corrupted` if this version can't read it."""
+    if not isinstance(native, dict) or cast("dict[str, Any]", native).get("v") != FORMAT:
+        raise Corrupted(f"{where} holds no LangGraph checkpoint of format {FORMAT}: a newer Batonpass wrote it, update")
+    return Tip(cast("Frame", native), dict(state))
+
+
+def open_tip(tip: Tip, values: Values) -> Checkpoint:
+    """The checkpoint again, a new copy."""
+    frame = tip.frame
+    channels = {channel: values.open(sealed) for channel, sealed in frame["kept"].items()}
+    for channel, value in tip.state.items():
+        if channel not in channels:
+            channels[channel] = recall(value) if channel in frame["messages"] else plain(value)
+    return Checkpoint(
+        v=frame["format"],
+        id=frame["id"],
+        ts=frame["ts"],
+        channel_values=channels,
+        channel_versions=dict(frame["versions"]),
+        versions_seen={node: dict(seen) for node, seen in frame["seen"].items()},
+        updated_channels=None if frame["updated"] is None else list(frame["updated"]),
+    )
+
+
+def step_name(frame: Frame) -> str:
+    """What a timeline calls the superstep that ended in this checkpoint: its nodes, or where its values came from."""
+    counted = Counter(node for node in frame["ran"] if node != START)
+    names = [node if times == 1 else f"{node} x{times}" for node, times in sorted(counted.items())]
+    source = str(frame["metadata"].get("source"))
+    return ", ".join(names) or ("input" if source == "loop" else source)
+
+
+def _ran(checkpoint: Checkpoint, before: Tip | None, values: Values) -> list[str]:
+    """The superstep's nodes: those that saw new versions, and those that the checkpoint before sent tasks to."""
+    if before is None:
+        return []
+    seen_before = before.frame["seen"]
+    ran = [
+        node
+        for node, seen in checkpoint["versions_seen"].items()
+        if node != INTERRUPT and seen != seen_before.get(node) and seen
+    ]
+    sent = before.frame["kept"].get(TASKS)
+    return ran + ([task.node for task in values.open(sent)] if sent else [])

@@ -1,0 +1,81 @@
+"""How a contract goes into a graph's state and comes out, where the agent does not say."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.pregel import Pregel
+
+from ...contracts.agent import Agent
+from ...contracts.contract import Contract, State, contract_ref, convert
+from ...contracts.errors import BadSetup, ContractViolation
+from ..borders import fit_text
+from .plain import readable
+
+
+def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any]) -> Any:
+    """The payload's fields as the state keys of the same name; else one message, where there is a `messages` key."""
+    fields = {**dict(payload), **(payload.model_extra or {})}
+    keys = _input_keys(graph)
+    if keys is None:
+        return fields
+    homeless = sorted(fields.keys() - keys)
+    if not homeless:
+        return fields
+    if len(homeless) == len(fields) and "messages" in keys:
+        texts = [value for value in fields.values() if isinstance(value, str)]
+        text = texts[0] if len(texts) == 1 else payload.model_dump_json()
+        return {"messages": [HumanMessage(text)]}
+    raise BadSetup(
+        f"agent {agent.name!r}: {contract_ref(agent.accepts)} has {', '.join(homeless)}, "
+        f"but the graph's state has {', '.join(sorted(keys)) or 'no keys'}: say with enter= where it goes"
+    )
+
+
+def out_of_graph(agent: Agent[Any], contract: type[Contract], result: Any) -> Contract:
+    """The graph's result as the declared contract; `ContractViolation` if nothing of it fits."""
+    if isinstance(result, contract):
+        return result
+    if isinstance(result, str):
+        return fit_text(contract, result)
+    if not isinstance(result, Mapping):
+        return convert(contract, result)
+    state = cast("Mapping[str, Any]", result)
+    if issubclass(contract, State):
+        return convert(contract, readable(state))
+    for value in state.values():
+        if isinstance(value, contract):
+            return value
+    structured = state.get("structured_response")
+    if structured is not None:
+        return convert(contract, structured)
+    named = {name: state[name] for name in contract.model_fields if name in state}
+    required = {name for name, field in contract.model_fields.items() if field.is_required()}
+    if named and required <= named.keys():
+        return convert(contract, named)
+    answer = _last_answer(state.get("messages"))
+    if answer is not None:
+        return fit_text(contract, answer)
+    missing = sorted(required - named.keys())
+    raise ContractViolation(
+        f"the graph of agent {agent.name!r} ended without {', '.join(missing) or 'any field'} of "
+        f"{contract_ref(contract)} in its state, and without an answer: say leave=",
+        fields=[f"{name}: missing" for name in missing],
+    )
+
+
+def _input_keys(graph: Pregel[Any, Any, Any, Any]) -> set[str] | None:
+    """The state keys that the graph takes as input; None if it takes one value of any kind."""
+    if isinstance(graph, CompiledStateGraph):
+        builder: Any = cast("Any", graph).builder
+        keys = set[str](builder.schemas[builder.input_schema])
+        return None if keys == {"__root__"} else keys
+    return None if isinstance(graph.input_channels, str) else set(graph.input_channels)
+
+
+def _last_answer(messages: Any) -> str | None:
+    answers = [message for message in messages or () if isinstance(message, AIMessage)]
+    return str(answers[-1].text) if answers else None

@@ -1,0 +1,90 @@
+"""Places: where in LangGraph's threads and namespaces something was written, and what is on its way there."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+
+from ...contracts.checkpoint import Snapshot
+from .frame import Tip
+from .values import Sealed
+
+Place = tuple[str, str]
+"""A LangGraph thread and namespace. The job's own graph is at (the hop's thread, "")."""
+
+
+@dataclass
+class Writes:
+    """What one task of a superstep has written, by index."""
+
+    place: Place
+    checkpoint: str
+    task: str
+    path: str
+    entries: dict[int, tuple[str, Sealed]] = field(default_factory=dict[int, tuple[str, Sealed]])
+
+    @property
+    def name(self) -> tuple[str, ...]:
+        """What the journal knows it by."""
+        return ("writes", *self.place, self.task)
+
+    def add(self, entries: Mapping[int, tuple[str, Sealed]]) -> None:
+        """Take more writes. The first output stands; of an error, interrupt or resume (index < 0) the last."""
+        output = {number: entry for number, entry in self.entries.items() if number >= 0}
+        self.entries.update({**entries, **output})
+
+    def as_record(self) -> dict[str, Any]:
+        """Plain values, from which `from_record` makes it again."""
+        writes = [[number, *entry] for number, entry in self.entries.items()]
+        return {
+            "place": self.place,
+            "checkpoint": self.checkpoint,
+            "task": self.task,
+            "path": self.path,
+            "writes": writes,
+        }
+
+    @classmethod
+    def from_record(cls, record: Mapping[str, Any]) -> Writes:
+        """What a record holds."""
+        entries = {number: (channel, sealed) for number, channel, sealed in record["writes"]}
+        return cls(place_in(record), record["checkpoint"], record["task"], record["path"], entries)
+
+
+@dataclass
+class Put:
+    """A checkpoint on its way to the store. `done` is set when it is there; those in `behind` must be there first."""
+
+    place: Place
+    tip: Tip
+    snapshot: Snapshot | None = None
+    records: dict[str, Any] = field(default_factory=dict[str, Any])
+    behind: list[Future[None]] = field(default_factory=list[Future[None]])
+    done: Future[None] = field(default_factory=Future[None])
+
+    @property
+    def config(self) -> RunnableConfig:
+        """The config that names the checkpoint."""
+        return config_of(self.place, self.tip.id)
+
+
+def place_of(config: RunnableConfig) -> tuple[Place, str | None]:
+    """A config's place, and the checkpoint that it names: for a put that is the parent."""
+    names = config.get("configurable", {})
+    return (str(names["thread_id"]), names.get("checkpoint_ns", "")), names.get("checkpoint_id")
+
+
+def config_of(place: Place, checkpoint: str) -> RunnableConfig:
+    """The config that names a checkpoint."""
+    thread, namespace = place
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
+
+
+def place_in(record: Mapping[str, Any]) -> Place:
+    """The place that a journal record belongs to."""
+    thread, namespace = record["place"]
+    return thread, namespace

@@ -1,0 +1,82 @@
+"""Questions: where a graph stops to wait for a person, and which answer is for which question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, cast
+
+from langgraph.constants import START
+from langgraph.pregel import Pregel
+from langgraph.types import StateSnapshot
+
+from ...contracts.checkpoint import Snapshot
+from ...contracts.handoff import Answer
+from ...contracts.outcome import Suspended
+from .frame import Frame
+from .plain import readable
+from .trail import Trail
+
+
+class Questions:
+    """Interrupts and breakpoints of a graph.
+
+    A job's answer stays until the next suspension, so a question must not take the answer to an earlier one. The
+    checkpoint that is committed with a question names the interrupts that it asks; an answer is for those alone.
+    """
+
+    def __init__(self, graph: Pregel[Any, Any, Any, Any], trail: Trail) -> None:
+        self._graph = graph
+        self._trail = trail
+
+    def answered(self, state: StateSnapshot, answer: Answer | None) -> dict[str, Any] | None:
+        """What to resume with, by interrupt: nothing for a breakpoint. None if no answer is for this state."""
+        asked = self._frame().get("asked")
+        if asked is None or answer is None:
+            return None
+        pending = {interrupt.id for interrupt in state.interrupts}
+        if not asked:
+            return None if pending else {}
+        if len(asked) == 1:
+            answers = {asked[0]: answer.value}
+        else:
+            value: Any = answer.value
+            answers = dict(cast("dict[str, Any]", value)) if isinstance(value, Mapping) else {}
+        return {name: answers[name] for name in asked if name in pending and name in answers} or None
+
+    def waits(self, state: StateSnapshot) -> bool:
+        """Whether nothing can run before a person has answered."""
+        if state.interrupts:
+            return len(state.next) == sum(1 for task in state.tasks if task.interrupts)
+        if not state.next:
+            return False
+        before, after = self._graph.interrupt_before_nodes, self._graph.interrupt_after_nodes
+        return _among(state.next, before) or _among(self._frame()["ran"], after)
+
+    def suspended(self, state: StateSnapshot) -> Suspended:
+        """The question, with the checkpoint that says which one it is.
+
+        It is the value of the one interrupt, or the values by the interrupts' ids; for a breakpoint the nodes that
+        would run next.
+        """
+        asked = {interrupt.id: readable(interrupt.value) for interrupt in state.interrupts}
+        if not asked:
+            step = f"before {', '.join(sorted(state.next))}"
+            return Suspended({"paused_before": sorted(state.next)}, self._asking(step, []))
+        step = f"{', '.join(sorted({task.name for task in state.tasks if task.interrupts}))} asks"
+        question = next(iter(asked.values())) if len(asked) == 1 else asked
+        return Suspended(question, self._asking(step, list(asked)))
+
+    def _asking(self, step: str, asked: list[str]) -> Snapshot:
+        tip = self._trail.tip
+        assert tip is not None, "a graph stops only at a checkpoint"
+        native: dict[str, Any] = {**tip.frame, "asked": asked}
+        return Snapshot(step=step, state=tip.state, framework="langgraph", native=native)
+
+    def _frame(self) -> Frame:
+        tip = self._trail.tip
+        assert tip is not None, "a state is looked at only after a checkpoint"
+        return tip.frame
+
+
+def _among(nodes: Any, stops: Any) -> bool:
+    return any(node != START and (stops == "*" or node in stops) for node in nodes)

@@ -1,0 +1,97 @@
+"""GraphRun: one delivery, run in a graph."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from typing import Any
+
+import anyio
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.serde.types import TASKS
+from langgraph.constants import START
+from langgraph.errors import is_invalid_resume
+from langgraph.types import Command
+
+from ...contracts.agent import Agent
+from ...contracts.contract import Contract
+from ...contracts.outcome import Finished, Outcome
+from ...coordinator.session import Session
+from .. import borders
+from .graph import as_graph, declared_types
+from .payloads import into_graph, out_of_graph
+from .questions import Questions
+from .saver import JobSaver
+from .trail import Trail
+from .values import Values
+
+_log = logging.getLogger(__name__)
+
+
+class GraphRun:
+    """A graph with the job's saver, from its start or its last checkpoint to its end or its next question."""
+
+    def __init__(self, agent: Agent[Any], made: Any, session: Session) -> None:
+        graph = as_graph(agent, made)
+        values = Values(declared_types(graph, [agent.accepts, *agent.hands_to.values(), *_some(agent.returns)]))
+        visible = frozenset(graph.stream_channels_list) - {START, TASKS}
+        trail = Trail(session, values, visible, has_start=START in graph.nodes)
+        self._agent = agent
+        self._session = session
+        self._saver = JobSaver(session, trail, values)
+        self._graph: Any = graph.copy(update={"checkpointer": self._saver})
+        self._config: RunnableConfig = {"configurable": {"thread_id": trail.root[0]}}
+        self._questions = Questions(self._graph, trail)
+
+    async def outcome(self, payload: Contract, context: Any) -> Outcome:
+        """Run the graph to its outcome."""
+        entered: Any = None
+        if self._session.checkpoint is None:
+            entered = await borders.enter(
+                self._agent, payload, context, lambda: into_graph(self._agent, payload, self._graph)
+            )
+        else:
+            state = await self._graph.aget_state(self._config)
+            resume = self._questions.answered(state, self._session.answer)
+            if resume:
+                entered = Command(resume=resume)
+            elif resume is None and self._questions.waits(state):
+                return self._questions.suspended(state)
+        try:
+            result = await self._drive(entered)
+        except Exception as error:
+            if not is_invalid_resume(error):
+                raise
+            _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
+            return self._questions.suspended(await self._graph.aget_state(self._config))
+        state = await self._graph.aget_state(self._config)
+        if state.next:
+            return self._questions.suspended(state)
+
+        def default(contract: type[Contract]) -> Contract:
+            return out_of_graph(self._agent, contract, result)
+
+        return Finished(await borders.leave(self._agent, result, context, default))
+
+    async def _drive(self, entered: Any) -> Any:
+        """The graph's result. A write that failed stops the graph at once, and comes out as itself."""
+        running = asyncio.ensure_future(self._graph.ainvoke(entered, self._config, durability="sync"))
+        loop = asyncio.get_running_loop()
+        self._saver.on_failure = lambda: loop.call_soon_threadsafe(running.cancel)
+        try:
+            await asyncio.wait([running])
+        except asyncio.CancelledError:
+            # Once only: LangGraph cancels its tasks in an orderly way, and a second time would cut that short.
+            running.cancel()
+            with anyio.CancelScope(shield=True):
+                await asyncio.wait([running])
+            raise
+        finally:
+            self._saver.close()
+        if self._saver.failure is not None:
+            raise self._saver.failure
+        return running.result()
+
+
+def _some(contract: type[Contract] | None) -> list[type[Contract]]:
+    return [] if contract is None else [contract]

@@ -1,0 +1,166 @@
+"""JobSaver: the checkpointer of a graph that runs under a job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+)
+
+from ...contracts.errors import Fenced
+from ...coordinator.session import Session
+from .places import Put
+from .trail import Trail
+from .values import Values
+
+# How often the loop must turn until the put that follows a superstep's last write has begun.
+_TURNS = 2
+
+
+class JobSaver(BaseCheckpointSaver[int]):
+    """Writes a hop's checkpoints and pending writes through its session; reads them from memory.
+
+    `on_failure` is called, in any thread, when a write failed: the graph must stop then, though LangGraph would notice
+    only at the next superstep. `failure` is the first error. After `close` nothing is written any more.
+    """
+
+    def __init__(self, session: Session, trail: Trail, values: Values) -> None:
+        super().__init__(serde=values.serde)
+        self.trail = trail
+        self.failure: Exception | None = None
+        self.on_failure: Callable[[], object] = lambda: None
+        self._session = session
+        self._values = values
+        self._closed = False
+
+    def close(self) -> None:
+        """End the run: a thread that still works on it can't write."""
+        self._closed = True
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> JobSaver:
+        """LangGraph names more types that a graph declares; they may be restored too."""
+        self._values.allow(extra_allowlist)
+        return self
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        with self._putting(config, checkpoint, metadata) as put:
+            for earlier in put.behind:
+                earlier.result()
+            if put.snapshot is not None:
+                self._session.save(put.snapshot)
+            elif put.records:
+                self._session.record(put.records)
+        return put.config
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        with self._putting(config, checkpoint, metadata) as put:
+            for earlier in put.behind:
+                await asyncio.shield(asyncio.wrap_future(earlier))
+            if put.snapshot is not None:
+                await self._session.asave(put.snapshot)
+            elif put.records:
+                await self._session.arecord(put.records)
+        return put.config
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        with self._writing():
+            noted = self.trail.note(config, writes, task_id, task_path)
+            if noted is None or self.trail.superseded(noted):
+                return
+            for earlier in self.trail.ahead(noted):
+                earlier.result()
+            self._session.record(self.trail.records(noted))
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Record what a task wrote, unless its superstep's checkpoint comes at once: that has it all."""
+        with self._writing():
+            noted = self.trail.note(config, writes, task_id, task_path)
+            for _ in range(_TURNS):
+                await asyncio.sleep(0)
+            if noted is None or self.trail.superseded(noted):
+                return
+            for earlier in self.trail.ahead(noted):
+                await asyncio.shield(asyncio.wrap_future(earlier))
+            await self._session.arecord(self.trail.records(noted))
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self.trail.read(config)
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        return self.trail.read(config)
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        bound = (before or {}).get("configurable", {}).get("checkpoint_id")
+        wanted = (filter or {}).items()
+        found = [
+            each
+            for each in self.trail.read_all(config)
+            if (bound is None or each.checkpoint["id"] < bound) and wanted <= each.metadata.items()
+        ]
+        yield from found[:limit]
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: dict[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        for each in self.list(config, filter=filter, before=before, limit=limit):
+            yield each
+
+    @contextmanager
+    def _putting(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> Generator[Put]:
+        with self._writing():
+            put = self.trail.begin(config, checkpoint, metadata)
+            try:
+                yield put
+            except BaseException as error:
+                self.trail.fail(put, error)
+                raise
+            self.trail.commit(put)
+
+    @contextmanager
+    def _writing(self) -> Generator[None]:
+        if self._closed:
+            raise self.failure or Fenced("this run of the graph is over: what it still writes does not count")
+        try:
+            yield
+        except Exception as error:
+            if self.failure is None:
+                self.failure = error
+                self.on_failure()
+            raise

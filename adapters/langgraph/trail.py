@@ -1,0 +1,239 @@
+"""Trail: what a hop's graph has written so far, in memory, and what of it goes to the hop's journal."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import Future
+from threading import RLock
+from typing import Any, cast
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    WRITES_IDX_MAP,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    PendingWrite,
+    get_checkpoint_metadata,
+    writes_sort_key,
+)
+from langgraph.checkpoint.serde.types import ERROR
+
+from ...contracts.checkpoint import Snapshot
+from ...coordinator.session import Session
+from .frame import Tip, load_tip, make_tip, open_tip, step_name
+from .internals import ERROR_SOURCE_NODE
+from .places import Place, Put, Writes, config_of, place_in, place_of
+from .slots import Slots
+from .values import Sealed, Values
+
+
+class Trail:
+    """The latest checkpoint of each namespace, and the writes of the tasks that run on it.
+
+    Checkpoints of the job's graph are the job's checkpoints. All else is in the journal: the writes of finished tasks,
+    and the subgraphs' checkpoints. Such a record belongs to the superstep in which it was made, and is over with it.
+    """
+
+    def __init__(self, session: Session, values: Values, visible: frozenset[str], *, has_start: bool) -> None:
+        self._values = values
+        self._visible = visible
+        self._has_start = has_start
+        self._lock = RLock()
+        self.root: Place = (f"{session.job_id}.{session.hop}", "")
+        self._tips: dict[Place, Tip] = {}
+        self._tasks: dict[Place, dict[str, Writes]] = {}
+        self._flying: dict[Place, Put] = {}
+        self._slots = Slots()
+        self._load(session)
+
+    @property
+    def tip(self) -> Tip | None:
+        """The latest checkpoint of the job's graph."""
+        return self._tips.get(self.root)
+
+    def snapshot(self, tip: Tip) -> Snapshot:
+        """A checkpoint of the job's graph as a job's checkpoint."""
+        return Snapshot(step=step_name(tip.frame), state=tip.state, framework="langgraph", native=dict(tip.frame))
+
+    # Writing: begin or note first, then what is ahead must be done, then write, then commit or fail.
+
+    def begin(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> Put:
+        """Take a checkpoint to be written."""
+        place, parent = place_of(config)
+        known = get_checkpoint_metadata(config, metadata)
+        with self._lock:
+            visible = self._visible if place == self.root else frozenset[str]()
+            put = Put(place, make_tip(checkpoint, known, parent, self._tips.get(place), self._values, visible))
+            # The input of a graph with a START node: nothing ran yet, and the job has the input.
+            if place == self.root and not (self._has_start and metadata.get("source") == "input"):
+                put.snapshot = self.snapshot(put.tip)
+            elif place != self.root:
+                record = {"superstep": self._superstep(), "place": place, "frame": put.tip.frame}
+                put.records = {self._slots.key(("tip", *place)): record}
+            put.behind = self._ahead(place)
+            self._flying[place] = put
+            return put
+
+    def commit(self, put: Put) -> None:
+        """The checkpoint is written: what led to it is history."""
+        with self._lock:
+            before = self._tips.get(put.place)
+            self._tips[put.place] = put.tip
+            self._land(put)
+            if before is not None and before.id != put.tip.id:
+                self._forget(put.place)
+        put.done.set_result(None)
+
+    def fail(self, put: Put, error: BaseException) -> None:
+        """The checkpoint was not written."""
+        with self._lock:
+            self._land(put)
+        put.done.set_exception(error)
+
+    def note(self, config: RunnableConfig, written: Sequence[tuple[str, Any]], task: str, path: str) -> Writes | None:
+        """Take what a task wrote; None if it is not to be kept: its superstep is history, or the task failed.
+
+        The writes of a failed task would make LangGraph take it for finished, and its answers be used twice. If an
+        error handler runs next, they are kept.
+        """
+        place, checkpoint = place_of(config)
+        channels = {channel for channel, _ in written}
+        if ERROR in channels and ERROR_SOURCE_NODE not in channels:
+            return None
+        entries = {
+            WRITES_IDX_MAP.get(channel, number): (channel, self._seal(channel, value))
+            for number, (channel, value) in enumerate(written)
+        }
+        with self._lock:
+            tip = self._tips.get(place)
+            if tip is not None and tip.frame["parent"] == checkpoint:
+                return None
+            writes = self._tasks.setdefault(place, {}).get(task)
+            if writes is None or writes.checkpoint != checkpoint:
+                writes = self._tasks[place][task] = Writes(place, checkpoint or "", task, path)
+            writes.add(entries)
+            return writes
+
+    def records(self, writes: Writes) -> dict[str, Any]:
+        """The journal record of what a task wrote."""
+        with self._lock:
+            return {self._slots.key(writes.name): {"superstep": self._superstep(), **writes.as_record()}}
+
+    def superseded(self, writes: Writes) -> bool:
+        """Whether the next checkpoint, which contains these writes, is written or on its way."""
+        with self._lock:
+            put = self._flying.get(writes.place)
+            latest = put.tip if put is not None else self._tips.get(writes.place)
+            return latest is not None and latest.frame["parent"] == writes.checkpoint
+
+    def ahead(self, writes: Writes) -> list[Future[None]]:
+        """The checkpoints on their way that must be there before a record of `writes`."""
+        with self._lock:
+            return self._ahead(writes.place)
+
+    # Reading
+
+    def read(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that a config names. Only the latest of each namespace is at hand: the job's timeline has
+        the others."""
+        place, wanted = place_of(config)
+        with self._lock:
+            tip = self._tips.get(place)
+            if tip is None or wanted not in (None, tip.id):
+                return None
+            return self._tuple(place, tip)
+
+    def read_all(self, config: RunnableConfig | None) -> list[CheckpointTuple]:
+        """The checkpoints at hand of a config's thread, and namespace if it names one; newest first."""
+        wanted = (config or {}).get("configurable", {})
+        with self._lock:
+            found = [
+                self._tuple((thread, namespace), tip)
+                for (thread, namespace), tip in self._tips.items()
+                if wanted.get("thread_id", thread) == thread
+                and wanted.get("checkpoint_ns", namespace) == namespace
+                and wanted.get("checkpoint_id") in (None, tip.id)
+            ]
+        return sorted(found, key=lambda each: each.checkpoint["id"], reverse=True)
+
+    def _tuple(self, place: Place, tip: Tip) -> CheckpointTuple:
+        writes = [
+            (writes_sort_key(each.path, each.task, number), (each.task, channel, self._values.open(sealed)))
+            for each in self._tasks.get(place, {}).values()
+            if each.checkpoint == tip.id
+            for number, (channel, sealed) in each.entries.items()
+        ]
+        pending: list[PendingWrite] = [write for _, write in sorted(writes, key=lambda entry: entry[0])]
+        parent = tip.frame["parent"]
+        return CheckpointTuple(
+            config=config_of(place, tip.id),
+            checkpoint=open_tip(tip, self._values),
+            metadata=cast("CheckpointMetadata", dict(tip.frame["metadata"])),
+            parent_config=config_of(place, parent) if parent else None,
+            pending_writes=pending,
+        )
+
+    # The journal
+
+    def _load(self, session: Session) -> None:
+        if session.checkpoint is not None:
+            where = f"checkpoint {session.checkpoint.id}"
+            self._tips[self.root] = load_tip(session.checkpoint.native, session.checkpoint.state, where)
+        superstep = self._superstep()
+        for key, record in session.journal.items():
+            if not self._slots.owns(key):
+                continue
+            place = place_in(record)
+            if superstep is None or (record["superstep"] != superstep and not self._lasting(place)):
+                self._slots.found(key, None)
+            elif "frame" in record:
+                self._slots.found(key, ("tip", *place))
+                self._tips[place] = load_tip(record["frame"], {}, f"the journal's checkpoint of {place[1]!r}")
+            else:
+                writes = Writes.from_record(record)
+                self._slots.found(key, writes.name)
+                self._tasks.setdefault(place, {})[writes.task] = writes
+
+    def _superstep(self) -> str | None:
+        """The checkpoint of the job's graph on which tasks run now. They may begin while it is on its way."""
+        flying = self._flying.get(self.root)
+        tip = flying.tip if flying is not None else self.tip
+        return tip.id if tip is not None else None
+
+    def _forget(self, place: Place) -> None:
+        """Free what belongs to a finished superstep: its tasks' writes and, for the job's graph, its subgraphs."""
+        over = {other for other in (*self._tips, *self._tasks) if other != place and not self._lasting(other)}
+        for other in over if place == self.root else ():
+            self._tips.pop(other, None)
+            self._slots.drop(("tip", *other))
+            self._forget_tasks(other)
+        self._forget_tasks(place)
+
+    def _forget_tasks(self, place: Place) -> None:
+        for writes in self._tasks.pop(place, {}).values():
+            self._slots.drop(writes.name)
+
+    def _ahead(self, place: Place) -> list[Future[None]]:
+        """Checkpoints on their way without which a record of `place` would mean nothing after a crash."""
+        thread, namespace = place
+        return [
+            put.done
+            for (other, name), put in self._flying.items()
+            if (other, name) == self.root or (other == thread and f"{namespace}|".startswith(f"{name}|"))
+        ]
+
+    def _land(self, put: Put) -> None:
+        if self._flying.get(put.place) is put:
+            del self._flying[put.place]
+
+    def _lasting(self, place: Place) -> bool:
+        """Whether a namespace outlives a superstep. That of a subgraph compiled with checkpointer=True has no task id;
+        a graph that a node runs on a thread of its own keeps it."""
+        thread, namespace = place
+        return thread != self.root[0] or (namespace != "" and ":" not in namespace)
+
+    def _seal(self, channel: str, value: Any) -> Sealed:
+        if channel == ERROR:
+            return ["plain", repr(value)]
+        return self._values.seal(value, f"what a node wrote to {channel!r}")

@@ -1,0 +1,121 @@
+"""Values: how what a graph's channels and tasks hold is kept, and comes back as it was."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections import deque
+from collections.abc import Collection
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, cast
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Send
+
+from ...contracts.errors import Corrupted, Unserializable
+from .internals import SAFE_MSGPACK_TYPES
+from .plain import ATOMS, BASES, NotPlain, class_of, items, plain
+
+Sealed = list[Any]
+"""A value that comes back as it was: ["plain", value], or [kind, bytes, types] of LangGraph's serializer."""
+
+TypeName = tuple[str, ...]
+"""A type's module and name."""
+
+_KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
+# A compiled pattern's class is not its constructor; numpy's arrays have a code of their own, without a name.
+_KNOWN = SAFE_MSGPACK_TYPES | {
+    ("builtins", "tuple"),
+    ("builtins", "bytearray"),
+    ("re", "Pattern"),
+    ("numpy", "ndarray"),
+}
+
+
+class Values:
+    """Keeps values and gives them back. Restores objects only of types that are safe or that the graph declares.
+
+    LangGraph's serializer gives an object that it may not or can't restore back as its fields. Here that is an error:
+    at save where it can be known, else at load.
+    """
+
+    def __init__(self, declared: Collection[TypeName]) -> None:
+        self.declared: frozenset[TypeName] = frozenset()
+        self.allow(declared)
+
+    def allow(self, declared: Collection[TypeName]) -> None:
+        """Types that may be restored too."""
+        self.declared |= set(declared)
+        self.serde = JsonPlusSerializer(allowed_msgpack_modules=tuple(self.declared) or None)
+
+    def seal(self, value: Any, path: str) -> Sealed:
+        """The value in a form that `open` undoes; `Unserializable` if that is not possible."""
+        try:
+            return ["plain", plain(value)]
+        except NotPlain:
+            types: set[TypeName] = set()
+            self._check(value, path, types)
+        try:
+            kind, data = self.serde.dumps_typed(value)
+        except (TypeError, ValueError) as error:
+            raise Unserializable(
+                f"{path} can't be saved: {error}. Convert it to plain values first", path=path
+            ) from None
+        return [kind, bytes(data), sorted(types)]
+
+    def open(self, sealed: Sealed) -> Any:
+        """The value that was sealed, a new copy; `Corrupted` if this process can't restore it."""
+        kind, data, *types = sealed
+        if kind == "plain":
+            return plain(data)
+        if kind not in _KINDS:
+            raise Corrupted(f"a stored LangGraph value is of kind {kind!r}, which is never written")
+        for module, name in types[0]:
+            if (module, name) not in self.declared or not hasattr(sys.modules.get(module), name):
+                raise Corrupted(
+                    f"the graph's saved state holds a {module}.{name}, which the graph does not declare any more: "
+                    "run this job with the code that saved it"
+                )
+        return self.serde.loads_typed((kind, data))
+
+    def _check(self, value: Any, path: str, found: set[TypeName]) -> None:
+        """Collect the types of objects; refuse those that would come back as something else."""
+        kind = class_of(value)
+        if kind in ATOMS:
+            return
+        name = (kind.__module__, kind.__name__)
+        if (isinstance(value, Enum) or not isinstance(value, (*BASES, PurePath))) and name not in _KNOWN:
+            self._check_type(kind, path)
+            found.add(name)
+        if isinstance(value, dict):
+            parts = [(f"[{key!r}]", item) for key, item in items(value)]
+        elif isinstance(value, list | tuple | set | frozenset | deque):
+            parts = [(f"[{number}]", item) for number, item in enumerate(cast("Collection[Any]", value))]
+        else:
+            parts = [(f".{attribute}", getattr(value, attribute)) for attribute in _written(value)]
+        for where, part in parts:
+            self._check(part, path + where, found)
+
+    def _check_type(self, kind: type[Any], path: str) -> None:
+        where = f"{kind.__module__}.{kind.__qualname__}"
+        if (kind.__module__, kind.__name__) not in self.declared:
+            raise Unserializable(
+                f"{path} is a {where}, which could not be restored: "
+                "name the type in the graph's state schema, or keep plain values",
+                path=path,
+            )
+        if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind:
+            raise Unserializable(
+                f"{path} is a {where}, which could not be restored: define the class at the top level of its module",
+                path=path,
+            )
+
+
+def _written(value: Any) -> list[str]:
+    """The attributes that the serializer writes one by one with their types; a pydantic model it writes whole."""
+    if isinstance(value, Send):
+        return ["arg"]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [field.name for field in dataclasses.fields(value)]
+    return []

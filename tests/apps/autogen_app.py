@@ -1,0 +1,220 @@
+"""AutoGen agents with scripted models, for the adapter's tests and the kill tests. Needs no network."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
+from typing import Any
+
+from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
+from autogen_agentchat.teams import (
+    BaseGroupChat,
+    DiGraphBuilder,
+    GraphFlow,
+    RoundRobinGroupChat,
+    SelectorGroupChat,
+    Swarm,
+)
+from autogen_core import FunctionCall
+from autogen_core.models import (
+    AssistantMessage,
+    ChatCompletionClient,
+    CreateResult,
+    LLMMessage,
+    ModelFamily,
+    ModelInfo,
+    RequestUsage,
+)
+
+import batonpass as bp
+
+from . import evidence
+
+Script = Callable[[int, Sequence[LLMMessage]], str | list[FunctionCall]]
+
+
+class ScriptedModel(ChatCompletionClient):
+    """A model whose nth reply is `script(n, messages)`, n from 1. It counts its own messages, so it has no memory."""
+
+    def __init__(self, name: str, script: Script) -> None:
+        self.name = name
+        self.script = script
+
+    async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:
+        turn = 1 + sum(isinstance(message, AssistantMessage) for message in messages)
+        evidence.ran(f"{self.name}:{turn}")
+        reply = self.script(turn, messages)
+        return CreateResult(
+            content=reply,
+            finish_reason="stop" if isinstance(reply, str) else "function_calls",
+            usage=RequestUsage(prompt_tokens=len(messages), completion_tokens=1),
+            cached=False,
+        )
+
+    async def create_stream(self, messages: Sequence[LLMMessage], **_: Any) -> AsyncGenerator[str | CreateResult, None]:
+        yield await self.create(messages)
+
+    async def close(self) -> None: ...
+
+    def actual_usage(self) -> RequestUsage:
+        return RequestUsage(prompt_tokens=0, completion_tokens=0)
+
+    def total_usage(self) -> RequestUsage:
+        return self.actual_usage()
+
+    def count_tokens(self, messages: Sequence[LLMMessage], **_: Any) -> int:
+        return len(messages)
+
+    def remaining_tokens(self, messages: Sequence[LLMMessage], **_: Any) -> int:
+        return 1000
+
+    @property
+    def capabilities(self) -> ModelInfo:
+        return self.model_info
+
+    @property
+    def model_info(self) -> ModelInfo:
+        return ModelInfo(
+            vision=False,
+            function_calling=True,
+            json_output=True,
+            family=ModelFamily.UNKNOWN,
+            structured_output=True,
+        )
+
+
+class Draft(bp.Contract, name="autogen-tests.draft"):
+    text: str
+
+
+class Report(bp.Contract, name="autogen-tests.report"):
+    body: str
+
+
+class Score(bp.Contract, name="autogen-tests.score"):
+    points: int
+    reason: str
+
+
+app = bp.App("autogen-tests")
+
+
+def speaker(name: str, script: Script, **options: Any) -> AssistantAgent:
+    return AssistantAgent(name, ScriptedModel(name, script), system_message=None, description=name, **options)
+
+
+def says(text: str) -> Script:
+    return lambda turn, messages: text.format(turn=turn)
+
+
+def last(messages: Sequence[LLMMessage]) -> str:
+    return str(messages[-1].content)
+
+
+def hands_to(name: str) -> list[FunctionCall]:
+    return [FunctionCall(id=f"to-{name}", name=f"transfer_to_{name}", arguments="{}")]
+
+
+@app.autogen("review", accepts=Draft, returns=Report)
+def review() -> BaseGroupChat:
+    author = speaker("author", says("version {turn}"))
+    critic = speaker("critic", lambda turn, messages: f"{last(messages)} {'is APPROVED' if turn == 2 else 'is weak'}")
+    return RoundRobinGroupChat([author, critic], termination_condition=TextMentionTermination("APPROVED"))
+
+
+@app.autogen("panel", accepts=Draft, returns=Score)
+def panel() -> BaseGroupChat:
+    """The chair's model chooses who speaks: it sees the whole conversation as one text, so it counts the speakers."""
+    verdict = '{"points": 7, "reason": "fine"}'
+    members = [
+        speaker("optimist", says("good {turn}")),
+        speaker("sceptic", says("bad {turn}")),
+        speaker("judge", lambda turn, messages: verdict, output_content_type=Score),
+    ]
+    order = ["sceptic", "optimist", "judge"]
+
+    class Chair(ScriptedModel):
+        async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:
+            heard = last(messages).count("good 1") + last(messages).count("bad 1")
+            evidence.ran(f"chair:{heard + 1}")
+            usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+            return CreateResult(content=order[heard], finish_reason="stop", usage=usage, cached=False)
+
+    return SelectorGroupChat(
+        [*members], model_client=Chair("chair", says("")), termination_condition=MaxMessageTermination(4)
+    )
+
+
+@app.autogen("desk", accepts=Draft, returns=Report)
+def desk() -> BaseGroupChat:
+    """A swarm that asks the user if the text speaks of a refund."""
+
+    def first(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        return hands_to("billing")
+
+    def billing_says(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        if turn == 1 and any("refund" in str(message.content) for message in messages):
+            return hands_to("user")
+        return hands_to("closing")
+
+    return Swarm(
+        [
+            speaker("triage", first, handoffs=["billing"]),
+            speaker("billing", billing_says, handoffs=["closing", "user"]),
+            speaker("closing", lambda turn, messages: f"closed: {answer_of(messages)} DONE"),
+        ],
+        termination_condition=HandoffTermination("user") | TextMentionTermination("DONE"),
+    )
+
+
+def answer_of(messages: Sequence[LLMMessage]) -> str:
+    texts = [str(message.content) for message in messages if getattr(message, "source", None) == "user"]
+    return texts[-1]
+
+
+@app.autogen("pipeline", accepts=Draft, returns=Report)
+def pipeline() -> BaseGroupChat:
+    """plan -> (left, right) -> join: left and right are one turn."""
+    plan, left, right = speaker("plan", says("a plan")), speaker("left", says("L")), speaker("right", says("R"))
+    join = speaker("join", lambda turn, messages: "+".join(sorted(str(m.content) for m in messages[-2:])))
+    builder = DiGraphBuilder()
+    for node in (plan, left, right, join):
+        builder.add_node(node)
+    builder.add_edge(plan, left).add_edge(plan, right).add_edge(left, join).add_edge(right, join)
+    return GraphFlow([plan, left, right, join], graph=builder.build())
+
+
+@app.autogen("lookup", accepts=Draft, returns=Report)
+def lookup() -> AssistantAgent:
+    """A lone agent: its model asks for a tool, then answers with the tool's result."""
+
+    def count(text: str) -> str:
+        """How many words a text has."""
+        evidence.ran("tool:count")
+        return f"{len(text.split())} words in {bp.current().job_id[:1]}"
+
+    def answers(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        if turn == 1:
+            return [FunctionCall(id="1", name="count", arguments='{"text": "one two three"}')]
+        return f"It has {messages[-1].content[0].content}"  # type: ignore[union-attr]
+
+    return speaker("counter", answers, tools=[count], max_tool_iterations=2)
+
+
+# The labels of an undisturbed run, grouped by the checkpoint that finishes them: a turn is the smallest unit.
+UNITS: dict[str, list[list[str]]] = {
+    "review": [["author:1"], ["critic:1"], ["author:2"], ["critic:2"]],
+    "panel": [["chair:1", "sceptic:1"], ["chair:2", "optimist:1"], ["chair:3", "judge:1"]],
+    "desk": [["triage:1"], ["billing:1"], ["closing:1"]],
+    "pipeline": [["plan:1"], ["left:1", "right:1"], ["join:1"]],
+    "lookup": [["counter:1", "tool:count", "counter:2"]],
+}
+STEPS: dict[str, list[str]] = {name: [label for unit in units for label in unit] for name, units in UNITS.items()}
+INPUT: dict[str, Mapping[str, Any]] = {name: {"text": f"a text for {name}"} for name in UNITS}
+EXPECTED: dict[str, dict[str, Any]] = {
+    "review": {"body": "version 2 is APPROVED"},
+    "panel": {"points": 7, "reason": "fine"},
+    "desk": {"body": "closed: a text for desk DONE"},
+    "pipeline": {"body": "L+R"},
+    "lookup": {"body": "It has 3 words in j"},
+}

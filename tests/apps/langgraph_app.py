@@ -1,0 +1,218 @@
+"""LangGraph agents with a scripted model, for the adapter's tests and the kill tests. Needs no network."""
+
+from __future__ import annotations
+
+import operator
+import warnings
+from typing import Annotated, Any, TypedDict
+
+from langchain_core.language_models import BaseChatModel
+from langchain_core.messages import AIMessage, BaseMessage, ToolMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.tools import tool
+from langgraph.graph import END, START, StateGraph
+from langgraph.graph.state import CompiledStateGraph
+from langgraph.prebuilt import create_react_agent
+from langgraph.types import interrupt
+
+import batonpass as bp
+
+from . import evidence
+
+Graph = StateGraph[Any, None, Any, Any]
+
+
+class Topic(bp.Contract, name="langgraph_app.topic"):
+    text: str
+
+
+class Round(bp.Contract, name="langgraph_app.round"):
+    number: int
+
+
+class Notes(bp.Contract, name="langgraph_app.notes"):
+    notes: list[str]
+
+
+class Words(TypedDict, total=False):
+    text: str
+    number: int
+    notes: Annotated[list[str], operator.add]
+
+
+class Inner(TypedDict, total=False):
+    text: str
+    found: Annotated[list[str], operator.add]
+
+
+class Outer(Words, total=False):
+    found: list[str]
+
+
+class ScriptedModel(BaseChatModel):
+    """A model that asks for the tool once, and then answers with what the tool said."""
+
+    @property
+    def _llm_type(self) -> str:
+        return "scripted"
+
+    def bind_tools(self, tools: Any, **kwargs: Any) -> Any:
+        return self
+
+    def _generate(self, messages: list[BaseMessage], stop: Any = None, run_manager: Any = None, **_: Any) -> ChatResult:
+        turn = 1 + sum(isinstance(message, AIMessage) for message in messages)
+        evidence.ran(f"react:model:{turn}")
+        last = messages[-1]
+        if isinstance(last, ToolMessage):
+            reply = AIMessage(f"it has {last.content} letters")
+        else:
+            call = {"name": "count", "args": {"word": str(last.content)}, "id": "call-1"}
+            reply = AIMessage("", tool_calls=[call])
+        return ChatResult(generations=[ChatGeneration(message=reply)])
+
+
+@tool
+def count(word: str) -> str:
+    """How many letters a word has."""
+    evidence.ran("react:count")
+    return str(len(word))
+
+
+app = bp.App("langgraph-app")
+
+
+def node(label: str, note: str, key: str = "notes") -> Any:
+    """A sync node that adds a note under `key`."""
+
+    def run(state: Any) -> Any:
+        evidence.ran(label)
+        return {key: [f"{note} {state['text']}"]}
+
+    return run
+
+
+@app.langgraph("line", accepts=Topic, returns=Notes)
+def line() -> Graph:
+    async def second(state: Any) -> Any:
+        evidence.ran("line:second")
+        return {"notes": [f"second after {len(state['notes'])}"]}
+
+    graph = StateGraph(Words)
+    graph.add_node("first", node("line:first", "first"))
+    graph.add_node("second", second)
+    graph.add_node("third", node("line:third", "third"))
+    graph.add_edge(START, "first")
+    graph.add_edge("first", "second")
+    graph.add_edge("second", "third")
+    return graph
+
+
+@app.langgraph("fan", accepts=Topic, returns=Notes)
+def fan() -> Graph:
+    graph = StateGraph(Words)
+    for name in ("split", "left", "right", "join"):
+        graph.add_node(name, node(f"fan:{name}", name))
+    graph.add_edge(START, "split")
+    graph.add_edge("split", "left")
+    graph.add_edge("split", "right")
+    graph.add_edge(["left", "right"], "join")
+    return graph
+
+
+@app.langgraph("ask", accepts=Topic, returns=Notes)
+def ask() -> Graph:
+    def person(state: Any) -> Any:
+        name = interrupt({"question": "who approves?", "about": state["text"]})
+        sure = interrupt("sure?")
+        evidence.ran("ask:answered")
+        return {"notes": [f"approved by {name}, {sure}"]}
+
+    graph = StateGraph(Words)
+    graph.add_node("draft", node("ask:draft", "draft"))
+    graph.add_node("person", person)
+    graph.add_node("publish", node("ask:publish", "publish"))
+    graph.add_edge(START, "draft")
+    graph.add_edge("draft", "person")
+    graph.add_edge("person", "publish")
+    return graph
+
+
+@app.langgraph("react", accepts=Topic, returns=Topic)
+def react() -> CompiledStateGraph[Any, Any, Any, Any]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)
+        return create_react_agent(ScriptedModel(), [count])
+
+
+@app.langgraph("nested", accepts=Topic, returns=Notes)
+def nested() -> Graph:
+    inner = StateGraph(Inner)
+    inner.add_node("deep", node("nested:deep", "deep", "found"))
+    inner.add_node("deeper", node("nested:deeper", "deeper", "found"))
+    inner.add_edge(START, "deep")
+    inner.add_edge("deep", "deeper")
+
+    def after(state: Any) -> Any:
+        evidence.ran("nested:after")
+        return {"notes": [*state["found"], f"after {state['text']}"]}
+
+    graph = StateGraph(Outer)
+    graph.add_node("before", node("nested:before", "before"))
+    graph.add_node("part", inner.compile())
+    graph.add_node("after", after)
+    graph.add_edge(START, "before")
+    graph.add_edge("before", "part")
+    graph.add_edge("part", "after")
+    return graph
+
+
+def again(result: dict[str, Any], ctx: Any) -> bp.Contract | bp.Handoff[Any]:
+    """The first visit hands the job to the same agent."""
+    return bp.Handoff("twice", Round(number=2)) if result["number"] == 1 else Notes(notes=result["notes"])
+
+
+@app.langgraph("twice", accepts=Round, returns=Notes, hands_to={"twice": Round}, leave=again)
+def twice() -> Graph:
+    def work(state: Any) -> Any:
+        evidence.ran(f"twice:{state['number']}:work")
+        return {"notes": [f"visit {state['number']}"]}
+
+    def close(state: Any) -> None:
+        evidence.ran(f"twice:{state['number']}:close")
+
+    graph = StateGraph(Words)
+    graph.add_node("work", work)
+    graph.add_node("close", close)
+    graph.add_edge(START, "work")
+    graph.add_edge("work", "close")
+    graph.add_edge("close", END)
+    return graph
+
+
+INPUT: dict[str, dict[str, Any]] = {
+    "line": {"text": "rain"},
+    "fan": {"text": "rain"},
+    "ask": {"text": "rain"},
+    "react": {"text": "rain"},
+    "nested": {"text": "rain"},
+    "twice": {"number": 1},
+}
+ANSWERS: dict[str, list[str]] = {"ask": ["Ada", "yes"]}
+# The labels in the order of an undisturbed run; those of PARALLEL run at once.
+PARALLEL: dict[str, list[set[str]]] = {"fan": [{"fan:left", "fan:right"}]}
+STEPS: dict[str, list[str]] = {
+    "line": ["line:first", "line:second", "line:third"],
+    "fan": ["fan:split", "fan:left", "fan:right", "fan:join"],
+    "ask": ["ask:draft", "ask:answered", "ask:publish"],
+    "react": ["react:model:1", "react:count", "react:model:2"],
+    "nested": ["nested:before", "nested:deep", "nested:deeper", "nested:after"],
+    "twice": ["twice:1:work", "twice:1:close", "twice:2:work", "twice:2:close"],
+}
+EXPECTED: dict[str, dict[str, Any]] = {
+    "line": {"notes": ["first rain", "second after 1", "third rain"]},
+    "fan": {"notes": ["split rain", "left rain", "right rain", "join rain"]},
+    "ask": {"notes": ["draft rain", "approved by Ada, yes", "publish rain"]},
+    "react": {"text": "it has 4 letters"},
+    "nested": {"notes": ["before rain", "deep rain", "deeper rain", "after rain"]},
+    "twice": {"notes": ["visit 2"]},
+}

@@ -1,0 +1,61 @@
+"""A failed attempt is timed and tried again, with everything that it had."""
+
+from __future__ import annotations
+
+from batonpass.coordinator import commands as c
+from tests.harness.bench import MINUTE, Bench
+
+
+def test_an_attempt_is_tried_again_when_its_time_comes(bench: Bench) -> None:
+    fence = bench.start()
+    saved = bench.save(fence, thread=fence.job_id, records={"a": b"1"})
+    bench.do(c.Fail(fence, "boom", "", retry_in=MINUTE))
+    row = bench.job(fence.job_id)
+    assert (row.state, row.reason, row.attempt, row.error) == ("submitted", "retry_at", 2, "boom")
+    assert row.due == bench.clock.now + MINUTE
+    assert bench.claim() == []
+    bench.clock.advance(MINUTE - 1)
+    assert bench.do(c.Reap()) == c.Reaped(0, 1)
+    bench.clock.advance(1)
+    assert bench.do(c.Reap()) == c.Reaped(1, -1)
+    assert (*bench.state(row.id), bench.job(row.id).due) == ("submitted", "ready", 0)
+    [delivery] = bench.claim()
+    assert delivery.checkpoint is not None
+    assert (delivery.job.attempt, delivery.checkpoint.id, dict(delivery.journal)) == (2, saved, {"a": b"1"})
+    assert bench.happened(row.id)[-4:] == ["checkpoint.saved", "job.retrying", "job.submitted", "job.started"]
+
+
+def test_it_tells_when(bench: Bench) -> None:
+    fence = bench.start()
+    bench.do(c.Fail(fence, "boom", "", retry_in=MINUTE))
+    event = bench.do(c.Events(subject=fence.job_id))[-1].fields
+    assert (event["attempt"], event["due"], event["error"]) == ("2", str(bench.clock.now + MINUTE), "boom")
+
+
+def test_at_once_is_as_soon_as_somebody_looks(bench: Bench) -> None:
+    fence = bench.start()
+    bench.do(c.Fail(fence, "boom", "", retry_in=0))
+    bench.clock.advance(1)
+    assert bench.do(c.Reap()).moved == 1
+    assert bench.take().job_id == fence.job_id
+
+
+def test_timers_come_due_in_order_and_no_more_than_the_limit(bench: Bench) -> None:
+    jobs = [bench.submit(delay=MINUTE - n) for n in range(5)]
+    bench.clock.advance(MINUTE)
+    assert bench.do(c.Reap(limit=2)).moved == 2
+    assert [delivery.job.id for delivery in bench.claim(5)] == [jobs[4], jobs[3]]
+    assert bench.do(c.Reap(limit=9)).moved == 3
+    assert [delivery.job.id for delivery in bench.claim(5)] == [jobs[2], jobs[1], jobs[0]]
+
+
+def test_attempts_are_counted_for_each_hop_and_takeovers_are_not(bench: Bench) -> None:
+    fence = bench.start(lease=MINUTE)
+    bench.clock.advance(MINUTE)
+    bench.do(c.Reap())
+    fence = bench.take()
+    assert bench.job(fence.job_id).attempt == 1
+    bench.do(c.Fail(fence, "boom", "", retry_in=1))
+    bench.clock.advance(1)
+    bench.do(c.Reap())
+    assert bench.job(bench.take().job_id).attempt == 2

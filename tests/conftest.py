@@ -1,0 +1,78 @@
+"""What all tests share: the stores they run on, and quiet frameworks."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests import capabilities
+from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server
+
+for _name, _value in {
+    "CREWAI_DISABLE_TELEMETRY": "true",
+    "CREWAI_TRACING_ENABLED": "false",
+    "CREWAI_DISABLE_VERSION_CHECK": "true",
+    "LANGSMITH_TRACING": "false",
+}.items():
+    os.environ.setdefault(_name, _value)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.pluginmanager.register(capabilities)
+
+
+@pytest.fixture(scope="session")
+def anyio_backend() -> str:
+    """Async tests run on asyncio, as Batonpass does."""
+    return "asyncio"
+
+
+@pytest.fixture(scope="session")
+def redis_server(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of the session's Redis. Tests keep out of each other's way by namespace."""
+    with some_server(tmp_path_factory.mktemp("redis")) as url:
+        yield url
+
+
+@pytest.fixture(scope="session")
+def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """The URL of a Redis that refuses scripts which leave their slot."""
+    binary = cluster_binary()
+    assert binary is not None, "no redis-server >= 7.0 at hand"
+    with one_node_cluster(tmp_path_factory.mktemp("cluster"), binary) as url:
+        yield url
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis of the test's own, to be killed, filled and misconfigured."""
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    server = RedisServer(folder)
+    server.start()
+    yield server
+    server.close()
+
+
+@pytest.fixture
+def redis_url(redis_server: str) -> str:
+    """A store URL on Redis with a namespace of its own."""
+    return f"{redis_server}?namespace=t{secrets.token_hex(6)}"
+
+
+@pytest.fixture
+def sqlite_url(tmp_path: Path) -> str:
+    """A store URL of a new SQLite file."""
+    capabilities.note("sqlite")
+    return f"sqlite:///{tmp_path / 'store.db'}"
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def store_url(request: pytest.FixtureRequest) -> str:
+    """A store URL, on SQLite and on Redis: for tests with processes of their own."""
+    url: str = request.getfixturevalue(f"{request.param}_url")
+    return url

@@ -1,0 +1,176 @@
+"""Bench: what a conformance test works at: a store that is asked sync or async, its clock, and short words for jobs."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypeVar
+
+import pytest
+
+from batonpass.contracts.checkpoint import Snapshot
+from batonpass.contracts.contract import ContractRef
+from batonpass.contracts.handoff import Envelope
+from batonpass.contracts.names import digest, mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.book import Book, target
+from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.letters import seal_envelope, seal_letter
+from batonpass.coordinator.rows import CheckpointRow, Delivery, JobRow
+from batonpass.coordinator.snapshots import close_snapshot
+from batonpass.coordinator.store import Store
+from batonpass.coordinator.sync_client import SyncCoordinator
+from tests.harness.stores import Harness
+
+R = TypeVar("R")
+NOTES = ContractRef("desk.notes", 1)
+MINUTE = 60_000
+
+
+def new_target(agent: str = "write", payload: bytes = b"j{}", contract: ContractRef = NOTES) -> c.Target:
+    """A delivery's address and envelope."""
+    return target(agent, contract, seal_envelope(Envelope(contract=contract, payload=payload, path=(agent,))))
+
+
+def new_job(agent: str = "write", *, thread: str = "", key: str = "", payload: str = "{}", **more: Any) -> c.Submit:
+    """A submit command with a new id. The payload's digest is that of its text."""
+    job_id = mint("j")
+    return c.Submit(
+        job_id=job_id,
+        thread=thread or job_id,
+        target=new_target(agent, b"j" + payload.encode()),
+        key=key,
+        idem=digest("key", agent, key) if key else "",
+        payload_digest=digest(payload),
+        **more,
+    )
+
+
+def new_checkpoint(state: Any = "state", *, step: str = "step", thread: str = "t", **more: Any) -> c.NewCheckpoint:
+    """A packed checkpoint with a new id."""
+    ttl = more.pop("ttl", 0)
+    return close_snapshot(Snapshot(step=step, state=state, **more), thread=thread, agent="write", ttl=ttl)
+
+
+def fence_of(delivery: Delivery) -> c.Fence:
+    """The proof of ownership that a claim gave."""
+    return c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease)
+
+
+class Bench:
+    """A store in one namespace. `do` carries commands out and gives the answer, whichever side it is asked from."""
+
+    def __init__(self, harness: Harness, *, side: str, namespace: str = "default") -> None:
+        self.harness = harness
+        self.clock = harness.clock
+        self.side = side
+        self._runner = asyncio.Runner()
+        self.store: Store = harness.store(namespace)
+        self.run(self.store.aopen() if side == "async" else self.store.open())
+
+    def beside(self, namespace: str = "default") -> Bench:
+        """Another handle on the same records, or on another namespace of theirs."""
+        return Bench(self.harness, side=self.side, namespace=namespace)
+
+    def close(self) -> None:
+        """Close the handle."""
+        self.run(self.store.aclose() if self.side == "async" else self.store.close())
+        self._runner.close()
+
+    def __enter__(self) -> Bench:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def run(self, value: Any) -> Any:
+        """The value itself; awaited if it has to be."""
+        if inspect.isawaitable(value):
+            return self._runner.run(_awaited(value))
+        return value
+
+    def do(self, command: c.Command[R]) -> R:
+        """Carry a command out."""
+        if self.side == "async":
+            return self._runner.run(self.store.acall(command))
+        return self.store.call(command)
+
+    @property
+    def face(self) -> Any:
+        """The coordinator of this side; what its methods give goes through `run`."""
+        return (Coordinator if self.side == "async" else SyncCoordinator)(self.store, Book(None))
+
+    # short words
+
+    def submit(self, agent: str = "write", **more: Any) -> str:
+        """A new job's id."""
+        return self.do(new_job(agent, **more)).id
+
+    def claim(self, wanted: int = 1, *, agent: str = "write", lease: int = MINUTE, worker: str = "w") -> list[Delivery]:
+        """Claim deliveries of an agent."""
+        queue = new_target(agent).queue
+        return self.do(c.Claim(worker, ((queue, lease),), tuple(mint("l") for _ in range(wanted))))
+
+    def take(self, **more: Any) -> c.Fence:
+        """Claim the one delivery that there must be."""
+        [delivery] = self.claim(**more)
+        return fence_of(delivery)
+
+    def start(self, agent: str = "write", *, lease: int = MINUTE, **more: Any) -> c.Fence:
+        """A new job, submitted and claimed."""
+        job_id = self.submit(agent, **more)
+        fence = self.take(agent=agent, lease=lease)
+        assert fence.job_id == job_id
+        return fence
+
+    def save(self, fence: c.Fence | None, state: Any = "state", *, thread: str = "t", **more: Any) -> str:
+        """Commit a checkpoint; its id."""
+        new = new_checkpoint(state, thread=thread, ttl=more.pop("ttl", 0), step=more.pop("step", "step"))
+        self.do(c.Save(thread, new, fence, **more))
+        return new.id
+
+    def job(self, job_id: str) -> JobRow:
+        """The job's record."""
+        return self.do(c.ReadJob(job_id))
+
+    def state(self, job_id: str) -> tuple[str, str]:
+        """The job's state and reason."""
+        row = self.job(job_id)
+        return row.state, row.reason
+
+    def tip(self, thread: str) -> str:
+        """The id of the thread's newest checkpoint, "" if there is none."""
+        newest = self.do(c.Latest(thread))
+        return newest.id if newest else ""
+
+    def line(self, thread: str) -> list[CheckpointRow]:
+        """The thread's checkpoints, newest first."""
+        return self.do(c.Timeline(thread, 500))
+
+    def happened(self, subject: str = "") -> list[str]:
+        """The types of a subject's events, without the common prefix."""
+        rows = self.do(c.Events(subject=subject, limit=500))
+        return [row.fields["type"].removeprefix("batonpass.") for row in rows if row.fields]
+
+    def suspend(self, fence: c.Fence, question: str = "sure?") -> None:
+        """End the delivery with a question."""
+        self.do(c.Suspend(fence, seal_letter(question, path="question")))
+
+    @contextmanager
+    def nothing_changes(self) -> Iterator[None]:
+        """Whatever the block tries, the store keeps exactly what it kept."""
+        before = self.harness.dump()
+        yield
+        assert self.harness.dump() == before
+
+    @contextmanager
+    def refused(self, error: type[Exception], match: str | None = None) -> Iterator[None]:
+        """The block raises `error`, and nothing changes."""
+        with self.nothing_changes(), pytest.raises(error, match=match):
+            yield
+
+
+async def _awaited(value: Any) -> Any:
+    return await value

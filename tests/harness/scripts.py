@@ -1,0 +1,56 @@
+"""The Redis store's scripts, changed for a test: another clock, a shebang, calls that are watched or fail."""
+
+from __future__ import annotations
+
+from functools import partial
+from hashlib import sha1
+
+from batonpass.coordinator.redis.scripts import Script, script
+
+_CLOCK = """local function now_ms()
+  return tonumber(redis.call('GET', P .. 'clock'))
+end"""
+# Stands before a script: `redis.call` counts, keeps a log of what it was asked, and raises at call number `at`.
+_WATCHED = """
+local server, calls, at, P_ = redis, 0, {at}, KEYS[1]
+local function watched(run, ...)
+  calls = calls + 1
+  if calls == at then
+    local planted = {{ err = 'PLANTED this call fails' }}
+    return run == server.pcall and planted or error(planted)
+  end
+  server.call('RPUSH', P_ .. 'log', (...) .. ' ' .. tostring((select(2, ...))))
+  return run(...)
+end
+local redis = {{ sha1hex = server.sha1hex, call = function(...) return watched(server.call, ...) end,
+  pcall = function(...) return watched(server.pcall, ...) end }}
+"""
+
+
+def _again(name: str, source: str) -> Script:
+    return Script(name, source, sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+
+def with_clock(name: str) -> Script:
+    """The script with the time that the test keeps in the partition."""
+    source = script(name).source
+    head, mark, rest = source.partition("local function now_ms()")
+    if not mark:
+        return script(name)
+    _, _, rest = rest.partition("\nend")
+    return _again(name, f"{head}{_CLOCK}{rest}")
+
+
+def with_shebang(name: str) -> Script:
+    """... as servers from 7.0 on check it: one slot for all keys."""
+    return _again(name, f"#!lua\n{with_clock(name).source}")
+
+
+def watched(name: str, *, at: int = 0) -> Script:
+    """... that logs its calls to the server, and fails at the one with number `at` (from 1)."""
+    return _again(name, _WATCHED.format(at=at) + with_clock(name).source)
+
+
+def failing(at: int) -> partial[Script]:
+    """All scripts so that their call number `at` fails."""
+    return partial(watched, at=at)

@@ -1,0 +1,153 @@
+"""The stores under test. Each says how it is opened, how its clock is set, and what it keeps; nothing else differs."""
+
+from __future__ import annotations
+
+import copy
+import secrets
+import sqlite3
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
+from pathlib import Path
+from typing import Any, Protocol
+
+import redis
+
+from batonpass.coordinator.memory.store import MemoryStore
+from batonpass.coordinator.redis.scripts import Script
+from batonpass.coordinator.redis.store import RedisStore
+from batonpass.coordinator.sqlite.store import SqliteStore
+from batonpass.coordinator.store import Store
+from tests.harness.clock import Clock
+from tests.harness.scripts import with_clock
+
+
+
+class Harness(Protocol):
+    """A kind of store. `shared`: several processes can use what it keeps."""
+
+    shared: bool
+    clock: Clock
+
+    def store(self, namespace: str = "default") -> Store:
+        """A handle, not yet opened."""
+        ...
+
+    def dump(self) -> Mapping[str, object]:
+        """Everything that is kept, comparable: equal dumps mean that nothing changed."""
+        ...
+
+    def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
+        """Change a stored checkpoint's "header", "state", "native" or "commit" behind the store's back."""
+        ...
+
+
+class MemoryHarness:
+    """Dicts. A namespace is a store object of its own."""
+
+    shared = False
+
+    def __init__(self) -> None:
+        self.clock = Clock()
+        self._stores: dict[str, MemoryStore] = {}
+
+    def store(self, namespace: str = "default") -> MemoryStore:
+        return self._stores.setdefault(namespace, MemoryStore(clock=self.clock))
+
+    def dump(self) -> Mapping[str, object]:
+        kept = {
+            f"{namespace} {name}": copy.deepcopy(value)
+            for namespace, store in self._stores.items()
+            for name, value in vars(store._records).items()
+        }
+        return {name: value for name, value in kept.items() if not name.endswith(" now")}
+
+    def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
+        for store in self._stores.values():
+            if row := store._records._checkpoints.get(checkpoint):
+                value = getattr(row, part)
+                changed = change(value.encode() if part == "commit" else value)
+                object.__setattr__(row, part, changed.decode("latin-1") if part == "commit" else changed)
+
+
+class SqliteHarness:
+    """One file, looked into with a connection of our own."""
+
+    shared = True
+
+    def __init__(self, path: Path) -> None:
+        self.clock = Clock()
+        self.path = path
+
+    def store(self, namespace: str = "default") -> SqliteStore:
+        return SqliteStore(str(self.path), namespace, clock=self.clock)
+
+    def dump(self) -> Mapping[str, object]:
+        with closing(sqlite3.connect(self.path)) as db:
+            tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
+            return {table: list(db.execute(f"SELECT * FROM {table}")) for table in tables if table != "sqlite_sequence"}
+
+    def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
+        column = "commit_line" if part == "commit" else part
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as db:
+            [value] = db.execute(f"SELECT {column} FROM checkpoint WHERE id = ?", (checkpoint,)).fetchone()
+            changed = change(value.encode() if part == "commit" else value)
+            stored = changed.decode("latin-1") if part == "commit" else changed
+            db.execute(f"UPDATE checkpoint SET {column} = ? WHERE id = ?", (stored, checkpoint))
+
+
+class RedisHarness:
+    """A server that other tests use too: namespaces get a prefix of this harness's own."""
+
+    shared = True
+
+    def __init__(self, url: str, scripts: Callable[[str], Script] = with_clock) -> None:
+        self.clock = Clock()
+        self.clock.moved = self._pass_time
+        self._url = url
+        self._own = f"t{secrets.token_hex(6)}-"
+        self._prefixes: set[str] = set()
+        self.scripts = scripts
+        self.server = redis.Redis.from_url(url)
+
+    def store(self, namespace: str = "default") -> RedisStore:
+        made = RedisStore(self._url, self._own + namespace, scripts=self.scripts)
+        self._prefixes.add(made.prefix)
+        self.server.set(f"{made.prefix}clock", self.clock.now)
+        return made
+
+    def keys(self) -> Iterator[str]:
+        """All keys that the store made."""
+        for key in self.server.scan_iter(match=f"bp:{{{self._own}*", count=1000):
+            name = key.decode()
+            if not name.endswith((":clock", ":log")):
+                yield name
+
+    def _pass_time(self, milliseconds: int) -> None:
+        for prefix in self._prefixes:
+            self.server.set(f"{prefix}clock", self.clock.now)
+        for key in self.keys():
+            left: Any = self.server.pttl(key)
+            if left >= 0:
+                self.server.pexpire(key, left - milliseconds)
+
+    def dump(self) -> Mapping[str, object]:
+        return {key: self.server.dump(key) for key in self.keys()}
+
+    def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
+        field = {"header": "h", "state": "s", "native": "n", "commit": "m"}[part]
+        for prefix in self._prefixes:
+            value: Any = self.server.hget(f"{prefix}c:{checkpoint}", field)
+            if value is not None:
+                self.server.hset(f"{prefix}c:{checkpoint}", field, change(value))
+
+    def close(self) -> None:
+        """Remove what was kept."""
+        for prefix in self._prefixes:
+            keys = list(self.server.scan_iter(match=f"{_escaped(prefix)}*", count=1000))
+            if keys:
+                self.server.delete(*keys)
+        self.server.close()
+
+
+def _escaped(text: str) -> str:
+    return "".join(f"\\{letter}" if letter in "[]*?\\" else letter for letter in text)

@@ -1,0 +1,59 @@
+"""docker-compose.yml is valid, and starts what the README says: a Redis that keeps its data, a worker per framework."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+from ruamel.yaml import YAML
+
+from batonpass.examples.incident_desk.app import app
+from tests.house.tree import PYPROJECT, ROOT
+
+COMPOSE = ROOT / "docker-compose.yml"
+
+
+def problems(path: Path) -> str:
+    """What the compose specification's own JSON Schema has against the file; empty when nothing."""
+    command = [sys.executable, "-m", "check_jsonschema", "--builtin-schema", "vendor.compose-spec", str(path)]
+    run = subprocess.run(command, capture_output=True, text=True)
+    return "" if run.returncode == 0 else run.stdout + run.stderr
+
+
+@pytest.fixture
+def services() -> dict[str, Any]:
+    declared: dict[str, Any] = YAML(typ="safe").load(COMPOSE)["services"]
+    return declared
+
+
+def test_it_follows_the_compose_specification(tmp_path: Path) -> None:
+    assert problems(COMPOSE) == ""
+    broken = tmp_path / "broken.yml"
+    broken.write_text(COMPOSE.read_text().replace("healthcheck:", "healthcheque:"))
+    assert "healthcheque" in problems(broken)
+
+
+def test_redis_keeps_its_data(services: dict[str, Any]) -> None:
+    redis = services["redis"]
+    assert "--appendonly yes" in redis["command"]
+    assert "--maxmemory-policy noeviction" in redis["command"]
+    assert redis["healthcheck"]["test"]
+    assert [volume.partition(":")[2] for volume in redis["volumes"]] == ["/data"]
+
+
+def test_every_agent_of_the_demo_has_a_worker_with_its_framework(services: dict[str, Any]) -> None:
+    workers = {name: service for name, service in services.items() if name != "redis"}
+    served: set[str] = set()
+    for name, worker in workers.items():
+        command = worker["command"]
+        agents = command[command.index("--agents") + 1].split(",")
+        served.update(agents)
+        extras = worker["build"]["args"]["EXTRAS"].split(",")
+        assert set(extras) <= PYPROJECT["project"]["optional-dependencies"].keys()
+        assert {app[agent].kind for agent in agents} | {"redis"} == set(extras), name
+        assert worker["depends_on"] == {"redis": {"condition": "service_healthy"}}
+        assert worker["stop_grace_period"]
+    assert served == {agent.name for agent in app}

@@ -1,0 +1,35 @@
+"""What the base install imports, it declares: nothing is there by the luck of another package's dependencies."""
+
+from __future__ import annotations
+
+import ast
+import re
+import sys
+from collections.abc import Iterator
+from importlib.metadata import packages_distributions
+from pathlib import Path
+
+from tests.house.tree import PYPROJECT, ROOT, files
+
+BASE = ["api", "contracts", "coordinator", "workers"]
+# Pinned exactly by the package that brings it.
+PART_OF = {"pydantic-core": "pydantic"}
+
+
+def imported(path: Path) -> Iterator[str]:
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            yield from (alias.name.partition(".")[0] for alias in node.names)
+        elif isinstance(node, ast.ImportFrom) and node.level == 0 and node.module:
+            yield node.module.partition(".")[0]
+
+
+def test_the_base_install_declares_what_it_imports() -> None:
+    project = PYPROJECT["project"]
+    requirements = [*project["dependencies"], *project["optional-dependencies"]["redis"]]
+    declared = {re.split(r"[^A-Za-z0-9-]", requirement, maxsplit=1)[0] for requirement in requirements}
+    providers = packages_distributions()
+    used = {module for folder in BASE for path in files(folder) if path.suffix == ".py" for module in imported(path)}
+    third_party = used - sys.stdlib_module_names - {"batonpass"}
+    needed = {name.lower().replace("_", "-") for module in third_party for name in providers.get(module, [module])}
+    assert {PART_OF.get(name, name) for name in needed} <= declared

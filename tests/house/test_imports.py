@@ -1,0 +1,52 @@
+"""`import batonpass` is cheap, and naming an adapter costs no framework. Seen from a fresh interpreter."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from tests.house.tree import PYPROJECT
+
+FRAMEWORKS = {"autogen_agentchat", "autogen_core", "autogen_ext", "crewai", "langchain_core", "langgraph"}
+HEAVY = {"aiohttp", "click", "fastapi", "redis", "rich", "starlette", "typer", "uvicorn"}
+PROBE = """
+import importlib, json, sys, time
+began = time.process_time()
+target = importlib.import_module(sys.argv[1])
+for name in sys.argv[2:]:
+    target = getattr(target, name)
+print(json.dumps([time.process_time() - began, sorted({name.partition(".")[0] for name in sys.modules})]))
+"""
+
+
+def imported(module: str, *names: str, cwd: Path) -> tuple[float, set[str]]:
+    """What reaching the name took a fresh interpreter in CPU seconds, which a busy machine does not change, and the
+    top-level modules that it has then."""
+    run = subprocess.run([sys.executable, "-c", PROBE, module, *names], cwd=cwd, capture_output=True, text=True)
+    assert run.returncode == 0, run.stderr
+    seconds, modules = json.loads(run.stdout)
+    return seconds, set(modules)
+
+
+def test_importing_batonpass_imports_no_framework_client_or_server(tmp_path: Path) -> None:
+    assert imported("batonpass", cwd=tmp_path)[1] & (FRAMEWORKS | HEAVY) == set()
+
+
+def test_importing_batonpass_is_quick(tmp_path: Path) -> None:
+    assert min(imported("batonpass", cwd=tmp_path)[0] for _ in range(5)) < 0.25
+
+
+@pytest.mark.parametrize("group", ["batonpass.adapters", "batonpass.commands"])
+def test_naming_an_entry_point_imports_no_framework(group: str, tmp_path: Path) -> None:
+    for target in PYPROJECT["project"]["entry-points"][group].values():
+        module, _, name = target.partition(":")
+        assert imported(module, name, cwd=tmp_path)[1] & FRAMEWORKS == set(), target
+
+
+def test_the_console_script_has_its_target(tmp_path: Path) -> None:
+    module, _, name = PYPROJECT["project"]["scripts"]["batonpass"].partition(":")
+    assert imported(module, name, cwd=tmp_path)[1] & FRAMEWORKS == set()

@@ -1,0 +1,42 @@
+"""Files stay small, and packaging knows every one of them."""
+
+from __future__ import annotations
+
+from pathlib import Path, PurePosixPath
+from statistics import median
+
+import pytest
+
+from tests.house.tree import FOLDERS, ROOT, SETUPTOOLS, files, shipped
+
+SOURCES = {".py", ".lua", ".sql"}
+
+
+def lines(path: Path) -> int:
+    return len(path.read_text().splitlines())
+
+
+@pytest.mark.parametrize(("folders", "limit"), [(sorted(FOLDERS.values()), 400), (["benchmarks", "tests"], 500)])
+def test_files_are_read_in_one_sitting(folders: list[str], limit: int) -> None:
+    sizes = {path: lines(path) for folder in folders for path in files(folder) if path.suffix in SOURCES}
+    assert {str(path.relative_to(ROOT)): size for path, size in sizes.items() if size > limit} == {}
+
+
+def test_the_usual_product_file_is_short() -> None:
+    sizes = [lines(path) for path in shipped().values() if path.suffix == ".py"]
+    assert median([size for size in sizes if size]) < 150
+
+
+def test_every_package_is_declared() -> None:
+    found = {PurePosixPath(place).parent for place in shipped() if place.endswith(".py")}
+    assert sorted(SETUPTOOLS["packages"]) == sorted(".".join(package.parts) for package in found)
+
+
+def test_every_package_says_so() -> None:
+    """Without an `__init__.py` a folder is a namespace package, which checkers and packaging treat differently."""
+    folders = {path.parent for path in shipped().values() if path.suffix == ".py"}
+    assert [folder for folder in sorted(folders) if not (folder / "__init__.py").exists()] == []
+
+
+def test_types_are_shipped() -> None:
+    assert "batonpass/py.typed" in shipped()

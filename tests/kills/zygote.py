@@ -1,0 +1,132 @@
+"""A process that has imported the frameworks once and forks a worker per command: importing CrewAI takes seconds.
+
+Reads one JSON command a line on stdin: {"url", "app", "agents", "lease", "log", "out", "kill"}. Writes {"started": pid}
+for each, and {"ended": pid, "status": n} (negative: the signal) when one has ended.
+"""
+
+from __future__ import annotations
+
+import importlib
+import json
+import os
+import select
+import signal
+import sys
+from typing import Any
+
+
+def main() -> None:
+    """Import the test apps named as arguments, then serve commands until stdin closes."""
+    for module in sys.argv[1:]:
+        importlib.import_module(module)
+    say({"ready": os.getpid()})
+    buffer = b""
+    while True:
+        readable, _, _ = select.select([0], [], [], 0.01)
+        if readable:
+            data = os.read(0, 65536)
+            if not data:
+                return
+            buffer += data
+            *lines, buffer = buffer.split(b"\n")
+            for line in lines:
+                say({"started": fork_worker(json.loads(line))})
+        while True:
+            try:
+                pid, status = os.waitpid(-1, os.WNOHANG)
+            except ChildProcessError:
+                break
+            if pid == 0:
+                break
+            say({"ended": pid, "status": os.waitstatus_to_exitcode(status)})
+
+
+def say(message: dict[str, Any]) -> None:
+    os.write(1, json.dumps(message).encode() + b"\n")
+
+
+def fork_worker(command: dict[str, Any]) -> int:
+    pid = os.fork()
+    if pid:
+        return pid
+    os.environ["BATONPASS_TEST_LOG"] = command["log"]
+    os.environ["BATONPASS_TEST_KILL"] = command["kill"]
+    out = os.open(command["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
+    os.dup2(out, 1)
+    os.dup2(out, 2)
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    try:
+        run_worker(command)
+        os._exit(0)
+    except BaseException:
+        import traceback
+
+        traceback.print_exc()
+        os._exit(70)
+
+
+def run_worker(command: dict[str, Any]) -> None:
+    import logging
+    from functools import partial
+
+    import anyio
+    from batonpass.workers.process import serve
+
+    logging.basicConfig(level=logging.INFO, stream=sys.stderr)
+    kill_at_writes(command["kill"])
+    app = importlib.import_module(command["app"]).app
+    anyio.run(partial(serve, app, command["url"], agents=command["agents"], concurrency=1, lease=command["lease"]))
+
+
+def kill_at_writes(kill: str) -> None:
+    """Log every acknowledged write of a delivery, and die before or after the nth, if `kill` is before:n or after:n."""
+    from batonpass.contracts.errors import Fenced
+    from batonpass.workers.session import LeaseSession
+
+    write, awrite = LeaseSession.write, LeaseSession.awrite
+    count = 0
+
+    def enter() -> None:
+        nonlocal count
+        count += 1
+        if kill == f"before:{count}":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def leave(number: int, command: Any) -> None:
+        log("ack", type(command).__name__)
+        if kill == f"after:{number}":
+            os.kill(os.getpid(), signal.SIGKILL)
+
+    def killing_write(self: Any, command: Any) -> Any:
+        enter()
+        number = count
+        try:
+            answer = write(self, command)
+        except Fenced:
+            log("refused", type(command).__name__)
+            raise
+        leave(number, command)
+        return answer
+
+    async def killing_awrite(self: Any, command: Any) -> Any:
+        enter()
+        number = count
+        try:
+            answer = await awrite(self, command)
+        except Fenced:
+            log("refused", type(command).__name__)
+            raise
+        leave(number, command)
+        return answer
+
+    LeaseSession.write, LeaseSession.awrite = killing_write, killing_awrite  # type: ignore[method-assign]
+
+
+def log(what: str, which: str) -> None:
+    from tests.apps.evidence import note
+
+    note(f"{what} {which}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,456 @@
+"""The AutoGen adapter through the real thing: a worker, a store, teams with scripted models."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from importlib import util
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from autogen_agentchat.agents import (
+    AssistantAgent,
+    MessageFilterAgent,
+    MessageFilterConfig,
+    PerSourceFilter,
+    SocietyOfMindAgent,
+    UserProxyAgent,
+)
+from autogen_agentchat.base import TaskResult
+from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
+from autogen_agentchat.messages import StructuredMessage, TextMessage
+from autogen_agentchat.teams import (
+    BaseGroupChat,
+    DiGraphBuilder,
+    GraphFlow,
+    MagenticOneGroupChat,
+    RoundRobinGroupChat,
+    SelectorGroupChat,
+)
+from autogen_core import FunctionCall, SingleThreadedAgentRuntime
+
+import batonpass as bp
+from batonpass.adapters.autogen import AutoGenAdapter
+from batonpass.adapters.autogen import adapter as adapter_module
+from batonpass.adapters.autogen.folding import fold, unfold
+
+from .apps.autogen_app import (
+    EXPECTED,
+    INPUT,
+    STEPS,
+    UNITS,
+    Draft,
+    Report,
+    Score,
+    ScriptedModel,
+    app,
+    hands_to,
+    last,
+    says,
+    speaker,
+)
+
+pytestmark = pytest.mark.capability("autogen")
+
+
+@pytest.fixture
+def anyio_backend() -> str:
+    return "asyncio"
+
+
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "evidence.log"
+    path.touch()
+    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
+    return path
+
+
+def labels(log: Path) -> list[str]:
+    return [line.split()[1] for line in log.read_text().splitlines()]
+
+
+@asynccontextmanager
+async def serving(served: bp.App, url: str = "memory://") -> AsyncIterator[bp.Coordinator]:
+    async with bp.connect(url, app=served) as coordinator, served.worker(coordinator):
+        yield coordinator
+
+
+async def question(job: bp.Job[Any]) -> Any:
+    """What the job asks, once it does."""
+    with anyio.fail_after(10):
+        while (info := await job.info()).state != bp.JobState.INPUT_REQUIRED:
+            assert not info.state.ended, info
+            await anyio.sleep(0.01)
+    return info.question
+
+
+async def steps(coordinator: bp.Coordinator, job: bp.Job[Any]) -> list[str]:
+    return [checkpoint.step for checkpoint in reversed(await coordinator.timeline(thread=job.id))]
+
+
+def only(factory: Callable[[], Any], returns: type[bp.Contract] = Report, **options: Any) -> bp.App:
+    """An app of one agent, `a`."""
+    made = bp.App("one")
+    made.autogen("a", accepts=Draft, returns=returns, **options)(factory)
+    return made
+
+
+@pytest.mark.parametrize("name", UNITS)
+async def test_each_shape_gives_its_result_and_a_checkpoint_per_turn(name: str, tmp_path: Path, log: Path) -> None:
+    async with serving(app, f"sqlite:///{tmp_path}/jobs.db") as coordinator:
+        job = await coordinator.submit(name, INPUT[name])
+        result = await job.result(timeout=30)
+        assert result.model_dump() == EXPECTED[name]
+        assert labels(log) == STEPS[name]
+        assert len(await steps(coordinator, job)) == len(UNITS[name])
+
+
+async def test_checkpoints_are_named_for_who_spoke_and_hold_the_conversation() -> None:
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("pipeline", INPUT["pipeline"])
+        await job.result(timeout=30)
+        assert await steps(coordinator, job) == ["plan", "left+right", "join"]
+        checkpoint = await coordinator.latest(thread=job.id)
+    assert checkpoint is not None
+    assert checkpoint.framework == "autogen"
+    assert [message["source"] for message in checkpoint.state["messages"]] == ["user", "plan", "left", "right", "join"]
+
+
+async def test_a_handoff_to_the_user_waits_for_the_answer(tmp_path: Path, log: Path) -> None:
+    async with serving(app, f"sqlite:///{tmp_path}/jobs.db") as coordinator:
+        job = await coordinator.submit("desk", Draft(text="a refund, please"))
+        asked = await question(job)
+        assert (asked["from"], asked["to"]) == ("billing", "user")
+        assert labels(log) == ["triage:1", "billing:1"]
+    async with serving(app, f"sqlite:///{tmp_path}/jobs.db") as coordinator:
+        again = coordinator.job(job.id)
+        await again.answer("granted")
+        assert await again.result(timeout=30) == Report(body="closed: granted DONE")
+        assert labels(log) == ["triage:1", "billing:1", "billing:2", "closing:1"]
+        assert await steps(coordinator, again) == ["triage", "billing", "billing", "closing"]
+
+
+async def test_a_proxy_of_the_user_asks_through_the_job_and_not_on_standard_input(log: Path) -> None:
+    def team() -> BaseGroupChat:
+        planner = speaker("planner", says("plan {turn}?"))
+        return RoundRobinGroupChat([planner, UserProxyAgent("human")], max_turns=4)
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        assert await question(job) == {"from": "planner", "to": "human", "text": "plan 1?"}
+        await job.answer("no")
+        assert (await question(job))["text"] == "plan 2?"
+        await job.answer({"approved": True})
+        assert await job.result(timeout=30) == Report(body='{"approved": true}')
+        assert labels(log) == ["planner:1", "planner:2"]
+
+
+async def test_proxies_that_ask_in_the_same_turn_are_answered_one_after_the_other() -> None:
+    def team() -> BaseGroupChat:
+        start, end = speaker("start", says("who?")), speaker("end", lambda _, messages: heard(messages))
+        left, right = UserProxyAgent("left"), UserProxyAgent("right")
+        builder = DiGraphBuilder()
+        for node in (start, left, right, end):
+            builder.add_node(node)
+        builder.add_edge(start, left).add_edge(start, right).add_edge(left, end).add_edge(right, end)
+        return GraphFlow([start, left, right, end], graph=builder.build())
+
+    def heard(messages: Any) -> str:
+        return " ".join(sorted(str(message.content) for message in messages[-2:]))
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        asked = (await question(job))["to"]
+        await job.answer(f"{asked} says x")
+        other = (await question(job))["to"]
+        await job.answer(f"{other} says y")
+        assert {asked, other} == {"left", "right"}
+        assert await job.result(timeout=30) == Report(body=" ".join(sorted([f"{asked} says x", f"{other} says y"])))
+
+
+async def test_a_second_visit_starts_with_a_fresh_team(log: Path) -> None:
+    two = bp.App("two")
+
+    @two.autogen("write", accepts=Draft, hands_to={"check": Report})
+    def write() -> Any:
+        return speaker("writer", says("try {turn}"))
+
+    @two.agent("check", accepts=Report, returns=Report, hands_to={"write": Draft})
+    async def check(report: Report, ctx: bp.Context) -> Report | bp.Handoff[Draft]:
+        return report if ctx.hop > 2 else ctx.hand_off("write", Draft(text="again"))
+
+    async with serving(two) as coordinator:
+        job = await coordinator.submit("write", Draft(text="go"))
+        assert await job.result(timeout=30) == Report(body="try 1")
+        assert labels(log) == ["writer:1", "writer:1"]
+
+
+class Trouble:
+    """Raises once, in the middle of the piece of work `label`."""
+
+    def __init__(self, label: str = "") -> None:
+        self.label = label
+
+    def __call__(self, name: str, text: str, **options: Any) -> Any:
+        def script(turn: int, messages: Any) -> str:
+            if f"{name}:{turn}" == self.label:
+                self.label = ""
+                raise ConnectionError("the model is away")
+            return text.format(turn=turn)
+
+        return speaker(name, script, **options)
+
+
+def counted(member: Trouble) -> BaseGroupChat:
+    members = [member("A", "a{turn}"), member("B", "b{turn}")]
+    return RoundRobinGroupChat([*members], termination_condition=MaxMessageTermination(6))
+
+
+def limited(member: Trouble) -> BaseGroupChat:
+    return RoundRobinGroupChat([member("A", "a{turn}"), member("B", "b{turn}")], max_turns=5)
+
+
+def chosen(member: Trouble) -> BaseGroupChat:
+    members = [member("A", "a{turn}"), member("B", '{{"points": {turn}, "reason": "b"}}', output_content_type=Score)]
+    return SelectorGroupChat(
+        [*members],
+        ScriptedModel("chair", says("A")),
+        selector_func=lambda thread: "ABB"[len(thread) % 3],
+        max_turns=5,
+        custom_message_types=[StructuredMessage[Score]],
+    )
+
+
+def circular(member: Trouble) -> BaseGroupChat:
+    nodes = [member(name, f"{name}{{turn}}") for name in "ABCD"]
+    builder = DiGraphBuilder()
+    for node in nodes:
+        builder.add_node(node)
+    builder.add_edge("A", "B", activation_group="first").add_edge("B", "C")
+    builder.add_edge("C", "B", activation_group="again", condition=lambda message: "C3" not in message.to_text())
+    builder.add_edge("C", "D", condition=lambda message: "C3" in message.to_text())
+    builder.set_entry_point("A")
+    return GraphFlow([*nodes], graph=builder.build(), termination_condition=MaxMessageTermination(20))
+
+
+def nested(member: Trouble) -> BaseGroupChat:
+    inner = RoundRobinGroupChat([member("A", "a{turn}"), member("C", "c{turn}")], name="inner", max_turns=3)
+    return RoundRobinGroupChat([inner, member("B", "b{turn}")], max_turns=4)
+
+
+def filtered(member: Trouble) -> BaseGroupChat:
+    only_b = MessageFilterConfig(per_source=[PerSourceFilter(source="B", position="last", count=1)])
+    return RoundRobinGroupChat(
+        [MessageFilterAgent("A", member("A", "a{turn}"), only_b), member("B", "b{turn}")], max_turns=4
+    )
+
+
+@pytest.mark.parametrize(
+    ("shape", "label"),
+    [(counted, "B:2"), (limited, "A:3"), (chosen, "B:3"), (circular, "B:2"), (nested, "A:3"), (filtered, "A:2")],
+)
+async def test_a_resumed_team_says_what_an_undisturbed_one_says(
+    shape: Callable[[Trouble], BaseGroupChat], label: str, log: Path
+) -> None:
+    undisturbed = await shape(Trouble()).run(task="go")
+    expected = [(message.source, message.to_text()) for message in undisturbed.messages if hasattr(message, "content")]
+    before = Counter(labels(log))
+    member = Trouble(label)
+
+    def said(result: TaskResult, ctx: bp.Context) -> Report:
+        assert [(message.source, message.to_text()) for message in result.messages] == expected
+        return Report(body=result.stop_reason or "")
+
+    async with serving(only(lambda: shape(member), leave=said)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        assert await job.result(timeout=30) == Report(body=undisturbed.stop_reason or "")
+    turn = {"A:3", "C:2"} if shape is nested else {label}
+    assert set(Counter(labels(log)) - before - before) <= turn
+
+
+async def test_a_society_keeps_its_memory_when_it_is_resumed() -> None:
+    prompts: list[list[str]] = []
+    member = Trouble("B:2")
+
+    def society() -> BaseGroupChat:
+        def listens(turn: int, messages: Any) -> str:
+            prompts.append([str(message.content) for message in messages])
+            return "inner"
+
+        inner = RoundRobinGroupChat([speaker("X", listens)], max_turns=1)
+        outer = SocietyOfMindAgent("S", inner, ScriptedModel("S", says("summary")))
+        return RoundRobinGroupChat([outer, member("B", "b{turn}")], max_turns=5)
+
+    async with serving(only(society)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="the task"))
+        await job.result(timeout=30)
+    assert "the task" in prompts[-1]
+    assert len(prompts) == 3
+
+
+async def test_a_magentic_team_runs_as_one_turn() -> None:
+    def plans(turn: int, messages: Any) -> str:
+        if "is_request_satisfied" not in last(messages):
+            return "a plan"
+        done = any(getattr(message, "source", "") == "worker" for message in messages)
+        ledger: dict[str, bool | str] = {
+            "is_request_satisfied": done,
+            "is_in_loop": False,
+            "is_progress_being_made": True,
+        }
+        ledger |= {"instruction_or_question": "go on", "next_speaker": "worker"}
+        entries = (f'"{key}": {{"reason": "r", "answer": {answer(value)}}}' for key, value in ledger.items())
+        return f"{{{', '.join(entries)}}}"
+
+    def answer(value: bool | str) -> str:
+        return f'"{value}"' if isinstance(value, str) else str(value).lower()
+
+    def team() -> BaseGroupChat:
+        return MagenticOneGroupChat([speaker("worker", says("worked"))], model_client=ScriptedModel("chief", plans))
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        assert await job.result(timeout=30) == Report(body="a plan")
+        assert await steps(coordinator, job) == ["MagenticOneGroupChat"]
+
+
+async def test_enter_and_leave_replace_the_defaults() -> None:
+    def team() -> Any:
+        return speaker("A", lambda _, messages: last(messages).upper())
+
+    def enter(draft: Draft, ctx: bp.Context) -> TextMessage:
+        return TextMessage(source="user", content=f"hop {ctx.hop}: {draft.text}")
+
+    async def leave(result: TaskResult, ctx: bp.Context) -> Report:
+        return Report(body=result.messages[-1].to_text() + "!")
+
+    result = await only(team, enter=enter, leave=leave).run("a", Draft(text="x"), returns=Report, timeout=30)
+    assert result == Report(body="HOP 0: X!")
+
+
+async def test_a_canceled_job_stops_its_model_at_once() -> None:
+    started, stopped = anyio.Event(), anyio.Event()
+
+    class Endless(ScriptedModel):
+        async def create(self, messages: Any, **_: Any) -> Any:
+            started.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                stopped.set()
+
+    def team() -> BaseGroupChat:
+        member = AssistantAgent("A", Endless("A", says("")))
+        return RoundRobinGroupChat([RoundRobinGroupChat([member], max_turns=1, name="inner")], max_turns=1)
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        with anyio.fail_after(15):
+            await started.wait()
+            await job.cancel()
+            await stopped.wait()
+        with pytest.raises(bp.JobCanceled):
+            await job.result(timeout=10)
+
+
+async def test_an_error_of_a_member_comes_out_as_it_was_raised() -> None:
+    async with serving(only(lambda: Trouble("A:1")("A", ""), retries=1)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        with pytest.raises(bp.JobFailed, match="ConnectionError: the model is away"):
+            await job.result(timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("factory", "complaint"),
+    [
+        (lambda: None, "the factory of agent 'a' returned NoneType: return an AutoGen team"),
+        (lambda: RoundRobinGroupChat([speaker("A", says("x"))]), "would never end: give it termination_condition="),
+        (
+            lambda: RoundRobinGroupChat(
+                [RoundRobinGroupChat([UserProxyAgent("human")], name="inner", max_turns=1)], max_turns=1
+            ),
+            "'human' would read standard input",
+        ),
+        (
+            lambda: RoundRobinGroupChat([speaker("A", says("x"))], max_turns=1, runtime=SingleThreadedAgentRuntime()),
+            "without runtime=",
+        ),
+    ],
+)
+async def test_a_factory_that_can_not_be_run_fails_the_job_and_says_why(
+    factory: Callable[[], Any], complaint: str
+) -> None:
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        with pytest.raises(bp.JobFailed, match=complaint):
+            await job.result(timeout=30)
+
+
+async def test_a_team_that_has_run_before_is_refused() -> None:
+    team = RoundRobinGroupChat([speaker("A", says("x"))], max_turns=1)
+    await team.run(task="x")
+    with pytest.raises(bp.JobFailed, match="build a new one"):
+        await only(lambda: team).run("a", Draft(text="go"), timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "complaint"),
+    [
+        ("no score", "go", "requires points, reason"),
+        ('{"points": "many", "reason": "x"}', "go", "points: Input should be a valid integer"),
+        ("x", "it is APPROVED", "stopped before anybody spoke: Text 'APPROVED' mentioned"),
+    ],
+)
+async def test_a_result_that_does_not_fit_fails_the_job_with_the_fields(text: str, task: str, complaint: str) -> None:
+    def team() -> BaseGroupChat:
+        done = MaxMessageTermination(2) | TextMentionTermination("APPROVED")
+        return RoundRobinGroupChat([speaker("A", lambda *_: text)], termination_condition=done)
+
+    with pytest.raises(bp.JobFailed, match=complaint) as failed:
+        await only(team, returns=Score).run("a", Draft(text=task), timeout=30)
+    assert failed.value.reason == "contract"
+
+
+async def test_a_lone_agent_may_ask_too() -> None:
+    def lone() -> Any:
+        def asks(turn: int, messages: Any) -> str | list[FunctionCall]:
+            return hands_to("boss") if turn == 1 else f"the boss said {last(messages)}"
+
+        return speaker("A", asks, handoffs=["boss"])
+
+    async with serving(only(lone)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        assert (await question(job))["to"] == "boss"
+        await job.answer("yes")
+        assert await job.result(timeout=30) == Report(body="the boss said yes")
+
+
+def test_a_checkpoint_holds_each_message_once() -> None:
+    long = "a text that is said once and then repeated in the context of everybody who has heard it"
+    thread = [{"id": "1", "content": long, "source": "A"}, {"id": "2", "content": "short", "source": "B"}]
+    state = {
+        "B": {"waits": [thread[0], thread[1]], "heard": [{"content": long}, {"content": "short"}, {"other": long}]},
+        "C": {"pair": ("message", long), "changed": {**thread[0], "source": "C"}},
+    }
+    folded = fold(state, [*thread])
+    assert unfold(folded, [*thread]) == state
+    assert folded["B"]["waits"] == [("message", "1"), ("message", "2")]
+    assert folded["B"]["heard"][0] == {"content": ("content", "1")}
+    with pytest.raises(KeyError):
+        unfold(folded, [thread[1]])
+
+
+@pytest.mark.parametrize(
+    ("installed", "hint"), [((), "not installed: pip"), (("autogen",), "is AG2"), (("ag2",), "AG2")]
+)
+def test_a_missing_framework_is_named_with_the_command(
+    installed: tuple[str, ...], hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter_module, "find_spec", lambda name: util.find_spec("json") if name in installed else None)
+    with pytest.raises(bp.MissingExtra, match=hint) as missing:
+        AutoGenAdapter()
+    assert "pip install 'batonpass[autogen]'" in str(missing.value)

@@ -1,0 +1,111 @@
+"""The demo: what it refuses, how it judges its evidence, and one whole run with real workers killed and paused."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import batonpass as bp
+from batonpass.examples.incident_desk import demo, proof
+from batonpass.examples.incident_desk.story import HELD
+
+RUN = [
+    sys.executable,
+    "-c",
+    "import typer; from batonpass.examples.incident_desk.demo import command; typer.run(command)",
+]
+
+
+def test_bad_options_are_refused_and_leave_nothing_behind(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    log = tmp_path / "a.log"
+    log.write_text("ERROR x\n")
+    with pytest.raises(bp.BadSetup, match="--kill lunch: there is no such stage"):
+        demo.command(log=log, kill="lunch")
+    with pytest.raises(bp.BadSetup, match=r"none\.log can't be read"):
+        demo.command(log=tmp_path / "none.log")
+    with pytest.raises(bp.BadSetup, match="memory:// is one process's own"):
+        demo.command(log=log, store="memory://")
+    with pytest.raises(bp.BadSetup, match="can't be used"):
+        demo.command(log=log, store="mysql://here")
+    with pytest.raises(bp.Unreachable):
+        demo.command(log=log, store="redis://127.0.0.1:1")
+    assert list(tmp_path.iterdir()) == [log]
+
+
+def judged(tmp_path: Path, rows: list[str], held: str, owners: list[int]) -> list[str]:
+    evidence = tmp_path / "evidence.txt"
+    evidence.write_text("".join(f"{row}\n" for row in rows))
+    return [unit.label for unit in proof.repeated(evidence, held, owners)]
+
+
+def test_a_unit_that_was_begun_again_is_found(tmp_path: Path) -> None:
+    held = HELD["write"]
+    good = ["1 triage: agent 1", "2 write: facts", f"2 {held}", f"3 {held}", f"4 {held}"]
+    assert judged(tmp_path, good, held, [2, 3, 4]) == []
+    assert judged(tmp_path, [*good, "4 triage: agent 1"], held, [2, 3, 4]) == ["triage: agent 1"]
+    assert judged(tmp_path, [*good, "3 write: facts", "4 write: facts"], held, [2, 3, 4]) == ["write: facts"]
+    assert judged(tmp_path, [*good, f"3 {held}"], held, [2, 3, 4]) == [held]
+    assert judged(tmp_path, ["1 triage: agent 1", "1 triage: agent 1"], "", []) == ["triage: agent 1"]
+
+
+def alive(folder: Path) -> list[str]:
+    """The command lines of worker processes that keep their store in the folder."""
+    rows = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    return [row for row in rows if "batonpass worker" in row and folder.name in row]
+
+
+@pytest.mark.timeout(300)
+def test_a_job_survives_its_killed_worker_and_refuses_its_zombie(tmp_path: Path) -> None:
+    log = tmp_path / "shop.log"
+    log.write_bytes(b"\n\xff\xfe binary \x00\n" + b"".join(b"ERROR disk %d is full\n" % n for n in range(9)))
+    store = f"sqlite:////{tmp_path}/desk.db"
+    ran = subprocess.run(
+        [*RUN, "--input", str(log), "--kill", "review", "--store", store, "--json"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=280,
+        check=False,
+    )
+    assert ran.returncode == 0, ran.stderr
+    outcome = json.loads(ran.stdout)
+    assert outcome["good"]
+    assert outcome["report"]["approved"]
+    value = {figure["name"]: figure["value"] for figure in outcome["report"]["figures"]}
+    assert (value["lines"], value["error lines"], value["first error line"]) == ("10", "9", "3")
+    killed, paused, last = outcome["owners"]["review"]
+    assert outcome["steps"]["review"] == {"reviewer 1": 1, "editor 1": 3, "reviewer 2": 1, "editor 2": 1}
+    assert outcome["tokens"] == sorted(set(outcome["tokens"]))
+    assert "lease" in outcome["refusal"]
+    for said in (
+        f"kill -9 worker {killed}",
+        f"pause worker {paused}",
+        f"wake worker {paused}",
+        f"worker {last} has the job",
+    ):
+        assert said in ran.stderr
+    assert alive(tmp_path) == []
+
+
+@pytest.mark.timeout(120)
+def test_ctrl_c_leaves_no_worker_behind(tmp_path: Path) -> None:
+    process = subprocess.Popen(
+        [*RUN, "--store", f"sqlite:////{tmp_path}/desk.db"], cwd=tmp_path, stdout=subprocess.PIPE
+    )
+    deadline = time.monotonic() + 60
+    while not alive(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert alive(tmp_path)
+    os.kill(process.pid, signal.SIGINT)
+    output, _ = process.communicate(timeout=60)
+    assert process.returncode == 130
+    assert b"no worker is left running" in output
+    assert alive(tmp_path) == []

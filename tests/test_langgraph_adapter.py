@@ -1,0 +1,537 @@
+"""The LangGraph adapter through the real thing: a worker, a store, graphs with a scripted model."""
+
+from __future__ import annotations
+
+import asyncio
+import operator
+import re
+import sys
+from collections import deque
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any, TypedDict
+
+import anyio
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.func import entrypoint, task
+from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.types import RetryPolicy, Send, interrupt
+from pydantic import BaseModel
+
+import batonpass as bp
+from batonpass.adapters.langgraph import LangGraphAdapter
+from batonpass.adapters.langgraph.plain import recall, tell_all
+from batonpass.adapters.langgraph.values import Values
+from batonpass.contracts.codec import pack, unpack
+
+from .apps.langgraph_app import ANSWERS, EXPECTED, INPUT, STEPS, Notes, Topic, Words, app
+
+pytestmark = pytest.mark.capability("langgraph")
+
+TIMELINES = {
+    "line": ["input", "first", "second", "third"],
+    "fan": ["input", "split", "left, right", "join"],
+    "ask": ["input", "draft", "person asks", "person asks", "person", "publish"],
+    "react": ["input", "agent", "tools", "agent"],
+    "nested": ["input", "before", "part", "after"],
+    "twice": ["input", "work", "close", "input", "work", "close"],
+}
+
+
+class Report(bp.Contract, name="langgraph_tests.report"):
+    body: str
+
+
+class Item(BaseModel):
+    name: str
+
+
+class Typed(TypedDict, total=False):
+    text: str
+    items: list[Item]
+    notes: Annotated[list[str], operator.add]
+
+
+class Loose(Words, total=False):
+    anything: Any
+
+
+@dataclass
+class Point:
+    x: int
+    item: Item
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Yes(BaseModel):
+    yes: bool
+
+
+@pytest.fixture(autouse=True)
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "evidence.log"
+    path.touch()
+    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
+    return path
+
+
+def labels(log: Path) -> list[str]:
+    return [line.split()[1] for line in log.read_text().splitlines()]
+
+
+@asynccontextmanager
+async def serving(served: bp.App, url: str = "memory://") -> AsyncIterator[bp.Coordinator]:
+    async with bp.connect(url, app=served) as coordinator, served.worker(coordinator):
+        yield coordinator
+
+
+def only(factory: Callable[..., Any], **options: Any) -> bp.App:
+    """An app of one agent, `a`."""
+    made = bp.App("one")
+    declared: dict[str, Any] = {"accepts": Topic, "returns": Notes, **options}
+    made.langgraph("a", **declared)(factory)
+    return made
+
+
+def graph(*nodes: Callable[..., Any], state: Any = Words) -> StateGraph[Any, None, Any, Any]:
+    """The functions as nodes of a line, named after them."""
+    made = StateGraph(state)
+    made.add_sequence(list(nodes))
+    made.add_edge(START, nodes[0].__name__)
+    return made
+
+
+async def result(factory: Callable[..., Any], **options: Any) -> Any:
+    return await only(factory, **options).run("a", Topic(text="rain"), timeout=20)
+
+
+async def failure(factory: Callable[..., Any], **options: Any) -> bp.JobFailed:
+    with pytest.raises(bp.JobFailed) as caught:
+        await result(factory, **options)
+    return caught.value
+
+
+async def question(job: bp.Job[Any]) -> Any:
+    """What the job asks, once it does."""
+    with anyio.fail_after(10):
+        while (info := await job.info()).state != bp.JobState.INPUT_REQUIRED:
+            assert not info.state.ended, info
+            await anyio.sleep(0.01)
+    return info.question
+
+
+async def checkpoints(coordinator: bp.Coordinator, job: bp.Job[Any]) -> list[bp.Checkpoint]:
+    """The job's checkpoints with their state, oldest first."""
+    return [await coordinator.restore(each.id) for each in reversed(await coordinator.timeline(thread=job.id))]
+
+
+@pytest.mark.parametrize("name", STEPS)
+async def test_each_shape_gives_its_result_and_a_checkpoint_per_superstep(name: str, tmp_path: Path, log: Path) -> None:
+    async with serving(app, f"sqlite:///{tmp_path}/jobs.db") as coordinator:
+        job = await coordinator.submit(name, INPUT[name])
+        for answer in ANSWERS.get(name, []):
+            await question(job)
+            await job.answer(answer)
+        done = await job.result(timeout=30)
+        assert done.model_dump() == EXPECTED[name]
+        assert sorted(labels(log)) == sorted(STEPS[name])
+        assert [each.step for each in await checkpoints(coordinator, job)] == TIMELINES[name]
+
+
+async def test_the_state_of_a_checkpoint_is_readable() -> None:
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("react", INPUT["react"])
+        await job.result(timeout=30)
+        last = (await checkpoints(coordinator, job))[-1]
+        kinds = [(message["type"], message["content"]) for message in last.state["messages"]]
+        assert kinds == [("human", "rain"), ("ai", ""), ("tool", "4"), ("ai", "it has 4 letters")]
+        assert last.framework == "langgraph"
+
+
+async def test_questions_take_their_own_answers() -> None:
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("ask", INPUT["ask"])
+        assert await question(job) == {"question": "who approves?", "about": "rain"}
+        await job.answer("Ada")
+        assert await question(job) == "sure?"
+        await job.answer(None)
+        assert (await job.result(timeout=20)).notes[1] == "approved by Ada, None"
+
+
+async def test_an_answer_is_not_used_twice_when_the_attempt_fails_after_it() -> None:
+    failing = [True]
+
+    def person(state: Any) -> Any:
+        first = interrupt("first?")
+        if failing:
+            failing.clear()
+            raise OSError("no network")
+        return {"notes": [first, interrupt("second?")]}
+
+    async with serving(only(lambda: graph(person))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        for asked, answer in (("first?", "one"), ("second?", "two")):
+            assert await question(job) == asked
+            await job.answer(answer)
+        assert (await job.result(timeout=20)).notes == ["one", "two"]
+
+
+def asking(name: str) -> Any:
+    return lambda state: {"notes": [f"{name} {interrupt(name)}"]}
+
+
+async def test_parallel_interrupts_are_answered_by_their_ids() -> None:
+    def factory() -> Any:
+        made = StateGraph(Words)
+        for name in ("left", "right"):
+            made.add_node(name, asking(name))
+            made.add_edge(START, name)
+        return made
+
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        asked = await question(job)
+        assert sorted(asked.values()) == ["left", "right"]
+        await job.answer({name: value.upper() for name, value in asked.items()})
+        assert (await job.result(timeout=20)).notes == ["left LEFT", "right RIGHT"]
+
+
+async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
+    def person(state: Any) -> Any:
+        return {"notes": [str(interrupt("yes?", response_schema=Yes).yes)]}
+
+    async with serving(only(lambda: graph(person))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        await question(job)
+        await job.answer("perhaps")
+        assert await question(job) == "yes?"
+        await job.answer({"yes": True})
+        assert (await job.result(timeout=20)).notes == ["True"]
+
+
+@pytest.mark.parametrize("where", ["interrupt_before", "interrupt_after"])
+async def test_a_breakpoint_waits_for_a_person(where: str) -> None:
+    def first(state: Any) -> Any:
+        return {"notes": ["first"]}
+
+    def second(state: Any) -> Any:
+        return {"notes": ["second"]}
+
+    stop: dict[str, Any] = {where: ["second" if where == "interrupt_before" else "first"]}
+    async with serving(only(lambda: graph(first, second).compile(**stop))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert await question(job) == {"paused_before": ["second"]}
+        await job.answer("go")
+        assert (await job.result(timeout=20)).notes == ["first", "second"]
+
+
+async def test_a_node_whose_routing_failed_runs_again() -> None:
+    failing, runs = [True], []
+
+    def first(state: Any) -> Any:
+        runs.append("first")
+        return {"notes": ["first"]}
+
+    def last(state: Any) -> Any:
+        return {"notes": ["last"]}
+
+    def route(state: Any) -> str:
+        if failing:
+            failing.clear()
+            raise OSError("no network")
+        return "last"
+
+    def factory() -> Any:
+        made = graph(first)
+        made.add_node("last", last)
+        made.add_conditional_edges("first", route, ["last"])
+        return made
+
+    assert (await result(factory)).notes == ["first", "last"]
+    assert runs == ["first", "first"]
+
+
+async def test_declared_types_come_back_in_the_next_attempt() -> None:
+    failing, seen = [True], []
+
+    def first(state: Any) -> Any:
+        return {"items": [Item(name="one")]}
+
+    def second(state: Any) -> Any:
+        if failing:
+            failing.clear()
+            raise OSError("no network")
+        seen.extend(state["items"])
+        return {"notes": [state["items"][0].name]}
+
+    assert (await result(lambda: graph(first, second, state=Typed))).notes == ["one"]
+    assert seen == [Item(name="one")]
+
+
+async def test_types_that_could_not_be_restored_are_refused_at_save() -> None:
+    def undeclared(state: Any) -> Any:
+        return {"anything": [Item(name="one")]}
+
+    failed = await failure(lambda: graph(undeclared, state=Loose))
+    assert failed.reason == "refused"
+    assert "'anything'[0] is a" in failed.error
+    assert "name the type in the graph's state schema" in failed.error
+
+    class Local(BaseModel):
+        name: str
+
+    class Declared(Words, total=False):
+        local: Local
+
+    Declared.__annotations__["local"] = Local
+
+    def local(state: Any) -> Any:
+        return {"local": Local(name="one")}
+
+    assert "top level of its module" in (await failure(lambda: graph(local, state=Declared))).error
+
+
+VALUES = Values({(__name__, name) for name in ("Item", "Point", "Colour")})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": (1, [b"x", None])},
+        [AIMessage("hi", tool_calls=[{"name": "count", "args": {"word": "x"}, "id": "1"}]), Item(name="x")],
+        {"nested": [Point(1, Item(name="x"))], "colours": {Colour.RED}},
+        [Send("work", {"item": Item(name="x")}), deque([Decimal("1.5")])],
+        re.compile("a+", re.IGNORECASE),
+    ],
+)
+def test_values_come_back_as_they_were(value: Any) -> None:
+    restored = VALUES.open(unpack(pack(VALUES.seal(value, "state"))))
+    assert restored == value
+    assert type(restored) is type(value)
+
+
+def test_messages_are_restored_from_what_is_shown() -> None:
+    messages = [
+        HumanMessage("hi", id="1", name="Ada"),
+        AIMessage([{"type": "text", "text": "x"}], response_metadata={"model": "m"}),
+        ToolMessage("4", tool_call_id="2", artifact={"kept": True}, status="error"),
+    ]
+    told = tell_all(messages)
+    assert told is not None
+    assert recall(unpack(pack(told))) == messages
+
+
+def test_a_type_that_is_gone_is_named_at_load() -> None:
+    sealed = VALUES.seal([Item(name="x")], "state")
+    with pytest.raises(bp.Corrupted, match=r"holds a .*\.Item, which the graph does not declare any more"):
+        Values(()).open(sealed)
+
+
+async def test_sends_are_one_superstep() -> None:
+    def split(state: Any) -> Any:
+        return {"notes": ["split"]}
+
+    def work(state: Any) -> Any:
+        return {"notes": [state["text"]]}
+
+    def factory() -> Any:
+        made = graph(split)
+        made.add_node("work", work)
+        made.add_conditional_edges("split", lambda state: [Send("work", {"text": each}) for each in "xyz"], ["work"])
+        return made
+
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert (await job.result(timeout=20)).notes == ["split", "x", "y", "z"]
+        assert [each.step for each in await checkpoints(coordinator, job)] == ["input", "split", "work x3"]
+
+
+async def test_a_functional_graph_keeps_its_tasks() -> None:
+    failing, runs = [True], []
+
+    @task
+    async def one(text: str) -> str:
+        runs.append("one")
+        return text + "1"
+
+    @task
+    def two(text: str) -> str:
+        runs.append("two")
+        if failing:
+            failing.clear()
+            raise OSError("no network")
+        return text + "2"
+
+    @entrypoint()
+    async def flow(given: dict[str, Any]) -> dict[str, Any]:
+        return {"notes": [await two(await one(given["text"]))]}
+
+    assert (await result(lambda: flow)).notes == ["rain12"]
+    assert runs == ["one", "two", "two"]
+
+
+async def test_nodes_know_their_job() -> None:
+    def sync_node(state: Any) -> Any:
+        return {"notes": [bp.current().job_id]}
+
+    async def async_node(state: Any) -> Any:
+        return {"notes": [await bp.current().step("name", lambda: bp.current().agent)]}
+
+    async with serving(only(lambda: graph(sync_node, async_node))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert (await job.result(timeout=20)).notes == [job.id, "a"]
+
+
+async def test_a_canceled_job_stops_its_graph_at_once() -> None:
+    started, stopped = asyncio.Event(), asyncio.Event()
+
+    async def slow(state: Any) -> Any:
+        started.set()
+        try:
+            await asyncio.sleep(30)
+        finally:
+            stopped.set()
+        return {}
+
+    def factory() -> Any:
+        made = StateGraph(Words)
+        made.add_node("slow", slow, retry_policy=RetryPolicy())
+        made.add_edge(START, "slow")
+        return made
+
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        with anyio.fail_after(20):
+            await started.wait()
+            await job.cancel()
+            await stopped.wait()
+        with pytest.raises(bp.JobCanceled):
+            await job.result(timeout=5)
+
+
+async def test_an_instance_of_the_contract_is_the_result() -> None:
+    def answer(state: Any) -> Any:
+        return {"anything": Report(body="an instance")}
+
+    assert await result(lambda: graph(answer, state=Loose), returns=Report) == Report(body="an instance")
+
+
+async def test_a_structured_response_is_the_result() -> None:
+    class Structured(Words, total=False):
+        structured_response: dict[str, Any]
+        body: str
+
+    def answer(state: Any) -> Any:
+        return {"structured_response": {"body": "structured"}, "body": "by name"}
+
+    assert await result(lambda: graph(answer, state=Structured), returns=Report) == Report(body="structured")
+
+
+@pytest.mark.parametrize(("said", "body"), [("plain", "plain"), ('{"body": "json"}', "json")])
+async def test_the_last_answer_is_the_result(said: str, body: str) -> None:
+    def answer(state: Any) -> Any:
+        assert [message.content for message in state["messages"]] == ["rain"]
+        return {"messages": [AIMessage("first"), AIMessage(said), HumanMessage("thanks")]}
+
+    assert await result(lambda: graph(answer, state=MessagesState), returns=Report) == Report(body=body)
+
+
+async def test_a_whole_state_is_a_result() -> None:
+    def answer(state: Any) -> Any:
+        return {"messages": [AIMessage("done", id="1")]}
+
+    state = await result(lambda: graph(answer, state=MessagesState), returns=bp.State)
+    assert state["messages"][-1] == {"type": "ai", "content": "done", "id": "1"}
+
+
+async def test_a_result_that_does_not_fit_fails_as_a_contract_violation() -> None:
+    def answer(state: Any) -> Any:
+        return {"notes": ["x"]}
+
+    failed = await failure(lambda: graph(answer), returns=Report)
+    assert failed.reason == "contract"
+    assert "ended without body of langgraph_tests.report@1" in failed.error
+
+
+async def test_enter_and_leave_replace_the_defaults() -> None:
+    def answer(state: Any) -> Any:
+        return {"notes": [state["text"]]}
+
+    done = await result(
+        lambda: graph(answer),
+        enter=lambda payload, ctx: {"text": payload.text.upper()},
+        leave=lambda state, ctx: Report(body=f"{ctx.agent}: {state['notes'][0]}"),
+        returns=Report,
+    )
+    assert done == Report(body="a: RAIN")
+
+
+class Order(bp.Contract, name="langgraph_tests.order"):
+    text: str
+    colour: str
+
+
+@pytest.mark.parametrize(
+    ("factory", "message"),
+    [
+        (lambda: 5, "the factory of agent 'a' returned int: return a StateGraph"),
+        (lambda: None, "the factory of agent 'a' returned NoneType: return a StateGraph"),
+        (lambda: graph(plain_node), "langgraph_tests.order@1 has colour, but the graph's state has notes, number"),
+        (lambda: graph(plain_node, state=Delta), "the state key 'log' is a DeltaChannel"),
+    ],
+)
+async def test_a_wrong_set_up_is_named(factory: Callable[[], Any], message: str) -> None:
+    with pytest.raises(bp.JobFailed) as caught:
+        await only(factory, accepts=Order).run("a", Order(text="rain", colour="red"), timeout=20)
+    assert caught.value.reason == "refused"
+    assert message in caught.value.error
+
+
+def plain_node(state: Any) -> Any:
+    return {"notes": ["x"]}
+
+
+class Delta(TypedDict, total=False):
+    text: str
+    log: Annotated[list[str], DeltaChannel(lambda values, writes: [*values, *writes])]
+
+
+async def test_the_graphs_own_checkpointer_is_replaced_with_a_warning() -> None:
+    own = InMemorySaver()
+    with pytest.warns(UserWarning, match="the graph of agent 'a' has a checkpointer of its own"):
+        done = await result(lambda: graph(plain_node).compile(checkpointer=own))
+    assert done.notes == ["x"]
+    assert not list(own.list(None))
+
+
+async def test_factories_of_every_form() -> None:
+    opened: list[str] = []
+
+    @asynccontextmanager
+    async def held(ctx: bp.Context) -> AsyncIterator[Any]:
+        opened.append("open")
+        yield graph(plain_node)
+        opened.append("closed")
+
+    async def awaited() -> Any:
+        return graph(plain_node).compile()
+
+    assert (await result(held)).notes == ["x"]
+    assert opened == ["open", "closed"]
+    assert (await result(awaited)).notes == ["x"]
+
+
+def test_without_the_framework_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "langgraph.pregel", None)
+    with pytest.raises(bp.MissingExtra, match=r"pip install 'batonpass\[langgraph\]'"):
+        LangGraphAdapter()
