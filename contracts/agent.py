@@ -38,7 +38,8 @@ class Agent(Generic[In]):
     def __post_init__(self) -> None:
         if not self.name:
             raise BadSetup("an agent needs a name, e.g. @app.agent('research', ...)")
-        for contract in (self.accepts, *self.hands_to.values(), *([self.returns] if self.returns else [])):
+        contracts: list[type[Contract]] = [self.accepts, *self.hands_to.values()]
+        for contract in [*contracts, self.returns] if self.returns else contracts:
             contract_ref(contract)
         if self.returns is None and not self.hands_to:
             raise BadSetup(f"agent {self.name!r} neither returns nor hands off: declare returns= or hands_to=")

@@ -10,7 +10,6 @@ from typing import Any
 
 from .contract import ContractRef
 
-
 # How long a delivery stays a worker's without a heartbeat, in seconds. Short is safe, because writes are fenced; it
 # bounds how long the jobs of a dead worker wait.
 DEFAULT_LEASE = 4.0

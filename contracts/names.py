@@ -1,6 +1,6 @@
 """Ids: minted here, checked here. An id says what it names and in which partition that lives.
 
-    j 00 8k2v9x0ab 4n7q1zt5m3kd      kind, partition (2), milliseconds when minted (9), random (12); base 32, 24 characters
+    j 00 8k2v9x0ab 4n7q1zt5m3kd      kind, partition (2), milliseconds when minted (9), random (12); in base 32
 
 Ids are minted by the client, so that an operation retried after a lost reply is the same operation. The time in
 them only keeps neighbours together in an index; nothing is ordered by it. Keys of a store are built from ids and

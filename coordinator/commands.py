@@ -71,7 +71,7 @@ class Submit(Command[JobRow]):
 
 
 @dataclass(frozen=True, slots=True)
-class Claim(Command["list[Delivery]"]):
+class Claim(Command[list[Delivery]]):
     """Lease up to len(leases) ready deliveries. `queues` are (queue, lease duration), tried in order."""
 
     worker: str
@@ -80,7 +80,7 @@ class Claim(Command["list[Delivery]"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Heartbeat(Command["list[str]"]):
+class Heartbeat(Command[list[str]]):
     """Renew leases, each for its duration. Answers "" (held), "lost" or "canceled" for each."""
 
     leases: tuple[tuple[Fence, int], ...]
@@ -206,14 +206,14 @@ class Restore(Command[CheckpointRow]):
 
 
 @dataclass(frozen=True, slots=True)
-class Latest(Command["CheckpointRow | None"]):
+class Latest(Command[CheckpointRow | None]):
     """The thread's tip with its state, or None."""
 
     thread: str
 
 
 @dataclass(frozen=True, slots=True)
-class Timeline(Command["list[CheckpointRow]"]):
+class Timeline(Command[list[CheckpointRow]]):
     """The thread's checkpoints without their state, newest first; `before` pages (a checkpoint's id)."""
 
     thread: str
@@ -222,7 +222,7 @@ class Timeline(Command["list[CheckpointRow]"]):
 
 
 @dataclass(frozen=True, slots=True)
-class Events(Command["list[EventRow]"]):
+class Events(Command[list[EventRow]]):
     """Events after a position, oldest first; of one subject only, if given. `after` "" is the beginning.
 
     At most `limit` are looked at. The last row returned may be of another subject: it carries the position only.
@@ -246,7 +246,7 @@ class ReadJob(Command[JobRow]):
 
 
 @dataclass(frozen=True, slots=True)
-class ListJobs(Command["list[JobRow]"]):
+class ListJobs(Command[list[JobRow]]):
     """A page of jobs, newest first; `before` pages (a job's id)."""
 
     limit: int = 50
@@ -261,7 +261,7 @@ class Declare(Command[None]):
 
 
 @dataclass(frozen=True, slots=True)
-class Declared(Command["dict[str, bytes]"]):
+class Declared(Command[dict[str, bytes]]):
     """All recorded declarations."""
 
 

@@ -137,8 +137,7 @@ class SyncCoordinator:
         try:
             while True:
                 found, cursor = drive(self.store, events.page(after, job or "", self.url))
-                for event in found:
-                    yield event
+                yield from found
                 if cursor == after:
                     if not follow:
                         return

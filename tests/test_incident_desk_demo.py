@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 import signal
 import subprocess
 import sys
@@ -58,7 +57,7 @@ def test_a_unit_that_was_begun_again_is_found(tmp_path: Path) -> None:
 
 def alive(folder: Path) -> list[str]:
     """The command lines of worker processes that keep their store in the folder."""
-    rows = subprocess.run(["ps", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
+    rows = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
     return [row for row in rows if "batonpass worker" in row and folder.name in row]
 
 
@@ -68,7 +67,7 @@ def test_a_job_survives_its_killed_worker_and_refuses_its_zombie(tmp_path: Path)
     log.write_bytes(b"\n\xff\xfe binary \x00\n" + b"".join(b"ERROR disk %d is full\n" % n for n in range(9)))
     store = f"sqlite:////{tmp_path}/desk.db"
     ran = subprocess.run(
-        [*RUN, "--input", str(log), "--kill", "review", "--store", store, "--json"],
+        [*RUN, "--input", str(log), "--kill", "write", "--store", store, "--json"],
         cwd=tmp_path,
         capture_output=True,
         text=True,
@@ -81,8 +80,9 @@ def test_a_job_survives_its_killed_worker_and_refuses_its_zombie(tmp_path: Path)
     assert outcome["report"]["approved"]
     value = {figure["name"]: figure["value"] for figure in outcome["report"]["figures"]}
     assert (value["lines"], value["error lines"], value["first error line"]) == ("10", "9", "3")
-    killed, paused, last = outcome["owners"]["review"]
-    assert outcome["steps"]["review"] == {"reviewer 1": 1, "editor 1": 3, "reviewer 2": 1, "editor 2": 1}
+    killed, paused, last = outcome["owners"]["write"]
+    assert outcome["steps"]["write"] == {"facts": 1, "post-mortem": 3}
+    assert {count for stage in ("triage", "review") for count in outcome["steps"][stage].values()} == {1}
     assert outcome["tokens"] == sorted(set(outcome["tokens"]))
     assert "lease" in outcome["refusal"]
     for said in (
@@ -97,15 +97,15 @@ def test_a_job_survives_its_killed_worker_and_refuses_its_zombie(tmp_path: Path)
 
 @pytest.mark.timeout(120)
 def test_ctrl_c_leaves_no_worker_behind(tmp_path: Path) -> None:
-    process = subprocess.Popen(
-        [*RUN, "--store", f"sqlite:////{tmp_path}/desk.db"], cwd=tmp_path, stdout=subprocess.PIPE
-    )
-    deadline = time.monotonic() + 60
-    while not alive(tmp_path) and time.monotonic() < deadline:
-        time.sleep(0.1)
-    assert alive(tmp_path)
-    os.kill(process.pid, signal.SIGINT)
-    output, _ = process.communicate(timeout=60)
+    command = [*RUN, "--store", f"sqlite:////{tmp_path}/desk.db"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:
+        deadline = time.monotonic() + 60
+        while not alive(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        started = alive(tmp_path)
+        process.send_signal(signal.SIGINT)
+        output, _ = process.communicate(timeout=60)
+    assert started
     assert process.returncode == 130
     assert b"no worker is left running" in output
     assert alive(tmp_path) == []

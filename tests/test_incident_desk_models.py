@@ -13,7 +13,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.examples.incident_desk import figures
-from batonpass.examples.incident_desk.contracts import Findings, PostMortem, Report
+from batonpass.examples.incident_desk.contracts import Figure, Findings, Moment, PostMortem, Report
 from batonpass.examples.incident_desk.models import endpoint, prose
 
 # The frameworks' own: CrewAI uses what it deprecates, AutoGen's client fills a field that openai types otherwise.
@@ -135,8 +135,8 @@ def check(requests: list[Any] | None, count: int) -> None:
 
 
 def findings() -> Findings:
-    numbers = [figures.Figure(name=f"number {n}", value=str(n * 7), line=n) for n in range(12)]
-    moments = [figures.Moment(time="2026-11-21 05:02:00", what="first of 9: order <n> lost", line=2)]
+    numbers = [Figure(name=f"number {n}", value=str(n * 7), line=n) for n in range(12)]
+    moments = [Moment(time="2026-11-21 05:02:00", what="first of 9: order <n> lost", line=2)]
     return Findings(title="Orders lost", summary="It broke.", severity="high", figures=numbers, timeline=moments)
 
 
@@ -164,7 +164,7 @@ async def test_triage_finds_the_figures_of_the_log(tmp_path: Path, evidence: Pat
 def test_the_crew_writes_what_the_findings_say(evidence: Path, requests: list[Any] | None) -> None:
     from batonpass.examples.incident_desk.write import build, inputs
 
-    output = build().kickoff(inputs(findings()))
+    output: Any = build().kickoff(inputs(findings()))
     assert isinstance(output.pydantic, PostMortem)
     assert output.pydantic.figures == findings().figures
     assert output.pydantic.timeline == findings().timeline
@@ -178,8 +178,8 @@ def test_braces_in_a_log_stay_as_they_are(monkeypatch: pytest.MonkeyPatch) -> No
 
     for name in endpoint.VARIABLES:
         monkeypatch.delenv(name, raising=False)
-    odd = figures.Figure(name='count of "{findings} {} {a:b} %s"', value="3", line=None)
-    output = build().kickoff(inputs(findings().model_copy(update={"title": "{findings}", "figures": [odd]})))
+    odd = Figure(name='count of "{findings} {} {a:b} %s"', value="3", line=None)
+    output: Any = build().kickoff(inputs(findings().model_copy(update={"title": "{findings}", "figures": [odd]})))
     assert (output.pydantic.title, output.pydantic.figures) == ("{findings}", [odd])
 
 

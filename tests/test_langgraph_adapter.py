@@ -4,20 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import operator
-import re
 import sys
-from collections import deque
 from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
-from dataclasses import dataclass
-from decimal import Decimal
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import anyio
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langchain_core.messages import AIMessage, HumanMessage
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
@@ -27,9 +22,6 @@ from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.adapters.langgraph import LangGraphAdapter
-from batonpass.adapters.langgraph.plain import recall, tell_all
-from batonpass.adapters.langgraph.values import Values
-from batonpass.contracts.codec import pack, unpack
 
 from .apps.langgraph_app import ANSWERS, EXPECTED, INPUT, STEPS, Notes, Topic, Words, app
 
@@ -39,6 +31,7 @@ TIMELINES = {
     "line": ["input", "first", "second", "third"],
     "fan": ["input", "split", "left, right", "join"],
     "ask": ["input", "draft", "person asks", "person asks", "person", "publish"],
+    "gate": ["input", "draft", "before publish", "publish"],
     "react": ["input", "agent", "tools", "agent"],
     "nested": ["input", "before", "part", "after"],
     "twice": ["input", "work", "close", "input", "work", "close"],
@@ -61,16 +54,6 @@ class Typed(TypedDict, total=False):
 
 class Loose(Words, total=False):
     anything: Any
-
-
-@dataclass
-class Point:
-    x: int
-    item: Item
-
-
-class Colour(StrEnum):
-    RED = "red"
 
 
 class Yes(BaseModel):
@@ -299,42 +282,6 @@ async def test_types_that_could_not_be_restored_are_refused_at_save() -> None:
         return {"local": Local(name="one")}
 
     assert "top level of its module" in (await failure(lambda: graph(local, state=Declared))).error
-
-
-VALUES = Values({(__name__, name) for name in ("Item", "Point", "Colour")})
-
-
-@pytest.mark.parametrize(
-    "value",
-    [
-        {"a": (1, [b"x", None])},
-        [AIMessage("hi", tool_calls=[{"name": "count", "args": {"word": "x"}, "id": "1"}]), Item(name="x")],
-        {"nested": [Point(1, Item(name="x"))], "colours": {Colour.RED}},
-        [Send("work", {"item": Item(name="x")}), deque([Decimal("1.5")])],
-        re.compile("a+", re.IGNORECASE),
-    ],
-)
-def test_values_come_back_as_they_were(value: Any) -> None:
-    restored = VALUES.open(unpack(pack(VALUES.seal(value, "state"))))
-    assert restored == value
-    assert type(restored) is type(value)
-
-
-def test_messages_are_restored_from_what_is_shown() -> None:
-    messages = [
-        HumanMessage("hi", id="1", name="Ada"),
-        AIMessage([{"type": "text", "text": "x"}], response_metadata={"model": "m"}),
-        ToolMessage("4", tool_call_id="2", artifact={"kept": True}, status="error"),
-    ]
-    told = tell_all(messages)
-    assert told is not None
-    assert recall(unpack(pack(told))) == messages
-
-
-def test_a_type_that_is_gone_is_named_at_load() -> None:
-    sealed = VALUES.seal([Item(name="x")], "state")
-    with pytest.raises(bp.Corrupted, match=r"holds a .*\.Item, which the graph does not declare any more"):
-        Values(()).open(sealed)
 
 
 async def test_sends_are_one_superstep() -> None:

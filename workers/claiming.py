@@ -49,6 +49,8 @@ class Claimer:
             while not self._stopped:
                 deliveries = await self._claim() if self._free else []
                 for delivery in deliveries:
+                    self._runner.hold(delivery, self._queues[delivery.job.queue])
+                for delivery in deliveries:
                     self._free -= 1
                     tasks.start_soon(self._run, delivery)
                 if not deliveries and not self._stopped:
@@ -70,7 +72,7 @@ class Claimer:
 
     async def _run(self, delivery: Delivery) -> None:
         try:
-            await self._runner.run(delivery, self._queues[delivery.job.queue])
+            await self._runner.run(delivery)
         finally:
             self._free += 1
             self._freed.set()

@@ -183,7 +183,8 @@ class Context(_About):
             if inspect.iscoroutinefunction(fn):
                 result = await fn(*args, **kwargs)
             else:
-                result = await to_thread.run_sync(lambda: fn(*args, **kwargs))
+                # A thread can't be stopped: when the lease or the time is over it is left behind, unrecorded.
+                result = await to_thread.run_sync(lambda: fn(*args, **kwargs), abandon_on_cancel=True)
                 if inspect.isawaitable(result):
                     result = await result
             await self._commit(full, digest, result)

@@ -12,9 +12,9 @@ from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
 from ..contracts.handoff import Handoff
-from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
+from ..contracts.outcome import Finished, Outcome, Suspended
 from ..coordinator.session import Session
-from .context import Asking, Context, Rejecting
+from .context import Asking, Context
 
 
 class FunctionAdapter:
@@ -27,8 +27,6 @@ class FunctionAdapter:
             result = await _call(agent.fn, payload, ctx)
         except Asking as asking:
             return Suspended(asking.question, ctx.asking_snapshot(asking.key))
-        except Rejecting as rejecting:
-            return Rejected(str(rejecting))
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not isinstance(result, Contract | Handoff):

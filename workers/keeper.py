@@ -69,7 +69,9 @@ class LeaseKeeper:
             self._wake.set()
             return
         for fence, status in zip(fences, answers, strict=True):
+            if not status:
+                continue
             with self._lock:
-                still_held = status and self._held.pop(fence, None)
+                still_held = self._held.pop(fence, None)
             if still_held:
-                held[fence][1](status)
+                still_held[1](status)

@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import importlib
+import logging
 import os
 import signal
 import sys
 from collections.abc import Sequence
+from threading import Timer
 
 import anyio
+from anyio.abc import TaskStatus
 
 from ..contracts.app import App
 from ..contracts.errors import BadSetup
@@ -16,7 +19,7 @@ from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
 from .worker import Worker
 
-
+_log = logging.getLogger("batonpass.worker")
 # Seconds that giving back may take once nothing is waited for any more.
 _LAST_WORDS = 3.0
 
@@ -59,20 +62,24 @@ async def serve(
         worker = Worker(app, coordinator, agents=agents, concurrency=concurrency, lease=lease)
         await worker.prepare()
         async with anyio.create_task_group() as tasks:
-            tasks.start_soon(_obey_signals, worker, grace)
+            await tasks.start(_obey_signals, worker, grace)
             await worker.run()
             tasks.cancel_scope.cancel()
 
 
-async def _obey_signals(worker: Worker, grace: float) -> None:
+async def _obey_signals(worker: Worker, grace: float, *, task_status: TaskStatus[None]) -> None:
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
         async for _signal in signals:
+            _log.info("stopping: running jobs are given back at their next checkpoint, on a second signal at once")
             worker.stop()
             break
         with anyio.move_on_after(grace):
             async for _signal in signals:
                 break
+        # Agent code in a thread can't be stopped, and Python would wait for it: its delivery is given back, so the
+        # process may go.
+        exit_anyway = Timer(_LAST_WORDS, os._exit, (1,))
+        exit_anyway.daemon = True
+        exit_anyway.start()
         worker.stop_now()
-        await anyio.sleep(_LAST_WORDS)
-        # Agent code in a thread can't be stopped: its delivery has been given back, so the process may go.
-        os._exit(1)

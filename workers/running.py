@@ -16,6 +16,7 @@ from ..contracts.contract import Contract, contract_ref, load_payload
 from ..contracts.errors import BatonpassError, ContractViolation, Fenced, Unavailable
 from ..contracts.handoff import Envelope
 from ..contracts.job import Lease
+from ..contracts.outcome import Outcome, Rejected
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
 from ..coordinator.commands import Complete, Fail, Fence, HandOff, Release, Suspend
@@ -23,7 +24,7 @@ from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.snapshots import from_ms
 from ..coordinator.store import Store
-from .context import Context, entered
+from .context import Context, Rejecting, entered
 from .keeper import LeaseKeeper
 from .outcomes import ending, failing
 from .session import Drained, LeaseSession
@@ -45,6 +46,8 @@ class Runner:
         self._resources = resources
         self._loop = asyncio.get_running_loop()
         self._running: dict[Fence, tuple[LeaseSession, anyio.CancelScope]] = {}
+        self._over: dict[Fence, str] = {}  # leases that were lost before their delivery ran
+        self._draining = False
         self._stopping = False
 
     @property
@@ -54,6 +57,7 @@ class Runner:
 
     def drain(self) -> None:
         """Have every running delivery given back at its next checkpoint."""
+        self._draining = True
         for session, _ in self._running.values():
             session.draining = True
 
@@ -63,8 +67,23 @@ class Runner:
         for _, scope in self._running.values():
             scope.cancel()
 
-    async def run(self, delivery: Delivery, duration: int) -> None:
-        """Run a delivery that was claimed for `duration` ms. Never raises: what goes wrong ends in the job."""
+    def hold(self, delivery: Delivery, duration: int) -> None:
+        """Keep the lease of a delivery that was claimed for `duration` ms, from now to the end of its `run`.
+
+        Called before any delivery claimed with it runs: one that blocks the loop must not cost the others their lease.
+        """
+        fence = _fence(delivery.job)
+        self._keeper.hold(fence, duration, lambda status: self._lost(fence, status))
+
+    async def run(self, delivery: Delivery) -> None:
+        """Run a delivery that is held. Never raises: what goes wrong ends in the job."""
+        try:
+            await self._run(delivery)
+        finally:
+            self._keeper.drop(_fence(delivery.job))
+            self._over.pop(_fence(delivery.job), None)
+
+    async def _run(self, delivery: Delivery) -> None:
         row = delivery.job
         about = f"job {row.id} hop {row.hop} {row.agent}"
         _log.info("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
@@ -74,27 +93,34 @@ class Runner:
             session = LeaseSession(self._store, Delivery(_bare(row), None))
             await self._failed(about, None, session, error)
             return
+        if self._draining:  # it was claimed in the moment of stopping
+            await self._release(about, session)
+            return
         with anyio.CancelScope() as scope:
             self._running[session.fence] = (session, scope)
-            self._keeper.hold(session.fence, duration, lambda status: self._lost(session, scope, status))
+            if status := self._over.get(session.fence):
+                session.lose(status)
             try:
                 await self._attempt(about, row, session)
             finally:
-                self._keeper.drop(session.fence)
                 del self._running[session.fence]
         if scope.cancelled_caught and self._stopping:
             await self._release(about, session)
         elif scope.cancelled_caught:
             _log.warning("%s: stopped, the lease with token %d is over", about, row.token)
 
-    def _lost(self, session: LeaseSession, scope: anyio.CancelScope, status: str) -> None:
+    def _lost(self, fence: Fence, status: str) -> None:
         """From the keeper's thread: no write would count any more, so running code is cancelled where it can be."""
-        session.lose(status)
-        self._loop.call_soon_threadsafe(scope.cancel)
+        self._over[fence] = status
+        if running := self._running.get(fence):
+            session, scope = running
+            session.lose(status)
+            self._loop.call_soon_threadsafe(scope.cancel)
 
     async def _attempt(self, about: str, row: JobRow, session: LeaseSession) -> None:
         agent = self._app[row.agent]
         try:
+            session.check()
             envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
             with anyio.fail_after(agent.timeout):
                 await self._run_agent(about, agent, envelope, row, session)
@@ -114,7 +140,7 @@ class Runner:
         lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
         context = Context(session, agent, payload, self._resources, lease)
         entered(context)
-        outcome = await self._adapters[agent.kind].run(agent, payload, session, context)
+        outcome = await self._outcome(agent, payload, session, context)
         session.check()
         command = await adrive(self._store, ending(self._book, agent, envelope, session, outcome))
         await session.awrite(command)
@@ -122,6 +148,15 @@ class Runner:
             _log.info("%s: handed off to %s", about, command.target.agent)
         else:
             _log.info("%s: %s", about, _ENDS[type(command)])
+
+    async def _outcome(self, agent: Agent[Any], payload: Contract, session: LeaseSession, context: Context) -> Outcome:
+        try:
+            return await self._adapters[agent.kind].run(agent, payload, session, context)
+        except BaseException as error:
+            rejecting = _single(error)
+            if isinstance(rejecting, Rejecting):
+                return Rejected(str(rejecting))
+            raise
 
     async def _failed(self, about: str, agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> None:
         if isinstance(error, Fenced):
@@ -145,6 +180,10 @@ class Runner:
 
 
 _ENDS: dict[type, str] = {Complete: "completed", Suspend: "waits for an answer", Fail: "rejected"}
+
+
+def _fence(row: JobRow) -> Fence:
+    return Fence(row.id, row.token, row.lease)
 
 
 def _resumed(delivery: Delivery) -> str:
@@ -173,7 +212,7 @@ def _open_payload(agent: Agent[Any], envelope: Envelope) -> Contract:
     return payload
 
 
-def _single(error: Exception) -> BaseException:
+def _single(error: BaseException) -> BaseException:
     """The one error inside of exception groups, so that the job's record says what went wrong."""
     inner: BaseException = error
     while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:

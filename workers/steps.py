@@ -28,8 +28,9 @@ class Recorded:
 class Steps:
     """The recorded steps of one hop, by key: `name#ordinal`, or the step's own `key`.
 
-    A plain function's steps are its state: each is a checkpoint. In a framework's agent the state is the
-    framework's, and steps are records of the journal.
+    A plain function's steps are its state: each is a checkpoint, and a resumed function replays them from its top. In
+    a framework's agent the state is the framework's, and steps are records of the journal. There only what follows the
+    last checkpoint is replayed, so ordinals count from there, and such a step's key begins with it.
     """
 
     def __init__(self, session: Session, *, own_state: bool) -> None:
@@ -54,12 +55,15 @@ class Steps:
 
     def begin(self, name: str, key: str | None, arguments: object) -> tuple[str, bytes, Recorded | None]:
         """Enter a step: its key, its arguments' digest, and its record if it is done."""
+        checkpoint = self._session.checkpoint
+        since = "" if self._own_state or key else f"{checkpoint.id if checkpoint else 'start'}/"
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each its own key=, so that they can be told apart")
         if key is None:
-            ordinal = self._counts.get(name, 0)
-            self._counts[name] = ordinal + 1
-            full = f"{name}#{ordinal}" if ordinal else name
+            counted = since + name
+            ordinal = self._counts.get(counted, 0)
+            self._counts[counted] = ordinal + 1
+            full = f"{counted}#{ordinal}" if ordinal else counted
         else:
             full = f"{name}:{key}"
         digest = _digest(arguments)

@@ -16,9 +16,10 @@ from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.contract import contract_ref
-from ..contracts.errors import BadSetup
+from ..contracts.errors import BadSetup, UnknownAgent
 from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.book import queue_of
+from ..coordinator.calls import adrive
 from ..coordinator.client import Coordinator
 from .adapters import load_adapter
 from .claiming import Claimer
@@ -62,6 +63,21 @@ class Worker:
         for kind in sorted({agent.kind for agent in self._agents}):
             self._adapters[kind] = load_adapter(kind)
         await self._coordinator.declare(self._app)
+        await self._check_receivers()
+
+    async def _check_receivers(self) -> None:
+        """Look at the agents of other apps that ours hand off to: another contract is refused, absence is said."""
+        coordinator = self._coordinator
+        outside = [(agent, to) for agent in self._agents for to in agent.hands_to if to not in self._app]
+        for agent, to in outside:
+            given = contract_ref(agent.hands_to[to])
+            try:
+                accepts = (await adrive(coordinator.store, coordinator.book.declaration(to))).accepts
+            except UnknownAgent:
+                _log.warning("agent %s hands off to %s, which no app has declared yet", agent.name, to)
+                continue
+            if accepts.name != given.name:
+                raise BadSetup(f"agent {agent.name!r} hands {given} to {to!r}, which accepts {accepts}")
 
     def stop(self) -> None:
         """Claim nothing more, and give running deliveries back at their next checkpoint."""

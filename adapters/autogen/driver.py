@@ -54,12 +54,14 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     progress.checked += [begun + len(start), len(progress.messages)] if start else [len(progress.messages)]
     speakers = dict.fromkeys(message.source for message in said if isinstance(message, BaseChatMessage))
     step = "+".join(speakers) if team.stepped else team.team.name
-    asked = _handoff_outside(team, said)
-    if asked is not None:
-        words = _own_words(team, progress, asked)
-        progress.suspend({"from": asked.source, "to": asked.target, "text": words}, handoff=True)
+    handoff = _handoff_out(team, said)
+    if handoff is not None and handoff.target not in team.outside:
+        words = _own_words(team, progress, handoff)
+        progress.suspend({"from": handoff.source, "to": handoff.target, "text": words}, handoff=True)
         return Suspended(_question(progress), progress.snapshot(step))
     progress.stop = await _why_stop(team, progress, reason, said)
+    if handoff is not None and progress.stop is None:
+        progress.stop = f"Handoff to {handoff.target}."
     await session.asave(progress.snapshot(step))
     return None
 
@@ -73,25 +75,23 @@ async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said:
     return stop
 
 
-def _handoff_outside(team: Adopted, said: list[Message]) -> HandoffMessage | None:
-    """The handoff with which a turn ended, if it goes to nobody here: a person has to answer."""
+def _handoff_out(team: Adopted, said: list[Message]) -> HandoffMessage | None:
+    """The handoff with which a turn ended, if its target is nobody in the team."""
     last = next((message for message in reversed(said) if isinstance(message, BaseChatMessage)), None)
-    if isinstance(last, HandoffMessage) and last.target not in team.names | team.outside:
-        return last
-    return None
+    return last if isinstance(last, HandoffMessage) and last.target not in team.names else None
 
 
-def _own_words(team: Adopted, progress: Progress, asked: HandoffMessage) -> str:
+def _own_words(team: Adopted, progress: Progress, handoff: HandoffMessage) -> str:
     """What the asking agent said up to its handoff. The handoff's own text is mostly AutoGen's standard sentence."""
     words: list[str] = []
     for dump in reversed(progress.messages):
         message = team.message(dump)
-        if message.source != asked.source:
+        if message.source != handoff.source:
             break
         if isinstance(message, TextMessage | ThoughtEvent):
             words.insert(0, message.content)
-    if not words or asked.content != Handoff(target=asked.target).message:
-        words.append(asked.content)
+    if not words or handoff.content != Handoff(target=handoff.target).message:
+        words.append(handoff.content)
     return "\n".join(words)
 
 

@@ -32,7 +32,7 @@ class Adopted:
     """A fresh team under the driver. It is used for one delivery and then thrown away.
 
     `stepped` says whether it stops after each turn; if not, it keeps its own limits and runs as one turn.
-    `outside` are names that a handoff may go to without asking a person: those of the agent's `hands_to`.
+    `outside` are the agent's `hands_to`: a handoff to one of these ends the team, one to another name asks a person.
     `answers` are what people have answered to its proxies, by name; `asked` is the proxy that still waits.
     """
 
@@ -67,7 +67,10 @@ class Adopted:
         return stop.content if stop is not None else None
 
     async def load(self, progress: Progress) -> None:
-        """Bring the fresh team to where `progress` is. Its condition sees the messages again, in the same portions."""
+        """Bring the fresh team to where `progress` is.
+
+        Its condition sees the messages again, in the same portions; a TimeoutTermination counts from now.
+        """
         if progress.team is None:
             return
         try:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import importlib
+import importlib.util
 import os
 from typing import Any
 
@@ -30,14 +30,10 @@ class CrewAIAdapter:
     def __init__(self) -> None:
         for name, value in _QUIET.items():
             os.environ.setdefault(name, value)
-        try:
-            importlib.import_module("crewai.hooks.dispatch")
-        except ModuleNotFoundError as error:
-            if error.name == "crewai":
-                raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'") from None
-            if error.name and error.name.startswith("crewai."):
-                raise BadSetup("this CrewAI is too old: 1.15.3 or newer is needed, pip install -U crewai") from None
-            raise
+        if importlib.util.find_spec("crewai") is None:
+            raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'")
+        if not (importlib.util.find_spec("crewai.hooks") and importlib.util.find_spec("crewai.hooks.dispatch")):
+            raise BadSetup("this CrewAI is too old: 1.15.3 or newer is needed, pip install -U crewai")
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Build the crew or flow, go on from the session's checkpoint, and give the outcome as the agent's contract.

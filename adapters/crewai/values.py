@@ -52,8 +52,8 @@ class Values:
     def _dump_typed(self, kind: type[Any], value: Any, what: str) -> Any:
         if self._types.get(_name(kind)) is not kind:
             raise Unserializable(
-                f"{what} has a {_name(kind)}, which the flow's code does not name: annotate the method "
-                f"(-> {kind.__qualname__}) so that it can be restored, or return plain values",
+                f"{what} has a {_name(kind)}, which the flow's code does not name, so it could not be restored: "
+                f"annotate the method (-> {kind.__qualname__}) or the state's field, or keep plain values",
                 path=what,
             )
         for form in self._forms(kind):

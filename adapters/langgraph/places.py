@@ -55,21 +55,19 @@ class Writes:
         return cls(place_in(record), record["checkpoint"], record["task"], record["path"], entries)
 
 
-@dataclass
-class Put:
-    """A checkpoint on its way to the store. `done` is set when it is there; those in `behind` must be there first."""
+@dataclass(eq=False)
+class Flight:
+    """One write on its way to the store: a checkpoint of a namespace (`tip`), or a task's writes.
+
+    `done` is set when it is there; those in `behind` must be there before it is sent.
+    """
 
     place: Place
-    tip: Tip
+    tip: Tip | None = None
     snapshot: Snapshot | None = None
     records: dict[str, Any] = field(default_factory=dict[str, Any])
     behind: list[Future[None]] = field(default_factory=list[Future[None]])
     done: Future[None] = field(default_factory=Future[None])
-
-    @property
-    def config(self) -> RunnableConfig:
-        """The config that names the checkpoint."""
-        return config_of(self.place, self.tip.id)
 
 
 def place_of(config: RunnableConfig) -> tuple[Place, str | None]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator, Callable, Collection, Generator, Iterator, Sequence
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from typing import Any
 
@@ -18,12 +19,15 @@ from langgraph.checkpoint.base import (
 
 from ...contracts.errors import Fenced
 from ...coordinator.session import Session
-from .places import Put
+from .places import Flight, config_of, place_of
 from .trail import Trail
 from .values import Values
 
 # How often the loop must turn until the put that follows a superstep's last write has begun.
 _TURNS = 2
+# How long a thread waits for an earlier write, in seconds. A graph that async code runs with `invoke` blocks the loop
+# in which that write would be done; then it is better to go on than to hang.
+_PATIENCE = 5.0
 
 
 class JobSaver(BaseCheckpointSaver[int]):
@@ -58,14 +62,9 @@ class JobSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        with self._putting(config, checkpoint, metadata) as put:
-            for earlier in put.behind:
-                earlier.result()
-            if put.snapshot is not None:
-                self._session.save(put.snapshot)
-            elif put.records:
-                self._session.record(put.records)
-        return put.config
+        with self._writing():
+            self._carry(self.trail.put(config, checkpoint, metadata))
+        return config_of(place_of(config)[0], checkpoint["id"])
 
     async def aput(
         self,
@@ -74,25 +73,21 @@ class JobSaver(BaseCheckpointSaver[int]):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        with self._putting(config, checkpoint, metadata) as put:
-            for earlier in put.behind:
-                await asyncio.shield(asyncio.wrap_future(earlier))
-            if put.snapshot is not None:
-                await self._session.asave(put.snapshot)
-            elif put.records:
-                await self._session.arecord(put.records)
-        return put.config
+        with self._writing():
+            await self._acarry(self.trail.put(config, checkpoint, metadata))
+        return config_of(place_of(config)[0], checkpoint["id"])
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         with self._writing():
             noted = self.trail.note(config, writes, task_id, task_path)
-            if noted is None or self.trail.superseded(noted):
+            if noted is None:
                 return
-            for earlier in self.trail.ahead(noted):
-                earlier.result()
-            self._session.record(self.trail.records(noted))
+            _wait(self.trail.ahead(noted))
+            flight = self.trail.send(noted)
+            if flight is not None:
+                self._carry(flight)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -100,13 +95,14 @@ class JobSaver(BaseCheckpointSaver[int]):
         """Record what a task wrote, unless its superstep's checkpoint comes at once: that has it all."""
         with self._writing():
             noted = self.trail.note(config, writes, task_id, task_path)
+            if noted is None:
+                return
+            await _await(self.trail.ahead(noted))
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
-            if noted is None or self.trail.superseded(noted):
-                return
-            for earlier in self.trail.ahead(noted):
-                await asyncio.shield(asyncio.wrap_future(earlier))
-            await self._session.arecord(self.trail.records(noted))
+            flight = self.trail.send(noted)
+            if flight is not None:
+                await self._acarry(flight)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         return self.trail.read(config)
@@ -142,16 +138,30 @@ class JobSaver(BaseCheckpointSaver[int]):
         for each in self.list(config, filter=filter, before=before, limit=limit):
             yield each
 
+    def _carry(self, flight: Flight) -> None:
+        with self._flying(flight):
+            _wait(flight.behind)
+            if flight.snapshot is not None:
+                self._session.save(flight.snapshot)
+            elif flight.records:
+                self._session.record(flight.records)
+
+    async def _acarry(self, flight: Flight) -> None:
+        with self._flying(flight):
+            await _await(flight.behind)
+            if flight.snapshot is not None:
+                await self._session.asave(flight.snapshot)
+            elif flight.records:
+                await self._session.arecord(flight.records)
+
     @contextmanager
-    def _putting(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> Generator[Put]:
-        with self._writing():
-            put = self.trail.begin(config, checkpoint, metadata)
-            try:
-                yield put
-            except BaseException as error:
-                self.trail.fail(put, error)
-                raise
-            self.trail.commit(put)
+    def _flying(self, flight: Flight) -> Generator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self.trail.fail(flight, error)
+            raise
+        self.trail.commit(flight)
 
     @contextmanager
     def _writing(self) -> Generator[None]:
@@ -164,3 +174,13 @@ class JobSaver(BaseCheckpointSaver[int]):
                 self.failure = error
                 self.on_failure()
             raise
+
+
+def _wait(earlier: Sequence[Future[None]]) -> None:
+    for each in wait(earlier, timeout=_PATIENCE).done:
+        each.result()
+
+
+async def _await(earlier: Sequence[Future[None]]) -> None:
+    for each in earlier:
+        await asyncio.shield(asyncio.wrap_future(each))

@@ -23,7 +23,7 @@ from ...contracts.checkpoint import Snapshot
 from ...coordinator.session import Session
 from .frame import Tip, load_tip, make_tip, open_tip, step_name
 from .internals import ERROR_SOURCE_NODE
-from .places import Place, Put, Writes, config_of, place_in, place_of
+from .places import Flight, Place, Writes, config_of, place_in, place_of
 from .slots import Slots
 from .values import Sealed, Values
 
@@ -43,7 +43,7 @@ class Trail:
         self.root: Place = (f"{session.job_id}.{session.hop}", "")
         self._tips: dict[Place, Tip] = {}
         self._tasks: dict[Place, dict[str, Writes]] = {}
-        self._flying: dict[Place, Put] = {}
+        self._flying: list[Flight] = []
         self._slots = Slots()
         self._load(session)
 
@@ -56,40 +56,52 @@ class Trail:
         """A checkpoint of the job's graph as a job's checkpoint."""
         return Snapshot(step=step_name(tip.frame), state=tip.state, framework="langgraph", native=dict(tip.frame))
 
-    # Writing: begin or note first, then what is ahead must be done, then write, then commit or fail.
+    # Writing: a flight begins, is sent by the saver, and is committed or has failed.
 
-    def begin(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> Put:
+    def put(self, config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> Flight:
         """Take a checkpoint to be written."""
         place, parent = place_of(config)
         known = get_checkpoint_metadata(config, metadata)
         with self._lock:
             visible = self._visible if place == self.root else frozenset[str]()
-            put = Put(place, make_tip(checkpoint, known, parent, self._tips.get(place), self._values, visible))
+            tip = make_tip(checkpoint, known, parent, self._tips.get(place), self._values, visible)
+            flight = Flight(place, tip, behind=self._ahead(place) + self._within(place))
             # The input of a graph with a START node: nothing ran yet, and the job has the input.
             if place == self.root and not (self._has_start and metadata.get("source") == "input"):
-                put.snapshot = self.snapshot(put.tip)
+                flight.snapshot = self.snapshot(tip)
             elif place != self.root:
-                record = {"superstep": self._superstep(), "place": place, "frame": put.tip.frame}
-                put.records = {self._slots.key(("tip", *place)): record}
-            put.behind = self._ahead(place)
-            self._flying[place] = put
-            return put
+                record = {"superstep": self._superstep(), "place": place, "frame": tip.frame}
+                flight.records = {self._slots.key(("tip", *place)): record}
+            self._flying.append(flight)
+            return flight
 
-    def commit(self, put: Put) -> None:
-        """The checkpoint is written: what led to it is history."""
+    def send(self, writes: Writes) -> Flight | None:
+        """Take what a task wrote to be written; None if the checkpoint that contains it is there or on its way."""
         with self._lock:
-            before = self._tips.get(put.place)
-            self._tips[put.place] = put.tip
-            self._land(put)
-            if before is not None and before.id != put.tip.id:
-                self._forget(put.place)
-        put.done.set_result(None)
+            latest = self._latest(writes.place)
+            if latest is not None and latest.frame["parent"] == writes.checkpoint:
+                return None
+            record = {"superstep": self._superstep(), **writes.as_record()}
+            flight = Flight(writes.place, records={self._slots.key(writes.name): record})
+            self._flying.append(flight)
+            return flight
 
-    def fail(self, put: Put, error: BaseException) -> None:
-        """The checkpoint was not written."""
+    def commit(self, flight: Flight) -> None:
+        """It is written. What led to a checkpoint is history then."""
         with self._lock:
-            self._land(put)
-        put.done.set_exception(error)
+            self._flying.remove(flight)
+            if flight.tip is not None:
+                before = self._tips.get(flight.place)
+                self._tips[flight.place] = flight.tip
+                if before is not None and before.id != flight.tip.id:
+                    self._forget(flight.place)
+        flight.done.set_result(None)
+
+    def fail(self, flight: Flight, error: BaseException) -> None:
+        """It was not written."""
+        with self._lock:
+            self._flying.remove(flight)
+        flight.done.set_exception(error)
 
     def note(self, config: RunnableConfig, written: Sequence[tuple[str, Any]], task: str, path: str) -> Writes | None:
         """Take what a task wrote; None if it is not to be kept: its superstep is history, or the task failed.
@@ -114,18 +126,6 @@ class Trail:
                 writes = self._tasks[place][task] = Writes(place, checkpoint or "", task, path)
             writes.add(entries)
             return writes
-
-    def records(self, writes: Writes) -> dict[str, Any]:
-        """The journal record of what a task wrote."""
-        with self._lock:
-            return {self._slots.key(writes.name): {"superstep": self._superstep(), **writes.as_record()}}
-
-    def superseded(self, writes: Writes) -> bool:
-        """Whether the next checkpoint, which contains these writes, is written or on its way."""
-        with self._lock:
-            put = self._flying.get(writes.place)
-            latest = put.tip if put is not None else self._tips.get(writes.place)
-            return latest is not None and latest.frame["parent"] == writes.checkpoint
 
     def ahead(self, writes: Writes) -> list[Future[None]]:
         """The checkpoints on their way that must be there before a record of `writes`."""
@@ -197,9 +197,13 @@ class Trail:
 
     def _superstep(self) -> str | None:
         """The checkpoint of the job's graph on which tasks run now. They may begin while it is on its way."""
-        flying = self._flying.get(self.root)
-        tip = flying.tip if flying is not None else self.tip
-        return tip.id if tip is not None else None
+        latest = self._latest(self.root)
+        return latest.id if latest is not None else None
+
+    def _latest(self, place: Place) -> Tip | None:
+        """The latest checkpoint of a namespace, written or on its way."""
+        flying = [flight.tip for flight in self._flying if flight.place == place and flight.tip is not None]
+        return flying[-1] if flying else self._tips.get(place)
 
     def _forget(self, place: Place) -> None:
         """Free what belongs to a finished superstep: its tasks' writes and, for the job's graph, its subgraphs."""
@@ -216,16 +220,18 @@ class Trail:
 
     def _ahead(self, place: Place) -> list[Future[None]]:
         """Checkpoints on their way without which a record of `place` would mean nothing after a crash."""
-        thread, namespace = place
         return [
-            put.done
-            for (other, name), put in self._flying.items()
-            if (other, name) == self.root or (other == thread and f"{namespace}|".startswith(f"{name}|"))
+            flight.done for flight in self._flying if flight.tip is not None and self._contains(flight.place, place)
         ]
 
-    def _land(self, put: Put) -> None:
-        if self._flying.get(put.place) is put:
-            del self._flying[put.place]
+    def _within(self, place: Place) -> list[Future[None]]:
+        """What is on its way in the superstep that a checkpoint of `place` ends: its keys are used again then."""
+        return [flight.done for flight in self._flying if self._contains(place, flight.place)]
+
+    def _contains(self, outer: Place, inner: Place) -> bool:
+        """Whether `inner` is a namespace of `outer` or the same; all are of the job's graph."""
+        same_thread = outer[0] == inner[0]
+        return outer == self.root or (same_thread and f"{inner[1]}|".startswith(f"{outer[1]}|"))
 
     def _lasting(self, place: Place) -> bool:
         """Whether a namespace outlives a superstep. That of a subgraph compiled with checkpointer=True has no task id;

@@ -30,7 +30,7 @@ def worker(
     namespace: Namespace = None,
     as_json: Json = False,
 ) -> None:
-    """Run agents until SIGTERM or Ctrl-C: then jobs are given back at their next checkpoint; a second signal hurries."""
+    """Run agents until SIGTERM or Ctrl-C: jobs are given back at their next checkpoint then."""
     _log_lines(as_json)
     names = [name.strip() for name in agents.split(",") if name.strip()] if agents else None
     found = find_app(app)

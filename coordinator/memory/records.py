@@ -98,10 +98,11 @@ class MemoryRecords:
         return found
 
     def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
-        needed = {row.tip for row in self._jobs.values() if row.id == self.thread(row.thread).job}
+        unended = (self._jobs[row.job] for row in self._threads.values() if row.job)
+        needed = {(job.thread, job.tip) for job in unended}
         rows = self._checkpoints.values()
-        expired = [row for row in rows if 0 < read_commit(row.commit).expires <= self.now and row.id not in needed]
-        return expired[:limit]
+        expired = [row for row in rows if 0 < read_commit(row.commit).expires <= self.now]
+        return [row for row in expired if (row.thread, row.id) not in needed][:limit]
 
     # keys and journals
 

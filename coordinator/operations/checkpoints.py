@@ -8,7 +8,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, CommitLine, ThreadRow
 from ..seals import read_commit, seal
-from .jobs import emit, held, store
+from .jobs import announce, emit, held, store
 
 
 def save(records: Records, command: Save) -> CommitLine:
@@ -24,15 +24,8 @@ def save(records: Records, command: Save) -> CommitLine:
     commit = append(records, thread, command.checkpoint, parent)
     if row is None:
         records.put_thread(thread)
-        records.add_event(
-            {
-                "type": kinds.SAVED,
-                "subject": thread.name,
-                "agent": command.checkpoint.agent,
-                "checkpoint": command.checkpoint.id,
-                "step": command.checkpoint.step,
-            }
-        )
+        new = command.checkpoint
+        announce(records, kinds.SAVED, thread.name, agent=new.agent, checkpoint=new.id, step=new.step)
         return commit
     row.tip = thread.tip
     records.put_thread(thread)
@@ -96,4 +89,4 @@ def drop(records: Records, row: CheckpointRow) -> None:
         left = records.checkpoints(row.thread, 1, "")
         thread.tip = left[0].id if left else ""
         records.put_thread(thread)
-    records.add_event({"type": kinds.EXPIRED, "subject": thread.job or row.thread, "checkpoint": row.id})
+    announce(records, kinds.EXPIRED, thread.job or row.thread, checkpoint=row.id)

@@ -9,10 +9,15 @@ from ..refusals import refusal
 from ..rows import JobRow
 
 
+def announce(records: Records, kind: str, subject: str, **fields: object) -> int:
+    """Append an event; what is empty is left out."""
+    texts = {name: str(value) for name, value in fields.items() if value not in ("", None)}
+    return records.add_event({"type": kind, "subject": subject, **texts})
+
+
 def emit(records: Records, kind: str, row: JobRow, **fields: object) -> int:
     """Append an event of a job."""
-    texts = {name: str(value) for name, value in fields.items() if value not in ("", None)}
-    return records.add_event({"type": kind, "subject": row.id, "agent": row.agent, "hop": str(row.hop), **texts})
+    return announce(records, kind, row.id, agent=row.agent, hop=row.hop, **fields)
 
 
 def held(records: Records, fence: Fence, operation: str = "") -> JobRow | None:

@@ -24,7 +24,7 @@ def check_server(info: Mapping[str, Any], schema: bytes | None, url: str) -> Non
         raise BadSetup(f"{url} runs Redis {version}: Batonpass needs 6.2 or newer")
     if schema is not None and int(schema) > SCHEMA_VERSION:
         raise BadSetup(
-            f"{url}: this namespace was made by a newer Batonpass (schema {int(schema)}, this one knows {SCHEMA_VERSION})"
+            f"{url}: a newer Batonpass made this namespace (schema {int(schema)}, this one knows {SCHEMA_VERSION})"
         )
     if not int(info.get("aof_enabled", 0)):
         warnings.warn(

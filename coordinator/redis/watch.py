@@ -23,7 +23,7 @@ class RedisWatch:
         self._wakes = [f"{prefix}w:{queue}" for queue in topic.queues]
         self._channel = f"{prefix}live:{topic.subject or '*'}"
         self._pattern = not topic.subject
-        self._sync: Any = None
+        self._sync: Any = None  # the client library's pub/sub has no types
         self._async: Any = None
 
     # A wait is a blocking call of our own length: the client's own time-out (5 s by default) must not cut it.
@@ -31,7 +31,7 @@ class RedisWatch:
     def wait(self, timeout: float) -> None:
         try:
             if self._sync is None:
-                client = redis.Redis.from_url(self._url, socket_timeout=None)
+                client: Any = redis.Redis.from_url(self._url, socket_timeout=None)
                 self._sync = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
                 if not self._wakes:
                     (self._sync.psubscribe if self._pattern else self._sync.subscribe)(self._channel)
@@ -46,7 +46,7 @@ class RedisWatch:
     async def aopen(self) -> None:
         if self._async is not None:
             return
-        client = redis.asyncio.Redis.from_url(self._url, socket_timeout=None)
+        client: Any = redis.asyncio.Redis.from_url(self._url, socket_timeout=None)
         self._async = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
         if not self._wakes:
             try:

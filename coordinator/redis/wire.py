@@ -57,12 +57,22 @@ def _pairs(mapping: Mapping[str, bytes]) -> Iterable[Arg]:
 
 
 def _submit(m: c.Submit) -> list[Arg]:
-    where = [m.job_id, digest(m.thread), m.idem, m.payload_digest, m.delay, m.origin, m.target.queue, m.thread]
+    where: list[Arg] = [
+        m.job_id,
+        digest(m.thread),
+        m.idem,
+        m.payload_digest,
+        m.delay,
+        m.origin,
+        m.target.queue,
+        m.thread,
+    ]
     return [*where, m.key, m.key_ttl, m.target.agent, m.target.contract, m.target.envelope]
 
 
 def _claim(m: c.Claim) -> list[Arg]:
-    return [m.worker, len(m.queues), *(part for queue in m.queues for part in queue), *m.leases]
+    queues = (part for queue, duration in m.queues for part in (queue, duration))
+    return [m.worker, len(m.queues), *queues, *m.leases]
 
 
 def _heartbeat(m: c.Heartbeat) -> list[Arg]:
@@ -77,7 +87,7 @@ def _save(m: c.Save) -> list[Arg]:
 
 
 def _hand_off(m: c.HandOff) -> list[Arg]:
-    target = [m.target.agent, m.target.contract, m.target.queue, m.target.envelope]
+    target: list[Arg] = [m.target.agent, m.target.contract, m.target.queue, m.target.envelope]
     return [*_fence(m.fence), *target, *_new_checkpoint(m.checkpoint)]
 
 

@@ -103,7 +103,10 @@ class SqliteRecords:
     def checkpoints(self, thread: str, limit: int, before: str) -> list[CheckpointRow]:
         edge = 2**62
         if before:
-            row = self._db.execute("SELECT step_index FROM checkpoint WHERE id = ?", (before,)).fetchone()
+            row = self._db.execute(
+                "SELECT step_index FROM checkpoint WHERE id = ? AND namespace = ? AND thread = ?",
+                (before, self._namespace, thread),
+            ).fetchone()
             edge = row[0] if row else 0
         rows = self._db.execute(
             f"SELECT id, thread, header, commit_line FROM checkpoint {_NEWEST_FIRST} ORDER BY step_index DESC LIMIT ?",
@@ -124,16 +127,20 @@ class SqliteRecords:
 
     def first_use(self, idem: str) -> tuple[str, str] | None:
         row: tuple[str, str] | None = self._db.execute(
-            "SELECT job, payload_digest FROM first_use WHERE idem = ? AND NOT (forget_at > 0 AND forget_at <= ?)",
-            (idem, self.now),
+            "SELECT job, payload_digest FROM first_use WHERE namespace = ? AND idem = ? "
+            "AND NOT (forget_at > 0 AND forget_at <= ?)",
+            (self._namespace, idem, self.now),
         ).fetchone()
         return row
 
     def put_first_use(self, idem: str, job_id: str, payload_digest: str) -> None:
-        self._db.execute("INSERT OR REPLACE INTO first_use VALUES (?, ?, ?, 0)", (idem, job_id, payload_digest))
+        row = (self._namespace, idem, job_id, payload_digest)
+        self._db.execute("INSERT OR REPLACE INTO first_use VALUES (?, ?, ?, ?, 0)", row)
 
     def forget_first_use(self, idem: str, at: int) -> None:
-        self._db.execute("UPDATE first_use SET forget_at = ? WHERE idem = ?", (at, idem))
+        self._db.execute(
+            "UPDATE first_use SET forget_at = ? WHERE namespace = ? AND idem = ?", (at, self._namespace, idem)
+        )
 
     def journal(self, job_id: str) -> dict[str, bytes]:
         return dict(self._db.execute("SELECT key, value FROM journal WHERE job = ? ORDER BY place", (job_id,)))

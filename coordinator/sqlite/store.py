@@ -8,7 +8,6 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from threading import Lock
 from typing import TypeVar
 
 from anyio import to_thread
@@ -19,6 +18,7 @@ from ..commands import Claim, Command
 from ..operations import READING, run
 from ..rows import SCHEMA_VERSION
 from ..store import Topic, rings
+from .forks import ForkLock, leave_alone
 from .records import SqliteRecords
 from .watch import SqliteWatch
 
@@ -42,7 +42,7 @@ class SqliteStore:
         self._given = path
         self._namespace = namespace
         self._clock = clock
-        self._lock = Lock()
+        self._lock = ForkLock()
         self._connection: sqlite3.Connection | None = None
         self._pid = 0
         self._bell = _BELLS.setdefault(self.path, Bell())
@@ -116,8 +116,10 @@ class SqliteStore:
         await to_thread.run_sync(self.close)
 
     def _connected(self) -> sqlite3.Connection:
-        # SQLite's locks do not survive a fork: a child opens its own connection and leaves the parent's alone.
-        if self._connection is None or self._pid != os.getpid():
+        if self._connection is not None and self._pid != os.getpid():
+            leave_alone(self._connection)
+            self._connection = None
+        if self._connection is None:
             self._connection = self._connect()
             self._pid = os.getpid()
             _prepare(self._connection, self.path)

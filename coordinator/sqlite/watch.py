@@ -7,6 +7,7 @@ import time
 from collections.abc import Callable
 
 from ..bell import Bell
+from .forks import ForkLock
 
 # Other processes' commits show in `PRAGMA data_version`, a read of a few microseconds.
 _POLL = 0.01
@@ -18,11 +19,13 @@ class SqliteWatch:
     def __init__(self, bell: Bell, connect: Callable[[], sqlite3.Connection]) -> None:
         self._bell = bell
         self._seen = bell.rings
+        self._lock = ForkLock()
         self._connection = connect()
         self._version = self._data_version()
 
     def _data_version(self) -> int:
-        version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
+        with self._lock:
+            version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
         return version
 
     def _changed(self, rings: int) -> bool:

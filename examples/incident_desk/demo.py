@@ -8,6 +8,7 @@ import shutil
 import signal
 import sys
 from datetime import UTC, datetime
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Annotated
 from urllib.parse import parse_qs, urlsplit
@@ -23,8 +24,8 @@ from .ending import Ending
 from .log import check_readable
 from .models.endpoint import endpoint
 from .screen import Screen
-from .staff import Staff
-from .story import STAGES, Story, Stuck
+from .staff import STAGES, Staff
+from .story import Story, Stuck
 
 HOME = Path("batonpass-demo")
 RECORDED = Path(__file__).parent / "data" / "cache-outage.log"
@@ -47,8 +48,9 @@ def command(
     path = (log or RECORDED).absolute()
     check_readable(path)
     title = f"What happened in {path.name}?" if log else "Orders were lost in the sale"
+    _check_frameworks()
     screen = Screen(aside=as_json)
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))  # so that the workers are ended then, too
+    signal.signal(signal.SIGTERM, _stop)
     try:
         ending = _run(screen, Incident(title=title, log=str(path)), store, None if kill == "none" else kill)
     except Stuck as error:
@@ -83,6 +85,17 @@ def _run(screen: Screen, incident: Incident, store: str | None, kill: str | None
         ending = Ending(coordinator, job, story, incident, evidence, kill)
         ending.show(screen, _next(coordinator.url, options[2:], job.id))
         return ending
+
+
+def _stop(signum: int, frame: object) -> None:
+    """End as Ctrl-C does, so that SIGTERM leaves no worker behind either."""
+    raise KeyboardInterrupt
+
+
+def _check_frameworks() -> None:
+    for extra, package in {"langgraph": "langgraph", "crewai": "crewai", "autogen": "autogen_agentchat"}.items():
+        if find_spec(package) is None:
+            raise bp.MissingExtra(f"the demo needs {package}: pip install 'batonpass[{extra}]', or [all] for all three")
 
 
 def _make(folder: Path) -> None:

@@ -11,7 +11,8 @@ import batonpass as bp
 from .contracts import Incident, Report
 from .proof import Unit, recount, repeated, units
 from .screen import WIDTH, Screen
-from .story import HELD, STAGES, Story
+from .staff import STAGES
+from .story import HELD, Story
 
 
 class Ending:

@@ -9,6 +9,7 @@ import sys
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+STAGES = {"triage": "LangGraph", "write": "CrewAI", "review": "AutoGen"}
 APP = "batonpass.examples.incident_desk.app:app"
 # Frameworks that would call home or ask questions keep quiet, unless the user's environment says otherwise.
 QUIET = {

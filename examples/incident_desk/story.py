@@ -12,9 +12,9 @@ from .contracts import Incident, Report
 from .evidence import go_file
 from .proof import begun_by, units
 from .screen import Screen
-from .staff import Hand, Staff
+from .staff import STAGES, Hand, Staff
+from .telling import pid_of, refusal_of, told
 
-STAGES = {"triage": "LangGraph", "write": "CrewAI", "review": "AutoGen"}
 # Where a stage's workers are stopped: in the middle of a step, when at least one before it has finished.
 HELD = {"triage": "triage: agent 2", "write": "write: post-mortem", "review": "review: editor 1"}
 PATIENCE = 60.0  # seconds for anything that the demo waits for
@@ -82,11 +82,11 @@ class Story:
         )
         self._go_on(zombie)
         zombie.wake()
-        self._until(lambda: bool(_refusal(zombie)), "the zombie's refusal")
-        self._say(stage, f"refused; worker {zombie.pid} logs: {_refusal(zombie)}", tone="good")
+        self._until(lambda: bool(refusal_of(zombie.lines())), "the zombie's refusal")
+        self._say(stage, f"refused; worker {zombie.pid} logs: {refusal_of(zombie.lines())}", tone="good")
         if self._state() != before:
             raise Stuck(f"worker {zombie.pid} changed the job, although its lease was over")
-        self.refusal = _refusal(zombie)
+        self.refusal = refusal_of(zombie.lines())
 
     def _state(self) -> tuple[object, ...]:
         return self._job.info(), *self._coordinator.timeline(thread=self._job.id, limit=1000)
@@ -116,7 +116,7 @@ class Story:
                 raise Stuck(f"the job ended as {self._job.info().state}: {self._job.info().error}")
             for hand in self._staff.hands:
                 if hand.died():
-                    raise Stuck(f"worker {hand.pid} ended by itself: see {hand.log}")
+                    raise Stuck(f"worker {hand.pid} ended by itself: {' '.join(hand.lines()[-1:])} ({hand.log})")
             if time.monotonic() > deadline:
                 raise Stuck(f"waited {PATIENCE:.0f} s for {what}: see the logs in {self._evidence.parent}")
             time.sleep(_LOOK_EVERY)
@@ -127,9 +127,9 @@ class Story:
             kind, agent = event.type.removeprefix("batonpass."), str(event.data["agent"])
             self._seen.add(kind)
             if kind == "job.started":
-                self.owners[agent].append(_pid(event))
+                self.owners[agent].append(pid_of(event))
                 self.tokens.append(int(event.data["token"]))
-            if text := _told(kind, event):
+            if text := told(event):
                 self._say(str(event.data.get("sender", agent)), text)
 
     def _ended(self) -> bool:
@@ -137,29 +137,3 @@ class Story:
 
     def _say(self, who: str, text: str, *, tone: str = "") -> None:
         self._screen.say(who, text, tone=tone)
-
-
-def _told(kind: str, event: bp.Event) -> str:
-    data = event.data
-    told = {
-        "job.started": lambda: (
-            f"worker {_pid(event)} has the job ({STAGES[data['agent']]}, fencing token {data['token']})"
-        ),
-        "checkpoint.saved": lambda: f"checkpoint: {data.get('step', '')}",
-        "lease.expired": lambda: f"the lease of worker {_pid(event)} expired (token {data.get('token', '')})",
-        "job.handed_off": lambda: f"handed off to {data['agent']}, typed and in one commit",
-        "job.completed": lambda: "completed",
-        "job.retrying": lambda: f"failed, will try again: {data.get('error', '')}",
-        "job.failed": lambda: f"failed: {data.get('error', '')}",
-    }
-    return told[kind]() if kind in told else ""
-
-
-def _pid(event: bp.Event) -> int:
-    return int(str(event.data["worker"]).rsplit("-", 2)[-2])
-
-
-def _refusal(hand: Hand) -> str:
-    """What a worker logs when its write or its heartbeat is refused, whichever comes first."""
-    words = ("refused: ", "stopped, ")
-    return next((line[line.index(word) :] for line in hand.lines() for word in words if word in line), "")

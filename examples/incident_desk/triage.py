@@ -1,5 +1,8 @@
 """Triage: a LangGraph agent that asks tools about the log until it can say what happened."""
 
+# pyright: reportMissingTypeStubs=false
+# LangGraph is typed, but only some of its packages say so.
+
 from __future__ import annotations
 
 import asyncio

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
-from autogen_agentchat.agents import AssistantAgent
+from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
 from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.teams import (
     BaseGroupChat,
@@ -167,9 +167,18 @@ def desk() -> BaseGroupChat:
     )
 
 
+refund = app.autogen("refund", accepts=Draft, returns=Report)(desk.fn)
+
+
 def answer_of(messages: Sequence[LLMMessage]) -> str:
     texts = [str(message.content) for message in messages if getattr(message, "source", None) == "user"]
     return texts[-1]
+
+
+@app.autogen("guided", accepts=Draft, returns=Report)
+def guided() -> BaseGroupChat:
+    """A team with a person in it, who would be asked on standard input."""
+    return RoundRobinGroupChat([speaker("planner", says("plan {turn}?")), UserProxyAgent("human")], max_turns=4)
 
 
 @app.autogen("pipeline", accepts=Draft, returns=Report)
@@ -206,15 +215,20 @@ UNITS: dict[str, list[list[str]]] = {
     "review": [["author:1"], ["critic:1"], ["author:2"], ["critic:2"]],
     "panel": [["chair:1", "sceptic:1"], ["chair:2", "optimist:1"], ["chair:3", "judge:1"]],
     "desk": [["triage:1"], ["billing:1"], ["closing:1"]],
+    "refund": [["triage:1"], ["billing:1"], ["billing:2"], ["closing:1"]],
+    "guided": [["planner:1"], ["planner:2"]],
     "pipeline": [["plan:1"], ["left:1", "right:1"], ["join:1"]],
     "lookup": [["counter:1", "tool:count", "counter:2"]],
 }
 STEPS: dict[str, list[str]] = {name: [label for unit in units for label in unit] for name, units in UNITS.items()}
 INPUT: dict[str, Mapping[str, Any]] = {name: {"text": f"a text for {name}"} for name in UNITS}
+ANSWERS: dict[str, list[str]] = {"refund": ["granted"], "guided": ["no", "yes"]}
 EXPECTED: dict[str, dict[str, Any]] = {
     "review": {"body": "version 2 is APPROVED"},
     "panel": {"points": 7, "reason": "fine"},
     "desk": {"body": "closed: a text for desk DONE"},
+    "refund": {"body": "closed: granted DONE"},
+    "guided": {"body": "yes"},
     "pipeline": {"body": "L+R"},
     "lookup": {"body": "It has 3 words in j"},
 }

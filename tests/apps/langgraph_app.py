@@ -137,6 +137,16 @@ def ask() -> Graph:
     return graph
 
 
+@app.langgraph("gate", accepts=Topic, returns=Notes)
+def gate() -> CompiledStateGraph[Any, Any, Any, Any]:
+    graph = StateGraph(Words)
+    graph.add_node("draft", node("gate:draft", "draft"))
+    graph.add_node("publish", node("gate:publish", "publish"))
+    graph.add_edge(START, "draft")
+    graph.add_edge("draft", "publish")
+    return graph.compile(interrupt_before=["publish"])
+
+
 @app.langgraph("react", accepts=Topic, returns=Topic)
 def react() -> CompiledStateGraph[Any, Any, Any, Any]:
     with warnings.catch_warnings():
@@ -193,17 +203,19 @@ INPUT: dict[str, dict[str, Any]] = {
     "line": {"text": "rain"},
     "fan": {"text": "rain"},
     "ask": {"text": "rain"},
+    "gate": {"text": "rain"},
     "react": {"text": "rain"},
     "nested": {"text": "rain"},
     "twice": {"number": 1},
 }
-ANSWERS: dict[str, list[str]] = {"ask": ["Ada", "yes"]}
+ANSWERS: dict[str, list[str]] = {"ask": ["Ada", "yes"], "gate": ["go"]}
 # The labels in the order of an undisturbed run; those of PARALLEL run at once.
 PARALLEL: dict[str, list[set[str]]] = {"fan": [{"fan:left", "fan:right"}]}
 STEPS: dict[str, list[str]] = {
     "line": ["line:first", "line:second", "line:third"],
     "fan": ["fan:split", "fan:left", "fan:right", "fan:join"],
     "ask": ["ask:draft", "ask:answered", "ask:publish"],
+    "gate": ["gate:draft", "gate:publish"],
     "react": ["react:model:1", "react:count", "react:model:2"],
     "nested": ["nested:before", "nested:deep", "nested:deeper", "nested:after"],
     "twice": ["twice:1:work", "twice:1:close", "twice:2:work", "twice:2:close"],
@@ -212,6 +224,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "line": {"notes": ["first rain", "second after 1", "third rain"]},
     "fan": {"notes": ["split rain", "left rain", "right rain", "join rain"]},
     "ask": {"notes": ["draft rain", "approved by Ada, yes", "publish rain"]},
+    "gate": {"notes": ["draft rain", "publish rain"]},
     "react": {"text": "it has 4 letters"},
     "nested": {"notes": ["before rain", "deep rain", "deeper rain", "after rain"]},
     "twice": {"notes": ["visit 2"]},

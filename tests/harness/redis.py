@@ -121,7 +121,8 @@ def some_server(folder: Path) -> Iterator[str]:
 @contextmanager
 def one_node_cluster(folder: Path, binary: Path) -> Iterator[str]:
     """A server in cluster mode that serves every slot: it refuses what a cluster would refuse."""
-    server = RedisServer(folder, "--cluster-enabled", "yes", binary=binary)
+    options = ("--cluster-enabled", "yes", "--cluster-port", str(_free_port()))
+    server = RedisServer(folder, *options, binary=binary)
     server.start()
     try:
         with server.client() as client:

@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from importlib.metadata import packages_distributions
 from pathlib import Path
 
-from tests.house.tree import PYPROJECT, ROOT, files
+from tests.house.tree import PYPROJECT, files
 
 BASE = ["api", "contracts", "coordinator", "workers"]
 # Pinned exactly by the package that brings it.

@@ -48,7 +48,7 @@ if presence > 0 then
     local key = P .. 'p:' .. ARGV[q]
     redis.call('ZADD', key, num(now + presence), ARGV[4])
     redis.call('ZREMRANGEBYSCORE', key, '-inf', num(now))
-    redis.call('PEXPIRE', key, presence)
+    redis.call('PEXPIRE', key, math.max(presence, redis.call('PTTL', key)))
   end
 end
 local next_due = -1

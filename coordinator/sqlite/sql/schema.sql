@@ -28,7 +28,8 @@ CREATE UNIQUE INDEX checkpoint_order ON checkpoint (namespace, thread, step_inde
 CREATE INDEX checkpoint_expiry ON checkpoint (namespace, expires) WHERE expires > 0;
 
 CREATE TABLE first_use (
-    idem TEXT NOT NULL PRIMARY KEY, job TEXT NOT NULL, payload_digest TEXT NOT NULL, forget_at INTEGER NOT NULL
+    namespace TEXT NOT NULL, idem TEXT NOT NULL, job TEXT NOT NULL, payload_digest TEXT NOT NULL,
+    forget_at INTEGER NOT NULL, PRIMARY KEY (namespace, idem)
 ) WITHOUT ROWID;
 
 CREATE TABLE journal (

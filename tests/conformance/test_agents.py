@@ -1,0 +1,43 @@
+"""What workers record: their agents' declarations, and that they are there."""
+
+from __future__ import annotations
+
+from batonpass.coordinator import commands as c
+from tests.harness.bench import MINUTE, Bench
+
+
+def test_declarations_are_kept(bench: Bench) -> None:
+    assert bench.do(c.Declared()) == {}
+    bench.do(c.Declare({"write": b"1", "review": b"2"}))
+    bench.do(c.Declare({"review": b"3", "plan": b"\0\xff"}))
+    assert bench.do(c.Declared()) == {"write": b"1", "review": b"3", "plan": b"\0\xff"}
+
+
+def test_an_app_without_agents_declares_nothing(bench: Bench) -> None:
+    with bench.nothing_changes():
+        bench.do(c.Declare({}))
+
+
+def test_an_app_of_thousands(bench: Bench) -> None:
+    many = {f"agent-{n}": b"x" for n in range(9000)}
+    bench.do(c.Declare(many))
+    assert bench.do(c.Declared()) == many
+
+
+def test_workers_that_are_there_are_counted(bench: Bench) -> None:
+    assert bench.do(c.Takers("q1")) == 0
+    bench.do(c.Reap(worker="w1", queues=("q1", "q2"), presence=MINUTE))
+    bench.do(c.Reap(worker="w2", queues=("q2",), presence=2 * MINUTE))
+    bench.do(c.Reap(worker="w1", queues=("q1", "q2"), presence=MINUTE))
+    assert [bench.do(c.Takers(queue)) for queue in ("q1", "q2", "q3")] == [1, 2, 0]
+    bench.clock.advance(MINUTE - 2000)
+    assert [bench.do(c.Takers(queue)) for queue in ("q1", "q2")] == [1, 2]
+    bench.clock.advance(2000)
+    assert [bench.do(c.Takers(queue)) for queue in ("q1", "q2")] == [0, 1]
+    bench.do(c.Reap(worker="w1", queues=("q1",), presence=MINUTE))
+    assert bench.do(c.Takers("q1")) == 1
+
+
+def test_reap_without_presence_notes_nobody(bench: Bench) -> None:
+    bench.do(c.Reap(worker="w1", queues=("q1",)))
+    assert bench.do(c.Takers("q1")) == 0

@@ -1,0 +1,84 @@
+"""Deleting one checkpoint: its neighbours stay, and what a job needs is kept."""
+
+from __future__ import annotations
+
+import batonpass as bp
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.seals import read_commit
+from batonpass.coordinator.snapshots import open_checkpoint
+from tests.harness.bench import Bench
+
+
+def test_neighbours_stay_readable(bench: Bench) -> None:
+    first, second, third = (bench.save(None, n, thread="run") for n in range(3))
+    bench.do(c.Expire(second))
+    assert [row.id for row in bench.line("run")] == [third, first]
+    assert [open_checkpoint(bench.do(c.Restore(id_))).state for id_ in (first, third)] == [0, 2]
+    with bench.refused(bp.NotFound, second):
+        bench.do(c.Restore(second))
+    assert read_commit(bench.do(c.Restore(third)).commit).parent == second
+
+
+def test_the_tip_falls_back(bench: Bench) -> None:
+    first, second, third = (bench.save(None, thread="run") for _ in range(3))
+    bench.do(c.Expire(third))
+    assert bench.tip("run") == second
+    fourth = bench.save(None, thread="run")
+    bench.do(c.Expire(second))
+    bench.do(c.Expire(fourth))
+    assert bench.tip("run") == first
+    bench.do(c.Expire(first))
+    assert (bench.tip("run"), bench.line("run")) == ("", [])
+
+
+def test_a_step_index_never_comes_again(bench: Bench) -> None:
+    first = bench.save(None, thread="run")
+    bench.do(c.Expire(bench.save(None, thread="run")))
+    third = bench.save(None, thread="run")
+    commits = [read_commit(row.commit) for row in bench.line("run")]
+    assert [(commit.step_index, commit.parent) for commit in commits] == [(2, first), (0, "")]
+    bench.do(c.Expire(third))
+    bench.do(c.Expire(first))
+    bench.save(None, thread="run")
+    assert read_commit(bench.line("run")[0].commit).step_index == 3
+
+
+def test_it_is_told(bench: Bench) -> None:
+    saved = bench.save(None, thread="run")
+    bench.do(c.Expire(saved))
+    event = bench.do(c.Events(subject="run"))[-1].fields
+    assert (event["type"], event["checkpoint"]) == ("batonpass.checkpoint.expired", saved)
+
+
+def test_what_a_job_would_resume_from_is_kept(bench: Bench) -> None:
+    fence = bench.start(thread="run")
+    older, tip = (bench.save(fence, thread="run") for _ in range(2))
+    with bench.refused(bp.ThreadBusy, f"{fence.job_id} would resume from checkpoint {tip}"):
+        bench.do(c.Expire(tip))
+    bench.do(c.Expire(older))
+    assert bench.happened(fence.job_id)[-1] == "checkpoint.expired"
+    bench.suspend(fence)
+    with bench.refused(bp.ThreadBusy):
+        bench.do(c.Expire(tip))
+    bench.do(c.Cancel(fence.job_id))
+    bench.do(c.Expire(tip))
+    assert bench.tip("run") == ""
+
+
+def test_once(bench: Bench) -> None:
+    saved = bench.save(None, thread="run")
+    bench.do(c.Expire(saved))
+    with bench.refused(bp.NotFound, saved):
+        bench.do(c.Expire(saved))
+    with bench.refused(bp.NotFound):
+        bench.do(c.Expire(mint("c")))
+
+
+def test_a_job_whose_origin_is_gone_still_runs(bench: Bench) -> None:
+    """The payload was taken from the origin: only the link to it leads nowhere."""
+    origin = bench.save(None, thread="run")
+    bench.submit(origin=origin)
+    bench.do(c.Expire(origin))
+    [delivery] = bench.claim()
+    assert (delivery.job.tip, delivery.checkpoint) == (origin, None)

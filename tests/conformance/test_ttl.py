@@ -1,0 +1,116 @@
+"""A checkpoint with a time to live is hidden at once when that is over, freed by reap, and kept while a job needs it."""
+
+from __future__ import annotations
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.seals import read_commit
+from tests.harness.bench import MINUTE, Bench, new_checkpoint
+
+
+def free(bench: Bench) -> None:
+    """What has expired is freed in rounds; one that a job needed is looked at again a minute later."""
+    for _ in range(3):
+        bench.do(c.Reap())
+        bench.clock.advance(MINUTE + 1)
+
+
+def test_it_is_there_until_its_time_is_over(bench: Bench) -> None:
+    saved = bench.save(None, thread="run", ttl=MINUTE)
+    assert read_commit(bench.do(c.Restore(saved)).commit).expires == bench.clock.now + MINUTE
+    bench.clock.advance(MINUTE - 1)
+    bench.do(c.Reap())
+    assert bench.do(c.Restore(saved)).id == bench.tip("run") == saved
+    bench.clock.advance(1)
+    with bench.refused(bp.NotFound, saved):
+        bench.do(c.Restore(saved))
+    assert (bench.tip("run"), bench.line("run")) == ("", [])
+
+
+def test_reads_fall_back_to_what_is_left(bench: Bench) -> None:
+    kept = bench.save(None, thread="run")
+    for _ in range(3):
+        bench.save(None, thread="run", ttl=MINUTE)
+    later = bench.save(None, thread="run", ttl=2 * MINUTE)
+    bench.clock.advance(MINUTE)
+    assert [row.id for row in bench.line("run")] == [later, kept]
+    assert bench.tip("run") == later
+    bench.clock.advance(MINUTE)
+    assert [row.id for row in bench.line("run")] == [kept]
+    assert bench.tip("run") == kept
+
+
+def test_reads_fall_back_over_hundreds(bench: Bench) -> None:
+    kept = bench.save(None, thread="run")
+    for _ in range(300):
+        bench.save(None, thread="run", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    assert (bench.tip("run"), [row.id for row in bench.line("run")]) == (kept, [kept])
+
+
+def test_reap_frees_it(bench: Bench) -> None:
+    kept = bench.save(None, thread="run")
+    gone = bench.save(None, thread="run", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    assert bench.do(c.Reap()).moved == 0
+    with bench.refused(bp.NotFound, gone):
+        bench.do(c.Expire(gone))
+    assert bench.happened("run")[-1] == "checkpoint.expired"
+    assert read_commit(bench.do(c.Restore(bench.save(None, thread="run"))).commit).parent == kept
+
+
+def test_reap_frees_no_more_than_its_limit(bench: Bench) -> None:
+    for _ in range(5):
+        bench.save(None, thread="run", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    bench.do(c.Reap(limit=3))
+    assert bench.happened("run").count("checkpoint.expired") == 3
+    bench.do(c.Reap(limit=3))
+    assert bench.happened("run").count("checkpoint.expired") == 5
+
+
+def test_what_a_job_resumes_from_is_not_freed(bench: Bench) -> None:
+    fence = bench.start(thread="run")
+    older = bench.save(fence, thread="run", ttl=MINUTE)
+    tip = bench.save(fence, thread="run", ttl=MINUTE)
+    bench.do(c.Release(fence))
+    bench.clock.advance(2 * MINUTE)
+    free(bench)
+    [delivery] = bench.claim(lease=100 * MINUTE)
+    assert delivery.checkpoint is not None
+    assert delivery.checkpoint.id == delivery.job.tip == tip
+    expired = [row.fields["checkpoint"] for row in bench.do(c.Events(limit=500)) if "expired" in row.fields["type"]]
+    assert expired == [older]
+    bench.do(c.Complete(c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease), b"result"))
+    free(bench)
+    with bench.refused(bp.NotFound):
+        bench.do(c.Expire(tip))
+
+
+def test_a_job_goes_on_from_an_expired_checkpoint_that_it_needs(bench: Bench) -> None:
+    fence = bench.start(thread="run", lease=MINUTE)
+    tip = bench.save(fence, thread="run", ttl=1000)
+    bench.clock.advance(MINUTE)
+    bench.do(c.Reap())
+    [delivery] = bench.claim()
+    assert delivery.checkpoint is not None
+    assert delivery.checkpoint.id == tip
+
+
+def test_an_origin_in_another_thread_is_freed_in_its_time(bench: Bench) -> None:
+    origin = bench.save(None, thread="run", ttl=MINUTE)
+    job_id = bench.submit(origin=origin)
+    bench.clock.advance(MINUTE)
+    free(bench)
+    with pytest.raises(bp.NotFound):
+        bench.do(c.Expire(origin))
+    assert bench.take().job_id == job_id
+
+
+def test_the_same_checkpoint_again_lives_no_longer(bench: Bench) -> None:
+    command = c.Save("run", new_checkpoint(thread="run", ttl=MINUTE))
+    commit = bench.do(command)
+    bench.clock.advance(MINUTE // 2)
+    assert bench.do(command).expires == commit.expires

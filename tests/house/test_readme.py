@@ -1,0 +1,112 @@
+"""What README.md shows works as written."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import re
+import shlex
+import subprocess
+import sys
+from pathlib import Path
+from types import CodeType
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from tests.house.tree import ROOT
+
+README = (ROOT / "README.md").read_text()
+
+
+def shown(marker: str) -> str:
+    """The Python example that holds the marker."""
+    [example] = [block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if marker in block]
+    return str(example)
+
+
+async def run(example: str, names: dict[str, Any]) -> dict[str, Any]:
+    """Run an example, awaits at its top level included, and give its names."""
+    code: CodeType = compile(example, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
+    result = eval(code, names)
+    if inspect.isawaitable(result):
+        await result
+    return names
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A new working directory that holds the app that the README saves there, and has `batonpass` on PATH."""
+    (tmp_path / "desk.py").write_text(shown('bp.App("desk")'))
+    command = tmp_path / "bin" / "batonpass"
+    command.parent.mkdir()
+    command.write_text(f'#!/bin/sh\nexec "{sys.executable}" -m batonpass "$@"\n')
+    command.chmod(0o755)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.delenv("BATONPASS_URL", raising=False)
+    monkeypatch.setenv("PATH", str(command.parent), prepend=":")
+    return tmp_path
+
+
+def test_a_worker_process_does_a_submitted_job(here: Path) -> None:
+    [(start, submit)] = re.findall(
+        r"^    (batonpass worker desk:app) &\n    (batonpass submit .*)$", README, re.MULTILINE
+    )
+    with subprocess.Popen(shlex.split(start), stderr=subprocess.PIPE, text=True) as worker:
+        try:
+            assert worker.stderr is not None
+            assert "serves research, write" in worker.stderr.readline()
+            done = subprocess.run(shlex.split(submit), capture_output=True, text=True)
+        finally:
+            worker.terminate()
+            worker.communicate()
+    assert done.returncode == 0, done.stderr
+    assert "rain has 4 letters" in done.stdout
+    assert worker.returncode == 0
+
+
+async def test_python_submits_and_looks(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    names = await run(shown('bp.App("desk")'), {"bp": bp})
+    async with bp.connect("sqlite:///batonpass.db") as coordinator, names["app"].worker(coordinator):
+        await run(shown('key="ticket-4821"'), names)
+    assert names["report"].body == "rain has 4 letters"
+    assert "research" in capsys.readouterr().out
+
+
+async def test_an_app_runs_without_a_worker_process(here: Path) -> None:
+    names = await run(shown('bp.App("desk")'), {"bp": bp})
+    await run(shown("await app.run("), names)
+    assert names["report"].body == "rain has 4 letters"
+
+
+async def test_factories_are_declared(here: Path) -> None:
+    names = await run(shown('bp.App("desk")'), {"bp": bp})
+
+    class Draft(bp.Contract, name="desk.draft"):
+        text: str
+
+    app = bp.App("frameworks")
+    await run(shown("@app.langgraph"), names | {"app": app, "Draft": Draft})
+    app.check()
+    assert {agent.name: agent.kind for agent in app} == {"triage": "langgraph", "write": "crewai", "review": "autogen"}
+
+
+async def test_checkpoints_without_agents(sqlite_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    app = bp.App("approvals")
+
+    @app.agent("approval", accepts=bp.State, returns=bp.State)
+    async def approval(state: bp.State) -> bp.State:
+        return state
+
+    async with bp.connect(sqlite_url, app=app) as coordinator:
+        await run(shown('thread="run-001"'), {"bp": bp, "coordinator": coordinator})
+    assert capsys.readouterr().out == "validate\n"
+
+
+def test_every_command_that_is_shown_exists(here: Path) -> None:
+    [table] = re.findall(r"## The command line\n\n(.*?)\n\n", README, re.DOTALL)
+    commands = re.findall(r"(?:batonpass|\|) ([a-z]+)\b", table)
+    usage = subprocess.run(["batonpass", "--help"], capture_output=True, text=True, check=True).stdout
+    assert len(commands) >= 9
+    assert set(commands) <= set(re.findall(r"^  ([a-z]+) ", usage, re.MULTILINE))

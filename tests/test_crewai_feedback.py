@@ -1,0 +1,157 @@
+"""People in flows of the CrewAI adapter: questions suspend the job, answers resume it, nothing reads the terminal."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+from crewai import Flow
+from crewai.flow import and_, human_feedback, listen, or_, router, start
+from crewai.flow.async_feedback import ConsoleProvider, HumanFeedbackPending
+
+from .apps.crewai_app import Small, Topic
+from .apps.crewai_kit import (
+    Crews,
+    Failing,
+    Note,
+    failure,
+    only,
+    question,
+    serving,
+    until,
+)
+
+pytestmark = [
+    pytest.mark.capability("crewai"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itself
+]
+
+
+@pytest.fixture
+def crews() -> Crews:
+    return Crews()
+
+
+async def test_parallel_questions_are_asked_one_after_the_other() -> None:
+    ran: list[str] = []
+
+    class Panel(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        @human_feedback(message="a?")
+        def a(self) -> Note:
+            ran.append("a")
+            return Note(text="A")
+
+        @start()
+        @human_feedback(message="b?")
+        def b(self) -> Note:
+            ran.append("b")
+            return Note(text="B")
+
+        @start()
+        async def slow(self) -> None:
+            await until(lambda: len(ran) == 2)
+            await asyncio.sleep(0.05)  # so that both branches ask before this one is done
+            ran.append("slow")
+
+        @listen(and_(a, b, slow))
+        def join(self) -> str:
+            return " ".join(sorted(f"{f.output.text}:{f.feedback}" for f in self.human_feedback_history))
+
+    async with serving(only(Panel)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        first = await question(job)
+        assert sorted(ran) == ["a", "b", "slow"]
+        await job.answer(first["method"])
+        second = await question(job, after=first)
+        await job.answer(second["method"])
+        assert (await job.result(timeout=20)).text == "A:a B:b"
+    assert sorted(ran) == ["a", "b", "slow"]
+
+
+async def test_a_loop_asks_again_and_an_answer_survives_a_retry(crews: Crews) -> None:
+    fail, versions = Failing(), iter("123")
+    crews.script["collapse"] = lambda said: "revise" if "better" in said else "good"
+
+    class Revise(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def begin(self) -> None: ...
+
+        @router(or_(begin, "revise"))
+        @human_feedback(message="good?", emit=["revise", "good"], llm=crews.model())
+        def draft(self) -> str:
+            return f"v{next(versions)}"
+
+        @listen("good")
+        def end(self, said: Any) -> str:
+            fail()
+            return f"{said.output} {said.feedback} {said.outcome} {len(self.human_feedback_history)}"
+
+    async with serving(only(Revise)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        first = await question(job)
+        assert first == {
+            "message": "good?",
+            "output": "v1",
+            "method": "draft",
+            "emit": ["revise", "good"],
+            "call": "draft#0",
+        }
+        await job.answer("better please")
+        assert (await question(job, after=first))["output"] == "v2"
+        await job.answer("great")
+        assert (await job.result(timeout=20)).text == "v2 great good 2"
+    assert crews.ran == ["collapse", "collapse"]
+
+
+async def test_providers_of_the_user_are_asked_and_the_terminal_never() -> None:
+    noted: list[str] = []
+
+    class Slack:
+        def request_feedback(self, context: Any, flow: Any) -> str:
+            noted.append(context.message)
+            raise HumanFeedbackPending(context, callback_info={"thread": 1})
+
+    class Robot:
+        def request_feedback(self, context: Any, flow: Any) -> str:
+            return "said the robot"
+
+    class Chain(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        @human_feedback(message="1?", provider=Robot())
+        def one(self) -> str:
+            return "1"
+
+        @listen(one)
+        @human_feedback(message="2?", provider=Slack())
+        def two(self, said: Any) -> Any:
+            return said.feedback
+
+        @listen(two)
+        @human_feedback(message="3?", provider=ConsoleProvider())
+        def three(self, said: Any) -> Any:
+            return f"{said.output}, {said.feedback}"
+
+    async with serving(only(Chain)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        asked = await question(job)
+        assert asked["output"] == "said the robot"
+        await job.answer({"ok": True})
+        assert (await question(job, after=asked))["message"] == "3?"
+        await job.answer(None)
+        assert (await job.result(timeout=20)).text == 'said the robot, {"ok": true}'
+    assert noted == ["2?"]
+
+
+async def test_what_reads_the_terminal_fails_with_advice(crews: Crews) -> None:
+    class Asks(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def greet(self) -> str | None:
+            return self.ask("your name?")
+
+    for factory in (Asks, lambda: crews.crew(crews.task("a", human_input=True), crews.task("b"))):
+        failed = await failure(factory)
+        assert failed.reason == "refused"
+        assert "Use a flow with @human_feedback" in failed.error
+    assert crews.ran == ["a"]

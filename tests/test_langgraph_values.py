@@ -1,0 +1,80 @@
+"""What a graph's channels hold is kept as plain values, and comes back as it was."""
+
+from __future__ import annotations
+
+import re
+from collections import deque
+from dataclasses import dataclass
+from decimal import Decimal
+from enum import StrEnum
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage, ToolMessage
+from langgraph.types import Send
+from pydantic import BaseModel
+
+import batonpass as bp
+from batonpass.adapters.langgraph.plain import recall, tell_all
+from batonpass.adapters.langgraph.values import Values
+from batonpass.contracts.codec import pack, unpack
+
+
+class Item(BaseModel):
+    name: str
+
+
+@dataclass
+class Point:
+    x: int
+    item: Item
+
+
+class Colour(StrEnum):
+    RED = "red"
+
+
+class Other(BaseModel):
+    name: str
+
+
+VALUES = Values({(__name__, name) for name in ("Item", "Point", "Colour")})
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        {"a": (1, [b"x", None])},
+        [AIMessage("hi", tool_calls=[{"name": "count", "args": {"word": "x"}, "id": "1"}]), Item(name="x")],
+        {"nested": [Point(1, Item(name="x"))], "colours": {Colour.RED}},
+        [Send("work", {"item": Item(name="x")}), deque([Decimal("1.5")])],
+        re.compile("a+", re.IGNORECASE),
+    ],
+)
+def test_values_come_back_as_they_were(value: Any) -> None:
+    restored = VALUES.open(unpack(pack(VALUES.seal(value, "state"))))
+    assert restored == value
+    assert type(restored) is type(value)
+
+
+def test_messages_are_restored_from_what_is_shown() -> None:
+    messages = [
+        HumanMessage("hi", id="1", name="Ada"),
+        AIMessage([{"type": "text", "text": "x"}], response_metadata={"model": "m"}),
+        ToolMessage("4", tool_call_id="2", artifact={"kept": True}, status="error"),
+    ]
+    told = tell_all(messages)
+    assert told is not None
+    assert recall(unpack(pack(told))) == messages
+
+
+def test_a_type_that_is_gone_is_named_at_load() -> None:
+    sealed = VALUES.seal([Item(name="x")], "state")
+    with pytest.raises(bp.Corrupted, match=r"holds a .*\.Item, which the graph does not declare any more"):
+        Values(()).open(sealed)
+
+
+@pytest.mark.parametrize("value", [Other(name="x"), [{"deep": Other(name="x")}], object(), ValueError("x"), Item])
+def test_what_could_not_be_restored_is_refused(value: Any) -> None:
+    with pytest.raises(bp.Unserializable, match="state"):
+        VALUES.seal(value, "state")

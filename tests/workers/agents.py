@@ -1,0 +1,138 @@
+"""The app that worker processes of these tests serve. Importing it imports no framework.
+
+Gates are files that the test makes: an agent waits at one until the test lets it go on.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import anyio
+
+import batonpass as bp
+from tests.apps.evidence import ran
+
+FRAMEWORKS = ("autogen_agentchat", "crewai", "langgraph")
+
+
+class Task(bp.Contract, name="worker-tests.task"):
+    text: str = ""
+    seconds: float = 0.0
+
+
+class Done(bp.Contract, name="worker-tests.done"):
+    words: list[str] = []
+
+
+app = bp.App("worker-tests")
+
+
+def is_open(gate: str) -> bool:
+    return (Path(os.environ["BATONPASS_TEST_GATES"]) / gate).exists()
+
+
+def pass_gate(gate: str) -> None:
+    while not is_open(gate):
+        time.sleep(0.01)
+
+
+async def await_gate(gate: str) -> None:
+    while not is_open(gate):
+        await anyio.sleep(0.01)
+
+
+def work(label: str) -> str:
+    ran(label)
+    return label
+
+
+def gated(label: str, gate: str) -> str:
+    ran(label)
+    pass_gate(gate)
+    return label
+
+
+async def gated_async(label: str, gate: str) -> str:
+    ran(label)
+    await await_gate(gate)
+    return label
+
+
+@app.agent("steps", accepts=Task, returns=Done)
+async def steps(task: Task, ctx: bp.Context) -> Done:
+    words = [await ctx.step("one", work, f"{task.text}:one")]
+    words += [await ctx.step("two", gated_async, f"{task.text}:two", "two")]
+    words += [await ctx.step("three", work, f"{task.text}:three")]
+    return Done(words=words)
+
+
+@app.agent("sync", accepts=Task, returns=Done)
+def sync(task: Task, ctx: bp.SyncContext) -> Done:
+    words = [ctx.step("one", work, f"{task.text}:one")]
+    words += [ctx.step("two", gated, f"{task.text}:two", "two")]
+    words += [ctx.step("three", work, f"{task.text}:three")]
+    return Done(words=words)
+
+
+@app.agent("threaded", accepts=Task, returns=Done)
+async def threaded(task: Task, ctx: bp.Context) -> Done:
+    """Async, with sync work that runs in a thread."""
+    words = [await ctx.step("one", work, f"{task.text}:one")]
+    words += [await ctx.step("two", gated, f"{task.text}:two", "two")]
+    return Done(words=words)
+
+
+def busy(sleep: Callable[[float], object], task: Task) -> Done:
+    ran(task.text)
+    end = time.monotonic() + task.seconds
+    while time.monotonic() < end:
+        sleep(end - time.monotonic())
+    return Done(words=[task.text])
+
+
+@app.agent("blocks-thread", accepts=Task, returns=Done)
+def blocks_thread(task: Task) -> Done:
+    return busy(lambda left: time.sleep(max(left, 0)), task)
+
+
+@app.agent("computes", accepts=Task, returns=Done)
+def computes(task: Task) -> Done:
+    return busy(lambda left: sum(range(1000)), task)
+
+
+@app.agent("blocks-loop", accepts=Task, returns=Done)
+async def blocks_loop(task: Task) -> Done:
+    return busy(lambda left: time.sleep(max(left, 0)), task)  # noqa: ASYNC251  # the point
+
+
+@app.agent("modules", accepts=Task, returns=Done)
+def modules(task: Task) -> Done:
+    """Which frameworks its process has imported."""
+    return Done(words=[name for name in FRAMEWORKS if name in sys.modules])
+
+
+@app.langgraph("graph", accepts=Task, returns=Done, leave=lambda result, ctx: Done(words=result["words"]))
+def graph() -> Any:
+    from typing import TypedDict
+
+    from langgraph.graph import START, StateGraph
+
+    class Words(TypedDict, total=False):
+        text: str
+        seconds: float
+        words: list[str]
+
+    made = StateGraph(Words)
+    made.add_node("only", lambda state: {"words": modules(Task()).words})
+    made.add_edge(START, "only")
+    return made
+
+
+@app.crewai("crew", accepts=Task, returns=Done)
+def crew() -> Any:
+    raise AssertionError("no test runs this: it is here so that a worker may leave it out")

@@ -1,0 +1,33 @@
+"""A lease is kept while agent code blocks whatever it can block."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import pytest
+
+import batonpass as bp
+
+from .agents import Task, app
+from .processes import Desk
+
+LEASE = 1.0
+KINDS = ("blocks-loop", "blocks-thread", "computes")
+
+
+@pytest.mark.timeout(120)
+def test_heartbeats_go_on_under_blocking_code(desk: Desk) -> None:
+    """Sync code, code that never lets go of the processor, and async code that blocks its loop: all for three leases,
+    at once, in one process; another worker stands by to take over."""
+    agents, options = ",".join(KINDS), ("--lease", str(LEASE))
+    first = desk.serving(agents, *options)
+    with bp.connect(desk.url, app=app) as coordinator:
+        jobs = {kind: coordinator.submit(kind, Task(text=kind, seconds=3 * LEASE)) for kind in KINDS}
+        desk.serving(agents, *options)
+        for kind, job in jobs.items():
+            assert job.result(timeout=60).words == [kind], first.said()
+            info = job.info()
+            events = [event.type.removeprefix("batonpass.") for event in coordinator.events(job=job.id)]
+            assert events == ["job.submitted", "job.started", "job.completed"], first.said()
+            assert (info.attempt, info.hop) == (1, 0)
+    assert desk.ran() == Counter(KINDS)
