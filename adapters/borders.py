@@ -10,7 +10,7 @@ from pydantic_core import from_json
 
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref, convert
-from ..contracts.errors import BadSetup, ContractViolation
+from ..contracts.errors import ContractViolation
 from ..contracts.handoff import Handoff
 
 
@@ -39,13 +39,11 @@ async def leave(
                 "did you forget return?"
             )
         return outcome
-    outcomes = [(None, agent.returns)] if agent.returns else []
-    outcomes += list(agent.hands_to.items())  # type: ignore[arg-type]
-    if len(outcomes) != 1:
-        raise BadSetup(f"agent {agent.name!r} has {len(outcomes)} possible outcomes: say which with leave=")
-    target, contract = outcomes[0]
-    value = default(contract)
-    return value if target is None else Handoff(target, value)
+    # The declaration has exactly one outcome, or a leave= (contracts/agent.py).
+    if agent.returns is not None:
+        return default(agent.returns)
+    target, contract = next(iter(agent.hands_to.items()))
+    return Handoff(target, default(contract))
 
 
 def fit_text(contract: type[Contract], text: str) -> Contract:

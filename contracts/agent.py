@@ -43,6 +43,9 @@ class Agent(Generic[In]):
             contract_ref(contract)
         if self.returns is None and not self.hands_to:
             raise BadSetup(f"agent {self.name!r} neither returns nor hands off: declare returns= or hands_to=")
+        outcomes = len(self.hands_to) + (self.returns is not None)
+        if self.kind != "function" and self.leave is None and outcomes > 1:
+            raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
         if self.retries < 1:
             raise BadSetup(f"agent {self.name!r}: retries={self.retries}, but a hop needs at least 1 attempt")
         for option in ("lease", "timeout"):

@@ -33,13 +33,12 @@ class Fence:
 
 @dataclass(frozen=True, slots=True)
 class NewCheckpoint:
-    """A checkpoint as its maker knows it. `digest` is the hash of `header`, which holds the hashes of the parts."""
+    """A checkpoint as its maker knows it. `header` holds the hashes of `state` and `native`."""
 
     id: str
     header: bytes
     state: bytes
     native: bytes
-    digest: str
     agent: str
     step: str
     ttl: int = 0

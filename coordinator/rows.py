@@ -58,7 +58,7 @@ class ThreadRow:
 
 @dataclass(frozen=True, slots=True)
 class CommitLine:
-    """What a store adds to a checkpoint when it commits it, and the seal over that and the header's digest.
+    """What a store adds to a checkpoint when it commits it, and the seal over that and the header.
 
     Stored as one line of text, `step_index parent created_at expires_at seal`, with "-" for none.
     """
@@ -71,7 +71,7 @@ class CommitLine:
 
     @property
     def sealed(self) -> str:
-        """The text that the seal covers, without the digest."""
+        """The text that the seal covers, without the header."""
         return f"{self.step_index} {self.parent or '-'} {self.created} {self.expires}"
 
     def line(self) -> str:

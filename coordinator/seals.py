@@ -1,9 +1,8 @@
 """Seals: how a stored checkpoint proves that it is what was saved.
 
     header = format byte + packed [thread, job, hop, agent, step, framework, context, hash of state, hash of native]
-    digest = hash(header)
     commit = step_index parent created_at expires_at          (what the store adds, in its own transaction)
-    seal   = sha1(digest + " " + commit)                      (sha1 is what a Redis script has)
+    seal   = sha1(header + " " + commit)                      (sha1 is what a Redis script has)
 
 So the seal covers every byte of the record: header, state, native, parent, index and times. It is checked on every
 read. It finds damage; that nobody forged a record is a matter of a keyed codec.
@@ -24,15 +23,15 @@ def content_hash(data: bytes) -> bytes:
     return sha256(data, usedforsecurity=False).digest()[:16]
 
 
-def seal(digest: str, step_index: int, parent: str, created: int, expires: int) -> CommitLine:
+def seal(header: bytes, step_index: int, parent: str, created: int, expires: int) -> CommitLine:
     """What a store adds to a checkpoint on commit."""
     bare = CommitLine(step_index, parent, created, expires, "")
-    return CommitLine(step_index, parent, created, expires, seal_of(digest, bare.sealed))
+    return CommitLine(step_index, parent, created, expires, seal_of(header, bare.sealed))
 
 
-def seal_of(digest: str, sealed: str) -> str:
-    """The seal over a header's digest and a commit's text."""
-    return sha1(f"{digest} {sealed}".encode(), usedforsecurity=False).hexdigest()
+def seal_of(header: bytes, sealed: str) -> str:
+    """The seal over a header and a commit's text."""
+    return sha1(header + b" " + sealed.encode(), usedforsecurity=False).hexdigest()
 
 
 def read_commit(line: str) -> CommitLine:

@@ -32,7 +32,7 @@ class Session(Protocol):
 
     @property
     def journal(self) -> Mapping[str, Any]:
-        """This hop's records, by key, oldest first. What `record` acknowledged is here after a crash."""
+        """This hop's records, by key, in no order. What `record` acknowledged is here after a crash."""
         ...
 
     @property

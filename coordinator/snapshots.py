@@ -29,11 +29,13 @@ def close_snapshot(
         header=header,
         state=state,
         native=native,
-        digest=content_hash(header).hex(),
         agent=agent,
         step=snapshot.step,
         ttl=ttl,
     )
+
+
+_FIELDS = frozenset(field.name for field in fields(Checkpoint))
 
 
 class _Saved(Checkpoint):
@@ -43,25 +45,31 @@ class _Saved(Checkpoint):
     __qualname__ = "Checkpoint"
     __hash__ = Checkpoint.__hash__
     _sent: NewCheckpoint
+    _commit: CommitLine
 
     def __getattr__(self, name: str) -> Any:
-        if name not in ("state", "native"):
+        if name not in _FIELDS:
             raise AttributeError(f"a checkpoint has no {name!r}")
-        packed: bytes = getattr(self._sent, name)
-        value = unpack(packed[1:]) if packed else None
-        self.__dict__[name] = value
-        return value
+        sent = self._sent
+        if name == "state":
+            value = {name: unpack(sent.state[1:])}
+        elif name == "native":
+            value = {name: unpack(sent.native[1:]) if sent.native else None}
+        else:
+            value = _about(sent.id, unpack(sent.header[1:]), self._commit)
+        self.__dict__.update(value)
+        return value[name]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Checkpoint):
             return NotImplemented
-        return all(getattr(self, field.name) == getattr(other, field.name) for field in fields(Checkpoint))
+        return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
 
 
 def saved(new: NewCheckpoint, commit: CommitLine) -> Checkpoint:
     """The checkpoint that was just committed."""
     checkpoint = _Saved.__new__(_Saved)
-    checkpoint.__dict__.update(_about(new.id, unpack(new.header[1:]), commit), _sent=new)
+    checkpoint.__dict__.update(_sent=new, _commit=commit)
     return checkpoint
 
 
@@ -82,7 +90,7 @@ def open_summary(row: CheckpointRow) -> CheckpointSummary:
 
 def _verified(row: CheckpointRow) -> tuple[dict[str, Any], bytes, bytes]:
     commit = read_commit(row.commit)
-    if seal_of(content_hash(row.header).hex(), commit.sealed) != commit.seal:
+    if seal_of(row.header, commit.sealed) != commit.seal:
         raise Corrupted(f"checkpoint {row.id}: its record is not what was saved; older checkpoints may be readable")
     header = unpack(_body(row, row.header))
     *_, state_hash, native_hash = header

@@ -16,7 +16,9 @@ from crewai.flow import listen, or_, router, start
 from crewai.tasks.conditional_task import ConditionalTask
 from pydantic import BaseModel
 
-from .apps.crewai_app import Small, Topic
+import batonpass as bp
+
+from .apps.crewai_app import Article, Small, Topic
 from .apps.crewai_kit import (
     Crews,
     Failing,
@@ -156,6 +158,29 @@ async def test_a_retried_flow_has_its_state_and_results_as_they_were(values: dic
 
     assert (await result(Typed)).text == "same"
     assert ran == ["fill"]
+
+
+async def test_a_flow_that_was_all_done_gives_its_result_again() -> None:
+    ran: list[str] = []
+    fail = Failing()
+
+    class Done(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def one(self) -> Note:
+            ran.append("one")
+            return Note(text="done")
+
+        @listen(one)
+        def two(self, note: Note) -> Note:
+            ran.append("two")
+            return note
+
+    def leave(note: Note, ctx: bp.Context) -> Article:
+        fail()
+        return Article(text=note.text)
+
+    assert (await result(Done, leave=leave)).text == "done"
+    assert ran == ["one", "two"]
 
 
 async def test_an_or_takes_the_same_branch_after_a_retry() -> None:

@@ -47,12 +47,13 @@ RECORDED = Path(log.__file__).parent / "data" / "cache-outage.log"
             '127.0.0.1 - - "GET / HTTP/1.1" 502 12',
         ),
         ('{"ts":"2026-11-21T05:09:34Z","level":"warn","msg":"m"}', "2026-11-21 05:09:34", "warning", "", "m"),
-        ('{"half": ', None, "none", "", '{"half":'),
+        ('{"half": ', None, "plain", "", '{"half":'),
         ("web-1  | 2026/11/21 05:09:34 [crit] oops", "2026-11-21 05:09:34", "error", "", "web-1  | [crit] oops"),
         ("level=error msg=x", None, "error", "", "level=error msg=x"),
         ("Traceback (most recent call last):", None, "error", "", "Traceback (most recent call last):"),
         ("INFO no error here", None, "info", "", "no error here"),
-        ("just words", None, "none", "", "just words"),
+        ("status installed libgpg-error-dev", None, "plain", "", "status installed libgpg-error-dev"),
+        ("just words", None, "plain", "", "just words"),
         ("2026-13-45 10:10:10 WARN no such day", None, "warning", "", "2026-13-45 10:10:10 WARN no such day"),
         ("10:10:10 INFO a clock without a day", None, "info", "", "10:10:10 INFO a clock without a day"),
         ("\x1b[31mERROR\x1b[0m red \x00\x07", None, "error", "", "red"),
@@ -105,11 +106,11 @@ def at(number: int, minute: int, level: str = "error", text: str = "boom") -> Li
 
 
 def test_levels_are_counted() -> None:
-    levels = tools.count_levels([at(1, 0), at(2, 3, "info"), parse("plain", 3)])
-    assert (levels.lines, levels.error, levels.info, levels.none) == (3, 1, 1, 1)
+    levels = tools.count_levels([at(1, 0), at(2, 3, "info"), parse("words", 3)])
+    assert (levels.lines, levels.error, levels.info, levels.plain) == (3, 1, 1, 1)
     assert (levels.first_time, levels.last_time) == ("2026-11-21 05:00:07", "2026-11-21 05:03:07")
     assert tools.worst_level(levels) == "error"
-    assert tools.worst_level(tools.count_levels([parse("plain")])) == "none"
+    assert tools.worst_level(tools.count_levels([parse("words")])) == "plain"
 
 
 def test_bursts_are_the_fullest_minutes_against_the_median() -> None:

@@ -8,6 +8,7 @@ from collections.abc import Mapping
 
 import anyio
 from anyio.abc import TaskGroup
+from anyio.lowlevel import checkpoint
 
 from ..contracts.errors import Unavailable
 from ..contracts.names import mint
@@ -53,6 +54,9 @@ class Claimer:
                 for delivery in deliveries:
                     self._free -= 1
                     tasks.start_soon(self._run, delivery)
+                # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply
+                # lying, with leases that nobody keeps.
+                await checkpoint()
                 if not deliveries and not self._stopped:
                     with anyio.CancelScope() as self._waiting:
                         await (watch.await_(_LOOK) if self._free else self._slot())

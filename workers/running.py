@@ -122,8 +122,10 @@ class Runner:
         try:
             session.check()
             envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
-            with anyio.fail_after(agent.timeout):
+            with anyio.move_on_after(agent.timeout) as limit:
                 await self._run_agent(about, agent, envelope, row, session)
+            if limit.cancelled_caught:
+                raise TimeoutError(f"the attempt took longer than its timeout of {agent.timeout:g} s")
         except Drained:
             await self._release(about, session)
         except Fenced as lost:

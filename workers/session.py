@@ -138,7 +138,7 @@ class LeaseSession:
 
     def _saved(self, command: Save, records: Mapping[str, Any] | None, commit: CommitLine) -> Checkpoint:
         self.checkpoint = saved(command.checkpoint, commit)
-        self.tip_id = self.checkpoint.id
+        self.tip_id = command.checkpoint.id
         self._journal.update(records or {})
         if self.draining:
             raise Drained(f"job {self.job_id} is given back at checkpoint {self.tip_id}: this worker is stopping")

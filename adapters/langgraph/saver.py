@@ -27,7 +27,7 @@ from .values import Values
 _TURNS = 2
 # How long a thread waits for an earlier write, in seconds. A graph that async code runs with `invoke` blocks the loop
 # in which that write would be done; then it is better to go on than to hang.
-_PATIENCE = 5.0
+_PATIENCE = 2.0
 
 
 class JobSaver(BaseCheckpointSaver[int]):

@@ -40,7 +40,7 @@ def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, paren
     """Add a checkpoint at the thread's tip. The caller puts the thread back."""
     now = records.now
     expires = now + checkpoint.ttl if checkpoint.ttl else 0
-    commit = seal(checkpoint.digest, thread.count, parent, now, expires)
+    commit = seal(checkpoint.header, thread.count, parent, now, expires)
     records.add_checkpoint(
         CheckpointRow(
             id=checkpoint.id,

@@ -51,9 +51,9 @@ class RedisStore:
         known = self._scripts(name)
         try:
             try:
-                reply: Any = self._sync.evalsha(known.sha, 1, self.prefix, *argv)
+                reply: Any = self._sync.execute_command("EVALSHA", known.sha, 1, self.prefix, *argv)
             except exceptions.NoScriptError:
-                reply = self._sync.eval(known.source, 1, self.prefix, *argv)
+                reply = self._sync.execute_command("EVAL", known.source, 1, self.prefix, *argv)
         except _TROUBLE as error:
             raise self._failure(error) from error
         return answer(command, reply)
@@ -64,9 +64,9 @@ class RedisStore:
         known = self._scripts(name)
         try:
             try:
-                reply: Any = await self._async.evalsha(known.sha, 1, self.prefix, *argv)
+                reply: Any = await self._async.execute_command("EVALSHA", known.sha, 1, self.prefix, *argv)
             except exceptions.NoScriptError:
-                reply = await self._async.eval(known.source, 1, self.prefix, *argv)
+                reply = await self._async.execute_command("EVAL", known.source, 1, self.prefix, *argv)
         except _TROUBLE as error:
             raise self._failure(error) from error
         return answer(command, reply)

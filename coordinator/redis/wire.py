@@ -23,6 +23,8 @@ _JOB_TYPES: dict[str, str] = {field.name: str(field.type) for field in fields(Jo
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
     """The script's name and its ARGV."""
+    if isinstance(command, c.Save) and command.fence is None:
+        return "save_unleased", _save_unleased(command)
     name, build, _ = _OPERATIONS[type(command)]
     return name, build(command)
 
@@ -48,8 +50,8 @@ def _fence(fence: c.Fence) -> list[Arg]:
 
 def _new_checkpoint(new: c.NewCheckpoint | None) -> list[Arg]:
     if new is None:
-        return ["", "", "", "", "", "", "", 0]
-    return [new.id, new.header, new.state, new.native, new.digest, new.agent, new.step, new.ttl]
+        return ["", "", "", "", "", 0]
+    return [new.id, new.header, new.state, new.native, new.step, new.ttl]
 
 
 def _pairs(mapping: Mapping[str, bytes]) -> Iterable[Arg]:
@@ -80,10 +82,13 @@ def _heartbeat(m: c.Heartbeat) -> list[Arg]:
 
 
 def _save(m: c.Save) -> list[Arg]:
-    who: list[Arg] = _fence(m.fence) if m.fence else ["", "", ""]
-    thread = "" if m.fence else digest(m.thread)
-    options: list[Arg] = [thread, m.thread, m.parent, int(m.branch)]
-    return [*who, *options, *_new_checkpoint(m.checkpoint), *_pairs(m.records)]
+    assert m.fence is not None
+    return [*_fence(m.fence), *_new_checkpoint(m.checkpoint), *_pairs(m.records)]
+
+
+def _save_unleased(m: c.Save) -> list[Arg]:
+    where: list[Arg] = [digest(m.thread), m.thread, m.parent, int(m.branch), m.checkpoint.agent]
+    return [*where, *_new_checkpoint(m.checkpoint)]
 
 
 def _hand_off(m: c.HandOff) -> list[Arg]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Literal, cast
 
-Level = Literal["error", "warning", "info", "debug", "none"]
+Level = Literal["error", "warning", "info", "debug", "plain"]
 
 
 @dataclass(frozen=True)
@@ -86,8 +86,9 @@ _FIELD = re.compile(r"\b(?:level|severity|lvl)[\"']?\s?[=:]\s?[\"']?(?P<name>[A-
 _BRACKETED = re.compile(r"[\[(<](?P<name>[A-Za-z]+)[\])>]")
 _WORD = re.compile(r"\b(?P<name>[A-Z]{3,9})\b")
 _STATUS = re.compile(r"HTTP/\d(?:\.\d)?\" (?P<kind>[1-5])\d\d ")
-_SAYS_ERROR = re.compile(r"\b(?:error|exception|fatal|panic|traceback|failed|failure)\b", re.IGNORECASE)
-_SAYS_WARNING = re.compile(r"\bwarn(?:ing)?\b", re.IGNORECASE)
+# Words of their own: libgpg-error is a package, not an error.
+_SAYS_ERROR = re.compile(r"(?<![\w-])(?:error|exception|fatal|panic|traceback|failed|failure)(?![\w-])", re.IGNORECASE)
+_SAYS_WARNING = re.compile(r"(?<![\w-])warn(?:ing)?(?![\w-])", re.IGNORECASE)
 _NAMES: dict[str, Level] = {
     **dict.fromkeys(("error", "err", "critical", "crit", "fatal", "emerg", "alert", "panic", "severe"), "error"),
     **dict.fromkeys(("warning", "warn"), "warning"),
@@ -97,7 +98,7 @@ _NAMES: dict[str, Level] = {
 
 
 def _level(text: str) -> Level:
-    """The level that the line names, else the one that its words suggest, else "none"."""
+    """The level that the line names, else the one that its words suggest, else "plain"."""
     head = text[:_HEAD]
     for pattern in (_FIELD, _BRACKETED, _WORD):
         for found in pattern.finditer(head):
@@ -108,7 +109,7 @@ def _level(text: str) -> Level:
         return kinds.get(status["kind"], "info")
     if _SAYS_ERROR.search(text):
         return "error"
-    return "warning" if _SAYS_WARNING.search(text) else "none"
+    return "warning" if _SAYS_WARNING.search(text) else "plain"
 
 
 def _json(text: str) -> dict[str, Any] | None:

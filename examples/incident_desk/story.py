@@ -17,7 +17,7 @@ from .telling import pid_of, refusal_of, told
 
 # Where a stage's workers are stopped: in the middle of a step, when at least one before it has finished.
 HELD = {"triage": "triage: agent 2", "write": "write: post-mortem", "review": "review: editor 1"}
-PATIENCE = 60.0  # seconds for anything that the demo waits for
+PATIENCE = 60.0  # seconds without an event, a unit of work begun or a line logged
 _LOOK_EVERY = 0.05  # seconds
 
 
@@ -105,11 +105,13 @@ class Story:
         go_file(self._evidence, hand.pid).touch()
 
     def _until(self, condition: Callable[[], bool], what: str) -> None:
-        """Show what happens until the condition holds."""
-        deadline = time.monotonic() + PATIENCE
+        """Show what happens until the condition holds; it is given up when nothing at all happens for long."""
+        deadline, known = time.monotonic() + PATIENCE, self._progress()
         while True:
             holds = condition()
             self._catch_up()
+            if known != (known := self._progress()):
+                deadline = time.monotonic() + PATIENCE
             if holds:
                 return
             if self._ended() and "job.completed" not in self._seen:
@@ -131,6 +133,10 @@ class Story:
                 self.tokens.append(int(event.data["token"]))
             if text := told(event):
                 self._say(str(event.data.get("sender", agent)), text)
+
+    def _progress(self) -> tuple[object, ...]:
+        logs = (hand.log for hand in self._staff.hands)
+        return self._cursor, *(path.stat().st_size for path in (self._evidence, *logs) if path.exists())
 
     def _ended(self) -> bool:
         return not self._seen.isdisjoint({"job.completed", "job.failed", "job.canceled", "job.rejected"})

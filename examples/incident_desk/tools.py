@@ -21,14 +21,14 @@ class _Result(BaseModel):
 
 
 class Levels(_Result):
-    """How many lines of each level, and what the log spans. Blank lines are not counted."""
+    """How many lines of each level (plain: of none), and what the log spans. Blank lines are not counted."""
 
     lines: int
     error: int
     warning: int
     info: int
     debug: int
-    none: int
+    plain: int
     first_time: str | None
     last_time: str | None
     sources: dict[str, int]
@@ -94,7 +94,7 @@ def count_levels(lines: Iterable[Line]) -> Levels:
         if line.time is not None:
             first = min(first or line.time, line.time)
             last = max(last or line.time, line.time)
-    counts = {level: levels[level] for level in ("error", "warning", "info", "debug", "none")}
+    counts = {level: levels[level] for level in ("error", "warning", "info", "debug", "plain")}
     return Levels(
         lines=levels.total(),
         **counts,
@@ -109,7 +109,7 @@ def worst_level(levels: Levels) -> Level:
     for level in _GRAVEST_FIRST:
         if getattr(levels, level):
             return level
-    return "none"
+    return "plain"
 
 
 def find_bursts(lines: Iterable[Line], level: Level = "error", top: int = 3) -> Bursts:

@@ -18,11 +18,11 @@ KINDS = ("blocks-loop", "blocks-thread", "computes")
 @pytest.mark.timeout(120)
 def test_heartbeats_go_on_under_blocking_code(desk: Desk) -> None:
     """Sync code, code that never lets go of the processor, and async code that blocks its loop: all for three leases,
-    at once, in one process; another worker stands by to take over."""
+    claimed at once by one process; another worker stands by to take over."""
     agents, options = ",".join(KINDS), ("--lease", str(LEASE))
-    first = desk.serving(agents, *options)
     with bp.connect(desk.url, app=app) as coordinator:
         jobs = {kind: coordinator.submit(kind, Task(text=kind, seconds=3 * LEASE)) for kind in KINDS}
+        first = desk.serving(agents, *options)
         desk.serving(agents, *options)
         for kind, job in jobs.items():
             assert job.result(timeout=60).words == [kind], first.said()

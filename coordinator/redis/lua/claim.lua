@@ -53,7 +53,7 @@ for i, job in ipairs(found) do
     end
   end
   deliveries[#deliveries + 1] =
-    { redis.call('HGETALL', job_key), checkpoint, redis.call('LRANGE', P .. 'n:' .. job.id, 0, -1) }
+    { redis.call('HGETALL', job_key), checkpoint, redis.call('HGETALL', P .. 'n:' .. job.id) }
 end
 if #found < wanted then
   -- Nothing is left in these queues: wake-ups still lying there would only cause looks for nothing.

@@ -1,8 +1,8 @@
 -- Ends a job with its result.
 -- KEYS prefix
--- ARGV job, token, lease, result, checkpoint (8; id '' for none)
+-- ARGV job, token, lease, result, checkpoint (6; id '' for none)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
---@ uses clock job checkpoint
+--@ uses clock fence job checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'complete', 'idem', 'key_ttl')
 if not fields then

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV checkpoint
 -- Returns {'+'}, {'!no_checkpoint', id}, {'!needed', id, job}
---@ uses clock checkpoint
+--@ uses clock thread
 local id = ARGV[1]
 local thread = redis.call('HGET', P .. 'c:' .. id, 't')
 if not thread then

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job, token, lease, error, reason, retry in ms or '', state of the end
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
---@ uses clock job
+--@ uses clock fence job
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'idem', 'key_ttl')
 if not fields then

@@ -1,8 +1,8 @@
 -- Ends this delivery and makes the next one, for another agent, together with the last checkpoint.
 -- KEYS prefix
--- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (8; id '' for none)
+-- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (6; id '' for none)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
---@ uses clock job checkpoint
+--@ uses clock fence job checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off')
 if not fields then

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV thread digest, thread name
 -- Returns {'+', {id, thread name, header, state, native, commit} or false}
---@ uses clock checkpoint
+--@ uses clock thread
 local found = newest(ARGV[1], '+inf', 1, now_ms(), 'h', 's', 'n')
 if not found[1] then
   return { '+', false }

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job, token, lease, then key, value of each record
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
---@ uses job
+--@ uses fence
 local fields, refused = held(ARGV[1], ARGV[2], ARGV[3])
 if not fields then
   return refused

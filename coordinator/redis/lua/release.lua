@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job, token, lease
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
---@ uses clock job
+--@ uses clock fence job
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue')
 if not fields then

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV checkpoint
 -- Returns {'+', {id, thread name, header, state, native, commit}}, {'!no_checkpoint', id}
---@ uses clock checkpoint
+--@ uses clock thread
 local parts = redis.call('HMGET', P .. 'c:' .. ARGV[1], 'h', 's', 'n', 'm', 't')
 if not parts[1] then
   return refuse('no_checkpoint', ARGV[1])

@@ -1,8 +1,8 @@
 -- Ends a delivery with a question: the job waits for its answer.
 -- KEYS prefix
--- ARGV job, token, lease, question, checkpoint (8; id '' for none)
+-- ARGV job, token, lease, question, checkpoint (6; id '' for none)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
---@ uses clock job checkpoint
+--@ uses clock fence job checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend')
 if not fields then

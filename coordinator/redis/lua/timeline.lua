@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV thread digest, thread name, limit, checkpoint to start below or ''
 -- Returns {'+', {id, thread name, header, '', '', commit} ...}, {'!no_checkpoint', id}
---@ uses clock checkpoint
+--@ uses clock thread
 local below = '+inf'
 if ARGV[4] ~= '' then
   if redis.call('EXISTS', P .. 'c:' .. ARGV[4]) == 0 then

@@ -50,7 +50,8 @@ def summary(results: Sequence[Result]) -> str:
         sentences.append(f"The {fullest.name} is {fullest.value} (line {fullest.line}).")
     commonest = next((figure for name, figure in value.items() if name.startswith("count of")), None)
     if commonest:
-        sentences.append(f"Most frequent: {commonest.name.removeprefix('count of ')}, {commonest.value} times.")
+        what = commonest.name.removeprefix("count of ")
+        sentences.append(f"Most frequent, with a count of {commonest.value}: {what}.")
     for moment in timeline(results)[:1]:
         sentences.append(f"It began in line {moment.line}, {moment.what}.")
     return " ".join(sentences)

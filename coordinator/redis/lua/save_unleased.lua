@@ -1,0 +1,27 @@
+-- Commits a checkpoint of a thread on which no job runs. The same checkpoint again answers what the first time did.
+-- KEYS prefix
+-- ARGV thread digest, thread name, parent or '', '1' to branch, agent, checkpoint (6: lib/checkpoint.lua)
+-- Returns {'+', commit line}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...}
+--@ uses clock checkpoint
+local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(6)
+local there = redis.call('HGET', P .. 'c:' .. checkpoint.id, 'm')
+if there then
+  return { '+', there }
+end
+local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job')
+if state[3] and state[3] ~= '' then
+  return refuse('busy', name, state[3])
+end
+local tip = state[2] or ''
+if parent == '' then
+  parent = tip
+elseif redis.call('EXISTS', P .. 'c:' .. parent) == 0 then
+  return refuse('no_checkpoint', parent)
+elseif parent ~= tip and ARGV[4] ~= '1' then
+  return refuse('moved', parent, tip ~= '' and tip or 'none')
+end
+
+local commit = append(checkpoint, thread, tonumber(state[1] or 0), parent, now_ms())
+redis.call('HSET', P .. 't:' .. thread, 'name', name)
+emit(name, thread, 'batonpass.checkpoint.saved', 'agent', ARGV[5], 'checkpoint', checkpoint.id, 'step', checkpoint.step)
+return { '+', commit }

@@ -1,0 +1,49 @@
+"""Workers in the test's own process."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator, Callable
+from contextlib import asynccontextmanager
+from typing import Any
+
+import anyio
+
+import batonpass as bp
+
+DEADLINE = 30.0
+
+
+class Ask(bp.Contract, name="workers.ask"):
+    text: str = ""
+    number: int = 0
+
+
+class Reply(bp.Contract, name="workers.reply"):
+    text: str
+
+
+def only(fn: Callable[..., Any], **options: Any) -> bp.App:
+    """An app of one agent, `a`, that replies."""
+    made = bp.App("one")
+    made.agent("a", accepts=Ask, **{"returns": Reply, **options})(fn)
+    return made
+
+
+@asynccontextmanager
+async def serving(app: bp.App, url: str = "memory://", **options: Any) -> AsyncIterator[bp.Coordinator]:
+    """A coordinator, and a worker that serves all of the app's agents."""
+    async with bp.connect(url, app=app) as coordinator, app.worker(coordinator, **options):
+        yield coordinator
+
+
+async def reached(job: bp.Job[Any], *states: bp.JobState, reason: str = "") -> bp.JobInfo:
+    """The job once it is in one of the states, for that reason if one is given."""
+    with anyio.fail_after(DEADLINE):
+        while (info := await job.info()).state not in states or reason not in ("", info.reason):
+            await anyio.sleep(0.005)
+    return info
+
+
+async def kinds(coordinator: bp.Coordinator, job: bp.Job[Any]) -> list[str]:
+    """What happened to the job, in order."""
+    return [event.type.removeprefix("batonpass.") async for event in coordinator.events(job=job.id)]
