@@ -42,7 +42,7 @@ class _NotPlain(Exception):
 
 
 def _packb(value: Any) -> bytes:
-    packed: bytes = msgpack.packb(value, default=_encode, strict_types=True, use_bin_type=True)
+    packed: bytes = msgpack.Packer(default=_encode, strict_types=True, use_bin_type=True).pack(value)
     return packed
 
 

@@ -113,7 +113,7 @@ def dump_payload(payload: Contract) -> bytes:
     """The payload's stored bytes: JSON text, or the state codec for `State` so that its values keep their types."""
     if isinstance(payload, State):
         return b"s" + pack(payload.as_dict(), path="payload")
-    return b"j" + payload.model_dump_json().encode()
+    return b"j" + payload.model_dump_json(warnings=False).encode()
 
 
 def load_payload(contract: type[C], data: bytes) -> C:

@@ -31,7 +31,8 @@ class Fence:
     lease_id: str
 
 
-@dataclass(frozen=True, slots=True)
+# Not frozen, as the others are, because one is made with every save: freezing costs more than packing a small state.
+@dataclass(slots=True)
 class NewCheckpoint:
     """A checkpoint as its maker knows it. `header` holds the hashes of `state` and `native`."""
 
@@ -85,7 +86,7 @@ class Heartbeat(Command[list[str]]):
     leases: tuple[tuple[Fence, int], ...]
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as NewCheckpoint
 class Save(Command[CommitLine]):
     """Commit a checkpoint and journal records.
 

@@ -56,7 +56,7 @@ class ThreadRow:
     job: str = ""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class CommitLine:
     """What a store adds to a checkpoint when it commits it, and the seal over that and the header.
 

@@ -19,8 +19,9 @@ FORMAT = b"\x01"
 
 
 def content_hash(data: bytes) -> bytes:
-    """The hash of a record's part: the first 128 bits of SHA-256, which processors compute in hardware."""
-    return sha256(data, usedforsecurity=False).digest()[:16]
+    """The hash of a record's part: the first 128 bits of SHA-256, which processors compute in hardware. An absent part
+    needs none."""
+    return sha256(data, usedforsecurity=False).digest()[:16] if data else b""
 
 
 def seal(header: bytes, step_index: int, parent: str, created: int, expires: int) -> CommitLine:

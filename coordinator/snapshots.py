@@ -14,6 +14,8 @@ from .commands import NewCheckpoint
 from .rows import CheckpointRow, CommitLine
 from .seals import FORMAT, content_hash, read_commit, seal_of
 
+_NO_CONTEXT = pack({})
+
 
 def close_snapshot(
     snapshot: Snapshot, *, thread: str, agent: str, job: str | None = None, hop: int | None = None, ttl: int = 0
@@ -21,7 +23,7 @@ def close_snapshot(
     """Pack a snapshot; `Unserializable` names a value that could not come back."""
     state = FORMAT + pack(snapshot.state, path="state")
     native = b"" if snapshot.native is None else FORMAT + pack(snapshot.native, path="native")
-    context = pack(dict(snapshot.context), path="context")
+    context = pack(dict(snapshot.context), path="context") if snapshot.context else _NO_CONTEXT
     about = [thread, job, hop, agent, snapshot.step, snapshot.framework, context]
     header = FORMAT + pack([*about, content_hash(state), content_hash(native)], path="checkpoint")
     return NewCheckpoint(

@@ -26,6 +26,7 @@ from .apps.crewai_kit import (
     failure,
     only,
     result,
+    returning,
     serving,
     until,
 )
@@ -224,3 +225,44 @@ async def test_a_result_of_a_class_that_the_flow_does_not_name_is_refused() -> N
     assert "result of method 'make'" in failed.error
     assert "-> Hidden" in failed.error
     assert failed.reason == "refused"
+
+
+async def test_saved_results_that_the_code_does_not_know_any_more_are_named() -> None:
+    fail = Failing()
+
+    def factory() -> Any:
+        class Now(BaseModel):
+            text: str
+
+        class Later(BaseModel):
+            text: str
+            pages: int
+
+        made: Any = Later if fail.failed else Now
+        made.__qualname__ = "Page"
+
+        class Changes(Small, Flow[dict]):  # type: ignore[type-arg]
+            @start()
+            def one(self) -> Any:
+                return made(text="x")
+
+            @listen(one)
+            def two(self, page: Any) -> str:
+                fail()
+                return "done"
+
+        return Changes()
+
+    failed = await failure(factory)
+    assert failed.reason == "corrupted"
+    assert "the result of method 'one' was saved by other code" in failed.error
+    assert "\n" not in failed.error
+
+
+async def test_a_flow_is_for_one_job(crews: Crews) -> None:
+    flow = returning("x")()
+    served = only(lambda: flow)
+    async with serving(served) as coordinator:
+        assert (await (await coordinator.submit("a", Topic(text="1"))).result(timeout=20)).text == "x"
+        with pytest.raises(bp.JobFailed, match="make a new one each time"):
+            await (await coordinator.submit("a", Topic(text="2"))).result(timeout=20)

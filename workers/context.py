@@ -146,7 +146,7 @@ class SyncContext(_About):
     def _commit(self, full: str, digest: bytes, result: Any) -> None:
         snapshot, records = self._steps.finish(full, digest, result)
         if snapshot is not None:
-            self._session.save(snapshot)
+            self._session.save(snapshot, records=records)
         else:
             self._session.record(records)
 
@@ -211,7 +211,7 @@ class Context(_About):
     async def _commit(self, full: str, digest: bytes, result: Any) -> None:
         snapshot, records = self._steps.finish(full, digest, result)
         if snapshot is not None:
-            await self._session.asave(snapshot)
+            await self._session.asave(snapshot, records=records)
         else:
             await self._session.arecord(records)
 

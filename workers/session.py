@@ -96,40 +96,35 @@ class LeaseSession:
 
     def write(self, command: Command[R]) -> R:
         """Carry out a command of this delivery, patient while the store is unavailable."""
-        for pause in self._pauses():
+        self.check()
+        pauses = _pauses()
+        while True:
             try:
                 return self._store.call(command)
             except Fenced as lost:
                 self._lost = lost
                 raise
             except Unavailable:
-                if pause is None:
+                if (pause := next(pauses, None)) is None:
                     raise
                 time.sleep(pause)
-        raise AssertionError("the pauses end with None")
+            self.check()
 
     async def awrite(self, command: Command[R]) -> R:
         """`write` for async code."""
-        for pause in self._pauses():
+        self.check()
+        pauses = _pauses()
+        while True:
             try:
                 return await self._store.acall(command)
             except Fenced as lost:
                 self._lost = lost
                 raise
             except Unavailable:
-                if pause is None:
+                if (pause := next(pauses, None)) is None:
                     raise
                 await anyio.sleep(pause)
-        raise AssertionError("the pauses end with None")
-
-    def _pauses(self) -> Iterator[float | None]:
-        self.check()
-        deadline, pause = time.monotonic() + PATIENCE, 0.05
-        while time.monotonic() < deadline:
             self.check()
-            yield random.uniform(pause / 2, pause)
-            pause = min(pause * 2, 2.0)
-        yield None
 
     def _saving(self, snapshot: Snapshot, records: Mapping[str, Any] | None) -> Save:
         return Save(
@@ -147,3 +142,11 @@ class LeaseSession:
 
 def _packed(records: Mapping[str, Any]) -> dict[str, bytes]:
     return {key: pack(value, path=f"record {key!r}") for key, value in records.items()}
+
+
+def _pauses() -> Iterator[float]:
+    """How long to wait after each failure, for as long as patience lasts."""
+    deadline, pause = time.monotonic() + PATIENCE, 0.05
+    while time.monotonic() < deadline:
+        yield random.uniform(pause / 2, pause)
+        pause = min(pause * 2, 2.0)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any
@@ -28,9 +27,10 @@ class Recorded:
 class Steps:
     """The recorded steps of one hop, by key: `name#ordinal`, or the step's own `key`.
 
-    A plain function's steps are its state: each is a checkpoint, and a resumed function replays them from its top. In
-    a framework's agent the state is the framework's, and steps are records of the journal. There only what follows the
-    last checkpoint is replayed, so ordinals count from there, and such a step's key begins with it.
+    Each is a record of the hop's journal. A plain function's steps are also its state: each is a checkpoint, and a
+    resumed function replays them from its top. (The journal decides: of two steps that end at once the later
+    checkpoint may lack one.) In a framework's agent the state is the framework's. There only what follows the last
+    checkpoint is replayed, so ordinals count from there, and such a step's key begins with it.
     """
 
     def __init__(self, session: Session, *, own_state: bool) -> None:
@@ -38,14 +38,8 @@ class Steps:
         self._own_state = own_state
         self._counts: dict[str, int] = {}
         self._running: set[str] = set()
-        self._done: dict[str, Recorded] = {}
-        checkpoint = session.checkpoint
-        if own_state and checkpoint is not None:
-            digests: Mapping[str, bytes] = checkpoint.native["steps"]
-            self._done = {key: Recorded(digests[key], result) for key, result in checkpoint.state.items()}
-        elif not own_state:
-            records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
-            self._done = {key.removeprefix(_PREFIX): Recorded(*value) for key, value in records.items()}
+        records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
+        self._done = {key.removeprefix(_PREFIX): Recorded(*value) for key, value in records.items()}
 
     @property
     def asking(self) -> str | None:
@@ -54,7 +48,8 @@ class Steps:
         return checkpoint.native.get("asking") if self._own_state and checkpoint else None
 
     def begin(self, name: str, key: str | None, arguments: object) -> tuple[str, bytes, Recorded | None]:
-        """Enter a step: its key, its arguments' digest, and its record if it is done."""
+        """Enter a step: its key, its arguments' digest, and its record if it is done. Raises if the lease is lost."""
+        self._session.check()
         checkpoint = self._session.checkpoint
         since = "" if self._own_state or key else f"{checkpoint.id if checkpoint else 'start'}/"
         if key is None and name in self._running:
@@ -82,20 +77,15 @@ class Steps:
         self._running.discard(name)
 
     def finish(self, full: str, digest: bytes, result: Any) -> tuple[Snapshot | None, dict[str, Any]]:
-        """Note a result; what must be committed for it: a snapshot, or journal records."""
+        """Note a result; what must be committed for it: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         self._done[full] = Recorded(digest, result)
-        if self._own_state:
-            return self.snapshot(full), {}
-        return None, {_PREFIX + full: [digest, result]}
+        return self.snapshot(full) if self._own_state else None, {_PREFIX + full: [digest, result]}
 
     def snapshot(self, step: str, *, asking: str | None = None) -> Snapshot:
         """All that is recorded, as a plain function's state."""
-        native: dict[str, Any] = {"v": 1, "steps": {key: recorded.digest for key, recorded in self._done.items()}}
-        if asking:
-            native["asking"] = asking
         state = {key: recorded.result for key, recorded in self._done.items()}
-        return Snapshot(step=step, state=state, native=native)
+        return Snapshot(step=step, state=state, native={"v": 1, "asking": asking})
 
 
 def _digest(arguments: object) -> bytes:

@@ -6,8 +6,8 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from collections.abc import AsyncIterator, Iterator, Sequence
+from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
 import anyio
@@ -100,6 +100,7 @@ class Worker:
             for agent in self._agents
         }
         async with AsyncExitStack() as stack:
+            stack.enter_context(_more_threads(self._concurrency))
             resources = await stack.enter_async_context(self._app.lifespan()) if self._app.lifespan else None
             keeper = LeaseKeeper(store.sibling())
             keeper.start()
@@ -117,6 +118,17 @@ class Worker:
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()
         _log.info("worker %s stopped", self.id)
+
+
+@contextmanager
+def _more_threads(number: int) -> Iterator[None]:
+    """More threads for this loop: sync agents may block one each, and the store's calls still need theirs."""
+    limiter = anyio.to_thread.current_default_thread_limiter()
+    limiter.total_tokens += number
+    try:
+        yield
+    finally:
+        limiter.total_tokens -= number
 
 
 @asynccontextmanager

@@ -5,6 +5,7 @@
 from __future__ import annotations
 
 import asyncio
+import inspect
 from collections.abc import Callable, Iterable
 from typing import Any, cast
 
@@ -57,6 +58,12 @@ def has_own_runtime(team: BaseGroupChat) -> bool:
 def running_tasks(team: BaseGroupChat) -> Iterable[asyncio.Task[Any]]:
     """What the team does right now. A model that does not look at the cancellation token is stopped only this way."""
     return tuple(team._runtime._background_tasks) if isinstance(team._runtime, SingleThreadedAgentRuntime) else ()
+
+
+def has_begun(task: asyncio.Task[Any]) -> bool:
+    """Whether a runtime's task may be cancelled: if it is cancelled before it began, AutoGen waits for it for ever."""
+    coroutine = task.get_coro()
+    return not inspect.iscoroutine(coroutine) or inspect.getcoroutinestate(coroutine) != inspect.CORO_CREATED
 
 
 def endless(team: BaseGroupChat) -> bool:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Sequence
+from typing import Any
+from weakref import WeakSet
 
 import anyio
 from autogen_agentchat.base import TaskResult
@@ -16,6 +18,9 @@ from ...coordinator.session import Session
 from . import private
 from .members import report_errors, teams_within
 from .tools import end_turn
+
+# Seconds between two looks for tasks that a stopped turn has started meanwhile.
+_AGAIN = 0.01
 
 
 class Turns:
@@ -32,12 +37,14 @@ class Turns:
         self._token = CancellationToken()
         self._fatal: BaseException | None = None
         self._error: BaseException | None = None
+        self._turn: asyncio.Future[str | None] | None = None
+        self._stopped: WeakSet[asyncio.Task[Any]] = WeakSet()
         report_errors(team, self._keep)
 
     async def run(self, start: Sequence[BaseChatMessage]) -> str | None:
         """Run one turn, begun with these messages; the team's reason to stop. Raises what a member raised."""
         end_turn.set(self._end)
-        turn = asyncio.ensure_future(self._consume(start))
+        turn = self._turn = asyncio.ensure_future(self._consume(start))
         turn.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen, also if we raise another
         try:
             await asyncio.wait({turn})
@@ -73,7 +80,12 @@ class Turns:
         self._stop()
 
     def _stop(self) -> None:
+        """Cancel what the team does, each task once, until the turn has ended: a task may start another one."""
         self._token.cancel()
         for team in self._teams:
             for task in private.running_tasks(team):
-                task.cancel()
+                if task not in self._stopped and private.has_begun(task):
+                    self._stopped.add(task)
+                    task.cancel()
+        if self._turn is not None and not self._turn.done():
+            asyncio.get_running_loop().call_later(_AGAIN, self._stop)

@@ -14,9 +14,11 @@ from crewai import Crew, Task, TaskOutput
 from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
 
 from ...contracts.checkpoint import Snapshot
+from ...contracts.errors import BadSetup
 from ...coordinator.session import Session
 from . import internals
 from .outputs import dump_output, load_output
+from .saved import VERSION, bookkeeping, fitting
 from .stop import Stop
 from .terminal import no_terminal
 
@@ -39,8 +41,9 @@ class CrewRun:
         self._keys = dict(zip(map(id, crew.tasks), _keys(crew.tasks), strict=True))
         self._titles = dict(zip(map(id, crew.tasks), _titles(crew.tasks), strict=True))
         self._outputs: dict[int, TaskOutput] = {}
+        native = bookkeeping(session, "outputs")
         if session.checkpoint is not None:
-            self._restore(session.checkpoint.state["tasks"], session.checkpoint.native["outputs"])
+            self._restore(session.checkpoint.state["tasks"], native["outputs"])
 
     async def run(self, inputs: dict[str, Any]) -> Any:
         """What `crew.kickoff(inputs)` gives. Runs in a thread, which is left behind if the run is cancelled: it
@@ -57,6 +60,11 @@ class CrewRun:
 
     @contextmanager
     def _prepared(self) -> Generator[None]:
+        if not internals.take(self._crew):
+            raise BadSetup(
+                f"the factory of agent {self._session.agent!r} returned a crew that another job is using: make a new "
+                "one each time"
+            )
         self._crew.stream = False  # nobody reads the stream, and without a reader a streaming crew does not run
         internals.drop_output_log(self._crew)
         finished = [task for task in self._crew.tasks if id(task) in self._outputs]
@@ -67,6 +75,7 @@ class CrewRun:
         finally:
             for task in finished:
                 internals.unfinish(task)
+            internals.release(self._crew)
 
     def _finished(self, step: Any) -> None:
         """After a task and its guardrails, before its callbacks. Tasks of other crews, run by a tool, pass by."""
@@ -85,7 +94,7 @@ class CrewRun:
             title = self._titles[id(task)]
             state[title], native[self._keys[id(task)]] = dump_output(task, self._outputs[id(task)], title)
             native[self._keys[id(task)]]["task"] = title
-        return Snapshot(step=step, state={"tasks": state}, framework="crewai", native={"v": 1, "outputs": native})
+        return Snapshot(step=step, state={"tasks": state}, framework="crewai", native={"v": VERSION, "outputs": native})
 
     def _restore(self, state: Mapping[str, Any], native: Mapping[str, Any]) -> None:
         by_key = {self._keys[id(task)]: task for task in self._crew.tasks}
@@ -101,7 +110,8 @@ class CrewRun:
                     self._session.agent,
                 )
                 continue
-            self._outputs[id(task)] = load_output(task, state[saved["task"]], saved)
+            with fitting(f"the output of task {saved['task']!r}"):
+                self._outputs[id(task)] = load_output(task, state[saved["task"]], saved)
 
 
 def _keys(tasks: list[Task]) -> list[str]:
@@ -115,7 +125,7 @@ def _keys(tasks: list[Task]) -> list[str]:
 
 def _titles(tasks: list[Task]) -> list[str]:
     """The tasks' names, else the begin of their descriptions; numbered where two are equal."""
-    plain = [task.name or task.description.strip().partition("\n")[0][:_TITLE] or "task" for task in tasks]
+    plain = [task.name or internals.text_of(task).strip().partition("\n")[0][:_TITLE] or "task" for task in tasks]
     seen: Counter[str] = Counter()
     titles: list[str] = []
     for title in plain:

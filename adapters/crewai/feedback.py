@@ -25,7 +25,6 @@ class Desk:
     def __init__(self, answer: Answer | None, save: Callable[[str, str, Any], Awaitable[None]]) -> None:
         self._answer = answer
         self._save = save
-        self._own: Any = None
 
     def behind(self, resolve: Callable[..., Any]) -> Callable[..., Any]:
         """The function that CrewAI gets its provider from."""

@@ -39,6 +39,11 @@ class FlowRun:
 
     async def run(self, inputs: dict[str, Any]) -> Any:
         """What `flow.kickoff(inputs)` gives, or `Suspended` if it waits for a person."""
+        if not internals.take(self._flow):
+            raise BadSetup(
+                f"the factory of agent {self._agent.name!r} returned a flow that an earlier job has used: make a new "
+                "one each time"
+            )
         self._flow.stream = False  # nobody reads the stream, and without a reader a streaming flow does not run
         internals.override(self._flow, self._around, self._desk.behind)
         main = asyncio.current_task()

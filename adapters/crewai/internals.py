@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+_TAKEN = "_taken_by_batonpass"
+
 Execute = Callable[..., Awaitable[tuple[Any, str | None]]]
 
 # What runs a task (sync, and for `akickoff`): shadowed on a finished task, so that the crew goes through its tasks
@@ -24,11 +26,11 @@ _FEEDBACK_PROVIDER = "_resolve_feedback_provider"
 def finish(task: Any, output: Any) -> None:
     """Make a task give `output` instead of running."""
 
-    def core(*_: Any) -> Any:
+    def core(*_: Any, **__: Any) -> Any:
         task.output = output
         return output
 
-    async def acore(*_: Any) -> Any:
+    async def acore(*_: Any, **__: Any) -> Any:
         return core()
 
     for name, function in zip(_TASK_CORES, (core, acore), strict=True):
@@ -39,6 +41,24 @@ def unfinish(task: Any) -> None:
     """Undo `finish`: the factory may give the same crew to the next job."""
     for name in _TASK_CORES:
         task.__dict__.pop(name, None)
+
+
+def take(made: Any) -> bool:
+    """Mark a crew or flow as used by a job; False if it is."""
+    if _TAKEN in made.__dict__:
+        return False
+    object.__setattr__(made, _TAKEN, True)
+    return True
+
+
+def release(made: Any) -> None:
+    """Undo `take`."""
+    made.__dict__.pop(_TAKEN, None)
+
+
+def text_of(task: Any) -> str:
+    """A task's description before the inputs were filled in. The public one is another job's, if the crew had one."""
+    return str(task._original_description or task.description)
 
 
 class _NoLog:

@@ -12,6 +12,7 @@ from ...contracts.checkpoint import Snapshot
 from ...coordinator.session import Session
 from . import internals
 from .journal import Journal
+from .saved import VERSION, bookkeeping, fitting
 from .state import dump_state, load_state
 from .stop import Stop
 from .values import Values
@@ -28,19 +29,22 @@ class Ledger:
         self._stop = stop
         self._saving = asyncio.Lock()
         self._start = session.checkpoint
-        native: dict[str, Any] = self._start.native if self._start else {"entries": [], "asked": {}}
-        self.journal = Journal(native["entries"])
-        self.asked: dict[str, Any] = dict(native["asked"])
+        native = bookkeeping(session, "entries")
+        self.journal = Journal(native.get("entries", []))
+        self.asked: dict[str, Any] = dict(native.get("asked", {}))
 
     def restore_state(self) -> None:
         """Give the flow its newest saved state, if there is one."""
-        if self._start is not None:
+        if self._start is None:
+            return
+        with self._stop.on_error(), fitting(f"the state of flow {type(self._flow).__name__}"):
             internals.set_state(self._flow, load_state(self._flow.state, self._start.state, self._values))
 
     def replay(self, entry: Mapping[str, Any]) -> Any:
         """Make the flow as it was when this call had finished; gives the call's result."""
-        feedback = self._values.load(entry.get("feedback"))
-        result = self._values.load(entry["result"]) if "result" in entry else feedback
+        with self._stop.on_error(), fitting(f"the result of method {entry['method']!r}"):
+            feedback = self._values.load(entry.get("feedback"))
+            result = self._values.load(entry["result"]) if "result" in entry else feedback
         if feedback is not None:
             self._flow.human_feedback_history.append(feedback)
             self._flow.last_human_feedback = feedback
@@ -73,9 +77,10 @@ class Ledger:
 
     def output(self, call: str) -> Any:
         """What the method gave in a call that waits for feedback."""
-        return self._values.load(self.asked[call])
+        with self._stop.on_error(), fitting(f"the result of method call {call!r}"):
+            return self._values.load(self.asked[call])
 
     async def _save(self, step: str) -> None:
         state = dump_state(self._flow.state, self._values, type(self._flow).__name__)
-        native = {"v": 1, "entries": list(self.journal.entries), "asked": dict(self.asked)}
+        native = {"v": VERSION, "entries": list(self.journal.entries), "asked": dict(self.asked)}
         await self._session.asave(Snapshot(step=step, state=state, framework="crewai", native=native))

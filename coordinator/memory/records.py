@@ -57,11 +57,11 @@ class MemoryRecords:
 
     def expired_leases(self, limit: int) -> list[JobRow]:
         due = [row for row in self._jobs.values() if 0 < row.lease_until <= self.now]
-        return [replace(row) for row in sorted(due, key=lambda row: row.lease_until)[:limit]]
+        return [replace(row) for row in sorted(due, key=lambda row: (row.lease_until, row.id))[:limit]]
 
     def due_timers(self, limit: int) -> list[JobRow]:
         due = [row for row in self._jobs.values() if 0 < row.due <= self.now]
-        return [replace(row) for row in sorted(due, key=lambda row: row.due)[:limit]]
+        return [replace(row) for row in sorted(due, key=lambda row: (row.due, row.id))[:limit]]
 
     def next_due(self) -> int:
         return min((at for row in self._jobs.values() for at in (row.lease_until, row.due) if at), default=0)
@@ -100,8 +100,8 @@ class MemoryRecords:
     def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
         unended = (self._jobs[row.job] for row in self._threads.values() if row.job)
         needed = {(job.thread, job.tip) for job in unended}
-        rows = self._checkpoints.values()
-        expired = [row for row in rows if 0 < read_commit(row.commit).expires <= self.now]
+        rows = [(read_commit(row.commit).expires, row.id) for row in self._checkpoints.values()]
+        expired = [self._checkpoints[id_] for at, id_ in sorted(rows) if 0 < at <= self.now]
         return [row for row in expired if (row.thread, row.id) not in needed][:limit]
 
     # keys and journals

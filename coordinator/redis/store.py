@@ -75,6 +75,8 @@ class RedisStore:
         """The client's error in our words."""
         if isinstance(error, exceptions.AuthenticationError):
             return BadSetup(f"{self.url} refused the login: {error}")
+        if isinstance(error, exceptions.NoPermissionError):
+            return BadSetup(f"{self.url}: the user may not do what Batonpass needs (~bp:* &bp:* +@all): {error}")
         if not isinstance(error, exceptions.ResponseError):
             return Unreachable(f"no Redis at {self.url}: {_first_line(error)}")
         text = str(error)
@@ -99,7 +101,8 @@ class RedisStore:
                 pipe.info("everything")
                 pipe.set(f"{self.prefix}schema", SCHEMA_VERSION, nx=True)
                 pipe.get(f"{self.prefix}schema")
-                info, _, schema = pipe.execute()
+                pipe.publish(f"{self.prefix}live:", "")  # a user may lack channels, and would never be woken
+                info, _, schema, _ = pipe.execute()
         except _TROUBLE as error:
             raise self._failure(error) from error
         check_server(info, schema, self.url)

@@ -31,9 +31,8 @@ def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
 
 def answer(command: c.Command[R], reply: list[Any]) -> R:
     """The command's answer, or the refusal that the script replied with, raised."""
-    code = reply[0].decode()
-    if code != "+":
-        raise refusal(code[1:], *(_text(argument) for argument in reply[1:]))
+    if reply[0] != b"+":
+        raise refusal(_text(reply[0][1:]), *(_text(argument) for argument in reply[1:]))
     return cast("R", _OPERATIONS[type(command)][2](reply[1:]))
 
 

@@ -54,11 +54,11 @@ class SqliteRecords:
         return self._jobs_where("queue = ? AND ready > 0 ORDER BY ready LIMIT ?", queue, limit)
 
     def expired_leases(self, limit: int) -> list[JobRow]:
-        due = "lease_until > 0 AND lease_until <= ? ORDER BY lease_until LIMIT ?"
+        due = "lease_until > 0 AND lease_until <= ? ORDER BY lease_until, id LIMIT ?"
         return self._jobs_where(due, self.now, limit)
 
     def due_timers(self, limit: int) -> list[JobRow]:
-        return self._jobs_where("due > 0 AND due <= ? ORDER BY due LIMIT ?", self.now, limit)
+        return self._jobs_where("due > 0 AND due <= ? ORDER BY due, id LIMIT ?", self.now, limit)
 
     def next_due(self) -> int:
         row = self._db.execute(
@@ -118,7 +118,7 @@ class SqliteRecords:
         rows = self._db.execute(
             "SELECT id, thread, header, commit_line FROM checkpoint AS c WHERE namespace = ? AND expires > 0 AND "
             "expires <= ? AND NOT EXISTS (SELECT 1 FROM thread AS t JOIN job AS j ON j.id = t.job "
-            "WHERE t.namespace = c.namespace AND t.name = c.thread AND j.tip = c.id) LIMIT ?",
+            "WHERE t.namespace = c.namespace AND t.name = c.thread AND j.tip = c.id) ORDER BY expires, id LIMIT ?",
             (self._namespace, self.now, limit),
         )
         return [CheckpointRow(*row) for row in rows]

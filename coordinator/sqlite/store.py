@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar
+from typing import TypeVar, cast
 
 from anyio import to_thread
 
@@ -66,14 +66,13 @@ class SqliteStore:
         return await to_thread.run_sync(self.call, command)
 
     def _transact(self, connection: sqlite3.Connection, command: Command[R]) -> R:
-        reading = type(command) in READING
         if isinstance(command, Claim) and not self._anything_ready(connection, command):
-            reading = True  # an idle worker must not queue for the write lock
-        if reading:
-            connection.execute("BEGIN")
-        else:
-            _begin_writing(connection)
+            return cast("R", [])  # an idle worker must not queue for the write lock
         try:
+            if type(command) in READING:
+                connection.execute("BEGIN")
+            else:
+                _begin_writing(connection)
             answer = run(SqliteRecords(connection, self._namespace, self._clock()), command)
             connection.execute("COMMIT")
         except BaseException:

@@ -79,7 +79,7 @@ def test_checkpoint_and_journal_come_along(bench: Bench) -> None:
     bench.do(c.Release(fence))
     [delivery] = bench.claim()
     assert delivery.checkpoint == bench.do(c.Restore(saved))
-    assert list(delivery.journal.items()) == [("a", b"4"), ("b", b"2"), ("c", b"3")]
+    assert dict(delivery.journal) == {"a": b"4", "b": b"2", "c": b"3"}
 
 
 def test_a_new_job_brings_neither(bench: Bench) -> None:

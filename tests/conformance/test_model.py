@@ -170,7 +170,7 @@ def comparable(answer: Any) -> object:
     if isinstance(answer, Delivery):
         # Whose thread an origin is on, its own header says.
         checkpoint = replace(answer.checkpoint, thread="") if answer.checkpoint else None
-        return (comparable(answer.job), checkpoint, list(answer.journal.items()))
+        return (comparable(answer.job), checkpoint, dict(answer.journal))
     return answer
 
 

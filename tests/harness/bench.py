@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Iterator
+from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
 import pytest
 
+from batonpass.contracts.app import App
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.handoff import Envelope
@@ -86,10 +87,12 @@ class Bench:
         self.close()
 
     def run(self, value: Any) -> Any:
-        """The value itself; awaited if it has to be."""
+        """The value itself; awaited if it has to be, read to its end if it is an iterator."""
         if inspect.isawaitable(value):
             return self._runner.run(_awaited(value))
-        return value
+        if isinstance(value, AsyncIterator):
+            return self._runner.run(_listed(value))
+        return list(value) if isinstance(value, Iterator) else value
 
     def do(self, command: c.Command[R]) -> R:
         """Carry a command out."""
@@ -97,10 +100,9 @@ class Bench:
             return self._runner.run(self.store.acall(command))
         return self.store.call(command)
 
-    @property
-    def face(self) -> Any:
+    def face(self, app: App | None = None) -> Any:
         """The coordinator of this side; what its methods give goes through `run`."""
-        return (Coordinator if self.side == "async" else SyncCoordinator)(self.store, Book(None))
+        return (Coordinator if self.side == "async" else SyncCoordinator)(self.store, Book(app))
 
     # short words
 
@@ -174,3 +176,7 @@ class Bench:
 
 async def _awaited(value: Any) -> Any:
     return await value
+
+
+async def _listed(values: AsyncIterator[Any]) -> list[Any]:
+    return [value async for value in values]

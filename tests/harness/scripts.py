@@ -10,16 +10,16 @@ from batonpass.coordinator.redis.scripts import Script, script
 _CLOCK = """local function now_ms()
   return tonumber(redis.call('GET', P .. 'clock'))
 end"""
-# Stands before a script: `redis.call` counts, keeps a log of what it was asked, and raises at call number `at`.
+# Stands before a script: `redis.call` keeps a log of what it is asked, and raises at call number `at`.
 _WATCHED = """
 local server, calls, at, P_ = redis, 0, {at}, KEYS[1]
 local function watched(run, ...)
   calls = calls + 1
+  server.call('RPUSH', P_ .. 'log', (...) .. ' ' .. tostring((select(2, ...))))
   if calls == at then
     local planted = {{ err = 'PLANTED this call fails' }}
     return run == server.pcall and planted or error(planted)
   end
-  server.call('RPUSH', P_ .. 'log', (...) .. ' ' .. tostring((select(2, ...))))
   return run(...)
 end
 local redis = {{ sha1hex = server.sha1hex, call = function(...) return watched(server.call, ...) end,

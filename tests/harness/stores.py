@@ -104,20 +104,20 @@ class RedisHarness:
         self.clock = Clock()
         self.clock.moved = self._pass_time
         self._url = url
-        self._own = f"t{secrets.token_hex(6)}-"
+        self.own = f"t{secrets.token_hex(6)}-"
         self._prefixes: set[str] = set()
         self.scripts = scripts
         self.server = redis.Redis.from_url(url)
 
     def store(self, namespace: str = "default") -> RedisStore:
-        made = RedisStore(self._url, self._own + namespace, scripts=self.scripts)
+        made = RedisStore(self._url, self.own + namespace, scripts=self.scripts)
         self._prefixes.add(made.prefix)
         self.server.set(f"{made.prefix}clock", self.clock.now)
         return made
 
     def keys(self) -> Iterator[str]:
         """All keys that the store made."""
-        for key in self.server.scan_iter(match=f"bp:{{{self._own}*", count=1000):
+        for key in self.server.scan_iter(match=f"bp:{{{self.own}*", count=1000):
             name = key.decode()
             if not name.endswith((":clock", ":log")):
                 yield name

@@ -21,9 +21,9 @@ from .harness import Run, Zygote, repeated_too_often
 
 CASES = {
     "function": ("async", "sync", "pass"),
-    "langgraph": ("line", "fan", "ask", "react", "nested", "twice"),
+    "langgraph": ("line", "fan", "ask", "gate", "react", "nested", "twice"),
     "crewai": ("pair", "async", "line", "join", "ask", "cycle", "again"),
-    "autogen": ("review", "panel", "desk", "pipeline", "lookup"),
+    "autogen": ("review", "panel", "desk", "refund", "guided", "pipeline", "lookup"),
 }
 AT_ONCE = 6
 

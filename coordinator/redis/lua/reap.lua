@@ -22,6 +22,10 @@ for _, id in ipairs(expired) do
     emit_job(id, 'batonpass.job.failed', job[5], job[6], 'reason', 'poison', 'error', text)
   else
     enqueue(id, job[4])
+    -- Who waits first may be the very worker that is frozen, and would swallow the one wake-up.
+    for _ = 2, math.min(redis.call('ZCARD', P .. 'p:' .. job[4]), 8) do
+      redis.call('RPUSH', P .. 'w:' .. job[4], '1')
+    end
     emit_job(id, 'batonpass.lease.expired', job[5], job[6], 'worker', job[1], 'token', job[2])
   end
 end

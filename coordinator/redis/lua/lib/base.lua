@@ -20,9 +20,10 @@ local function refuse(code, ...)
 end
 
 -- Appends an event of a subject and wakes who listens. What follows are names and values; empty ones are not shown.
+-- A wake-up that can't be sent (a user without channels) must not break the commit: it costs latency.
 local function emit(subject, channel, kind, ...)
   local id = redis.call('XADD', EVENTS, '*', 'type', kind, 'subject', subject, ...)
-  redis.call('PUBLISH', P .. 'live:' .. channel, kind .. ' ' .. id)
+  redis.pcall('PUBLISH', P .. 'live:' .. channel, kind .. ' ' .. id)
 end
 
 local function emit_job(id, kind, agent, hop, ...)

@@ -1,0 +1,224 @@
+"""Rule 2: an operation happens as a whole or not at all, whatever fails in its middle."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from itertools import count
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis import scripts
+from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job, new_target
+from tests.harness.redis import RedisServer
+from tests.harness.scripts import failing, watched, with_clock
+from tests.harness.stores import Harness, RedisHarness, SqliteHarness
+
+Scene = Callable[[Bench], c.Command[Any]]
+
+
+def _started(command: Callable[[c.Fence], c.Command[Any]]) -> Scene:
+    return lambda bench: command(bench.start(thread="run", key="k"))
+
+
+def _reap(bench: Bench) -> c.Command[Any]:
+    bench.start(lease=1)
+    bench.submit(delay=1)
+    bench.save(None, ttl=1)
+    bench.clock.advance(1)
+    return c.Reap(worker="w", queues=("q",), presence=MINUTE)
+
+
+def _claim(bench: Bench) -> c.Command[Any]:
+    bench.do(c.Cancel(bench.submit()))
+    fence = bench.start()
+    bench.save(fence, records={"a": b"1"})
+    bench.do(c.Release(fence))
+    return c.Claim("w", ((new_target().queue, MINUTE),), ("lease",))
+
+
+def _suspended(bench: Bench) -> c.Command[Any]:
+    fence = bench.start()
+    bench.suspend(fence)
+    return c.AnswerJob(fence.job_id, b"yes")
+
+
+# Each leaves something behind that was not there before: a full server may refuse it.
+GROWING: dict[str, Scene] = {
+    "submit": lambda bench: new_job(thread="run", key="k"),
+    "submit later": lambda bench: new_job(delay=MINUTE, origin=bench.save(None)),
+    "save": _started(lambda f: c.Save("run", new_checkpoint(ttl=MINUTE), f, records={"a": b"1"})),
+    "save without a lease": lambda bench: c.Save("t", new_checkpoint(), parent=bench.save(None)),
+    "record": _started(lambda f: c.Record(f, {"a": b"1"})),
+    "hand_off": _started(lambda f: c.HandOff(f, new_target("review"), new_checkpoint())),
+    "hand_off without a checkpoint": _started(lambda f: c.HandOff(f, new_target("review"))),
+    "suspend": _started(lambda f: c.Suspend(f, b"sure?", new_checkpoint())),
+    "suspend without a checkpoint": _started(lambda f: c.Suspend(f, b"sure?")),
+    "answer": _suspended,
+    "declare": lambda bench: c.Declare({"write": b"1"}),
+}
+# Each brings something to its end or keeps it going: it must work on a full server too.
+ENDING: dict[str, Scene] = {
+    "complete": _started(lambda f: c.Complete(f, b"result", new_checkpoint())),
+    "complete without a checkpoint": _started(lambda f: c.Complete(f, b"result")),
+    "fail": _started(lambda f: c.Fail(f, "boom", "attempts")),
+    "retry": _started(lambda f: c.Fail(f, "boom", "", retry_in=MINUTE)),
+    "release": _started(c.Release),
+    "cancel": _started(lambda f: c.Cancel(f.job_id)),
+    "heartbeat": _started(lambda f: c.Heartbeat(((f, 2 * MINUTE),))),
+    "expire": lambda bench: c.Expire(bench.save(None, ttl=MINUTE)),
+    "reap": _reap,
+    "claim": _claim,
+}
+SCENES = GROWING | ENDING
+each_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys())
+
+# Commands that can only fail on a key of another type, or by lack of memory where they are a script's first write.
+TYPES = {
+    **dict.fromkeys(["HSET", "HSETNX", "HGET", "HMGET", "HGETALL"], "hash"),
+    **dict.fromkeys(["ZADD", "ZCARD", "ZREM", "ZREMRANGEBYSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"], "zset"),
+    **dict.fromkeys(["XADD", "XDEL", "XRANGE"], "stream"),
+    **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE"], "list"),
+    **dict.fromkeys(["DEL", "PEXPIRE", "EXISTS", "PTTL", "PUBLISH", "GET", "TIME"], ""),
+}
+READS = {"HGET", "HMGET", "HGETALL", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE", "XRANGE", "LRANGE", "EXISTS", "PTTL"}
+READS |= {"GET", "TIME", "ZCARD"}
+
+
+@pytest.fixture
+def harness(redis_server: str) -> Iterator[RedisHarness]:
+    made = RedisHarness(redis_server)
+    yield made
+    made.close()
+
+
+def asked(harness: RedisHarness) -> list[tuple[str, str]]:
+    """What the watched script asked the server for: command and key, the key without the prefix."""
+    [log] = [key for key in harness.server.scan_iter(match="*:log") if key.startswith(b"bp:{" + harness.own.encode())]
+    entries: Any = harness.server.lrange(log, 0, -1)
+    harness.server.delete(log)
+    prefix = log.decode().removesuffix("log")
+    found = [entry.decode().split(" ") for entry in entries]
+    return [(command, key.removeprefix(prefix)) for command, key in found]
+
+
+def with_scripts(harness: RedisHarness, bench: Bench, wrapped: Any, command: c.Command[Any]) -> None:
+    """Carry a command out with changed scripts."""
+    harness.scripts = wrapped
+    try:
+        with bench.beside() as other:
+            other.do(command)
+    finally:
+        harness.scripts = with_clock
+
+
+@each_scene
+def test_redis_when_a_call_fails(harness: RedisHarness, scene: Scene) -> None:
+    """Up to and including the first that writes, each call of the script in turn; what comes after can't fail."""
+    with Bench(harness, side="sync") as bench:
+        command = scene(bench)
+        for at in count(1):
+            with bench.refused(bp.Unavailable, "PLANTED"):
+                with_scripts(harness, bench, failing(at), command)
+            if asked(harness)[-1][0] not in READS:
+                break
+        with_scripts(harness, bench, watched, command)
+        calls = asked(harness)
+        families = key_families()
+        for name, key in calls:
+            assert TYPES[name] in ("", families.get(re.sub(r"(?<=^.:).*", "", key), "")), (name, key)
+        flags = harness.server.execute_command("COMMAND INFO", next(name for name, _ in calls if name not in READS))
+        may_be_refused = "denyoom" in str(flags)
+        assert may_be_refused == (scene in GROWING.values())
+
+
+def key_families() -> dict[str, str]:
+    """The keys that base.lua declares, with their types."""
+    header = Path(scripts.__file__).with_name("lua") / "lib" / "base.lua"
+    declared = re.findall(r"(?:--|  ) {2,}(\S:|\w+)(?:<[^>]+>)? +(hash|list|zset|stream)", header.read_text())
+    assert len(declared) >= 14
+    return dict(declared)
+
+
+REFUSALS: dict[str, Scene] = {
+    "fenced": _started(lambda f: c.Complete(c.Fence(f.job_id, f.token + 1, f.lease_id), b"r", new_checkpoint())),
+    "no job": lambda bench: c.Cancel("j" * 24),
+    "no checkpoint": lambda bench: c.Expire("c" * 24),
+    "key": lambda bench: new_job(key=bench.submit(key="k") and "k", payload="other"),
+    "busy": lambda bench: new_job(thread=bench.job(bench.submit(thread="run")).thread),
+    "needed": lambda bench: c.Expire(bench.save(bench.start(thread="run"))),
+    "moved": lambda bench: c.Save("t", new_checkpoint(), parent=(bench.save(None), bench.save(None))[0]),
+    "not asking": lambda bench: c.AnswerJob(bench.submit(), b"yes"),
+    "lost": _started(lambda f: c.HandOff(c.Fence(f.job_id, 1, ""), new_target("review"), new_checkpoint())),
+}
+
+
+@pytest.mark.parametrize("scene", REFUSALS.values(), ids=REFUSALS.keys())
+def test_redis_refuses_before_it_writes(harness: RedisHarness, scene: Scene) -> None:
+    with Bench(harness, side="sync") as bench:
+        command = scene(bench)
+        with bench.refused(bp.BatonpassError):
+            with_scripts(harness, bench, watched, command)
+        assert {name for name, _ in asked(harness)} <= READS
+
+
+def test_redis_without_memory(own_redis: RedisServer) -> None:
+    """What grows is refused with nothing changed; what ends works, and then there is room again."""
+    harness = RedisHarness(own_redis.url)
+    with ExitStack() as stack, own_redis.client() as server:
+        benches = {name: stack.enter_context(Bench(harness, side="sync", namespace=name)) for name in SCENES}
+        commands = {name: scene(benches[name]) for name, scene in SCENES.items()}
+        server.config_set("maxmemory", 1)
+        for name in GROWING:
+            with benches[name].refused(bp.Overloaded, "nothing was written"):
+                benches[name].do(commands[name])
+        for name in ENDING:
+            before = harness.dump()
+            benches[name].do(commands[name])
+            assert harness.dump() != before
+        server.config_set("maxmemory", 0)
+        for name in GROWING:
+            benches[name].do(commands[name])
+    harness.close()
+
+
+def test_redis_for_a_user_who_may_not_publish(own_redis: RedisServer) -> None:
+    """Without the wake-up an event is late, not half a commit."""
+    with own_redis.client() as server:
+        server.execute_command("ACL SETUSER", "limited", "on", ">secret", "~bp:*", "&bp:*", "+@all")
+    harness = RedisHarness(own_redis.url.replace("://", "://limited:secret@"))
+    with Bench(harness, side="sync") as bench, own_redis.client() as server:
+        server.execute_command("ACL SETUSER", "limited", "resetchannels")
+        fence = bench.start()
+        bench.do(c.Complete(fence, b"result", new_checkpoint()))
+        assert bench.state(fence.job_id) == ("completed", "")
+    harness.close()
+
+
+@each_scene
+def test_sqlite_when_it_is_interrupted(tmp_path: Path, scene: Scene) -> None:
+    """At every few steps that SQLite takes for the transaction, its end included, until it has run through."""
+    harness: Harness = SqliteHarness(tmp_path / "store.db")
+    with Bench(harness, side="sync") as bench:
+        command = scene(bench)
+        before = harness.dump()
+        connection = bench.store._connection  # type: ignore[attr-defined]
+        for after in count(1):
+            steps = count(1)
+            connection.set_progress_handler(lambda steps=steps, after=after: next(steps) == after, 7)
+            try:
+                bench.do(command)
+            except bp.Unavailable as error:
+                assert "interrupted" in str(error)
+                connection.set_progress_handler(None, 7)
+                assert harness.dump() == before
+            else:
+                break
+        connection.set_progress_handler(None, 7)
+        assert after > 3
+        assert harness.dump() != before

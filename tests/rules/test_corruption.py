@@ -1,0 +1,101 @@
+"""Rule 7: a stored byte that changed is noticed at the next read, and only what holds it is lost."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.codec import pack
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.letters import open_envelope, open_letter, seal_letter
+from batonpass.coordinator.rows import CheckpointRow
+from batonpass.coordinator.seals import seal
+from batonpass.coordinator.snapshots import open_checkpoint
+from tests.harness.bench import Bench, new_checkpoint
+
+Change = Callable[[bytes], bytes]
+
+
+def flipped(at: int, mask: int) -> Change:
+    return lambda data: data[:at] + bytes([data[at] ^ mask]) + data[at + 1 :]
+
+
+def changes(data: bytes) -> list[Change]:
+    """Each byte of small parts, some of large ones, with one bit or all of them flipped; and cuts, growth, nothing."""
+    places = sorted({*range(min(len(data), 40)), *range(0, len(data), max(len(data) // 25, 1)), len(data) - 1})
+    flips = [flipped(at, mask) for at in places for mask in (0x01, 0x80)]
+    return [*flips, lambda d: d[:-1], lambda d: d[1:], lambda d: d + b"\0", lambda d: d + b" ", lambda d: b"", lambda d: d * 2]
+
+
+@pytest.mark.parametrize("part", ["header", "state", "native", "commit"])
+def test_a_changed_byte_is_noticed(bench: Bench, part: str) -> None:
+    older = bench.save(None, "older", thread="run")
+    new = new_checkpoint({"text": "x" * 300}, step="fetch", thread="run", native={"v": 1, "data": b"y" * 100})
+    commit = bench.do(c.Save("run", new))
+    newer = bench.save(None, "newer", thread="run")
+    whole = commit.line().encode() if part == "commit" else getattr(new, part)
+    face = bench.face()
+    for change in changes(whole):
+        bench.harness.tamper(new.id, part, change)
+        for call in (lambda: face.restore(new.id), lambda: face.hand_off(new.id, to="anybody", payload={})):
+            with pytest.raises(bp.Corrupted, match=new.id):
+                call()
+        assert (face.restore(older).state, face.restore(newer).state) == ("older", "newer")
+        assert face.latest(thread="run").state == "newer"
+        bench.harness.tamper(new.id, part, lambda _: whole)
+    assert face.restore(new.id).state == {"text": "x" * 300}
+
+
+@pytest.mark.parametrize("part", ["header", "commit"])
+def test_lists_notice_it_too(bench: Bench, part: str) -> None:
+    saved = bench.save(None, thread="run")
+    bench.harness.tamper(saved, part, flipped(3, 0x01))
+    with pytest.raises(bp.Corrupted, match=saved):
+        bench.face().timeline(thread="run")
+
+
+def test_parts_of_two_checkpoints_do_not_go_together(bench: Bench) -> None:
+    """Each is intact, and yet not what was saved."""
+    one, two = new_checkpoint(1, thread="run"), new_checkpoint(2, thread="run")
+    for new in (one, two):
+        bench.do(c.Save("run", new))
+    bench.harness.tamper(one.id, "state", lambda _: two.state)
+    with pytest.raises(bp.Corrupted, match=f"{one.id}: its state is not what was saved"):
+        bench.face().restore(one.id)
+    bench.harness.tamper(one.id, "header", lambda _: two.header)
+    with pytest.raises(bp.Corrupted, match=one.id):
+        bench.face().restore(one.id)
+
+
+def test_a_delivery_with_a_changed_checkpoint_is_not_run_on(bench: Bench) -> None:
+    fence = bench.start()
+    saved = bench.save(fence, thread=fence.job_id)
+    bench.do(c.Release(fence))
+    bench.harness.tamper(saved, "state", lambda data: data + b"\0")
+    [delivery] = bench.claim()
+    assert delivery.checkpoint is not None
+    with pytest.raises(bp.Corrupted, match=saved):
+        open_checkpoint(delivery.checkpoint)
+
+
+def test_letters() -> None:
+    """What a job carries: envelope, result, question, answer."""
+    letter = seal_letter({"text": "x" * 50, "n": [1, 2]}, path="answer")
+    assert open_letter(letter, of="it") == {"text": "x" * 50, "n": [1, 2]}
+    for change in changes(letter):
+        with pytest.raises(bp.Corrupted, match="the answer of job j1"):
+            open_letter(change(letter), of="the answer of job j1")
+    for other in (b"", b"\x01", b"\x02" + letter[1:], pack({})):
+        with pytest.raises(bp.Corrupted):
+            open_envelope(other, of="the envelope of job j1")
+
+
+def test_an_unknown_format_is_named() -> None:
+    """What a newer version wrote is not called damaged."""
+    new = new_checkpoint(thread="run")
+    header = b"\x02" + new.header[1:]
+    commit = seal(header, 0, "", 1, 0)
+    with pytest.raises(bp.Corrupted, match="unknown format.*newer Batonpass"):
+        open_checkpoint(CheckpointRow(new.id, "run", header, commit.line(), new.state, new.native))
