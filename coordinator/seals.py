@@ -35,10 +35,13 @@ def seal_of(header: bytes, sealed: str) -> str:
     return sha1(header + b" " + sealed.encode(), usedforsecurity=False).hexdigest()
 
 
-def read_commit(line: str) -> CommitLine:
-    """A stored commit line; `Corrupted` if it is not one."""
+def read_commit(line: str, checkpoint_id: str) -> CommitLine:
+    """A stored commit line; `Corrupted` if it is not one, to the letter."""
     try:
         step_index, parent, created, expires, sealed = line.split(" ")
-        return CommitLine(int(step_index), "" if parent == "-" else parent, int(created), int(expires), sealed)
+        commit = CommitLine(int(step_index), "" if parent == "-" else parent, int(created), int(expires), sealed)
     except ValueError:
-        raise Corrupted(f"a checkpoint's commit line can't be read: {line[:100]!r}") from None
+        commit = None
+    if commit is None or commit.line() != line:
+        raise Corrupted(f"checkpoint {checkpoint_id}: its commit line can't be read: {line[:100]!r}")
+    return commit

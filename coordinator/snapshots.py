@@ -91,7 +91,7 @@ def open_summary(row: CheckpointRow) -> CheckpointSummary:
 
 
 def _verified(row: CheckpointRow) -> tuple[dict[str, Any], bytes, bytes]:
-    commit = read_commit(row.commit)
+    commit = read_commit(row.commit, row.id)
     if seal_of(row.header, commit.sealed) != commit.seal:
         raise Corrupted(f"checkpoint {row.id}: its record is not what was saved; older checkpoints may be readable")
     header = unpack(_body(row, row.header))

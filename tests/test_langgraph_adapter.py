@@ -332,7 +332,7 @@ async def test_nodes_know_their_job() -> None:
         return {"notes": [bp.current().job_id]}
 
     async def async_node(state: Any) -> Any:
-        return {"notes": [await bp.current().step("name", lambda: bp.current().agent)]}
+        return {"notes": [await bp.current().step("name", lambda: bp.current().agent, key="node")]}
 
     async with serving(only(lambda: graph(sync_node, async_node))) as coordinator:
         job = await coordinator.submit("a", Topic(text="rain"))

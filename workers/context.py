@@ -173,7 +173,8 @@ class Context(_About):
         """Run `fn(*args, **kwargs)` once in this hop and record its result; a resumed hop gets the recorded one.
 
         `fn` may be sync (it runs in a thread then) or async; its result must be plain values. Steps are told apart by
-        their name and how often it was used; the same name used concurrently needs `key`. Raises `StepMismatch` if
+        their name and how often it was used; the same name used concurrently, and any step inside of a framework's
+        agent, needs a `key` that is its own in this hop. Raises `StepMismatch` if
         the recorded arguments were others. If the process dies while `fn` runs, it runs again.
         """
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs])

@@ -29,8 +29,8 @@ class Steps:
 
     Each is a record of the hop's journal. A plain function's steps are also its state: each is a checkpoint, and a
     resumed function replays them from its top. (The journal decides: of two steps that end at once the later
-    checkpoint may lack one.) In a framework's agent the state is the framework's. There only what follows the last
-    checkpoint is replayed, so ordinals count from there, and such a step's key begins with it.
+    checkpoint may lack one.) In a framework's agent the state is the framework's, and only the framework knows from
+    where its nodes, tasks or turns are replayed: steps can't be counted there, and each needs a `key`.
     """
 
     def __init__(self, session: Session, *, own_state: bool) -> None:
@@ -50,15 +50,16 @@ class Steps:
     def begin(self, name: str, key: str | None, arguments: object) -> tuple[str, bytes, Recorded | None]:
         """Enter a step: its key, its arguments' digest, and its record if it is done. Raises if the lease is lost."""
         self._session.check()
-        checkpoint = self._session.checkpoint
-        since = "" if self._own_state or key else f"{checkpoint.id if checkpoint else 'start'}/"
+        if key is None and not self._own_state:
+            raise BadSetup(
+                f"step {name!r} needs key= here: in a framework's agent steps can't be told apart by counting"
+            )
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each its own key=, so that they can be told apart")
         if key is None:
-            counted = since + name
-            ordinal = self._counts.get(counted, 0)
-            self._counts[counted] = ordinal + 1
-            full = f"{counted}#{ordinal}" if ordinal else counted
+            ordinal = self._counts.get(name, 0)
+            self._counts[name] = ordinal + 1
+            full = f"{name}#{ordinal}" if ordinal else name
         else:
             full = f"{name}:{key}"
         digest = _digest(arguments)

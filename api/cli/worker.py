@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import os
 import sys
 from datetime import UTC, datetime
 from functools import partial
@@ -37,6 +38,8 @@ def worker(
     run = partial(
         serve, found, store, namespace=namespace, agents=names, concurrency=concurrency, lease=lease, grace=grace
     )
+    # Frameworks may ask at the terminal: a worker has nobody there, and must not wait for it.
+    os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
     anyio.run(run)
 
 

@@ -6,7 +6,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
-from ..seals import read_commit
 
 _PRESENT = tuple[str, str]
 
@@ -19,6 +18,7 @@ class MemoryRecords:
         self._jobs: dict[str, JobRow] = {}
         self._threads: dict[str, ThreadRow] = {}
         self._checkpoints: dict[str, CheckpointRow] = {}
+        self._expiry: dict[str, int] = {}
         self._order: dict[str, list[str]] = {}
         self._first_uses: dict[str, tuple[str, str]] = {}
         self._forget_at: dict[str, int] = {}
@@ -80,10 +80,13 @@ class MemoryRecords:
 
     def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
         self._checkpoints[row.id] = row
+        if expires:
+            self._expiry[row.id] = expires
         self._order.setdefault(row.thread, []).append(row.id)
 
     def drop_checkpoint(self, checkpoint_id: str) -> None:
         row = self._checkpoints.pop(checkpoint_id)
+        self._expiry.pop(checkpoint_id, None)
         self._order[row.thread].remove(checkpoint_id)
 
     def checkpoints(self, thread: str, limit: int, before: str) -> list[CheckpointRow]:
@@ -92,16 +95,15 @@ class MemoryRecords:
             order = order[: order.index(before)] if before in order else []
         found: list[CheckpointRow] = []
         for checkpoint_id in reversed(order):
-            row = self._checkpoints[checkpoint_id]
-            if len(found) < limit and not 0 < read_commit(row.commit).expires <= self.now:
-                found.append(replace(row, state=b"", native=b""))
+            if len(found) < limit and not 0 < self._expiry.get(checkpoint_id, 0) <= self.now:
+                found.append(replace(self._checkpoints[checkpoint_id], state=b"", native=b""))
         return found
 
     def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
         unended = (self._jobs[row.job] for row in self._threads.values() if row.job)
         needed = {(job.thread, job.tip) for job in unended}
-        rows = [(read_commit(row.commit).expires, row.id) for row in self._checkpoints.values()]
-        expired = [self._checkpoints[id_] for at, id_ in sorted(rows) if 0 < at <= self.now]
+        due = sorted((at, checkpoint_id) for checkpoint_id, at in self._expiry.items() if at <= self.now)
+        expired = [self._checkpoints[checkpoint_id] for _, checkpoint_id in due]
         return [row for row in expired if (row.thread, row.id) not in needed][:limit]
 
     # keys and journals

@@ -16,7 +16,7 @@ def save(records: Records, command: Save) -> CommitLine:
     row = held(records, command.fence) if command.fence else None
     there = records.checkpoint(command.checkpoint.id)
     if there is not None:
-        return read_commit(there.commit)
+        return read_commit(there.commit, there.id)
     thread = records.thread(row.thread if row else command.thread)
     if row is None:
         _check_free(records, thread, command)

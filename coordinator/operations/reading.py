@@ -12,7 +12,7 @@ from ..seals import read_commit
 def restore(records: Records, command: Restore) -> CheckpointRow:
     """One checkpoint; one whose time is over is gone, freed or not."""
     row = records.checkpoint(command.checkpoint_id)
-    if row is None or 0 < read_commit(row.commit).expires <= records.now:
+    if row is None or 0 < read_commit(row.commit, row.id).expires <= records.now:
         raise refusal("no_checkpoint", command.checkpoint_id)
     return row
 

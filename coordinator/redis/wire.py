@@ -37,7 +37,7 @@ def answer(command: c.Command[R], reply: list[Any]) -> R:
 
 
 def _text(value: Any) -> str:
-    return value.decode("utf-8", "surrogatepass") if isinstance(value, bytes) else str(value)
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
 # building
@@ -119,7 +119,7 @@ def _job_row(items: list[bytes]) -> JobRow:
 
 def _checkpoint_row(parts: list[bytes]) -> CheckpointRow:
     id_, thread, header, state, native, commit = parts
-    return CheckpointRow(_text(id_), _text(thread), header, commit.decode(), state, native)
+    return CheckpointRow(_text(id_), _text(thread), header, _text(commit), state, native)
 
 
 def _delivery(parts: list[Any]) -> Delivery:
@@ -127,7 +127,7 @@ def _delivery(parts: list[Any]) -> Delivery:
     checkpoint = None
     if parts[1]:
         id_, header, state, native, commit = parts[1]
-        checkpoint = CheckpointRow(_text(id_), row.thread, header, commit.decode(), state, native)
+        checkpoint = CheckpointRow(_text(id_), row.thread, header, _text(commit), state, native)
     return Delivery(row, checkpoint, _flat(parts[2]))
 
 
@@ -142,7 +142,7 @@ def _nothing(_: list[Any]) -> None:
 
 
 def _commit(reply: list[Any]) -> CommitLine:
-    return read_commit(reply[0].decode())
+    return read_commit(_text(reply[0]), "just saved")
 
 
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[list[Any]], Any]]

@@ -17,6 +17,8 @@ _INSERT_JOB = f"INSERT INTO job ({', '.join(_JOB)}, namespace) VALUES ({', '.joi
 _FIXED = ("id", "thread", "key", "idem", "key_ttl", "created")
 _CHANGING = [name for name in _JOB if name not in _FIXED]
 _UPDATE_JOB = f"UPDATE job SET {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"
+# As bytes, because a damaged text could not be read at all, and its reader is to say what is damaged.
+_SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB)"
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
@@ -85,10 +87,10 @@ class SqliteRecords:
 
     def checkpoint(self, checkpoint_id: str) -> CheckpointRow | None:
         row = self._db.execute(
-            "SELECT id, thread, header, commit_line, state, native FROM checkpoint WHERE id = ? AND namespace = ?",
+            f"{_SELECT_CHECKPOINT}, state, native FROM checkpoint WHERE id = ? AND namespace = ?",
             (checkpoint_id, self._namespace),
         ).fetchone()
-        return CheckpointRow(*row) if row else None
+        return _checkpoint_row(*row) if row else None
 
     def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
         self._db.execute(
@@ -109,19 +111,19 @@ class SqliteRecords:
             ).fetchone()
             edge = row[0] if row else 0
         rows = self._db.execute(
-            f"SELECT id, thread, header, commit_line FROM checkpoint {_NEWEST_FIRST} ORDER BY step_index DESC LIMIT ?",
+            f"{_SELECT_CHECKPOINT} FROM checkpoint {_NEWEST_FIRST} ORDER BY step_index DESC LIMIT ?",
             (self._namespace, thread, edge, self.now, limit),
         )
-        return [CheckpointRow(*row) for row in rows]
+        return [_checkpoint_row(*row) for row in rows]
 
     def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
         rows = self._db.execute(
-            "SELECT id, thread, header, commit_line FROM checkpoint AS c WHERE namespace = ? AND expires > 0 AND "
+            f"{_SELECT_CHECKPOINT} FROM checkpoint AS c WHERE namespace = ? AND expires > 0 AND "
             "expires <= ? AND NOT EXISTS (SELECT 1 FROM thread AS t JOIN job AS j ON j.id = t.job "
             "WHERE t.namespace = c.namespace AND t.name = c.thread AND j.tip = c.id) ORDER BY expires, id LIMIT ?",
             (self._namespace, self.now, limit),
         )
-        return [CheckpointRow(*row) for row in rows]
+        return [_checkpoint_row(*row) for row in rows]
 
     # keys and journals
 
@@ -194,3 +196,9 @@ class SqliteRecords:
             (self._namespace, queue, self.now),
         ).fetchone()
         return int(row[0])
+
+
+def _checkpoint_row(
+    id_: str, thread: str, header: bytes, commit: bytes, state: bytes = b"", native: bytes = b""
+) -> CheckpointRow:
+    return CheckpointRow(id_, thread, header, commit.decode("utf-8", "replace"), state, native)

@@ -66,7 +66,7 @@ class MemoryHarness:
             if row := store._records._checkpoints.get(checkpoint):
                 value = getattr(row, part)
                 changed = change(value.encode() if part == "commit" else value)
-                object.__setattr__(row, part, changed.decode("latin-1") if part == "commit" else changed)
+                object.__setattr__(row, part, changed.decode("utf-8", "replace") if part == "commit" else changed)
 
 
 class SqliteHarness:
@@ -89,10 +89,11 @@ class SqliteHarness:
     def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
         column = "commit_line" if part == "commit" else part
         with closing(sqlite3.connect(self.path, isolation_level=None)) as db:
-            [value] = db.execute(f"SELECT {column} FROM checkpoint WHERE id = ?", (checkpoint,)).fetchone()
-            changed = change(value.encode() if part == "commit" else value)
-            stored = changed.decode("latin-1") if part == "commit" else changed
-            db.execute(f"UPDATE checkpoint SET {column} = ? WHERE id = ?", (stored, checkpoint))
+            where = "FROM checkpoint WHERE id = ?"
+            [value] = db.execute(f"SELECT CAST({column} AS BLOB) {where}", (checkpoint,)).fetchone()
+            kind = "TEXT" if part == "commit" else "BLOB"
+            changed = f"UPDATE checkpoint SET {column} = CAST(? AS {kind}) WHERE id = ?"
+            db.execute(changed, (change(value), checkpoint))
 
 
 class RedisHarness:

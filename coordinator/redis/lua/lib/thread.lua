@@ -1,8 +1,8 @@
 -- What a thread's checkpoints are read and freed by.
 
--- When a commit line says that the checkpoint expires, 0 for never.
+-- When a commit line says that the checkpoint expires, 0 for never. A damaged one is shown: its reader notices.
 local function expires_at(commit)
-  return tonumber(string.match(commit, '^%S+ %S+ %S+ (%S+)'))
+  return tonumber(string.match(commit, '^%S+ %S+ %S+ (%S+)') or '') or 0
 end
 
 -- The newest checkpoints of a thread that have not expired: pairs of id and fields, from a step index downwards.
