@@ -37,13 +37,13 @@ bench: setup
 	@$(BIN)/python -m benchmarks $(ARGS)
 
 clean:
-	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis batonpass-demo
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +
 
 setup: build/linked
 
-# The installed package is a tree of links to the files here (STYLE.md says why), so it has to be made again when files
-# come or go: .venv/files is touched exactly then.
+# The installed package is a tree of links to the files here. It has to be made again when files come or go:
+# .venv/files is touched exactly then.
 build/linked: .venv/installed .venv/files
 ifdef UV
 	@uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --reinstall --editable .

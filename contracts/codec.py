@@ -7,8 +7,10 @@ Anything else is refused at save, with the path to the value: what can't be rest
 from __future__ import annotations
 
 import datetime as dt
+from collections.abc import Callable
+from contextvars import ContextVar
 from decimal import Decimal
-from pathlib import PurePath, PurePosixPath, PureWindowsPath
+from pathlib import Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
 from typing import Any
 from uuid import UUID
 from zoneinfo import ZoneInfo
@@ -19,6 +21,10 @@ from .errors import Corrupted, Unserializable
 
 # Codes are stored: never renumber. 0-19 are ours; 20 and up are left for registered types.
 _TUPLE, _SET, _FROZENSET, _INT, _DATETIME, _DATE, _TIME, _DELTA, _DECIMAL, _UUID, _PATH = range(11)
+# How deep values of our types may lie inside of each other: on load each level takes some 50 KB of the C stack, and
+# an interpreter that runs out of it crashes.
+_DEEPEST = 32
+_DEPTH: ContextVar[int] = ContextVar("batonpass_codec_depth", default=0)
 
 
 def pack(value: Any, *, path: str = "state") -> bytes:
@@ -34,7 +40,7 @@ def unpack(data: bytes) -> Any:
     try:
         return msgpack.unpackb(data, ext_hook=_decode, strict_map_key=False, raw=False)
     except Exception as error:  # msgpack raises a different class for each way in which bytes can be wrong
-        raise Corrupted(f"stored value can't be decoded: {error}") from None
+        raise Corrupted(f"stored value can't be decoded: {str(error) or type(error).__name__}") from None
 
 
 class _NotPlain(Exception):
@@ -49,12 +55,21 @@ def _packb(value: Any) -> bytes:
 def _encode(value: Any) -> Any:
     kind = type(value)
     encoder = _ENCODERS.get(kind)
-    if encoder is None and isinstance(value, PurePath):
-        encoder = _encode_path
     if encoder is None:
         raise _NotPlain(f"type {kind.__module__}.{kind.__qualname__} is not a plain type")
-    code, data = encoder(value)
+    code, data = _one_deeper(encoder, value)
     return msgpack.ExtType(code, data)
+
+
+def _one_deeper(convert: Callable[[Any], Any], value: Any) -> Any:
+    depth = _DEPTH.get()
+    if depth == _DEEPEST:
+        raise ValueError(f"tuples and sets lie inside of each other more than {_DEEPEST} deep")
+    token = _DEPTH.set(depth + 1)
+    try:
+        return convert(value)
+    finally:
+        _DEPTH.reset(token)
 
 
 def _encode_int(value: int) -> tuple[int, bytes]:
@@ -86,15 +101,19 @@ def _restore_path(stored: list[Any]) -> PurePath:
     windows, text, pure = stored
     if pure:
         return PureWindowsPath(text) if windows else PurePosixPath(text)
-    from pathlib import Path
-
     return Path(text)
+
+
+def _pack_set(value: set[Any] | frozenset[Any]) -> bytes:
+    """In an order that does not depend on the process: the same payload must have the same bytes."""
+    head: bytes = msgpack.Packer().pack_array_header(len(value))
+    return head + b"".join(sorted(map(_packb, value)))
 
 
 _ENCODERS: dict[type, Any] = {
     tuple: lambda v: (_TUPLE, _packb(list(v))),
-    set: lambda v: (_SET, _packb(list(v))),
-    frozenset: lambda v: (_FROZENSET, _packb(list(v))),
+    set: lambda v: (_SET, _pack_set(v)),
+    frozenset: lambda v: (_FROZENSET, _pack_set(v)),
     int: _encode_int,
     dt.datetime: lambda v: (_DATETIME, _packb([v.replace(tzinfo=None).isoformat(), _zone(v.tzinfo), v.fold])),
     dt.date: lambda v: (_DATE, v.isoformat().encode()),
@@ -102,6 +121,7 @@ _ENCODERS: dict[type, Any] = {
     dt.timedelta: lambda v: (_DELTA, _packb([v.days, v.seconds, v.microseconds])),
     Decimal: lambda v: (_DECIMAL, str(v).encode()),
     UUID: lambda v: (_UUID, v.bytes),
+    **dict.fromkeys((PurePosixPath, PureWindowsPath, PosixPath, WindowsPath), _encode_path),
 }
 
 
@@ -109,7 +129,7 @@ def _decode(code: int, data: bytes) -> Any:
     decoder = _DECODERS.get(code)
     if decoder is None:
         raise ValueError(f"unknown type code {code}")
-    return decoder(data)
+    return _one_deeper(decoder, data)
 
 
 def _decode_datetime(data: bytes) -> dt.datetime:
@@ -139,7 +159,11 @@ _DECODERS: dict[int, Any] = {
 
 def _explain(value: Any, path: str, error: Exception) -> Unserializable:
     """Find the first value that can't be packed. Only runs after a failure, so it may be slow."""
-    where, reason = _find(value, path, set()) or (path, str(error))
+    try:
+        found = _find(value, path, set())
+    except RecursionError:
+        found = None
+    where, reason = found or (path, str(error).rstrip("."))
     return Unserializable(f"{where} can't be saved: {reason}. Convert it to plain values first", path=where)
 
 

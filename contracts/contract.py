@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar
+from typing import Any, ClassVar, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json, to_json
@@ -151,4 +151,6 @@ def violation(contract: type[Contract], error: ValidationError) -> ContractViola
 
 def _argument_name(argument: Any) -> str:
     named = getattr(argument, "__contract_name__", None)
-    return str(named or getattr(argument, "__qualname__", argument))
+    outer = named or getattr(get_origin(argument) or argument, "__qualname__", argument)
+    inner = ",".join(map(_argument_name, get_args(argument)))
+    return f"{outer}[{inner}]" if inner else str(outer)

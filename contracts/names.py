@@ -10,31 +10,33 @@ digests alone, never from text that a user chose.
 from __future__ import annotations
 
 import re
-import secrets
 import time
+from functools import lru_cache
 from hashlib import blake2b
+from secrets import token_bytes
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
 _PATTERN = re.compile(rf"[jcl][{_ALPHABET}]{{23}}\Z")
 MAX_PARTITIONS = 1024
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
+_DIGITS = _ALPHABET.encode() * 8  # a random byte as a random digit
 
 
 def _base32(number: int, width: int) -> str:
-    digits = []
-    for _ in range(width):
-        number, digit = divmod(number, 32)
-        digits.append(_ALPHABET[digit])
-    return "".join(reversed(digits))
+    pairs = (width + 1) // 2
+    return "".join([_PAIRS[number >> 10 * place & 1023] for place in range(pairs - 1, -1, -1)])[-width:]
 
 
 def mint(kind: str, partition: int = 0) -> str:
     """A new id. `kind` is "j" (job), "c" (checkpoint) or "l" (lease)."""
-    when = time.time_ns() // 1_000_000 % 2**45
-    number = (partition << 45 | when) << 60 | secrets.randbits(60)
-    # Two digits at a time: every save mints an id.
-    pairs = [_PAIRS[number >> shift & 1023] for shift in range(105, 4, -10)]
-    return f"{kind}{''.join(pairs)}{_ALPHABET[number & 31]}"
+    # Every save mints an id, so what can be looked up is not computed.
+    second, rest = divmod(time.time_ns() // 1_000_000, 1024)
+    return f"{kind}{_PAIRS[partition]}{_second(second)}{_PAIRS[rest]}{token_bytes(12).translate(_DIGITS).decode()}"
+
+
+@lru_cache(maxsize=4)
+def _second(number: int) -> str:
+    return _base32(number, 7)
 
 
 def is_id(text: str, kind: str) -> bool:
@@ -47,6 +49,7 @@ def partition_of(minted: str) -> int:
     return _ALPHABET.index(minted[1]) * 32 + _ALPHABET.index(minted[2])
 
 
+@lru_cache(maxsize=256)
 def digest(*parts: str) -> str:
     """A key-safe name for texts from users: equal texts only, whatever characters they hold (160 bits, base 32)."""
     hashed = blake2b(digest_size=20)

@@ -6,6 +6,7 @@ from typing import Annotated
 
 import typer
 
+from batonpass.contracts.app import App
 from batonpass.coordinator.connection import Connection, connect
 
 DEFAULT_STORE = "sqlite:///batonpass.db"
@@ -24,9 +25,10 @@ AppName = Annotated[
 
 
 def opened(store: str, namespace: str | None, app: str | None = None) -> Connection:
-    """The connection for a command."""
+    """The connection for a command. Agents are those of the store's record: whatever else this process has imported,
+    the demo for one, is not the user's."""
     if app is None:
-        return connect(store, namespace=namespace)
+        return connect(store, namespace=namespace, app=App("command line"))
     from batonpass.workers.process import find_app
 
     return connect(store, namespace=namespace, app=find_app(app))

@@ -6,9 +6,12 @@ from collections.abc import Callable
 from typing import Any, TypeVar
 from urllib.parse import quote
 
+import redis
+import redis.asyncio
 from anyio import to_thread
+from redis import exceptions
 
-from ...contracts.errors import BadSetup, BatonpassError, MissingExtra, Overloaded, Unreachable
+from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachable
 from ..commands import Command
 from ..rows import SCHEMA_VERSION
 from ..store import Topic
@@ -16,13 +19,6 @@ from .scripts import Script, script
 from .server import check_server
 from .watch import RedisWatch
 from .wire import answer, arguments
-
-try:
-    import redis
-    import redis.asyncio
-    from redis import exceptions
-except ImportError:
-    raise MissingExtra("a redis:// store needs the Redis client: pip install 'batonpass[redis]'") from None
 
 R = TypeVar("R")
 _TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ResponseError, OSError)

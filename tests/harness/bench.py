@@ -120,10 +120,10 @@ class Bench:
         [delivery] = self.claim(**more)
         return fence_of(delivery)
 
-    def start(self, agent: str = "write", *, lease: int = MINUTE, **more: Any) -> c.Fence:
+    def start(self, agent: str = "write", *, lease: int = MINUTE, worker: str = "w", **more: Any) -> c.Fence:
         """A new job, submitted and claimed."""
         job_id = self.submit(agent, **more)
-        fence = self.take(agent=agent, lease=lease)
+        fence = self.take(agent=agent, lease=lease, worker=worker)
         assert fence.job_id == job_id
         return fence
 

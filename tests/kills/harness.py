@@ -18,7 +18,7 @@ from typing import Any
 
 import batonpass as bp
 
-LEASE = 0.6
+LEASE = 1.0
 DEADLINE = 40.0
 
 

@@ -4,7 +4,8 @@
 -- Returns {'+', 1, or 0 if it was ended before}, {'!no_job'}
 --@ uses clock job
 local id = ARGV[1]
-local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'worker', 'agent', 'hop', 'thread_digest', 'idem', 'key_ttl')
+local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'worker', 'agent', 'hop', 'thread_digest', 'idem', 'key_ttl',
+  'tip', 'count')
 if not job[1] then
   return refuse('no_job', id)
 end
@@ -14,6 +15,6 @@ end
 
 relieve()
 close(id, nil, nil, now_ms())
-finish(id, { thread = job[5], idem = job[6], key_ttl = job[7] }, 'canceled', '')
+finish(id, { thread = job[5], idem = job[6], key_ttl = job[7], tip = job[8], count = job[9] or '' }, 'canceled', '')
 emit_job(id, 'batonpass.job.canceled', job[3], job[4], 'worker', job[2])
 return { '+', 1 }

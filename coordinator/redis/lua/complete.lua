@@ -11,8 +11,8 @@ end
 
 local now = now_ms()
 relieve()
-local tip = append_last(id, fields, 5, now)
-close(id, 'complete', ARGV[3], now, 'result', ARGV[4], 'error', '', 'tip', tip)
+append_last(id, fields, 5, now)
+close(id, 'complete', ARGV[3], now, 'result', ARGV[4], 'error', '', 'tip', fields.tip)
 finish(id, fields, 'completed', '')
-emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', tip)
+emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', fields.tip)
 return { '+' }

@@ -10,10 +10,10 @@ if not fields then
 end
 
 local now, hop = now_ms(), num(tonumber(fields.hop) + 1)
-local tip = append_last(id, fields, 8, now)
+append_last(id, fields, 8, now)
 enqueue(id, ARGV[6], 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6], 'envelope', ARGV[7], 'hop', hop,
-  'attempt', '1', 'crashes', '0', 'question', '', 'answer', '', 'error', '', 'tip', tip)
+  'attempt', '1', 'crashes', '0', 'question', '', 'answer', '', 'error', '', 'tip', fields.tip, 'count', fields.count)
 close(id, 'hand_off', ARGV[3], now)
 redis.call('DEL', P .. 'n:' .. id)
-emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', tip)
+emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', fields.tip)
 return { '+' }

@@ -12,13 +12,14 @@ local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT'
 relieve()
 for _, id in ipairs(expired) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
-    'thread_digest', 'idem', 'key_ttl')
+    'thread_digest', 'idem', 'key_ttl', 'tip', 'count')
   local crashes = tonumber(job[3]) + 1
   close(id, nil, nil, now, 'crashes', num(crashes))
   if crashes >= poison then
     local text = num(crashes) .. ' workers died or went silent while they ran this hop'
     redis.call('HSET', P .. 'j:' .. id, 'error', text)
-    finish(id, { thread = job[7], idem = job[8], key_ttl = job[9] }, 'failed', 'poison')
+    local fields = { thread = job[7], idem = job[8], key_ttl = job[9], tip = job[10], count = job[11] or '' }
+    finish(id, fields, 'failed', 'poison')
     emit_job(id, 'batonpass.job.failed', job[5], job[6], 'reason', 'poison', 'error', text)
   else
     enqueue(id, job[4])

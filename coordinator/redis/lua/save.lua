@@ -12,12 +12,11 @@ local there = redis.call('HGET', P .. 'c:' .. checkpoint.id, 'm')
 if there then
   return { '+', there }
 end
-local count = redis.call('HGET', P .. 't:' .. fields.thread, 'count')
 
-local now = now_ms()
-local commit = append(checkpoint, fields.thread, tonumber(count), fields.tip, now)
+local count, now = counted(fields), now_ms()
+local commit = append(checkpoint, fields.thread, count, fields.tip, now)
 append_journal(id, 10)
-redis.call('HSET', P .. 'j:' .. id, 'tip', checkpoint.id, 'updated', num(now))
+redis.call('HSET', P .. 'j:' .. id, 'tip', checkpoint.id, 'count', num(count + 1), 'updated', num(now))
 emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop, 'checkpoint', checkpoint.id,
   'step', checkpoint.step)
 return { '+', commit }

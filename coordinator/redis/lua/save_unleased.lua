@@ -21,7 +21,8 @@ elseif parent ~= tip and ARGV[4] ~= '1' then
   return refuse('moved', parent, tip ~= '' and tip or 'none')
 end
 
-local commit = append(checkpoint, thread, tonumber(state[1] or 0), parent, now_ms())
-redis.call('HSET', P .. 't:' .. thread, 'name', name)
+local count = tonumber(state[1] or 0)
+local commit = append(checkpoint, thread, count, parent, now_ms())
+redis.call('HSET', P .. 't:' .. thread, 'name', name, 'tip', checkpoint.id, 'count', num(count + 1))
 emit(name, thread, 'batonpass.checkpoint.saved', 'agent', ARGV[5], 'checkpoint', checkpoint.id, 'step', checkpoint.step)
 return { '+', commit }

@@ -10,9 +10,9 @@ if not fields then
 end
 
 local now = now_ms()
-local tip = append_last(id, fields, 5, now)
+append_last(id, fields, 5, now)
 redis.call('HSET', P .. 'j:' .. id, 'state', 'input_required', 'reason', 'question', 'question', ARGV[4],
-  'answer', '', 'tip', tip)
+  'answer', '', 'tip', fields.tip, 'count', fields.count)
 close(id, 'suspend', ARGV[3], now)
-emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, 'checkpoint', tip)
+emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, 'checkpoint', fields.tip)
 return { '+' }

@@ -1,6 +1,6 @@
 -- Prepended to every script. KEYS[1] is the partition's prefix, with the hash tag: every key that a script touches is
 -- that prefix, a fixed suffix and a minted id or a digest, never a text from a user.
---   j:<job>     hash    the job                        t:<thread digest>  hash  tip, count, unended job
+--   j:<job>     hash    the job                        t:<thread digest>  hash  name, tip, count, unended job
 --   n:<job>     hash    journal of the hop             o:<thread digest>  zset  checkpoints by step index
 --   c:<id>      hash    checkpoint: h header, s state, n native, m commit line, t thread digest
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers

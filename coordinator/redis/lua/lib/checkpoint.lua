@@ -6,14 +6,14 @@ local function read_checkpoint(at)
     ttl = tonumber(ARGV[at + 5]) }
 end
 
--- Adds a checkpoint at its thread's tip; answers the commit line, sealed together with the header.
+-- Adds a checkpoint to a thread, as number `count`; answers the commit line, sealed together with the header. The
+-- caller notes the new tip and count.
 local function append(checkpoint, thread, count, parent, now)
   local expires = checkpoint.ttl > 0 and now + checkpoint.ttl or 0
   local commit = string.format('%.0f %s %.0f %.0f', count, parent ~= '' and parent or '-', now, expires)
   commit = commit .. ' ' .. redis.sha1hex(checkpoint.header .. ' ' .. commit)
   redis.call('HSET', P .. 'c:' .. checkpoint.id, 'h', checkpoint.header, 's', checkpoint.state, 'n', checkpoint.native,
     'm', commit, 't', thread)
-  redis.call('HSET', P .. 't:' .. thread, 'tip', checkpoint.id, 'count', num(count + 1))
   redis.call('ZADD', P .. 'o:' .. thread, num(count), checkpoint.id)
   if expires > 0 then
     redis.call('ZADD', P .. 'expiry', num(expires), checkpoint.id)
@@ -21,15 +21,21 @@ local function append(checkpoint, thread, count, parent, now)
   return commit
 end
 
--- Saves the last checkpoint of a delivery that is ending, if there is one (id not empty), and tells so.
+-- How many checkpoints a job's thread has had. From its first save on the job counts them itself, which spares each
+-- save two calls: nobody else may write to the thread, and `finish` tells it the tip and the count.
+local function counted(fields)
+  return tonumber(fields.count ~= '' and fields.count or redis.call('HGET', P .. 't:' .. fields.thread, 'count'))
+end
+
+-- Saves the last checkpoint of a delivery that is ending, if there is one (id not empty), and tells so. The job's new
+-- tip and count are in `fields` then.
 local function append_last(id, fields, at, now)
   if ARGV[at] == '' then
-    return fields.tip
+    return
   end
-  local checkpoint = read_checkpoint(at)
-  local count = tonumber(redis.call('HGET', P .. 't:' .. fields.thread, 'count'))
+  local checkpoint, count = read_checkpoint(at), counted(fields)
   append(checkpoint, fields.thread, count, fields.tip, now)
+  fields.tip, fields.count = checkpoint.id, num(count + 1)
   emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop,
     'checkpoint', checkpoint.id, 'step', checkpoint.step)
-  return checkpoint.id
 end

@@ -16,11 +16,15 @@ local function close(id, operation, lease, now, ...)
     'updated', num(now), ...)
 end
 
--- Ends a job: its thread is free, its journal is dropped, its idempotency key begins to age.
+-- Ends a job: its thread is free and knows its tip again, its journal is dropped, its idempotency key begins to age.
 local function finish(id, fields, state, reason)
-  redis.call('HSET', P .. 'j:' .. id, 'state', state, 'reason', reason, 'due', '0', 'delivery', '')
+  redis.call('HSET', P .. 'j:' .. id, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '')
   redis.call('ZREM', TIMERS, id)
-  redis.call('HSET', P .. 't:' .. fields.thread, 'job', '')
+  local thread_key = P .. 't:' .. fields.thread
+  redis.call('HSET', thread_key, 'job', '')
+  if fields.count ~= '' then
+    redis.call('HSET', thread_key, 'tip', fields.tip, 'count', fields.count)
+  end
   redis.call('DEL', P .. 'n:' .. id)
   if fields.idem ~= '' then
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)

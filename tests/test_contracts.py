@@ -1,0 +1,252 @@
+"""Contracts, agents and apps: what is declared, what is refused, and in which words."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from datetime import datetime
+from typing import Any, Generic, TypeVar
+
+import pydantic
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.agent import Agent
+from batonpass.contracts.contract import (
+    ContractRef,
+    contract_ref,
+    convert,
+    dump_payload,
+    load_mapping,
+    load_payload,
+)
+
+T = TypeVar("T")
+
+
+class Draft(bp.Contract, name="test.draft", version=2):
+    text: str
+    score: float = 0.0
+
+
+class Abstract(bp.Contract):
+    text: str
+
+
+class Concrete(Abstract, name="test.concrete"):
+    pass
+
+
+class Page(bp.Contract, Generic[T], name="test.page"):
+    items: list[T]
+
+
+def test_name_and_version() -> None:
+    assert contract_ref(Draft) == ContractRef("test.draft", 2) == ("test.draft", 2)
+    assert str(contract_ref(Draft)) == "test.draft@2"
+    assert contract_ref(Concrete) == ContractRef("test.concrete", 1)
+
+
+def test_one_without_a_name_is_abstract() -> None:
+    with pytest.raises(bp.BadSetup, match=r"Abstract has no name: write class Abstract\(Contract, name='team.thing'\)"):
+        contract_ref(Abstract)
+    with pytest.raises(bp.BadSetup, match="is not a contract"):
+        contract_ref(str)  # type: ignore[arg-type]
+
+
+def test_a_name_is_not_inherited() -> None:
+    class Longer(Draft):
+        more: str = ""
+
+    with pytest.raises(bp.BadSetup, match="has no name"):
+        contract_ref(Longer)
+
+
+def test_a_generic_is_named_with_its_arguments() -> None:
+    assert contract_ref(Page[Draft]).name == "test.page[test.draft]"
+    assert contract_ref(Page[int]).name == "test.page[int]"
+    assert contract_ref(Page[Page[int]]).name == "test.page[test.page[int]]"
+    assert contract_ref(Page[int]) == contract_ref(Page[int]) != contract_ref(Page[str])
+    assert contract_ref(Page[list[Draft]]).name == "test.page[list[test.draft]]"
+    assert contract_ref(Page[dict[str, int]]).name != contract_ref(Page[dict[str, str]]).name
+    page = Page[Draft](items=[Draft(text="x")])
+    assert load_payload(Page[Draft], dump_payload(page)) == page
+    with pytest.raises(bp.ContractViolation, match=r"not a valid test.page\[int\]@1: items.0: "):
+        convert(Page[int], {"items": ["x"]})
+
+
+@pytest.mark.parametrize("name", ["", " ", "a b", "a:b", "é", "-a", "a\n", "a@2", "{a}", "a" * 3 + "!"])
+def test_a_bad_name(name: str) -> None:
+    with pytest.raises(bp.BadSetup, match="use letters, digits and _ . / -"):
+        type("Bad", (bp.Contract,), {}, name=name)
+
+
+@pytest.mark.parametrize("version", [0, -1])
+def test_a_bad_version(version: int) -> None:
+    with pytest.raises(bp.BadSetup, match="versions start at 1"):
+        type("Bad", (bp.Contract,), {}, name="test.bad", version=version)
+
+
+def test_defining_one_again_registers_nothing() -> None:
+    """As a notebook does with its cells."""
+
+    def define() -> type[bp.Contract]:
+        class Cell(bp.Contract, name="test.cell"):
+            text: str
+
+        return Cell
+
+    one, two = define(), define()
+    assert one is not two
+    assert contract_ref(one) == contract_ref(two)
+
+
+def test_instances_are_frozen_and_validated() -> None:
+    draft = Draft(text="x")
+    with pytest.raises(pydantic.ValidationError, match="frozen"):
+        draft.text = "y"  # type: ignore[misc]
+    with pytest.raises(pydantic.ValidationError):
+        Draft(text=None)  # type: ignore[arg-type]
+    assert hash(draft) == hash(Draft(text="x"))
+
+
+def test_bytes_and_odd_numbers_travel() -> None:
+    class Blob(bp.Contract, name="test.blob"):
+        data: bytes
+        number: float
+        when: datetime
+
+    blob = Blob(data=bytes(range(256)), number=math.inf, when=datetime(2026, 1, 2))
+    assert load_payload(Blob, dump_payload(blob)) == blob
+    assert math.isnan(load_payload(Blob, dump_payload(blob.model_copy(update={"number": math.nan}))).number)
+    assert convert(Blob, {"data": b"\xff", "number": -math.inf, "when": datetime(2026, 1, 2)}).data == b"\xff"
+
+
+def test_values_are_read_laxly_as_from_json() -> None:
+    draft = convert(Draft, {"text": "x", "score": "1.5"})
+    assert draft.score == 1.5
+    assert convert(Draft, draft) is draft
+
+
+def test_fields_that_the_model_does_not_know_stay_in_the_payload() -> None:
+    data = b'j{"text":"x","score":1.0,"added_in_version_3":[1]}'
+    assert load_payload(Draft, data) == Draft(text="x", score=1.0)
+    mapping = load_mapping(contract_ref(Draft), data)
+    assert dict(mapping) == {"text": "x", "score": 1.0, "added_in_version_3": [1]}
+    assert (mapping.ref, len(mapping), mapping["text"]) == (ContractRef("test.draft", 2), 3, "x")
+
+
+def test_a_violation_names_every_field() -> None:
+    class Order(bp.Contract, name="test.order"):
+        lines: list[Draft]
+        total: int
+
+    with pytest.raises(bp.ContractViolation) as raised:
+        convert(Order, {"lines": [{"text": "x"}, {"text": 1}, {}], "total": "many"})
+    assert [field.partition(":")[0] for field in raised.value.fields] == ["lines.1.text", "lines.2.text", "total"]
+    text = str(raised.value)
+    assert text.startswith("not a valid test.order@1: lines.1.text: Input should be a valid string; lines.2.text: ")
+    assert "\n" not in text
+    with pytest.raises(bp.ContractViolation, match=r"not a valid test.order@1: \(whole\): "):
+        load_payload(Order, b"j[]")
+    for damaged in (b"j", b"j{", b"j{}", b"jnull"):
+        with pytest.raises(bp.ContractViolation):
+            load_payload(Order, damaged)
+
+
+def test_a_state_takes_any_dict_and_keeps_its_types() -> None:
+    state = bp.State(when=datetime(2026, 1, 2), ids={1, 2}, deep={"t": (1,)})
+    again = load_payload(bp.State, dump_payload(state))
+    assert again == state
+    assert again.as_dict() == {"when": datetime(2026, 1, 2), "ids": {1, 2}, "deep": {"t": (1,)}}
+    assert again["ids"] == {1, 2}
+    assert contract_ref(bp.State) == ContractRef("batonpass.state", 1)
+    with pytest.raises(KeyError):
+        again["none"]
+    with pytest.raises(bp.Unserializable, match=r"payload\['x'\]"):
+        dump_payload(bp.State(x=object()))
+
+
+def noop(*_: Any) -> Any:
+    return None
+
+
+def declare(**options: Any) -> Agent[Any]:
+    return Agent(**{"name": "a", "kind": "function", "fn": noop, "accepts": Draft, "returns": Draft, **options})
+
+
+@pytest.mark.parametrize(
+    ("options", "match"),
+    [
+        ({"name": ""}, "an agent needs a name"),
+        ({"accepts": Abstract}, "Abstract has no name"),
+        ({"accepts": dict}, "is not a contract"),
+        ({"returns": None}, "'a' neither returns nor hands off: declare returns= or hands_to="),
+        ({"hands_to": {"b": int}}, "is not a contract"),
+        ({"retries": 0}, "retries=0, but a hop needs at least 1 attempt"),
+        ({"lease": 0}, "lease=0, but it must be more than 0 seconds"),
+        ({"timeout": -1.5}, "timeout=-1.5, but it must be more than 0 seconds"),
+    ],
+)
+def test_an_agent_that_could_not_work(options: dict[str, Any], match: str) -> None:
+    with pytest.raises(bp.BadSetup, match=match):
+        declare(**options)
+
+
+def test_an_agent_can_be_called_as_its_function() -> None:
+    app = bp.App("test")
+
+    @app.agent("double", accepts=Draft, returns=Draft)
+    def double(draft: Draft) -> Draft:
+        return Draft(text=draft.text * 2)
+
+    assert double(Draft(text="x")) == double.fn(Draft(text="x")) == Draft(text="xx")
+    assert (double.name, double.kind, app["double"], "double" in app, list(app)) == ("double", "function", double, True, [double])
+
+
+@pytest.mark.parametrize("kind", ["langgraph", "crewai", "autogen"])
+def test_a_frameworks_agent_imports_nothing(kind: str) -> None:
+    app = bp.App("test")
+    agent = getattr(app, kind)("a", accepts=Draft, returns=Draft, retries=1, timeout=5)(noop)
+    assert (agent.kind, agent.fn, agent.retries, agent.timeout) == (kind, noop, 1, 5)
+
+
+def test_an_app_refuses_what_is_at_odds() -> None:
+    app = bp.App("test")
+    app.agent("a", accepts=Draft, returns=Draft)(noop)
+    with pytest.raises(bp.BadSetup, match="app 'test' has two agents named 'a'"):
+        app.agent("a", accepts=Draft, returns=Draft)(noop)
+    with pytest.raises(bp.UnknownAgent, match="app 'test' has no agent 'b'; it has a"):
+        app["b"]
+
+    app.agent("b", accepts=Concrete, hands_to={"a": Concrete}, returns=Draft)(noop)
+    with pytest.raises(bp.BadSetup, match="'b' hands test.concrete@1 to 'a', which accepts test.draft@2"):
+        app.check()
+
+
+def test_one_name_with_two_schemas() -> None:
+    def version_of(annotations: dict[str, type]) -> type[bp.Contract]:
+        made = pydantic.create_model("Draft", __base__=bp.Contract, **{k: (v, ...) for k, v in annotations.items()})  # type: ignore[call-overload]
+        made.__contract_name__ = "test.twice"
+        return made  # type: ignore[no-any-return]
+
+    check(lambda app: (version_of({"text": str}), version_of({"text": str})))
+    with pytest.raises(bp.BadSetup, match="two contracts are named test.twice@1 but have different fields: raise version="):
+        check(lambda app: (version_of({"text": str}), version_of({"text": int})))
+
+
+def check(make: Callable[[bp.App], tuple[type[bp.Contract], type[bp.Contract]]]) -> None:
+    app = bp.App("test")
+    one, two = make(app)
+    app.agent("a", accepts=one, returns=Draft)(noop)
+    app.agent("b", accepts=two, returns=Draft)(noop)
+    app.check()
+
+
+def test_every_error_is_of_the_one_family() -> None:
+    errors = [getattr(bp, name) for name in bp.__all__ if isinstance(getattr(bp, name), type)]
+    errors = [kind for kind in errors if issubclass(kind, Exception)]
+    assert len(errors) > 20
+    assert all(issubclass(kind, bp.BatonpassError) for kind in errors)
+    assert issubclass(bp.Canceled, bp.Fenced)
+    assert not issubclass(bp.Unavailable, bp.Refused | bp.Conflict)

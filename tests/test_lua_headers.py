@@ -1,0 +1,209 @@
+"""The Lua scripts say what they take and give, take what they are given, and build no key from a user's text."""
+
+from __future__ import annotations
+
+import dataclasses
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis import scripts, wire
+from tests.harness.bench import Bench, new_checkpoint, new_target
+from tests.harness.redis import RedisServer, binaries
+from tests.harness.scripts import with_shebang
+from tests.harness.stores import RedisHarness
+
+FOLDER = Path(scripts.__file__).with_name("lua")
+NAMES = scripts.names()
+LIBRARIES = sorted(FOLDER.glob("lib/*.lua"))
+USER = "user's {text}:"
+
+# What the documented order of a command's fields is: one of each, with texts of users where users give texts.
+FENCE = c.Fence(mint("j"), 7, mint("l"))
+TARGET = dataclasses.replace(new_target(USER), agent=USER, contract=USER, envelope=b"envelope")
+LAST = dataclasses.replace(new_checkpoint(), agent=USER, step=USER)
+SAMPLES: list[c.Command[Any]] = [
+    c.Submit(mint("j"), USER, TARGET, USER, "d" * 32, "p" * 32, 1, 2, mint("c")),
+    c.Claim(USER, (("q" * 32, 1000), ("r" * 32, 1000)), (mint("l"), mint("l"), mint("l"))),
+    c.Heartbeat(((FENCE, 1000), (FENCE, 2000))),
+    c.Save(USER, LAST, FENCE, records={USER: b"1", "b": b"2"}),
+    c.Save(USER, LAST, parent=mint("c"), branch=True),
+    c.Record(FENCE, {USER: b"1", "b": b"2"}),
+    c.HandOff(FENCE, TARGET, LAST),
+    c.HandOff(FENCE, TARGET),
+    c.Complete(FENCE, b"result", LAST),
+    c.Fail(FENCE, USER, USER, 5),
+    c.Suspend(FENCE, b"question", LAST),
+    c.Release(FENCE),
+    c.AnswerJob(mint("j"), b"answer"),
+    c.Cancel(mint("j")),
+    c.Expire(mint("c")),
+    c.Reap(7, USER, ("q" * 32, "r" * 32), 9),
+    c.Restore(mint("c")),
+    c.Latest(USER),
+    c.Timeline(USER, 5, mint("c")),
+    c.Events("1-1", USER, 5),
+    c.LastEvent(),
+    c.ReadJob(mint("j")),
+    c.ListJobs(5, mint("j")),
+    c.Declare({USER: b"1"}),
+    c.Declared(),
+    c.Takers("q" * 32),
+]
+SENT: dict[str, list[list[Any]]] = {}
+for _sample in SAMPLES:
+    _name, _argv = wire.arguments(_sample)
+    SENT.setdefault(_name, []).append(_argv)
+
+
+def body(name: str) -> str:
+    return (FOLDER / f"{name}.lua").read_text()
+
+
+def code(text: str) -> str:
+    """Without comments."""
+    return re.sub(r"--[^\n]*", "", text)
+
+
+def header(name: str) -> dict[str, str]:
+    """The documented parts: what the script does, KEYS, ARGV, Returns."""
+    lines = []
+    for line in body(name).splitlines():
+        if not line.startswith("-- "):
+            break
+        lines.append(line[3:])
+    parts: dict[str, str] = {"": ""}
+    part = ""
+    for line in lines:
+        word = line.partition(" ")[0]
+        if word in ("KEYS", "ARGV", "Returns"):
+            part = word
+            parts[part] = line.removeprefix(word).strip()
+        else:
+            parts[part] += " " + line.strip()
+    return parts
+
+
+def test_every_command_has_a_sample_and_a_script() -> None:
+    commands = {kind for kind in vars(c).values() if isinstance(kind, type) and issubclass(kind, c.Command)} - {c.Command}
+    assert {type(sample) for sample in SAMPLES} == commands
+    assert set(SENT) == set(NAMES)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_header_says_what_it_does_takes_and_gives(name: str) -> None:
+    parts = header(name)
+    assert set(parts) == {"", "KEYS", "ARGV", "Returns"}
+    assert re.match(r" [A-Z].*\.", parts[""]), "a sentence on what it does"
+    assert parts["KEYS"] == "prefix"
+    assert re.match(r"\{'\+'", parts["Returns"])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_documented_arguments_are_those_sent(name: str) -> None:
+    """Their number: `of each`, `for each` and `then` repeat, a checkpoint is as many as its library reads."""
+    documented = header(name)["ARGV"]
+    read_checkpoint = re.search(r"from ARGV\[at\]: ([^.]*)\.", (FOLDER / "lib" / "checkpoint.lua").read_text())
+    assert read_checkpoint
+    size = len(read_checkpoint[1].split(","))
+    assert size == len(wire.arguments(c.HandOff(FENCE, TARGET, LAST))[1]) - 7
+    listed = re.sub(r"checkpoint \(\d+[^)]*\)", ", ".join(["checkpoint"] * size), documented)
+    repeats = re.search(r"for each|of each|then |its queues", listed)
+    count = 0 if listed == "none" else len(re.sub(r"\([^)]*\)", "x", listed).split(","))
+    for argv in SENT[name]:
+        assert len(argv) == count or (repeats and len(argv) >= count - 1), documented
+    stated = re.search(r"checkpoint \((\d+)", documented)
+    assert not stated or int(stated[1]) == size
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_arguments_used_are_sent(name: str) -> None:
+    used = {int(index) for index in re.findall(r"ARGV\[(\d+)\]", code(body(name)))}
+    starts = [int(at) for at in re.findall(r"(?:read_checkpoint|append_journal|append_last)\((?:.*?, )?(\d+)", code(body(name)))]
+    for argv in SENT[name]:
+        assert max(used, default=0) <= len(argv)
+        assert all(start <= len(argv) + 1 for start in starts)
+    fewest = min(map(len, SENT[name]))
+    if used and "#ARGV" not in body(name) and not starts:
+        assert used == set(range(1, fewest + 1)), "an argument is sent that nobody reads"
+
+
+@pytest.mark.parametrize("path", [*LIBRARIES, *(FOLDER / f"{name}.lua" for name in NAMES)], ids=lambda path: path.stem)
+def test_keys_are_the_prefix_a_fixed_suffix_and_an_id(path: Path) -> None:
+    """Every key is `P .. 'x:' .. id` or `P .. 'name'`. What follows a suffix is traced to where it comes from."""
+    text = code(path.read_text())
+    for expression in re.findall(r"\bP \.\. ([^,)\n]*(?:\[[^\]]*\])*)", text):
+        assert re.match(r"'(?:[a-z]:'|live:'|[a-z]+'$)", expression), expression
+    for call in re.findall(r"redis\.p?call\('(\w+)', ([^,)]+)", text):
+        command, key = call
+        assert command == "TIME" or re.match(r"P \.\.|LEASES|TIMERS|EVENTS|\w*key\b", key.strip()), call
+    assert all(value.startswith("P ..") for value in re.findall(r"local \w*key = ([^\n]+)", text))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_user_text_is_part_of_a_key(name: str) -> None:
+    """Each argument that the script or its libraries put into a key is an id or a digest, as the client builds it."""
+    text = code(body(name))
+    into_keys = set(re.findall(r"\bP \.\. '[a-z]+:' \.\. ARGV\[(\d+)\]", text))
+    names = {
+        variable: index
+        for variables, values in re.findall(r"local ([\w, ]+) = ([^\n]+(?:\n  [^\n]+)?)", text)
+        for variable, index in zip(variables.split(", "), re.findall(r"ARGV\[(\d+)\]", values), strict=False)
+    }
+    into_keys |= {names[variable] for variable in re.findall(r"\bP \.\. '[a-z]+:' \.\. (\w+)", text) if variable in names}
+    passed_on = r"\b(?:held|enqueue|append|append_journal|close|finish|newest|drop|emit_job)\((ARGV\[(\d+)\]|\w+)"
+    for argument, index in re.findall(passed_on, text):
+        into_keys |= {index} if index else {names[argument]} if argument in names else set()
+    for argv in SENT[name]:
+        for index in into_keys:
+            value = argv[int(index) - 1]
+            assert re.fullmatch(r"[0-9a-z]{24}|[0-9a-z]{32}|", str(value)), (index, value)
+            assert USER not in str(value)
+
+
+def test_keys_at_work(redis_server: str) -> None:
+    harness = RedisHarness(redis_server)
+    with Bench(harness, side="sync", namespace=USER) as bench:
+        fence = bench.start(USER, thread=USER, key=USER, worker=USER)
+        bench.save(fence, step=USER, ttl=1000, records={USER: b"1"})
+        bench.do(c.Fail(fence, USER, USER, 5))
+        bench.save(None, thread=f"{USER} too")
+        bench.do(c.Reap(worker=USER, queues=(new_target(USER).queue,), presence=5))
+        bench.do(c.Declare({USER: b"1"}))
+        keys = list(harness.keys())
+    harness.close()
+    assert len({key.count(":") for key in keys}) > 1
+    for key in keys:
+        assert re.fullmatch(r"bp:\{[^{}:]*:0\}:([a-z]+|[a-z]:([0-9a-z]{24}|[0-9a-z]{32}))", key), key
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_libraries_are_named_and_used(name: str) -> None:
+    named = set((re.search(r"^--@ uses (.+)$", body(name), re.MULTILINE) or ["", ""])[1].split())
+    assert named <= {path.stem for path in LIBRARIES} - {"base"}
+    text = code(body(name))
+    for path in LIBRARIES:
+        functions = re.findall(r"^local function (\w+)", path.read_text(), re.MULTILINE)
+        used = any(re.search(rf"\b{function}\(", text) for function in functions)
+        if path.stem not in ("base",) and used:
+            assert path.stem in named, f"uses {path.stem} without naming it"
+
+
+@pytest.mark.parametrize("binary", binaries(), ids=lambda path: path.parts[-2])
+def test_every_script_loads(binary: Path, tmp_path: Path) -> None:
+    """As it is on every server at hand; with a shebang where the server knows those."""
+    server = RedisServer(tmp_path, binary=binary)
+    server.start()
+    try:
+        with server.client() as client:
+            info: Any = client.info("server")
+            for name in NAMES:
+                assert client.script_load(scripts.script(name).source) == scripts.script(name).sha
+                if int(info["redis_version"].partition(".")[0]) >= 7:
+                    client.script_load(with_shebang(name).source)
+    finally:
+        server.close()

@@ -1,0 +1,70 @@
+"""Ids and digests: what keys of a store are made of."""
+
+from __future__ import annotations
+
+import threading
+import time
+from itertools import combinations
+
+import pytest
+
+from batonpass.contracts.names import MAX_PARTITIONS, digest, is_id, mint, partition_of
+
+ALPHABET = set("0123456789abcdefghjkmnpqrstvwxyz")
+
+
+@pytest.mark.parametrize("kind", ["j", "c", "l"])
+def test_an_id_has_its_form(kind: str) -> None:
+    for _ in range(200):
+        minted = mint(kind)
+        assert (len(minted), minted[0], set(minted[1:]) <= ALPHABET) == (24, kind, True)
+        assert is_id(minted, kind)
+        assert not any(is_id(minted, other) for other in {"j", "c", "l"} - {kind})
+
+
+@pytest.mark.parametrize("partition", [0, 1, 31, 32, 500, MAX_PARTITIONS - 1])
+def test_an_id_carries_its_partition(partition: int) -> None:
+    assert partition_of(mint("j", partition)) == partition
+    assert is_id(mint("j", partition), "j")
+
+
+def test_ids_do_not_repeat() -> None:
+    found: list[str] = []
+    threads = [threading.Thread(target=lambda: found.extend(mint("j") for _ in range(5000))) for _ in range(4)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert len(set(found)) == 20_000
+
+
+def test_later_ids_sort_later() -> None:
+    """The time in them keeps neighbours together in an index."""
+    first = mint("j")
+    minted_at = time.time_ns() // 1_000_000
+    while time.time_ns() // 1_000_000 <= minted_at:
+        pass
+    assert first < mint("j")
+
+
+@pytest.mark.parametrize(
+    "text",
+    ["", "j", "run-001", "j" * 23, "j" * 25, "J" * 24, "j" + "u" * 23, "j" + "i" * 23, "j" * 24 + "\n", "j" + " " * 23,
+     "j" + "é" * 23, "\0" * 24, "j" + "٣" * 23],
+)  # fmt: skip
+def test_other_texts_are_no_ids(text: str) -> None:
+    assert not is_id(text, "j")
+
+
+def test_a_digest_is_safe_in_a_key() -> None:
+    for text in ("", "x", "{a}:b", "\0\n", "💥", "x" * 100_000, "\ud800"):
+        assert len(digest(text)) == 32
+        assert set(digest(text)) <= ALPHABET
+        assert digest(text) == digest(text)
+
+
+def test_different_texts_have_different_digests() -> None:
+    texts = [("a", "bc"), ("ab", "c"), ("abc",), ("abc", ""), ("", "abc"), ("a", "b", "c"), (), ("",), ("", ""), ("A", "bc")]
+    texts += [("a\0", "bc"), ("a", "\0bc"), ("é",), ("e\u0301",), ("\x00\x00\x00\x00\x00\x00\x00\x01a",), ("a",)]
+    for one, other in combinations(texts, 2):
+        assert digest(*one) != digest(*other)
