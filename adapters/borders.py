@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 from pydantic_core import from_json
+from typing_extensions import TypeIs
 
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref, convert
@@ -32,8 +33,8 @@ async def leave(
     """What the agent's job goes on with: the user's `leave(result, ctx)`, else the adapter's default for the one
     outcome that the agent declares."""
     if agent.leave is not None:
-        outcome = await settle(agent.leave(result, context))
-        if not isinstance(outcome, Contract | Handoff):
+        outcome: object = await settle(agent.leave(result, context))
+        if not is_outcome(outcome):
             raise ContractViolation(
                 f"leave= of agent {agent.name!r} returned {type(outcome).__name__}, not a contract or a handoff: "
                 "did you forget return?"
@@ -44,6 +45,11 @@ async def leave(
         return default(agent.returns)
     target, contract = next(iter(agent.hands_to.items()))
     return Handoff(target, default(contract))
+
+
+def is_outcome(value: object) -> TypeIs[Contract | Handoff[Any]]:
+    """Whether a user's function returned something that a job can go on with."""
+    return isinstance(value, Contract | Handoff)
 
 
 def fit_text(contract: type[Contract], text: str) -> Contract:

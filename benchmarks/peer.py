@@ -38,7 +38,12 @@ class Peer:
 async def peer(*arguments: str) -> AsyncIterator[Peer]:
     """A Python process run with these arguments, ready, and killed at the end."""
     process = await asyncio.create_subprocess_exec(
-        sys.executable, *arguments, cwd=_ROOT, env=os.environ, stdout=asyncio.subprocess.PIPE, stderr=asyncio.subprocess.DEVNULL
+        sys.executable,
+        *arguments,
+        cwd=_ROOT,
+        env=os.environ,
+        stdout=asyncio.subprocess.PIPE,
+        stderr=asyncio.subprocess.DEVNULL,
     )
     made = Peer(process)
     try:

@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import redis
+from redis.utils import HIREDIS_AVAILABLE
 
 from tests.harness.redis import RedisServer
 
@@ -40,7 +41,7 @@ class Places:
             version = client.info("server")["redis_version"]
             fsync = client.config_get("append*")
         aof = f"appendfsync {fsync['appendfsync']}" if fsync["appendonly"] == "yes" else "no AOF"
-        parser = "hiredis" if redis.utils.HIREDIS_AVAILABLE else "Python parser"
+        parser = "hiredis" if HIREDIS_AVAILABLE else "Python parser"
         return f"Redis {version} ({aof}), redis-py {redis.__version__} ({parser}), {os.cpu_count()} cores"
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
+from typing import Any
 
 import redis.asyncio
 from anyio import run
@@ -17,7 +18,7 @@ async def read(url: str, stream: str) -> None:
         await client.xgroup_create(stream, "readers", id="0", mkstream=True)
         say("ready")
         while True:
-            found = await client.xreadgroup("readers", "reader", {stream: ">"}, count=1, block=3000)
+            found: Any = await client.xreadgroup("readers", "reader", {stream: ">"}, count=1, block=3000)
             for _, entries in found:
                 for position, fields in entries:
                     Topic.model_validate_json(fields[b"data"])
@@ -26,4 +27,4 @@ async def read(url: str, stream: str) -> None:
 
 
 if __name__ == "__main__":
-    run(read, *sys.argv[1:3])
+    run(read, sys.argv[1], sys.argv[2])

@@ -65,7 +65,10 @@ def _sync_redis(places: Places, effort: Effort) -> list[Result]:
 
 async def _async_redis(places: Places, effort: Effort) -> list[Result]:
     url = places.redis_url
-    async with bp.connect(url, namespace=places.namespace()) as coordinator, redis.asyncio.Redis.from_url(url) as client:
+    async with (
+        bp.connect(url, namespace=places.namespace()) as coordinator,
+        redis.asyncio.Redis.from_url(url) as client,
+    ):
         session, _ = held(coordinator.store, start)
 
         async def floor(number: int) -> None:

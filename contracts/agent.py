@@ -28,7 +28,7 @@ class Agent(Generic[In]):
     fn: Callable[..., Any]
     accepts: type[In]
     returns: type[Contract] | None = None
-    hands_to: Mapping[str, type[Contract]] = field(default_factory=dict)
+    hands_to: Mapping[str, type[Contract]] = field(default_factory=dict[str, type[Contract]])
     enter: Callable[..., Any] | None = None
     leave: Callable[..., Any] | None = None
     retries: int = 3

@@ -50,4 +50,4 @@ class Snapshot:
     state: Any
     framework: str = "python"
     native: Any = None
-    context: Mapping[str, Any] = field(default_factory=dict)
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from contextvars import ContextVar
 from decimal import Decimal
 from pathlib import Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
-from typing import Any
+from typing import Any, cast
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -52,7 +52,7 @@ def _packb(value: Any) -> bytes:
     return packed
 
 
-def _encode(value: Any) -> Any:
+def _encode(value: object) -> Any:
     kind = type(value)
     encoder = _ENCODERS.get(kind)
     if encoder is None:
@@ -110,7 +110,7 @@ def _pack_set(value: set[Any] | frozenset[Any]) -> bytes:
     return head + b"".join(sorted(map(_packb, value)))
 
 
-_ENCODERS: dict[type, Any] = {
+_ENCODERS: dict[type[Any], Callable[[Any], tuple[int, bytes]]] = {
     tuple: lambda v: (_TUPLE, _packb(list(v))),
     set: lambda v: (_SET, _pack_set(v)),
     frozenset: lambda v: (_FROZENSET, _pack_set(v)),
@@ -142,7 +142,7 @@ def _decode_time(data: bytes) -> dt.time:
     return dt.time.fromisoformat(text).replace(tzinfo=_restore_zone(zone), fold=fold)
 
 
-_DECODERS: dict[int, Any] = {
+_DECODERS: dict[int, Callable[[bytes], Any]] = {
     _TUPLE: lambda d: tuple(unpack(d)),
     _SET: lambda d: set(unpack(d)),
     _FROZENSET: lambda d: frozenset(unpack(d)),
@@ -171,10 +171,11 @@ def _find(value: Any, path: str, above: set[int]) -> tuple[str, str] | None:
     if id(value) in above:
         return path, "it contains itself"
     inner: list[tuple[str, Any]] = []
-    if type(value) is dict:
+    kind = type(cast("object", value))
+    if kind is dict:
         inner = [(f"{path} key {key!r}", key) for key in value]
         inner += [(f"{path}[{key!r}]", item) for key, item in value.items()]
-    elif type(value) in (list, tuple, set, frozenset):
+    elif kind in (list, tuple, set, frozenset):
         inner = [(f"{path}[{i}]", item) for i, item in enumerate(value)]
     for where, item in inner:
         found = _find(item, where, above | {id(value)})

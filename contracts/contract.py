@@ -100,7 +100,8 @@ C = TypeVar("C", bound=Contract)
 
 def contract_ref(contract: type[Contract]) -> ContractRef:
     """The name and version of a contract class; `BadSetup` for an abstract one or something else."""
-    if not (isinstance(contract, type) and issubclass(contract, Contract)):
+    given: Any = contract  # users without a type checker give anything
+    if not (isinstance(given, type) and issubclass(given, Contract)):
         raise BadSetup(f"{contract!r} is not a contract: subclass batonpass.Contract and give it name=")
     if contract.__contract_name__ is None:
         raise BadSetup(

@@ -34,7 +34,7 @@ class Envelope:
     path: tuple[str, ...]
     sender: str | None = None
     checkpoint: str | None = None
-    trace: Mapping[str, str] = field(default_factory=dict)
+    trace: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(frozen=True)

@@ -65,6 +65,9 @@ class BellWatch:
     async def await_(self, timeout: float) -> None:
         self._seen = await self._bell.await_(self._seen, timeout)
 
+    async def ainterrupt(self) -> None:
+        self._bell.ring()
+
     def close(self) -> None:
         """Nothing to free."""
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
@@ -97,7 +97,7 @@ class Book:
 
 def _mapping(name: str, payload: object) -> dict[str, Any]:
     if isinstance(payload, Payload | dict):
-        return dict(payload)
+        return dict(cast("Payload | dict[str, Any]", payload))
     raise ContractViolation(f"agent {name!r} needs a contract or a mapping, not {type(payload).__name__}")
 
 
@@ -108,9 +108,10 @@ def _dump_by_schema(recorded: Declaration, values: dict[str, Any]) -> bytes:
     if recorded.accepts == contract_ref(State):
         return b"s" + pack(values, path="payload")
     data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
+    validator: Any = Draft202012Validator(recorded.schema)  # typed in part only
     problems = [
         f"{'.'.join(map(str, error.absolute_path)) or '(whole)'}: {error.message}"
-        for error in Draft202012Validator(recorded.schema).iter_errors(from_json(data))
+        for error in validator.iter_errors(from_json(data))
     ]
     if problems:
         raise ContractViolation(f"not a valid {recorded.accepts}: {'; '.join(problems)}", fields=problems)
@@ -144,9 +145,10 @@ def close_declaration(agent: Agent[Any], app: str) -> bytes:
 
 def open_declaration(data: bytes) -> Declaration:
     """A recorded declaration."""
-    about = unpack(data)
-    if not isinstance(about, dict) or "accepts" not in about:
+    opened = unpack(data)
+    if not isinstance(opened, dict) or "accepts" not in opened:
         raise BadSetup("the store's record of an agent can't be read: declare the app again")
+    about = cast("dict[str, Any]", opened)
     return Declaration(
         accepts=parse_ref(about["accepts"]), schema=about["schema"], app=about["app"], kind=about["kind"]
     )

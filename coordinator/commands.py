@@ -99,7 +99,7 @@ class Save(Command[CommitLine]):
     fence: Fence | None = None
     parent: str = ""
     branch: bool = False
-    records: Mapping[str, bytes] = field(default_factory=dict)
+    records: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
 
 
 @dataclass(frozen=True, slots=True)

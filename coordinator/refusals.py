@@ -38,21 +38,43 @@ def _fenced(job_id: str, token: str, state: str, worker: str, current: str) -> B
     return Fenced(f"job {job_id} was taken back ({state}): the lease with token {token} is over, nothing was written")
 
 
+def _no_job(job_id: str) -> BatonpassError:
+    return NotFound(f"there is no job {job_id}: list them with `batonpass jobs`")
+
+
+def _no_checkpoint(checkpoint_id: str) -> BatonpassError:
+    return NotFound(f"there is no checkpoint {checkpoint_id}: it expired, or it is of another store")
+
+
+def _key(key: str, first: str) -> BatonpassError:
+    return KeyConflict(f"the key {key!r} was used with another payload, by job {first}: use another key, or that job")
+
+
+def _busy(thread: str, job_id: str) -> BatonpassError:
+    return ThreadBusy(f"thread {thread!r} belongs to job {job_id} until that ends: wait for it, or use another thread")
+
+
+def _needed(checkpoint_id: str, job_id: str) -> BatonpassError:
+    return ThreadBusy(f"job {job_id} would resume from checkpoint {checkpoint_id}: cancel the job before you expire it")
+
+
+def _moved(parent: str, tip: str) -> BatonpassError:
+    return Conflict(
+        f"checkpoint {parent} is not its thread's tip any more, {tip} is: read again, or save with branch=True"
+    )
+
+
+def _not_asking(job_id: str, state: str) -> BatonpassError:
+    return WrongState(f"job {job_id} is {state}: it asks nothing that could be answered")
+
+
 _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "fenced": _fenced,
-    "no_job": lambda job_id: NotFound(f"there is no job {job_id}: list them with `batonpass jobs`"),
-    "no_checkpoint": lambda id_: NotFound(f"there is no checkpoint {id_}: it expired, or it is of another store"),
-    "key": lambda key, first: KeyConflict(
-        f"the key {key!r} was used with another payload, by job {first}: use another key, or that job"
-    ),
-    "busy": lambda thread, job_id: ThreadBusy(
-        f"thread {thread!r} belongs to job {job_id} until that ends: wait for it, or use another thread"
-    ),
-    "needed": lambda id_, job_id: ThreadBusy(
-        f"job {job_id} would resume from checkpoint {id_}: cancel the job before you expire it"
-    ),
-    "moved": lambda parent, tip: Conflict(
-        f"checkpoint {parent} is not its thread's tip any more, {tip} is: read again, or save with branch=True"
-    ),
-    "not_asking": lambda job_id, state: WrongState(f"job {job_id} is {state}: it asks nothing that could be answered"),
+    "no_job": _no_job,
+    "no_checkpoint": _no_checkpoint,
+    "key": _key,
+    "busy": _busy,
+    "needed": _needed,
+    "moved": _moved,
+    "not_asking": _not_asking,
 }

@@ -105,4 +105,4 @@ class Delivery:
 
     job: JobRow
     checkpoint: CheckpointRow | None
-    journal: Mapping[str, bytes] = field(default_factory=dict)
+    journal: Mapping[str, bytes] = field(default_factory=dict[str, bytes])

@@ -6,9 +6,9 @@ import random
 from pathlib import Path
 
 import anyio
-import batonpass as bp
 import pytest
 
+import batonpass as bp
 from tests.apps import autogen_app
 
 pytestmark = [pytest.mark.anyio, pytest.mark.capability("autogen")]

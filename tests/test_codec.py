@@ -7,11 +7,11 @@ import math
 import os
 import subprocess
 import sys
-from collections import OrderedDict, defaultdict, namedtuple
+from collections import OrderedDict, defaultdict
 from decimal import Decimal
 from enum import Enum, IntEnum, StrEnum
 from pathlib import Path, PurePosixPath, PureWindowsPath
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -22,6 +22,7 @@ import batonpass as bp
 from batonpass.contracts.codec import pack, unpack
 
 BERLIN = ZoneInfo("Europe/Berlin")
+NAIVE = [dt.datetime.fromisoformat(f"{text}.000006") for text in ("2026-01-02T03:04:05", "0001-01-01T00:00:00")]
 
 VALUES: list[Any] = [
     *(None, True, False, 0, 1, -1, 127, 128, -32, -33, 255, 65536, 2**31, -(2**31), 2**63, 2**64 - 1, -(2**63)),
@@ -30,11 +31,38 @@ VALUES: list[Any] = [
     *("", "x", "x" * 70_000, "\0", "ü", "💥", "\u202e", "a\nb", "\uffff"),
     *(b"", b"\0\xff", b"x" * 70_000),
     *([], [1, [2, [3]]], {}, {"a": {"b": {"c": None}}}, (), (1,), (1, (2, (3,))), set(), {1, "a", None}, frozenset()),
-    *([()], ([],), {"t": ({1}, [frozenset([(1, 2)])])}, [[], {}, (), set()], [None] * 70_000, {str(n): n for n in range(300)}),
-    {None: 1, True: 2, 7: 3, -(2**70): 4, 1.5: 5, "a": 6, b"a": 7, (1, (2,)): 8, frozenset([1]): 9, Decimal(3): 10, UUID(int=4): 11},
+    *(
+        [()],
+        ([],),
+        {"t": ({1}, [frozenset([(1, 2)])])},
+        [[], {}, (), set()],
+        [None] * 70_000,
+        {str(n): n for n in range(300)},
+    ),
+    {
+        None: 1,
+        True: 2,
+        7: 3,
+        -(2**70): 4,
+        1.5: 5,
+        "a": 6,
+        b"a": 7,
+        (1, (2,)): 8,
+        frozenset([1]): 9,
+        Decimal(3): 10,
+        UUID(int=4): 11,
+    },
     {dt.date(2026, 1, 2): 1, dt.datetime(2026, 1, 2, tzinfo=dt.UTC): 2, dt.timedelta(1): 3, PurePosixPath("/a"): 4},
-    *(dt.date(2026, 1, 2), dt.date.min, dt.date.max, dt.time(1, 2, 3, 4), dt.time.min, dt.time.max, dt.time(1, tzinfo=dt.UTC)),
-    *(dt.datetime(2026, 1, 2), dt.datetime.min, dt.datetime.max, dt.datetime(2026, 1, 2, 3, 4, 5, 6)),
+    *(
+        dt.date(2026, 1, 2),
+        dt.date.min,
+        dt.date.max,
+        dt.time(1, 2, 3, 4),
+        dt.time.min,
+        dt.time.max,
+        dt.time(1, tzinfo=dt.UTC),
+    ),
+    *NAIVE,
     *(dt.datetime(2026, 1, 2, tzinfo=dt.UTC), dt.datetime(2026, 7, 2, 3, tzinfo=BERLIN), dt.time(2, 30, tzinfo=BERLIN)),
     dt.datetime(2026, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=-5, minutes=-30))),
     dt.datetime(2026, 1, 2, tzinfo=dt.timezone(dt.timedelta(seconds=1, microseconds=1))),
@@ -139,14 +167,22 @@ class Zone(dt.tzinfo):
     def utcoffset(self, when: dt.datetime | None) -> dt.timedelta:
         return dt.timedelta(0)
 
+    dst = utcoffset
 
-Point = namedtuple("Point", "x y")  # noqa: PYI024
+    def tzname(self, when: dt.datetime | None) -> str:
+        return "here"
+
+
+class Point(NamedTuple):
+    x: int
+
+
 NOT_PLAIN: list[Any] = [
     *(object(), object, len, lambda: 1, 1j, range(3), Exception("x"), iter([1]), (n for n in [1]), sys, ...),
-    *(Text("x"), Whole(1), Colour.RED, Level.LOW, Word.YES, Point(1, 2), OwnPath("/a")),
+    *(Text("x"), Whole(1), Colour.RED, Level.LOW, Word.YES, Point(1), OwnPath("/a")),
     *(OrderedDict(a=1), defaultdict(list), {}.keys(), slice(1)),
     *(dt.datetime(2026, 1, 2, tzinfo=Zone()), dt.time(1, tzinfo=Zone())),
-    *("\ud800", bp.State(a=1)),
+    *("\ud800", bp.State.model_validate({})),
 ]
 
 
@@ -203,8 +239,7 @@ def test_nesting_comes_back_or_is_refused(wrap: Any, depth: int) -> None:
     value = nested(depth, wrap)
     try:
         packed = pack(value)
-    except bp.Unserializable as refused:
-        assert "can't be saved" in str(refused)
+    except bp.Unserializable:
         assert depth > 32
     else:
         assert pack(unpack(packed)) == packed
@@ -245,7 +280,9 @@ for depth in range(1, 1100):
 
 
 @pytest.mark.xfail(reason="msgpack packs these by itself, as bytes and as types of ours, without asking the codec")
-@pytest.mark.parametrize("value", [bytearray(b"x"), memoryview(b"x"), msgpack.ExtType(0, b"\x90"), msgpack.ExtType(50, b"")])
+@pytest.mark.parametrize(
+    "value", [bytearray(b"x"), memoryview(b"x"), msgpack.ExtType(0, b"\x90"), msgpack.ExtType(50, b"")]
+)
 def test_what_msgpack_takes_for_plain_is_refused_or_comes_back(value: Any) -> None:
     try:
         packed = pack(value)
@@ -254,8 +291,10 @@ def test_what_msgpack_takes_for_plain_is_refused_or_comes_back(value: Any) -> No
     assert alike(unpack(packed), value)
 
 
-@pytest.mark.parametrize("data", [b"", b"\xc1", b"\x92\x01", b"\x01\x02", b"\xa5abc", b"\xd9", b"\x81\x90\x01", b"\xa1\xff"])
+@pytest.mark.parametrize(
+    "data", [b"", b"\xc1", b"\x92\x01", b"\x01\x02", b"\xa5abc", b"\xd9", b"\x81\x90\x01", b"\xa1\xff"]
+)
 def test_other_bytes_are_corrupted(data: bytes) -> None:
-    with pytest.raises(bp.Corrupted, match="stored value can't be decoded: .") as raised:
+    with pytest.raises(bp.Corrupted, match=r"stored value can't be decoded: .") as raised:
         unpack(data)
     assert "\n" not in str(raised.value)

@@ -239,7 +239,7 @@ async def test_a_question_suspends_the_job_and_its_answer_resumes_it(how: str, s
         info = await reached(job, bp.JobState.INPUT_REQUIRED)
         assert info.question == {"question": "which colour?", "choices": ["red", "blue"]}
         assert info.lease is None
-        with pytest.raises(bp.ResultTimeout, match="it asks .*which colour"):
+        with pytest.raises(bp.ResultTimeout, match=r"it asks .*which colour"):
             await job.result(timeout=0)
         await job.answer(("red", 7))
         with anyio.fail_after(DEADLINE):

@@ -32,7 +32,7 @@ def elsewhere() -> bp.App:
 
     @app.agent("approval", accepts=bp.State, returns=bp.State)
     def approval(state: bp.State) -> bp.State:
-        return bp.State(total=state["total"], approved=True)
+        return bp.State.model_validate({**state.as_dict(), "approved": True})
 
     return app
 
@@ -62,11 +62,14 @@ async def test_a_job_goes_through_two_apps_and_comes_back_typed(store_url: str, 
 
 
 async def test_a_graph_of_the_face_hands_on(sqlite_url: str, elsewhere: bp.App) -> None:
-    async with working(elsewhere, sqlite_url), bp.connect(sqlite_url, app=face.app) as coordinator:
-        async with face.app.worker(coordinator, agents=["triage"]):
-            job = await coordinator.submit("triage", face.Topic(text="snow"), returns=face.Report)
-            assert await job.result(timeout=DEADLINE) == face.Report(body="snow has 4 letters: fine")
-            assert {cp.framework for cp in await coordinator.timeline(thread=job.id)} == {"langgraph"}
+    async with (
+        working(elsewhere, sqlite_url),
+        bp.connect(sqlite_url, app=face.app) as coordinator,
+        face.app.worker(coordinator, agents=["triage"]),
+    ):
+        job = await coordinator.submit("triage", face.Topic(text="snow"), returns=face.Report)
+        assert await job.result(timeout=DEADLINE) == face.Report(body="snow has 4 letters: fine")
+        assert {cp.framework for cp in await coordinator.timeline(thread=job.id)} == {"langgraph"}
 
 
 async def test_the_five_operations(url: str, elsewhere: bp.App) -> None:
@@ -177,7 +180,8 @@ async def test_a_timeout_says_who_could_do_the_job(sqlite_url: str, elsewhere: b
 
 
 def test_decorated_functions_stay_callable() -> None:
-    agent = bp.App("one").agent("a", accepts=face.Topic, returns=face.Report)(lambda topic: face.Report(body=topic.text))
+    decorator = bp.App("one").agent("a", accepts=face.Topic, returns=face.Report)
+    agent = decorator(lambda topic: face.Report(body=topic.text))
     assert agent(face.Topic(text="x")) == face.Report(body="x")
     assert face.app["research"] is face.research
     face.app.check()

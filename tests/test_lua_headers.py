@@ -89,7 +89,9 @@ def header(name: str) -> dict[str, str]:
 
 
 def test_every_command_has_a_sample_and_a_script() -> None:
-    commands = {kind for kind in vars(c).values() if isinstance(kind, type) and issubclass(kind, c.Command)} - {c.Command}
+    commands = {kind for kind in vars(c).values() if isinstance(kind, type) and issubclass(kind, c.Command)} - {
+        c.Command
+    }
     assert {type(sample) for sample in SAMPLES} == commands
     assert set(SENT) == set(NAMES)
 
@@ -123,7 +125,10 @@ def test_the_documented_arguments_are_those_sent(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_the_arguments_used_are_sent(name: str) -> None:
     used = {int(index) for index in re.findall(r"ARGV\[(\d+)\]", code(body(name)))}
-    starts = [int(at) for at in re.findall(r"(?:read_checkpoint|append_journal|append_last)\((?:.*?, )?(\d+)", code(body(name)))]
+    starts = [
+        int(at)
+        for at in re.findall(r"(?:read_checkpoint|append_journal|append_last)\((?:.*?, )?(\d+)", code(body(name)))
+    ]
     for argv in SENT[name]:
         assert max(used, default=0) <= len(argv)
         assert all(start <= len(argv) + 1 for start in starts)
@@ -154,7 +159,9 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
         for variables, values in re.findall(r"local ([\w, ]+) = ([^\n]+(?:\n  [^\n]+)?)", text)
         for variable, index in zip(variables.split(", "), re.findall(r"ARGV\[(\d+)\]", values), strict=False)
     }
-    into_keys |= {names[variable] for variable in re.findall(r"\bP \.\. '[a-z]+:' \.\. (\w+)", text) if variable in names}
+    into_keys |= {
+        names[variable] for variable in re.findall(r"\bP \.\. '[a-z]+:' \.\. (\w+)", text) if variable in names
+    }
     passed_on = r"\b(?:held|enqueue|append|append_journal|close|finish|newest|drop|emit_job)\((ARGV\[(\d+)\]|\w+)"
     for argument, index in re.findall(passed_on, text):
         into_keys |= {index} if index else {names[argument]} if argument in names else set()

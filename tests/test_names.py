@@ -64,7 +64,18 @@ def test_a_digest_is_safe_in_a_key() -> None:
 
 
 def test_different_texts_have_different_digests() -> None:
-    texts = [("a", "bc"), ("ab", "c"), ("abc",), ("abc", ""), ("", "abc"), ("a", "b", "c"), (), ("",), ("", ""), ("A", "bc")]
+    texts = [
+        ("a", "bc"),
+        ("ab", "c"),
+        ("abc",),
+        ("abc", ""),
+        ("", "abc"),
+        ("a", "b", "c"),
+        (),
+        ("",),
+        ("", ""),
+        ("A", "bc"),
+    ]
     texts += [("a\0", "bc"), ("a", "\0bc"), ("é",), ("e\u0301",), ("\x00\x00\x00\x00\x00\x00\x00\x01a",), ("a",)]
     for one, other in combinations(texts, 2):
         assert digest(*one) != digest(*other)

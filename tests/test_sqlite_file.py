@@ -22,7 +22,6 @@ from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.store import Topic
 from tests.harness.bench import Bench, new_checkpoint, new_job, new_target
 from tests.harness.stores import SqliteHarness
-from tests.harness.waiting import wait_until
 
 ROOT = Path(__file__).parents[1]
 
@@ -90,7 +89,7 @@ def test_a_newer_batonpass(store: SqliteStore, path: Path) -> None:
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(bp.Unreachable, match="there is no folder .*/none for the store .*: make it first"):
+    with pytest.raises(bp.Unreachable, match=r"there is no folder .*/none for the store .*: make it first"):
         bp.connect(f"sqlite:///{tmp_path}/none/store.db").open()
     assert not (tmp_path / "none").exists()
     with pytest.raises(bp.Unreachable, match="can't be opened"):
@@ -123,7 +122,7 @@ def test_a_writer_does_not_wait_for_ever(store: SqliteStore, path: Path, monkeyp
     monkeypatch.setattr(module, "_BUSY_DEADLINE", 0.2)
     with other(path) as db:
         db.execute("BEGIN IMMEDIATE")
-        with pytest.raises(bp.Overloaded, match="was busy for .* nothing was written, try again"):
+        with pytest.raises(bp.Overloaded, match=r"was busy for .* nothing was written, try again"):
             store.call(new_job())
         db.execute("COMMIT")
     assert store.call(c.ListJobs()) == []
@@ -259,7 +258,8 @@ SqliteStore(sys.argv[1], "default").call(new_job())
     watch = store.watch(Topic())
     process = run(program, path)
     began = time.monotonic()
-    wait_until(lambda: watch.wait(20) or store.call(c.ListJobs()))
+    while not store.call(c.ListJobs()):
+        watch.wait(20)
     assert time.monotonic() - began < 15
     finished(process)
     watch.close()

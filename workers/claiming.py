@@ -14,7 +14,7 @@ from ..contracts.errors import Unavailable
 from ..contracts.names import mint
 from ..coordinator.commands import Claim
 from ..coordinator.rows import Delivery
-from ..coordinator.store import Store, Topic
+from ..coordinator.store import Store, Topic, Watch
 from .running import Runner
 
 _log = logging.getLogger("batonpass.worker")
@@ -33,46 +33,64 @@ class Claimer:
         self._queues = queues
         self._free = concurrency
         self._freed = anyio.Event()
-        self._stopped = False
-        self._waiting: anyio.CancelScope | None = None
+        self._stop = anyio.Event()
 
     def stop(self) -> None:
         """Claim nothing more."""
-        self._stopped = True
-        if self._waiting:
-            self._waiting.cancel()
+        self._stop.set()
+        self._freed.set()
 
     async def run(self, tasks: TaskGroup) -> None:
         """Start claimed deliveries in `tasks` until stopped."""
         watch = self._store.watch(Topic(queues=tuple(self._queues)))
         await watch.aopen()
         try:
-            while not self._stopped:
-                deliveries = await self._claim() if self._free else []
-                for delivery in deliveries:
-                    self._runner.hold(delivery, self._queues[delivery.job.queue])
-                for delivery in deliveries:
-                    self._free -= 1
-                    tasks.start_soon(self._run, delivery)
-                # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply
-                # lying, with leases that nobody keeps.
-                await checkpoint()
-                if not deliveries and not self._stopped:
-                    with anyio.CancelScope() as self._waiting:
-                        await (watch.await_(_LOOK) if self._free else self._slot())
+            async with anyio.create_task_group() as interrupting:
+                interrupting.start_soon(self._interrupt, watch)
+                await self._claim_all(watch, tasks)
         finally:
             await watch.aclose()
 
-    async def _claim(self) -> list[Delivery]:
-        queues = list(self._queues.items())
-        random.shuffle(queues)  # no agent's queue starves another's
-        leases = tuple(mint("l") for _ in range(self._free))
+    async def _interrupt(self, watch: Watch) -> None:
+        await self._stop.wait()
+        await watch.ainterrupt()
+
+    async def _claim_all(self, watch: Watch, tasks: TaskGroup) -> None:
+        found_nothing = False
+        while not self._stop.is_set():
+            if not self._free:
+                await self._slot()
+                continue
+            deliveries = await self._claim(watch if found_nothing else None)
+            found_nothing = not deliveries
+            for delivery in deliveries:
+                self._runner.hold(delivery, self._queues[delivery.job.queue])
+            for delivery in deliveries:
+                self._free -= 1
+                tasks.start_soon(self._run, delivery)
+            # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply
+            # lying, with leases that nobody keeps.
+            await checkpoint()
+
+    async def _claim(self, watch: Watch | None) -> list[Delivery]:
+        """Claim, after a wait if there is a watch."""
         try:
-            return await self._store.acall(Claim(self._worker, tuple(queues), leases))
+            if watch is None:
+                return await self._store.acall(self._for_free_slots())
+            if not self._runner.busy:
+                return await self._store.acall_after(watch, _LOOK, self._for_free_slots())
+            # For the same reason nothing is claimed from within a wait while an agent runs.
+            await watch.await_(_LOOK)
+            return [] if self._stop.is_set() else await self._store.acall(self._for_free_slots())
         except Unavailable as error:
             _log.warning("can't claim, trying again: %s", error)
             await anyio.sleep(random.uniform(0.2, 1.0))
             return []
+
+    def _for_free_slots(self) -> Claim:
+        queues = list(self._queues.items())
+        random.shuffle(queues)  # no agent's queue starves another's
+        return Claim(self._worker, tuple(queues), tuple(mint("l") for _ in range(self._free)))
 
     async def _run(self, delivery: Delivery) -> None:
         try:

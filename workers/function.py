@@ -8,10 +8,10 @@ from typing import Any
 
 from anyio import to_thread
 
+from ..adapters.borders import is_outcome
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
-from ..contracts.handoff import Handoff
 from ..contracts.outcome import Finished, Outcome, Suspended
 from ..coordinator.session import Session
 from .context import Asking, Context
@@ -24,12 +24,12 @@ class FunctionAdapter:
         """Call the function from its top: steps that are recorded return their results."""
         ctx: Context = context
         try:
-            result = await _call(agent.fn, payload, ctx)
+            result: object = await _call(agent.fn, payload, ctx)
         except Asking as asking:
             return Suspended(asking.question, ctx.asking_snapshot(asking.key))
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
-        if not isinstance(result, Contract | Handoff):
+        if not is_outcome(result):
             expected = contract_ref(agent.returns) if agent.returns else "a handoff (ctx.hand_off)"
             raise ContractViolation(f"agent {agent.name!r} returned a {type(result).__name__}, not {expected}")
         return Finished(result)

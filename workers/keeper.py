@@ -17,10 +17,11 @@ _BEATS = 4
 
 
 class LeaseKeeper:
-    """Heartbeats for the deliveries of one worker. `lost` is called from the keeper's thread."""
+    """Heartbeats for the deliveries of one worker. `shortest` is the shortest lease that it may be given, in ms."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, shortest: int) -> None:
         self._store = store
+        self._pause = shortest / 1000 / _BEATS
         self._held: dict[Fence, tuple[int, Callable[[str], None]]] = {}
         self._lock = Lock()
         self._wake = Event()
@@ -38,10 +39,13 @@ class LeaseKeeper:
         self._thread.join(timeout=5)
 
     def hold(self, fence: Fence, duration: int, lost: Callable[[str], None]) -> None:
-        """Keep a lease of `duration` ms; `lost("lost" or "canceled")` says that it is over."""
+        """Keep a lease of `duration` ms; `lost("lost" or "canceled")`, from the keeper's thread, says that it is over.
+
+        The thread is not woken, because it would only get in the way of the agent that is about to start: it looks
+        often enough.
+        """
         with self._lock:
             self._held[fence] = (duration, lost)
-        self._wake.set()
 
     def drop(self, fence: Fence) -> None:
         """Stop keeping a lease."""
@@ -50,11 +54,10 @@ class LeaseKeeper:
 
     def _run(self) -> None:
         while not self._stopped:
+            self._wake.wait(self._pause)
+            self._wake.clear()
             with self._lock:
                 held = dict(self._held)
-            shortest = min((duration for duration, _ in held.values()), default=60_000)
-            self._wake.wait(shortest / 1000 / _BEATS)
-            self._wake.clear()
             if held and not self._stopped:
                 self._beat(held)
         self._store.close()

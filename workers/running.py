@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 import anyio
 
@@ -216,7 +216,7 @@ def _open_payload(agent: Agent[Any], envelope: Envelope) -> Contract:
 
 def _single(error: BaseException) -> BaseException:
     """The one error inside of exception groups, so that the job's record says what went wrong."""
-    inner: BaseException = error
-    while isinstance(inner, BaseExceptionGroup) and len(inner.exceptions) == 1:
-        inner = inner.exceptions[0]
-    return inner
+    if not isinstance(error, BaseExceptionGroup):
+        return error
+    group = cast("BaseExceptionGroup[BaseException]", error)
+    return _single(group.exceptions[0]) if len(group.exceptions) == 1 else group

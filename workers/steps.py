@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any
+from typing import Any, cast
 
 from pydantic import BaseModel
 
@@ -98,11 +99,11 @@ def _plain(value: object) -> Any:
     if isinstance(value, BaseModel):
         return value.model_dump_json()
     if isinstance(value, dict):
-        return [[_plain(key), _plain(item)] for key, item in value.items()]
+        return [[_plain(key), _plain(item)] for key, item in cast("dict[object, object]", value).items()]
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in value]
+        return [_plain(item) for item in cast("Sequence[object]", value)]
     if isinstance(value, set | frozenset):
-        return sorted(pack(_plain(item)) for item in value)
+        return sorted(pack(_plain(item)) for item in cast("Set[object]", value))
     try:
         pack(value)
     except Unserializable:

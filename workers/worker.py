@@ -6,7 +6,7 @@ import logging
 import os
 import secrets
 import socket
-from collections.abc import AsyncIterator, Iterator, Sequence
+from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
 from typing import Any
 
@@ -102,7 +102,7 @@ class Worker:
         async with AsyncExitStack() as stack:
             stack.enter_context(_more_threads(self._concurrency))
             resources = await stack.enter_async_context(self._app.lifespan()) if self._app.lifespan else None
-            keeper = LeaseKeeper(store.sibling())
+            keeper = LeaseKeeper(store.sibling(), min(queues.values()))
             keeper.start()
             stack.push_async_callback(anyio.to_thread.run_sync, keeper.stop)
             runner = Runner(self._app, store, self._coordinator.book, keeper, self._adapters, resources)
@@ -121,7 +121,7 @@ class Worker:
 
 
 @contextmanager
-def _more_threads(number: int) -> Iterator[None]:
+def _more_threads(number: int) -> Generator[None]:
     """More threads for this loop: sync agents may block one each, and the store's calls still need theirs."""
     limiter = anyio.to_thread.current_default_thread_limiter()
     limiter.total_tokens += number
@@ -132,7 +132,7 @@ def _more_threads(number: int) -> Iterator[None]:
 
 
 @asynccontextmanager
-async def in_background(worker: Worker) -> AsyncIterator[Worker]:
+async def in_background(worker: Worker) -> AsyncGenerator[Worker]:
     """A worker that works while the block runs; at its end running deliveries are given back."""
     await worker.prepare()
     try:

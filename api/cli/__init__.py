@@ -45,9 +45,6 @@ def main() -> None:
         _stop(str(error), 1)
     except BatonpassError as error:
         _stop(str(error), 2)
-    except BrokenPipeError:
-        sys.stderr.close()  # the reader of a pipe went away: nobody is left to tell
-        sys.exit(0)
 
 
 def _stop(message: str, code: int) -> None:

@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.names import is_id
 
-from .options import DEFAULT_STORE, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import cell, print_json, print_table
 
 
@@ -18,7 +18,7 @@ def timeline(
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
     before: Annotated[str | None, typer.Option(help="Only checkpoints older than this one")] = None,
     store: Store = DEFAULT_STORE,
-    namespace: Namespace = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """List a job's or thread's checkpoints, newest first."""
@@ -39,7 +39,7 @@ def events(
     job: Annotated[str | None, typer.Option(help="Only events of this job")] = None,
     after: Annotated[str, typer.Option(help="Go on after this cursor (an event's id)")] = "",
     store: Store = DEFAULT_STORE,
-    namespace: Namespace = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Print events, oldest first: one a line, with --json one JSON object a line."""

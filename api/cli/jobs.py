@@ -6,7 +6,7 @@ import json
 import sys
 from dataclasses import asdict
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, cast
 
 import typer
 
@@ -15,7 +15,7 @@ from batonpass.contracts.job import JobInfo, JobState
 from batonpass.contracts.names import is_id
 from batonpass.coordinator.sync_client import SyncCoordinator
 
-from .options import DEFAULT_STORE, AppName, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import cell, print_json, print_table
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
@@ -29,9 +29,12 @@ def submit(
     delay: Annotated[float, typer.Option(help="Start after this many seconds", min=0)] = 0,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
     timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds")] = None,
-    app: AppName = None,
+    app: Annotated[
+        str | None,
+        typer.Option("--app", metavar="MODULE:APP", help="Check against this app instead of the store's record"),
+    ] = None,
     store: Store = DEFAULT_STORE,
-    namespace: Namespace = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Give an agent a job."""
@@ -51,7 +54,7 @@ def jobs(
     agent: Annotated[str | None, typer.Option(help="Only jobs at this agent")] = None,
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
     store: Store = DEFAULT_STORE,
-    namespace: Namespace = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """List jobs, newest first."""
@@ -67,7 +70,7 @@ def jobs(
 def show(
     what: Annotated[str, typer.Argument(metavar="JOB|CHECKPOINT", help="A job's id, or a checkpoint's for its state")],
     store: Store = DEFAULT_STORE,
-    namespace: Namespace = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Show a job: where it is, who has it, what it asks, its result. Or a checkpoint with its state."""
@@ -94,7 +97,7 @@ def answer(
     job: JobId,
     value: Annotated[str, typer.Argument(help="JSON, or text that is taken as it is")],
     store: Store = DEFAULT_STORE,
-    namespace: Namespace = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Answer what a suspended job asks; any worker goes on with it."""
@@ -107,7 +110,9 @@ def answer(
     print_json({"id": job, "answered": parsed}) if as_json else typer.echo(f"answered {job}")
 
 
-def cancel(job: JobId, store: Store = DEFAULT_STORE, namespace: Namespace = None, as_json: Json = False) -> None:
+def cancel(
+    job: JobId, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
+) -> None:
     """End a job now, whoever runs it."""
     with opened(store, namespace) as coordinator:
         ended = coordinator.job(job).cancel()
@@ -150,4 +155,4 @@ def _mapping(payload: str) -> dict[str, Any]:
         raise ContractViolation(f'the payload is not JSON: {error}; write e.g. \'{{"text": "..."}}\'') from None
     if not isinstance(values, dict):
         raise ContractViolation(f"the payload is a {type(values).__name__}, but a contract is a JSON object")
-    return values
+    return cast("dict[str, Any]", values)

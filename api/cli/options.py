@@ -10,6 +10,7 @@ from batonpass.contracts.app import App
 from batonpass.coordinator.connection import Connection, connect
 
 DEFAULT_STORE = "sqlite:///batonpass.db"
+DEFAULT_NAMESPACE: str | None = None
 
 Store = Annotated[
     str,
@@ -19,9 +20,6 @@ Namespace = Annotated[
     str | None, typer.Option(help="Which of the store's namespaces (default: the URL's, or 'default')")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
-AppName = Annotated[
-    str | None, typer.Option("--app", metavar="MODULE:APP", help="Check against this app instead of the store's record")
-]
 
 
 def opened(store: str, namespace: str | None, app: str | None = None) -> Connection:

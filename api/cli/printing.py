@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any
+from typing import Any, cast
 
 import typer
 from pydantic import BaseModel
@@ -23,7 +23,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     from rich.text import Text
 
     console = Console(highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="bold")
+    table = Table(box=None, pad_edge=False, header_style="" if console.no_color else "bold")
     for heading in headings:
         table.add_column(heading, no_wrap=True)
     for row in rows:
@@ -48,7 +48,8 @@ def _plain(value: Any) -> Any:
     if isinstance(value, BaseModel):
         return value
     if isinstance(value, Mapping):
-        return {key if isinstance(key, str) else str(key): _plain(item) for key, item in value.items()}
+        entries = cast("Mapping[object, object]", value)
+        return {key if isinstance(key, str) else str(key): _plain(item) for key, item in entries.items()}
     if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in value]
+        return [_plain(item) for item in cast("Iterable[object]", value)]
     return value

@@ -16,7 +16,7 @@ from pydantic_core import to_json
 from batonpass.contracts.job import DEFAULT_LEASE
 from batonpass.workers.process import find_app, serve
 
-from .options import DEFAULT_STORE, Json, Namespace, Store
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
 
 
 def worker(
@@ -28,7 +28,7 @@ def worker(
     ] = DEFAULT_LEASE,
     grace: Annotated[float, typer.Option(help="Seconds that a job may take to its next checkpoint on SIGTERM")] = 30.0,
     store: Store = DEFAULT_STORE,
-    namespace: Namespace = None,
+    namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Run agents until SIGTERM or Ctrl-C: jobs are given back at their next checkpoint then."""
@@ -39,7 +39,7 @@ def worker(
         serve, found, store, namespace=namespace, agents=names, concurrency=concurrency, lease=lease, grace=grace
     )
     # Frameworks may ask at the terminal: a worker has nobody there, and must not wait for it.
-    os.dup2(os.open(os.devnull, os.O_RDONLY), sys.stdin.fileno())
+    os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     anyio.run(run)
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from ...contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ...contracts.contract import State
@@ -69,12 +69,14 @@ def hand_off(book: Book, checkpoint_id: str, to: str, payload: object, key: str 
     """A new job for an agent, going on from a checkpoint; without payload, with its state."""
     checkpoint = yield from restore(checkpoint_id)
     if payload is None:
-        if not isinstance(checkpoint.state, dict):
-            kind = type(checkpoint.state).__name__
+        given: object = checkpoint.state
+        if not isinstance(given, dict):
+            kind = type(given).__name__
             raise ContractViolation(f"the state of checkpoint {checkpoint_id} is a {kind}, not a dict: give payload=")
+        state = cast("dict[str, Any]", given)
         agent = book.agent(to)
         is_state = agent is not None and agent.accepts is State
-        payload = State(**checkpoint.state) if is_state else dict(checkpoint.state)
+        payload = State(**state) if is_state else dict(state)
     return (yield from jobs.submit(book, to, payload, key=key, origin=checkpoint_id))
 
 

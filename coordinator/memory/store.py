@@ -10,7 +10,7 @@ from typing import TypeVar
 from ..bell import Bell, BellWatch
 from ..commands import Command
 from ..operations import run
-from ..store import Topic, rings
+from ..store import Topic, Watch, rings
 from .records import MemoryRecords
 
 R = TypeVar("R")
@@ -43,6 +43,11 @@ class MemoryStore:
     async def acall(self, command: Command[R]) -> R:
         """The same: no operation waits for anything."""
         return self.call(command)
+
+    async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
+        """Wait, then carry a command out."""
+        await watch.await_(timeout)
+        return await self.acall(command)
 
     def watch(self, topic: Topic) -> BellWatch:
         """Any change rings."""

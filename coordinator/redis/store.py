@@ -14,13 +14,16 @@ from redis import exceptions
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachable
 from ..commands import Command
 from ..rows import SCHEMA_VERSION
-from ..store import Topic
+from ..store import Topic, Watch
 from .scripts import Script, script
 from .server import check_server
 from .watch import RedisWatch
 from .wire import answer, arguments
 
 R = TypeVar("R")
+# The client library is typed in part only.
+_Sync: Any = redis.Redis
+_Async: Any = redis.asyncio.Redis
 _TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ResponseError, OSError)
 
 
@@ -34,8 +37,8 @@ class RedisStore:
         # Everything of a partition carries one hash tag, so that its scripts stay in one slot of a cluster.
         self.prefix = f"bp:{{{quote(namespace, safe='')}:0}}:"
         try:
-            self._sync: redis.Redis = redis.Redis.from_url(client_url)
-            self._async: redis.asyncio.Redis = redis.asyncio.Redis.from_url(client_url)
+            self._sync: Any = _Sync.from_url(client_url)
+            self._async: Any = _Async.from_url(client_url)
         except ValueError as error:
             raise BadSetup(f"store URL {client_url!r} can't be used: {error}") from None
         where = self._sync.get_connection_kwargs()
@@ -81,6 +84,13 @@ class RedisStore:
         if text.startswith(("MISCONF", "BUSY", "LOADING", "READONLY")):
             return Overloaded(f"{self.url} can't write now: {_first_line(error)}")
         return Unreachable(f"{self.url} answered with an error: {_first_line(error)}")
+
+    async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
+        """Wait, then carry a command out: the server does both, and answers once."""
+        assert isinstance(watch, RedisWatch)
+        name, argv = arguments(command)
+        reply = await watch.await_reply(timeout, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
+        return await self.acall(command) if reply is None else answer(command, reply)
 
     def watch(self, topic: Topic) -> RedisWatch:
         """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
 
 import redis
@@ -9,8 +10,12 @@ import redis.asyncio
 from anyio import move_on_after
 from redis import exceptions
 
+from ...contracts.names import mint
 from ..store import Topic
 
+# The client library is typed in part only.
+_Sync: Any = redis.Redis
+_Async: Any = redis.asyncio.Redis
 _TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 
 
@@ -21,9 +26,10 @@ class RedisWatch:
     def __init__(self, client_url: str, prefix: str, topic: Topic) -> None:
         self._url = client_url
         self._wakes = [f"{prefix}w:{queue}" for queue in topic.queues]
+        self._interrupt = f"{prefix}x:{mint('l')}"
         self._channel = f"{prefix}live:{topic.subject or '*'}"
         self._pattern = not topic.subject
-        self._sync: Any = None  # the client library's pub/sub has no types
+        self._sync: Any = None
         self._async: Any = None
 
     # A wait is a blocking call of our own length: the client's own time-out (5 s by default) must not cut it.
@@ -31,7 +37,7 @@ class RedisWatch:
     def wait(self, timeout: float) -> None:
         try:
             if self._sync is None:
-                client: Any = redis.Redis.from_url(self._url, socket_timeout=None)
+                client: Any = _Sync.from_url(self._url, socket_timeout=None)
                 self._sync = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
                 if not self._wakes:
                     (self._sync.psubscribe if self._pattern else self._sync.subscribe)(self._channel)
@@ -46,7 +52,7 @@ class RedisWatch:
     async def aopen(self) -> None:
         if self._async is not None:
             return
-        client: Any = redis.asyncio.Redis.from_url(self._url, socket_timeout=None)
+        client: Any = _Async.from_url(self._url, socket_timeout=None)
         self._async = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
         if not self._wakes:
             try:
@@ -60,13 +66,39 @@ class RedisWatch:
                 await self.aopen()
                 return
             if self._wakes:
-                await self._async.blpop(self._wakes, timeout=timeout)
+                await self._async.blpop([self._interrupt, *self._wakes], timeout=timeout)
             else:
                 with move_on_after(timeout):
                     while await self._async.get_message(timeout=None) is None:
                         pass
         except _TROUBLE:
             await self.aclose()
+
+    async def await_reply(self, timeout: float, *command: Any) -> Any:
+        """Wait for deliveries, then have a command carried out; its reply, None if it was not.
+
+        The server gets both at once and goes on with the second when the first is over: no round trip in between.
+        """
+        try:
+            await self.aopen()
+            async with self._async.pipeline(transaction=False) as pipe:
+                pipe.blpop([self._interrupt, *self._wakes], timeout=timeout)
+                pipe.execute_command(*command)
+                _, reply = await pipe.execute(raise_on_error=False)
+            return None if isinstance(reply, Exception) else reply
+        except _TROUBLE:
+            await self.aclose()
+            return None
+
+    async def ainterrupt(self) -> None:
+        """Wake this wait alone, from another connection of its client."""
+        if self._async is None or not self._wakes:
+            return
+        with suppress(*_TROUBLE):
+            async with self._async.pipeline(transaction=True) as pipe:
+                pipe.rpush(self._interrupt, 1)
+                pipe.pexpire(self._interrupt, 10_000)  # in case that nobody was waiting
+                await pipe.execute()
 
     def close(self) -> None:
         if self._sync is not None:

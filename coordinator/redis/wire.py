@@ -18,7 +18,6 @@ from ..seals import read_commit
 
 R = TypeVar("R")
 Arg = str | int | bytes
-_JOB_TYPES: dict[str, str] = {field.name: str(field.type) for field in fields(JobRow)}
 
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
@@ -106,28 +105,34 @@ def _flat(items: list[bytes]) -> dict[str, bytes]:
     return {items[i].decode(): items[i + 1] for i in range(0, len(items), 2)}
 
 
+_READERS: dict[str, Callable[[bytes], Any]] = {"int": int, "str": _text, "bytes": bytes}
+# What the job's fields are called in Redis and here, and how they are read. What else is stored is the scripts' own.
+_JOB_FIELDS = {field.name.encode(): (field.name, _READERS[str(field.type)]) for field in fields(JobRow)}
+_JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
+
+
 def _job_row(items: list[bytes]) -> JobRow:
     values: dict[str, Any] = {}
-    for name, value in _flat(items).items():
-        kind = _JOB_TYPES.get(name)
-        if kind:
-            values[name] = int(value) if kind == "int" else value if kind == "bytes" else _text(value)
-        elif name == "delivery":
-            values["ready"] = int(bool(value))
+    for i in range(0, len(items), 2):
+        if known := _JOB_FIELDS.get(items[i]):
+            name, read = known
+            values[name] = read(items[i + 1])
     return JobRow(**values)
 
 
 def _checkpoint_row(parts: list[bytes]) -> CheckpointRow:
-    id_, thread, header, state, native, commit = parts
-    return CheckpointRow(_text(id_), _text(thread), header, _text(commit), state, native)
+    id_, thread, record, state, native = parts
+    # A part that is gone is empty here: its hash tells.
+    _, *commit, header = record.split(b" ", 6) if record.count(b" ") >= 6 else (b"", b"", record)
+    return CheckpointRow(_text(id_), _text(thread), header, _text(b" ".join(commit)), state or b"", native or b"")
 
 
 def _delivery(parts: list[Any]) -> Delivery:
     row = _job_row(parts[0])
     checkpoint = None
     if parts[1]:
-        id_, header, state, native, commit = parts[1]
-        checkpoint = CheckpointRow(_text(id_), row.thread, header, _text(commit), state, native)
+        id_, *stored = parts[1]
+        checkpoint = _checkpoint_row([id_, row.thread.encode("utf-8", "surrogatepass"), *stored])
     return Delivery(row, checkpoint, _flat(parts[2]))
 
 

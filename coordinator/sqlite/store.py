@@ -8,7 +8,7 @@ import sqlite3
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from anyio import to_thread
 
@@ -17,7 +17,7 @@ from ..bell import Bell
 from ..commands import Claim, Command
 from ..operations import READING, run
 from ..rows import SCHEMA_VERSION
-from ..store import Topic, rings
+from ..store import Topic, Watch, rings
 from .forks import ForkLock, leave_alone
 from .records import SqliteRecords
 from .watch import SqliteWatch
@@ -66,7 +66,7 @@ class SqliteStore:
         return await to_thread.run_sync(self.call, command)
 
     def _transact(self, connection: sqlite3.Connection, command: Command[R]) -> R:
-        if isinstance(command, Claim) and not self._anything_ready(connection, command):
+        if self._nothing_to_claim(connection, command):
             return cast("R", [])  # an idle worker must not queue for the write lock
         try:
             if type(command) in READING:
@@ -81,13 +81,20 @@ class SqliteStore:
             raise
         return answer
 
-    def _anything_ready(self, connection: sqlite3.Connection, command: Claim) -> bool:
+    def _nothing_to_claim(self, connection: sqlite3.Connection, command: Command[Any]) -> bool:
+        if not isinstance(command, Claim):
+            return False
         marks = ", ".join("?" * len(command.queues))
         row = connection.execute(
             f"SELECT 1 FROM job WHERE namespace = ? AND queue IN ({marks}) AND ready > 0 LIMIT 1",
             (self._namespace, *(queue for queue, _ in command.queues)),
         ).fetchone()
-        return row is not None
+        return row is None
+
+    async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
+        """Wait, then carry a command out."""
+        await watch.await_(timeout)
+        return await self.acall(command)
 
     def watch(self, topic: Topic) -> SqliteWatch:
         """Wakes at once for this process's changes, within some ms for others'."""

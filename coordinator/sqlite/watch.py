@@ -21,7 +21,7 @@ class SqliteWatch:
         self._seen = bell.rings
         self._lock = ForkLock()
         self._connection = connect()
-        self._version = self._data_version()
+        self._version: int = self._data_version()
 
     def _data_version(self) -> int:
         with self._lock:
@@ -45,6 +45,9 @@ class SqliteWatch:
         while (left := deadline - time.monotonic()) > 0:
             if self._changed(await self._bell.await_(self._seen, min(left, _POLL))):
                 return
+
+    async def ainterrupt(self) -> None:
+        self._bell.ring()
 
     async def aopen(self) -> None:
         """Open since it was made."""

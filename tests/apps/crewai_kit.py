@@ -84,7 +84,8 @@ async def serving(served: bp.App, url: str = "memory://") -> AsyncIterator[bp.Co
 def only(factory: Callable[..., Any], **options: Any) -> bp.App:
     """An app of one agent, `a`."""
     made = bp.App("one")
-    made.crewai("a", **{"accepts": Topic, "returns": Article, **options})(factory)
+    options = {"accepts": Topic, "returns": Article, **options}
+    made.crewai("a", **options)(factory)
     return made
 
 

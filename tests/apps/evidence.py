@@ -20,7 +20,7 @@ def note(text: str) -> None:
 
 
 def ran(label: str) -> None:
-    """Note that the piece of work `label` began; die by SIGKILL, or wait to be stopped, if the test asked for it here."""
+    """Note that the piece of work `label` began; die by SIGKILL, or wait to be stopped, if the test asked for it."""
     note(label)
     kill = os.environ.get("BATONPASS_TEST_KILL")
     if kill == f"in:{label}":

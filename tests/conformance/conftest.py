@@ -15,7 +15,9 @@ from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHar
 
 # Scripts with a shebang are held to one slot by servers from 7.0 on.
 _STORES = ["memory", "sqlite", "redis", *(["redis-cluster"] if cluster_binary() else [])]
-_VARIANTS = [(store, side) for store in _STORES for side in ("sync", "async") if (store, side) != ("redis-cluster", "sync")]
+_VARIANTS = [
+    (store, side) for store in _STORES for side in ("sync", "async") if (store, side) != ("redis-cluster", "sync")
+]
 
 
 @pytest.fixture(params=_VARIANTS, ids="-".join)

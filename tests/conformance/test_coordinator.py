@@ -131,7 +131,7 @@ def test_other_ends(bench: Bench) -> None:
     ):
         with pytest.raises(error, match=words) as raised:
             bench.run(job.result(timeout=5))
-        assert raised.value.job_id == job.id  # type: ignore[attr-defined]
+        assert raised.value.job_id == job.id
 
 
 def test_a_result_that_takes_too_long_says_why(bench: Bench) -> None:
@@ -163,7 +163,7 @@ def test_a_question_and_its_answer(bench: Bench) -> None:
 
 def test_lists_of_jobs(bench: Bench) -> None:
     face = bench.face(desk)
-    jobs = []
+    jobs: list[Any] = []
     for n in range(6):
         jobs.insert(0, bench.run(face.submit("writer" if n % 2 else "approver", {"facts": [str(n)]})))
         bench.clock.advance(1)
@@ -215,11 +215,13 @@ def test_handing_off_a_state_that_does_not_fit(bench: Bench) -> None:
 
 def test_a_state_goes_over_with_its_types(bench: Bench) -> None:
     face = bench.face(desk)
-    saved = bench.run(face.save(thread="run", agent="a", state={"when": datetime(2026, 1, 2), "ids": {1, 2}}))
+    saved = bench.run(
+        face.save(thread="run", agent="a", state={"when": datetime(2026, 1, 2, tzinfo=UTC), "ids": {1, 2}})
+    )
     job = bench.run(face.hand_off(saved.id, to="approver"))
     row = bench.job(job.id)
     payload = load_payload(bp.State, open_envelope(row.envelope, of="x").payload)
-    assert payload.as_dict() == {"when": datetime(2026, 1, 2), "ids": {1, 2}}
+    assert payload.as_dict() == {"when": datetime(2026, 1, 2, tzinfo=UTC), "ids": {1, 2}}
 
 
 @pytest.mark.parametrize("text", ["", "run-001", "u" * 24, "j001", "c001m7yazg2ds0rbg9z0wc6f\n", "💥"])
@@ -256,7 +258,11 @@ def test_events_of_one_job_and_of_all(bench: Bench) -> None:
     assert found[0].source == face.url
     assert found[0].time.tzinfo is UTC
     assert (found[1].data["token"], found[1].data["worker"], found[1].data["hop"]) == (fence.token, "w", 0)
-    assert (found[2].data["error"], found[2].data["attempt"], found[2].data["due"]) == ("boom", 2, bench.clock.now + MINUTE)
+    assert (found[2].data["error"], found[2].data["attempt"], found[2].data["due"]) == (
+        "boom",
+        2,
+        bench.clock.now + MINUTE,
+    )
     everything: list[Any] = bench.run(face.events())
     assert [event.subject for event in everything].count(second.id) == 1
     assert bench.run(face.events(after=everything[1].cursor)) == everything[2:]

@@ -5,9 +5,8 @@ from __future__ import annotations
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.seals import read_commit
 from batonpass.coordinator.snapshots import open_checkpoint
-from tests.harness.bench import Bench
+from tests.harness.bench import Bench, commit_of
 
 
 def test_neighbours_stay_readable(bench: Bench) -> None:
@@ -17,7 +16,7 @@ def test_neighbours_stay_readable(bench: Bench) -> None:
     assert [open_checkpoint(bench.do(c.Restore(id_))).state for id_ in (first, third)] == [0, 2]
     with bench.refused(bp.NotFound, second):
         bench.do(c.Restore(second))
-    assert read_commit(bench.do(c.Restore(third)).commit).parent == second
+    assert commit_of(bench.do(c.Restore(third))).parent == second
 
 
 def test_the_tip_falls_back(bench: Bench) -> None:
@@ -36,12 +35,12 @@ def test_a_step_index_never_comes_again(bench: Bench) -> None:
     first = bench.save(None, thread="run")
     bench.do(c.Expire(bench.save(None, thread="run")))
     third = bench.save(None, thread="run")
-    commits = [read_commit(row.commit) for row in bench.line("run")]
+    commits = [commit_of(row) for row in bench.line("run")]
     assert [(commit.step_index, commit.parent) for commit in commits] == [(2, first), (0, "")]
     bench.do(c.Expire(third))
     bench.do(c.Expire(first))
     bench.save(None, thread="run")
-    assert read_commit(bench.line("run")[0].commit).step_index == 3
+    assert commit_of(bench.line("run")[0]).step_index == 3
 
 
 def test_it_is_told(bench: Bench) -> None:

@@ -29,7 +29,14 @@ def test_a_heartbeat_tells_what_became_of_each_lease(bench: Bench) -> None:
     unknown = c.Fence(mint("j"), 1, mint("l"))
     stale = replace(held, token=held.token - 1)
     fences = (lost, held, canceled, ended, unknown, stale)
-    assert bench.do(c.Heartbeat(tuple((fence, 1) for fence in fences))) == ["lost", "", "canceled", "lost", "lost", "lost"]
+    assert bench.do(c.Heartbeat(tuple((fence, 1) for fence in fences))) == [
+        "lost",
+        "",
+        "canceled",
+        "lost",
+        "lost",
+        "lost",
+    ]
 
 
 def test_a_heartbeat_for_a_lost_lease_changes_nothing(bench: Bench) -> None:

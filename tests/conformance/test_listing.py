@@ -13,7 +13,7 @@ def page(bench: Bench, limit: int, before: str = "") -> list[str]:
 
 
 def test_pages(bench: Bench) -> None:
-    jobs = []
+    jobs: list[str] = []
     for _ in range(7):
         jobs.insert(0, bench.submit())
         bench.clock.advance(1)

@@ -31,11 +31,9 @@ some = st.integers(min_value=0, max_value=50)
 class Twins(RuleBasedStateMachine):
     """A store and the model, given the same commands at the same times."""
 
-    made: Callable[[], Harness]
-
-    def __init__(self) -> None:
+    def __init__(self, make: Callable[[], Harness]) -> None:
         super().__init__()
-        self.twins = [Bench(harness, side="sync") for harness in (type(self).made(), MemoryHarness())]
+        self.twins = [Bench(harness, side="sync") for harness in (make(), MemoryHarness())]
         self.jobs: list[str] = [mint("j")]
         self.fences: list[c.Fence] = [c.Fence(self.jobs[0], 1, mint("l"))]
         self.checkpoints: list[str] = [mint("c")]
@@ -51,7 +49,9 @@ class Twins(RuleBasedStateMachine):
         """Mostly one of the newest leases, held or not."""
         return self.fences[-1 - n % min(len(self.fences), 6)]
 
-    @rule(n=some, thread=st.sampled_from(THREADS), key=st.sampled_from(KEYS), delayed=st.booleans(), origin=st.booleans())
+    @rule(
+        n=some, thread=st.sampled_from(THREADS), key=st.sampled_from(KEYS), delayed=st.booleans(), origin=st.booleans()
+    )
     def submit(self, n: int, thread: str, key: str, delayed: bool, origin: bool) -> None:
         command = new_job(AGENTS[n % 2], thread=thread, key=key, payload=str(n % 3), key_ttl=KEY_TTL)
         tip = self.checkpoints[n % len(self.checkpoints)] if origin else ""
@@ -79,7 +79,9 @@ class Twins(RuleBasedStateMachine):
         self.both(c.Save(thread, new, parent=chosen, branch=branch))
         self.checkpoints.append(new.id)
 
-    @rule(n=some, how=st.sampled_from(["hand_off", "complete", "fail", "retry", "suspend", "release"]), last=st.booleans())
+    @rule(
+        n=some, how=st.sampled_from(["hand_off", "complete", "fail", "retry", "suspend", "release"]), last=st.booleans()
+    )
     def end(self, n: int, how: str, last: bool) -> None:
         fence, new = self.fence(n), new_checkpoint(n) if last else None
         command: c.Command[Any] = {
@@ -135,7 +137,12 @@ class Twins(RuleBasedStateMachine):
     def every_job_is_somewhere(self) -> None:
         """Deliverable, leased, scheduled, waiting, or ended: nothing is lost."""
         for row in self.twins[0].do(c.ListJobs(500)):
-            places = [bool(row.ready), bool(row.lease and row.lease_until), bool(row.due), row.state == "input_required"]
+            places = [
+                bool(row.ready),
+                bool(row.lease and row.lease_until),
+                bool(row.due),
+                row.state == "input_required",
+            ]
             ended = row.state in ("completed", "failed", "canceled", "rejected")
             assert sum([*places, ended]) == 1, row
 
@@ -185,17 +192,17 @@ def test_as_the_model(kind: str, request: pytest.FixtureRequest, tmp_path: Path)
         opened.append(RedisHarness(request.getfixturevalue("redis_server")))
         return opened[-1]
 
-    machine = type("Machine", (Twins,), {"made": staticmethod(make)})
+    twins: Any = lambda: Twins(make)  # noqa: E731 - declared as a class, called as a factory
     few = settings(
         max_examples=25,
         stateful_step_count=40,
         deadline=None,
         database=None,
         derandomize=True,
-        suppress_health_check=list(HealthCheck),
+        suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
     )
     try:
-        run_state_machine_as_test(machine, settings=few)
+        run_state_machine_as_test(twins, settings=few)
     finally:
         for harness in opened:
             harness.close()

@@ -1,4 +1,4 @@
-"""Names from users may hold anything: none is taken for another, for an id or for a key, and each comes back as it was."""
+"""Names from users may hold anything: none is taken for another, an id or a key, and each comes back as it was."""
 
 from __future__ import annotations
 
@@ -11,11 +11,29 @@ from tests.harness.bench import Bench, new_job
 
 # Neighbours that a careless separator, encoding, case folding or normalisation would take for each other.
 NAMES = [
-    "a", "A", "a ", " a", "a:b", "a:b:", "a::b", "a{b}", "{a}", "{a}:b", "}", "{", "a/b", "a\\b", "a%3Ab", "a*", "a?", "[a]",
-    "a\0", "a\0b", "\0", "a\nb", "a\r\nb", "a\tb", "'", '"', "''", "';--", "%s", "%", "$1", "é", "e\u0301", "ß", "ss", "İ",
-    "💥", "👩‍👩‍👧", "\u202ea", "\ufeffa", "\uffff", "0", "-", "+", "0-0", "(", "inf", "nil", "None", "j" * 24, "events",
-    "leases", "default", "x" * 100_000, "x" * 99_999 + "y",
-]  # fmt: skip
+    *(
+        "a",
+        "A",
+        "a ",
+        " a",
+        "a:b",
+        "a:b:",
+        "a::b",
+        "a{b}",
+        "{a}",
+        "{a}:b",
+        "}",
+        "{",
+        "a/b",
+        "a\\b",
+        "a%3Ab",
+        "a*",
+        "a?",
+    ),
+    *("[a]", "a\0", "a\0b", "\0", "a\nb", "a\r\nb", "a\tb", "'", '"', "''", "';--", "%s", "%", "$1", "é", "e\u0301"),
+    *("ß", "ss", "İ", "💥", "👩‍👩‍👧", "\u202ea", "\ufeffa", "\uffff", "0", "-", "+", "0-0", "(", "inf", "nil", "None"),
+    *("j" * 24, "events", "leases", "default", "x" * 100_000, "x" * 99_999 + "y"),
+]
 LOOKS_LIKE_IDS = [mint("j"), mint("c"), mint("l")]
 
 

@@ -8,14 +8,13 @@ import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import CheckpointRow
-from batonpass.coordinator.seals import read_commit
 from batonpass.coordinator.snapshots import open_checkpoint
-from tests.harness.bench import MINUTE, Bench, fence_of, new_checkpoint, new_target
+from tests.harness.bench import MINUTE, Bench, commit_of, fence_of, new_checkpoint, new_target
 
 
 def chain(bench: Bench, thread: str) -> list[tuple[str, str, int]]:
     """Id, parent and index of each checkpoint, oldest first."""
-    lines = [(row.id, read_commit(row.commit)) for row in bench.line(thread)]
+    lines = [(row.id, commit_of(row)) for row in bench.line(thread)]
     return [(id_, line.parent, line.step_index) for id_, line in reversed(lines)]
 
 

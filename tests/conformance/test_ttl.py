@@ -1,4 +1,4 @@
-"""A checkpoint with a time to live is hidden at once when that is over, freed by reap, and kept while a job needs it."""
+"""A checkpoint with a time to live: hidden at once when that is over, freed by reap, kept while a job needs it."""
 
 from __future__ import annotations
 
@@ -6,8 +6,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.seals import read_commit
-from tests.harness.bench import MINUTE, Bench, new_checkpoint
+from tests.harness.bench import MINUTE, Bench, commit_of, new_checkpoint
 
 
 def free(bench: Bench) -> None:
@@ -19,7 +18,7 @@ def free(bench: Bench) -> None:
 
 def test_it_is_there_until_its_time_is_over(bench: Bench) -> None:
     saved = bench.save(None, thread="run", ttl=MINUTE)
-    assert read_commit(bench.do(c.Restore(saved)).commit).expires == bench.clock.now + MINUTE
+    assert commit_of(bench.do(c.Restore(saved))).expires == bench.clock.now + MINUTE
     bench.clock.advance(MINUTE - 1)
     bench.do(c.Reap())
     assert bench.do(c.Restore(saved)).id == bench.tip("run") == saved
@@ -58,7 +57,7 @@ def test_reap_frees_it(bench: Bench) -> None:
     with bench.refused(bp.NotFound, gone):
         bench.do(c.Expire(gone))
     assert bench.happened("run")[-1] == "checkpoint.expired"
-    assert read_commit(bench.do(c.Restore(bench.save(None, thread="run"))).commit).parent == kept
+    assert commit_of(bench.do(c.Restore(bench.save(None, thread="run")))).parent == kept
 
 
 def test_reap_frees_no_more_than_its_limit(bench: Bench) -> None:

@@ -20,21 +20,14 @@ def wakes(bench: Bench, topic: Topic, change: Callable[[Bench], Any]) -> None:
     """After a look that found nothing, the change ends the wait."""
     watch = bench.store.watch(topic)
     other = bench.beside() if bench.harness.shared else bench
-    if bench.side == "async":
-        bench.run(watch.aopen())
-    else:
-        watch.wait(0.01)
+    bench.each(lambda: watch.wait(0.01), watch.aopen)
     change(other)
     began = time.monotonic()
-    if bench.side == "async":
-        bench.run(watch.await_(FOREVER))
-        bench.run(watch.aclose())
-    else:
-        watch.wait(FOREVER)
-        watch.close()
+    bench.each(lambda: watch.wait(FOREVER), lambda: watch.await_(FOREVER))
+    assert time.monotonic() - began < FOREVER / 2
+    bench.each(watch.close, watch.aclose)
     if other is not bench:
         other.close()
-    assert time.monotonic() - began < FOREVER / 2
 
 
 QUEUE = Topic(queues=(new_target("other").queue, new_target("write").queue))
@@ -68,6 +61,6 @@ def test_a_wait_without_a_change_ends_in_its_time(bench: Bench) -> None:
     watch = bench.store.watch(Topic(subject=bench.submit()))
     began = time.monotonic()
     for _ in range(2):
-        bench.run(watch.await_(0.05) if bench.side == "async" else watch.wait(0.05))
+        bench.each(lambda: watch.wait(0.05), lambda: watch.await_(0.05))
     assert time.monotonic() - began < FOREVER / 2
-    bench.run(watch.aclose() if bench.side == "async" else watch.close())
+    bench.each(watch.close, watch.aclose)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
 from typing import Any, TypeVar
 
@@ -19,7 +19,8 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book, target
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.letters import seal_envelope, seal_letter
-from batonpass.coordinator.rows import CheckpointRow, Delivery, JobRow
+from batonpass.coordinator.rows import CheckpointRow, CommitLine, Delivery, JobRow
+from batonpass.coordinator.seals import read_commit
 from batonpass.coordinator.snapshots import close_snapshot
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.sync_client import SyncCoordinator
@@ -60,6 +61,11 @@ def fence_of(delivery: Delivery) -> c.Fence:
     return c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease)
 
 
+def commit_of(row: CheckpointRow) -> CommitLine:
+    """What the store added to a checkpoint."""
+    return read_commit(row.commit, row.id)
+
+
 class Bench:
     """A store in one namespace. `do` carries commands out and gives the answer, whichever side it is asked from."""
 
@@ -69,7 +75,7 @@ class Bench:
         self.side = side
         self._runner = asyncio.Runner()
         self.store: Store = harness.store(namespace)
-        self.run(self.store.aopen() if side == "async" else self.store.open())
+        self.each(self.store.open, self.store.aopen)
 
     def beside(self, namespace: str = "default") -> Bench:
         """Another handle on the same records, or on another namespace of theirs."""
@@ -77,7 +83,7 @@ class Bench:
 
     def close(self) -> None:
         """Close the handle."""
-        self.run(self.store.aclose() if self.side == "async" else self.store.close())
+        self.each(self.store.close, self.store.aclose)
         self._runner.close()
 
     def __enter__(self) -> Bench:
@@ -93,6 +99,10 @@ class Bench:
         if isinstance(value, AsyncIterator):
             return self._runner.run(_listed(value))
         return list(value) if isinstance(value, Iterator) else value
+
+    def each(self, sync: Callable[[], Any], awaited: Callable[[], Any]) -> Any:
+        """The one of two calls that is of this side."""
+        return self.run((awaited if self.side == "async" else sync)())
 
     def do(self, command: c.Command[R]) -> R:
         """Carry a command out."""

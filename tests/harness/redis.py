@@ -44,7 +44,9 @@ class RedisServer:
         command: Sequence[str] = [str(self._binary), *where, *logs, *_DURABLE, *self._options]
         self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
         with self.client() as client:
-            wait_until(lambda: self._answers(client), what=f"{self._binary} did not start, see {self._folder}/redis.log")
+            wait_until(
+                lambda: self._answers(client), what=f"{self._binary} did not start, see {self._folder}/redis.log"
+            )
 
     def _answers(self, client: redis.Redis) -> bool:
         assert self._process is not None

@@ -6,7 +6,8 @@ import copy
 import secrets
 import sqlite3
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import closing
+from contextlib import AbstractContextManager, closing, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -19,7 +20,6 @@ from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.store import Store
 from tests.harness.clock import Clock
 from tests.harness.scripts import with_clock
-
 
 
 class Harness(Protocol):
@@ -36,8 +36,8 @@ class Harness(Protocol):
         """Everything that is kept, comparable: equal dumps mean that nothing changed."""
         ...
 
-    def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
-        """Change a stored checkpoint's "header", "state", "native" or "commit" behind the store's back."""
+    def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> AbstractContextManager[None]:
+        """While it lasts a stored checkpoint's "header", "state", "native" or "commit" is changed behind the store."""
         ...
 
 
@@ -61,12 +61,14 @@ class MemoryHarness:
         }
         return {name: value for name, value in kept.items() if not name.endswith(" now")}
 
-    def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
-        for store in self._stores.values():
-            if row := store._records._checkpoints.get(checkpoint):
-                value = getattr(row, part)
-                changed = change(value.encode() if part == "commit" else value)
-                object.__setattr__(row, part, changed.decode("utf-8", "replace") if part == "commit" else changed)
+    @contextmanager
+    def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> Iterator[None]:
+        [rows] = [s._records._checkpoints for s in self._stores.values() if checkpoint in s._records._checkpoints]
+        whole = rows[checkpoint]
+        changed: Any = change(whole.commit.encode() if part == "commit" else getattr(whole, part))
+        rows[checkpoint] = replace(whole, **{part: changed.decode("utf-8", "replace") if part == "commit" else changed})
+        yield
+        rows[checkpoint] = whole
 
 
 class SqliteHarness:
@@ -86,14 +88,16 @@ class SqliteHarness:
             tables = [row[0] for row in db.execute("SELECT name FROM sqlite_master WHERE type = 'table'")]
             return {table: list(db.execute(f"SELECT * FROM {table}")) for table in tables if table != "sqlite_sequence"}
 
-    def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
-        column = "commit_line" if part == "commit" else part
+    @contextmanager
+    def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> Iterator[None]:
+        column, kind = ("commit_line", "TEXT") if part == "commit" else (part, "BLOB")
+        read = f"SELECT CAST({column} AS BLOB) FROM checkpoint WHERE id = ?"
+        write = f"UPDATE checkpoint SET {column} = CAST(? AS {kind}) WHERE id = ?"
         with closing(sqlite3.connect(self.path, isolation_level=None)) as db:
-            where = "FROM checkpoint WHERE id = ?"
-            [value] = db.execute(f"SELECT CAST({column} AS BLOB) {where}", (checkpoint,)).fetchone()
-            kind = "TEXT" if part == "commit" else "BLOB"
-            changed = f"UPDATE checkpoint SET {column} = CAST(? AS {kind}) WHERE id = ?"
-            db.execute(changed, (change(value), checkpoint))
+            [whole] = db.execute(read, (checkpoint,)).fetchone()
+            db.execute(write, (change(whole), checkpoint))
+            yield
+            db.execute(write, (whole, checkpoint))
 
 
 class RedisHarness:
@@ -140,12 +144,16 @@ class RedisHarness:
                 _READ[kind](pipe, key)
             return dict(zip(keys, pipe.execute(), strict=True))
 
-    def tamper(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> None:
-        field = {"header": "h", "state": "s", "native": "n", "commit": "m"}[part]
-        for prefix in self._prefixes:
-            value: Any = self.server.hget(f"{prefix}c:{checkpoint}", field)
-            if value is not None:
-                self.server.hset(f"{prefix}c:{checkpoint}", field, change(value))
+    @contextmanager
+    def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> Iterator[None]:
+        kind = {"state": "s", "native": "b"}.get(part, "c")
+        [key] = [
+            f"{prefix}{kind}:{checkpoint}" for prefix in self._prefixes if self.server.exists(f"{prefix}c:{checkpoint}")
+        ]
+        whole: Any = self.server.get(key)
+        self.server.set(key, change_record(part, whole, change) if kind == "c" else change(whole))
+        yield
+        self.server.set(key, whole)
 
     def close(self) -> None:
         """Remove what was kept."""
@@ -154,6 +162,15 @@ class RedisHarness:
             if keys:
                 self.server.delete(*keys)
         self.server.close()
+
+
+def change_record(part: str, whole: bytes, change: Callable[[bytes], bytes]) -> bytes:
+    """A record is the thread's digest, the commit line's five words, and the header."""
+    thread, *line, header = whole.split(b" ", 6)
+    commit = b" ".join(line)
+    if part == "commit":
+        return b" ".join([thread, change(commit), header])
+    return b" ".join([thread, commit, change(header)])
 
 
 # Not DUMP: the order of a hash's fields is the server's own affair.

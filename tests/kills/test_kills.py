@@ -1,4 +1,4 @@
-"""SIGKILL at every step boundary of every adapter, on SQLite and on Redis: nothing is lost, nothing finished runs again.
+"""SIGKILL at every step boundary of every adapter, on SQLite and Redis: nothing is lost, nothing finished runs again.
 
 Each agent of each test app first runs undisturbed. Then its worker is killed in the middle of every piece of work, and
 before and after every write; another worker finishes the job. What ran how often is told by the external log.
@@ -14,8 +14,9 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from types import ModuleType
 
-import batonpass as bp
 import pytest
+
+import batonpass as bp
 
 from .harness import Run, Zygote, repeated_too_often
 

@@ -70,6 +70,7 @@ def run_worker(command: dict[str, Any]) -> None:
     from functools import partial
 
     import anyio
+
     from batonpass.workers.process import serve
 
     logging.basicConfig(level=logging.INFO, stream=sys.stderr)

@@ -42,7 +42,7 @@ def main(url: str, log: str, seed: str) -> None:
 
 def run(store: Store, fence: c.Fence, agent: str, choose: random.Random, notes: int) -> None:
     """One delivery: some steps, each of them followed by a mishap or not, and an end."""
-    for _ in range(choose.randrange(3)):
+    for _ in range(choose.randrange(4)):
         store.call(c.Save(fence.job_id, new_checkpoint(fence.token, thread=fence.job_id), fence))
         note(notes, "save", fence)
         mishap(choose)
@@ -60,11 +60,11 @@ def run(store: Store, fence: c.Fence, agent: str, choose: random.Random, notes: 
 
 
 def mishap(choose: random.Random) -> None:
+    """Work that takes a part of the lease, or longer: a zombie while its successor works; or death."""
     fate = choose.random()
-    if fate < 0.05:
+    if fate < 0.03:
         os.kill(os.getpid(), signal.SIGKILL)
-    if fate < 0.3:
-        time.sleep(choose.uniform(1, 2.5) * LEASE / 1000)
+    time.sleep((choose.uniform(1, 2) if fate < 0.4 else choose.uniform(0, 0.7)) * LEASE / 1000)
 
 
 def note(notes: int, what: str, fence: c.Fence) -> None:

@@ -76,7 +76,12 @@ def test_one_ending_said_by_many(bench: Bench) -> None:
 
 def test_different_endings_of_one_delivery(bench: Bench) -> None:
     fence = bench.start()
-    endings = [c.Complete(fence, b"result"), c.Fail(fence, "boom", "attempts"), c.Suspend(fence, b"?"), c.Release(fence)]
+    endings = [
+        c.Complete(fence, b"result"),
+        c.Fail(fence, "boom", "attempts"),
+        c.Suspend(fence, b"?"),
+        c.Release(fence),
+    ]
     answers = at_once(bench, lambda n: endings[n % 4])
     done = {n % 4 for n, answer in enumerate(answers) if answer is None}
     assert len(done) == 1

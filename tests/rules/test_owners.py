@@ -29,7 +29,9 @@ class Run:
     def __init__(self, store: Store, rows: list[JobRow], log: Path) -> None:
         self.store = store
         self.rows = rows
-        self.notes = [(what, job_id, int(token)) for what, job_id, token in map(str.split, log.read_text().splitlines())]
+        self.notes = [
+            (what, job_id, int(token)) for what, job_id, token in map(str.split, log.read_text().splitlines())
+        ]
 
 
 @pytest.fixture

@@ -1,6 +1,6 @@
 """A process that writes as fast as it can, until it is killed. What the store acknowledged it notes, synced, in a log.
 
-    python -m tests.rules.writer STORE_URL LOG NAME
+python -m tests.rules.writer STORE_URL LOG NAME
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ class Task(bp.Contract, name="worker-tests.task"):
 
 
 class Done(bp.Contract, name="worker-tests.done"):
-    words: list[str] = []
+    words: list[str]
 
 
 app = bp.App("worker-tests")
@@ -107,7 +107,7 @@ def computes(task: Task) -> Done:
 
 @app.agent("blocks-loop", accepts=Task, returns=Done)
 async def blocks_loop(task: Task) -> Done:
-    return busy(lambda left: time.sleep(max(left, 0)), task)  # noqa: ASYNC251  # the point
+    return busy(lambda left: time.sleep(max(left, 0)), task)  # the point
 
 
 @app.agent("modules", accepts=Task, returns=Done)

@@ -42,7 +42,8 @@ class Desk:
 
     def lines(self) -> list[tuple[int, str]]:
         """The evidence: the process and what it did, in order."""
-        return [(int(pid), what) for pid, _, what in (line.partition(" ") for line in self.log.read_text().splitlines())]
+        parts = (line.partition(" ") for line in self.log.read_text().splitlines())
+        return [(int(pid), what) for pid, _, what in parts]
 
     def ran(self) -> Counter[str]:
         """How often each piece of work began."""

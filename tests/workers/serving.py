@@ -25,7 +25,9 @@ class Reply(bp.Contract, name="workers.reply"):
 def only(fn: Callable[..., Any], **options: Any) -> bp.App:
     """An app of one agent, `a`, that replies."""
     made = bp.App("one")
-    made.agent("a", accepts=Ask, **{"returns": Reply, **options})(fn)
+    options = {"returns": Reply, **options}
+    decorator: Any = made.agent("a", accepts=Ask, **options)
+    decorator(fn)
     return made
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import Counter
+from collections.abc import Callable
 from typing import Any
 
 import anyio
@@ -56,9 +57,11 @@ async def test_a_job_whose_attempts_are_used_up_is_failed(retries: int, store_ur
 
     async with serving(only(hopeless, retries=retries), store_url) as coordinator:
         job = await coordinator.submit("a", Ask())
-        with pytest.raises(bp.JobFailed, match=r"failed at agent 'a', hop 0 \(attempts\): ValueError: no way") as failed:
+        said = r"failed at agent 'a', hop 0 \(attempts\): ValueError: no way"
+        with pytest.raises(bp.JobFailed, match=said) as caught:
             await job.result(timeout=30)
-        assert (failed.value.job_id, failed.value.reason, failed.value.error) == (job.id, "attempts", "ValueError: no way")
+        failed = caught.value
+        assert (failed.job_id, failed.reason, failed.error) == (job.id, "attempts", "ValueError: no way")
         info = await job.info()
         assert (info.state, info.attempt, info.error) == (bp.JobState.FAILED, retries, "ValueError: no way")
         assert (await kinds(coordinator, job)).count("job.started") == retries
@@ -112,7 +115,7 @@ async def test_the_timeout_ends_an_attempt(how: str) -> None:
         await ctx.step("slow", slow_sync, ask)
         raise AssertionError
 
-    agents = {"async": slow, "sync": slow_sync, "step": slow_step}
+    agents: dict[str, Callable[..., Any]] = {"async": slow, "sync": slow_sync, "step": slow_step}
     try:
         async with serving(only(agents[how], timeout=0.2, retries=1)) as coordinator:
             job = await coordinator.submit("a", Ask())

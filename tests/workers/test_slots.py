@@ -119,8 +119,8 @@ async def test_a_result_and_a_delivery_wake_those_who_wait(
         sent = time.monotonic()
         await reached(job, bp.JobState.WORKING)
         taken = time.monotonic() - sent
+        times: list[float] = []
         async with anyio.create_task_group() as tasks:
-            times: list[float] = []
 
             async def result() -> None:
                 await job.result(timeout=DEADLINE)
@@ -129,13 +129,15 @@ async def test_a_result_and_a_delivery_wake_those_who_wait(
             tasks.start_soon(result)
             await anyio.wait_all_tasks_blocked()
             go_on.set()
-            told = time.monotonic()
+            times.append(time.monotonic())
         assert taken < 1
-        assert times[0] - told < 1
+        assert times[1] - times[0] < 1
 
 
 @pytest.mark.parametrize("store", ["sqlite", "redis"])
-def test_a_result_wakes_a_sync_client(store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_result_wakes_a_sync_client(
+    store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(handles, "_LOOK", 100.0)
     url: str = request.getfixturevalue(f"{store}_url")
     go_on = threading.Event()

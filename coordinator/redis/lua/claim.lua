@@ -2,7 +2,7 @@
 -- lease is the only record of ownership.
 -- KEYS prefix
 -- ARGV worker, number of queues, (queue, lease ms) for each, lease id for each delivery wanted
--- Returns {'+', {job's fields, {id, header, state, native, commit} or false, journal} ...}
+-- Returns {'+', {job's fields, {id, record, state, native} or false, journal} ...}
 --@ uses clock
 local worker, queues = ARGV[1], tonumber(ARGV[2])
 local first_lease = 3 + 2 * queues
@@ -47,7 +47,7 @@ for i, job in ipairs(found) do
     'worker', worker, 'token', token, 'attempt', job.attempt)
   local checkpoint = false
   if job.tip ~= '' then
-    local parts = redis.call('HMGET', P .. 'c:' .. job.tip, 'h', 's', 'n', 'm')
+    local parts = redis.call('MGET', P .. 'c:' .. job.tip, P .. 's:' .. job.tip, P .. 'b:' .. job.tip)
     if parts[1] then
       checkpoint = { job.tip, unpack(parts) }
     end

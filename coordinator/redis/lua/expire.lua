@@ -4,7 +4,7 @@
 -- Returns {'+'}, {'!no_checkpoint', id}, {'!needed', id, job}
 --@ uses clock thread
 local id = ARGV[1]
-local thread = redis.call('HGET', P .. 'c:' .. id, 't')
+local thread = thread_of(id)
 if not thread then
   return refuse('no_checkpoint', id)
 end

@@ -37,7 +37,7 @@ for _, id in ipairs(due) do
   emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
 end
 for _, id in ipairs(old) do
-  local thread = redis.call('HGET', P .. 'c:' .. id, 't')
+  local thread = thread_of(id)
   local job = thread and redis.call('HGET', P .. 't:' .. thread, 'job') or ''
   if not thread then
     redis.call('ZREM', P .. 'expiry', id)

@@ -8,13 +8,12 @@ local fields, refused = held(id, ARGV[2], ARGV[3])
 if not fields then
   return refused
 end
-local there = redis.call('HGET', P .. 'c:' .. checkpoint.id, 'm')
-if there then
-  return { '+', there }
-end
 
 local count, now = counted(fields), now_ms()
 local commit = append(checkpoint, fields.thread, count, fields.tip, now)
+if not commit then
+  return { '+', saved_before(checkpoint.id) }
+end
 append_journal(id, 10)
 redis.call('HSET', P .. 'j:' .. id, 'tip', checkpoint.id, 'count', num(count + 1), 'updated', num(now))
 emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop, 'checkpoint', checkpoint.id,

@@ -4,25 +4,29 @@
 -- Returns {'+', commit line}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...}
 --@ uses clock checkpoint
 local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(6)
-local there = redis.call('HGET', P .. 'c:' .. checkpoint.id, 'm')
-if there then
-  return { '+', there }
-end
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job')
+-- A retry after a lost reply must get the answer, not a refusal that it caused itself.
+local function refused(...)
+  local before = saved_before(checkpoint.id)
+  return before and { '+', before } or refuse(...)
+end
 if state[3] and state[3] ~= '' then
-  return refuse('busy', name, state[3])
+  return refused('busy', name, state[3])
 end
 local tip = state[2] or ''
 if parent == '' then
   parent = tip
 elseif redis.call('EXISTS', P .. 'c:' .. parent) == 0 then
-  return refuse('no_checkpoint', parent)
+  return refused('no_checkpoint', parent)
 elseif parent ~= tip and ARGV[4] ~= '1' then
-  return refuse('moved', parent, tip ~= '' and tip or 'none')
+  return refused('moved', parent, tip ~= '' and tip or 'none')
 end
 
 local count = tonumber(state[1] or 0)
 local commit = append(checkpoint, thread, count, parent, now_ms())
+if not commit then
+  return { '+', saved_before(checkpoint.id) }
+end
 redis.call('HSET', P .. 't:' .. thread, 'name', name, 'tip', checkpoint.id, 'count', num(count + 1))
 emit(name, thread, 'batonpass.checkpoint.saved', 'agent', ARGV[5], 'checkpoint', checkpoint.id, 'step', checkpoint.step)
 return { '+', commit }

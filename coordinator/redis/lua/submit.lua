@@ -18,7 +18,7 @@ if idem ~= '' then
     return { '+', redis.call('HGETALL', P .. 'j:' .. first[1]) }
   end
 end
-local state = redis.call('HMGET', P .. 't:' .. thread, 'job', 'tip')
+local state = redis.call('HMGET', P .. 't:' .. thread, 'job', 'tip', 'count')
 if state[1] and state[1] ~= '' then
   return refuse('busy', ARGV[8], state[1])
 end
@@ -31,22 +31,22 @@ if ARGV[6] ~= '' then
 end
 
 local now = now_ms()
-redis.call('HSET', job_key, 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', ARGV[11],
-  'contract', ARGV[12], 'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'key', ARGV[9], 'idem', idem,
-  'key_ttl', ARGV[10], 'hop', '0', 'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '',
-  'created', num(now), 'updated', num(now))
+local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', ARGV[11], 'contract', ARGV[12],
+  'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'key', ARGV[9], 'idem', idem, 'key_ttl', ARGV[10], 'hop', '0',
+  'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '', 'created', num(now),
+  'updated', num(now) }
+local due = ''
+if delay > 0 then
+  due = num(now + delay)
+  redis.call('HSET', job_key, 'state', 'submitted', 'reason', 'scheduled', 'due', due, 'delivery', '', unpack(fields))
+  redis.call('ZADD', TIMERS, due, id)
+else
+  enqueue(id, ARGV[7], unpack(fields))
+end
 redis.call('ZADD', P .. 'jobs', num(now), id)
-redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id)
-redis.call('HSETNX', P .. 't:' .. thread, 'count', '0')
+redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, 'count', state[3] or '0')
 if idem ~= '' then
   redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)
 end
-if delay > 0 then
-  redis.call('HSET', job_key, 'state', 'submitted', 'reason', 'scheduled', 'due', num(now + delay), 'delivery', '')
-  redis.call('ZADD', TIMERS, num(now + delay), id)
-  emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', num(now + delay))
-else
-  enqueue(id, ARGV[7])
-  emit_job(id, 'batonpass.job.submitted', ARGV[11], '0')
-end
+emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due)
 return { '+', redis.call('HGETALL', job_key) }

@@ -1,7 +1,7 @@
 -- A page of a thread's checkpoints without their state, newest first.
 -- KEYS prefix
 -- ARGV thread digest, thread name, limit, checkpoint to start below or ''
--- Returns {'+', {id, thread name, header, '', '', commit} ...}, {'!no_checkpoint', id}
+-- Returns {'+', {id, thread name, record, '', ''} ...}, {'!no_checkpoint', id}
 --@ uses clock thread
 local below = '+inf'
 if ARGV[4] ~= '' then
@@ -15,7 +15,7 @@ if ARGV[4] ~= '' then
   below = '(' .. place
 end
 local page = { '+' }
-for _, found in ipairs(newest(ARGV[1], below, tonumber(ARGV[3]), now_ms(), 'h')) do
-  page[#page + 1] = { found[1], ARGV[2], found[2][2], '', '', found[2][1] }
+for _, found in ipairs(newest(ARGV[1], below, tonumber(ARGV[3]), now_ms())) do
+  page[#page + 1] = { found[1], ARGV[2], found[2], '', '' }
 end
 return page

@@ -2,11 +2,13 @@
 -- that prefix, a fixed suffix and a minted id or a digest, never a text from a user.
 --   j:<job>     hash    the job                        t:<thread digest>  hash  name, tip, count, unended job
 --   n:<job>     hash    journal of the hop             o:<thread digest>  zset  checkpoints by step index
---   c:<id>      hash    checkpoint: h header, s state, n native, m commit line, t thread digest
+--   c:<id>      string  checkpoint: thread digest, commit line, header        s:<id>  string  its state
+--   b:<id>      string  its native part
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
 --   i:<digest>  hash    first use of an idempotency key: job, payload
+--   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
 local P = KEYS[1]
 local LEASES, TIMERS, EVENTS = P .. 'leases', P .. 'timers', P .. 'events'
 

@@ -6,15 +6,29 @@ local function read_checkpoint(at)
     ttl = tonumber(ARGV[at + 5]) }
 end
 
+-- The commit line of a checkpoint that was saved before, or nil.
+local function saved_before(id)
+  local record = redis.call('GET', P .. 'c:' .. id)
+  return record and string.match(record, '^%S+ (%S+ %S+ %S+ %S+ %S+)')
+end
+
 -- Adds a checkpoint to a thread, as number `count`; answers the commit line, sealed together with the header. The
--- caller notes the new tip and count.
+-- caller notes the new tip and count. Nil if it was added before: nothing is written then.
+-- (Texts, not one hash: a hash with a large value costs five times as much.)
 local function append(checkpoint, thread, count, parent, now)
+  if redis.call('ZADD', P .. 'o:' .. thread, 'NX', num(count), checkpoint.id) == 0 then
+    return nil
+  end
   local expires = checkpoint.ttl > 0 and now + checkpoint.ttl or 0
   local commit = string.format('%.0f %s %.0f %.0f', count, parent ~= '' and parent or '-', now, expires)
   commit = commit .. ' ' .. redis.sha1hex(checkpoint.header .. ' ' .. commit)
-  redis.call('HSET', P .. 'c:' .. checkpoint.id, 'h', checkpoint.header, 's', checkpoint.state, 'n', checkpoint.native,
-    'm', commit, 't', thread)
-  redis.call('ZADD', P .. 'o:' .. thread, num(count), checkpoint.id)
+  local record = thread .. ' ' .. commit .. ' ' .. checkpoint.header
+  if checkpoint.native == '' then
+    redis.call('MSET', P .. 'c:' .. checkpoint.id, record, P .. 's:' .. checkpoint.id, checkpoint.state)
+  else
+    redis.call('MSET', P .. 'c:' .. checkpoint.id, record, P .. 's:' .. checkpoint.id, checkpoint.state,
+      P .. 'b:' .. checkpoint.id, checkpoint.native)
+  end
   if expires > 0 then
     redis.call('ZADD', P .. 'expiry', num(expires), checkpoint.id)
   end

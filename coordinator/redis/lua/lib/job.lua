@@ -4,8 +4,9 @@
 local function enqueue(id, queue, ...)
   local entry = redis.call('XADD', P .. 'q:' .. queue, '*', 'job', id)
   redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'ready', 'due', '0', 'delivery', entry, ...)
-  redis.call('RPUSH', P .. 'w:' .. queue, '1')
-  redis.call('LTRIM', P .. 'w:' .. queue, 0, 63)
+  if redis.call('RPUSH', P .. 'w:' .. queue, '1') > 64 then
+    redis.call('LTRIM', P .. 'w:' .. queue, 0, 63)
+  end
 end
 
 -- Ends a delivery: nobody holds the job.

@@ -1,12 +1,18 @@
 -- What a thread's checkpoints are read and freed by.
 
--- When a commit line says that the checkpoint expires, 0 for never. A damaged one is shown: its reader notices.
-local function expires_at(commit)
-  return tonumber(string.match(commit, '^%S+ %S+ %S+ (%S+)') or '') or 0
+-- When a checkpoint's record says that it expires, 0 for never. A damaged one is shown: its reader notices.
+local function expires_at(record)
+  return tonumber(string.match(record, '^%S+ %S+ %S+ %S+ (%S+)') or '') or 0
 end
 
--- The newest checkpoints of a thread that have not expired: pairs of id and fields, from a step index downwards.
-local function newest(thread, below, limit, now, ...)
+-- The digest of the thread that a checkpoint is on, or nil for an unknown checkpoint.
+local function thread_of(id)
+  local record = redis.call('GET', P .. 'c:' .. id)
+  return record and string.match(record, '^(%S*)')
+end
+
+-- The newest checkpoints of a thread that have not expired: pairs of id and record, from a step index downwards.
+local function newest(thread, below, limit, now)
   local found = {}
   local offset = 0
   while #found < limit and offset < 500 do
@@ -16,10 +22,10 @@ local function newest(thread, below, limit, now, ...)
     end
     offset = offset + #ids
     for _, id in ipairs(ids) do
-      local fields = redis.call('HMGET', P .. 'c:' .. id, 'm', ...)
-      local expires = fields[1] and expires_at(fields[1]) or 0
-      if #found < limit and fields[1] and (expires == 0 or expires > now) then
-        found[#found + 1] = { id, fields }
+      local record = redis.call('GET', P .. 'c:' .. id)
+      local expires = record and expires_at(record) or 0
+      if #found < limit and record and (expires == 0 or expires > now) then
+        found[#found + 1] = { id, record }
       end
     end
   end
@@ -30,7 +36,7 @@ end
 local function drop(id, thread, now)
   redis.call('ZREM', P .. 'o:' .. thread, id)
   redis.call('ZREM', P .. 'expiry', id)
-  redis.call('DEL', P .. 'c:' .. id)
+  redis.call('DEL', P .. 'c:' .. id, P .. 's:' .. id, P .. 'b:' .. id)
   local state = redis.call('HMGET', P .. 't:' .. thread, 'tip', 'job', 'name')
   if state[1] == id then
     local left = newest(thread, '+inf', 1, now)

@@ -1,0 +1,243 @@
+"""Bad input: one line on standard error that says what to do, exit code 2, and nothing written."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+import batonpass as bp
+
+from .commandline import CommandLine, Ran, kept
+from .workers.serving import serving
+
+APP = """
+import batonpass as bp
+
+class Topic(bp.Contract, name="bad.topic"):
+    text: str
+    number: int = 0
+
+app = bp.App("desk")
+
+@app.agent("research", accepts=Topic, returns=Topic)
+def research(topic):
+    return topic
+"""
+MODULES = {
+    "desk": APP,
+    "syntax": "def broken(:\n",
+    "raises": "raise RuntimeError('no\\nluck')\n",
+    "needs": "import nosuchpackage\n",
+    "empty": "",
+    "notapp": "app = 7\n",
+    "noagents": "import batonpass as bp\napp = bp.App('empty')\n",
+    "crew": APP + "\n@app.crewai('write', accepts=Topic, returns=Topic)\ndef write(): ...\n",
+    "graph": APP + "\n@app.langgraph('write', accepts=Topic, returns=Topic)\ndef write(): ...\n",
+    "team": APP + "\n@app.autogen('write', accepts=Topic, returns=Topic)\ndef write(): ...\n",
+    "third": APP + "\n@app.agent('write', accepts=Topic, returns=Topic, kind='nosuch')\ndef write(): ...\n",
+    "clash": APP + "\nclass Other(bp.Contract, name='bad.topic'):\n    more: int\n"
+    "\n@app.agent('write', accepts=Other, returns=Topic)\ndef write(other): ...\n",
+    "odd": APP + "\n@app.agent('write', accepts=Topic, hands_to={'odd': Topic})\ndef write(topic): ...\n"
+    "\nclass Other(bp.Contract, name='bad.other'):\n    more: int\n"
+    "\n@app.agent('odd', accepts=Other, returns=Topic)\ndef odd(other): ...\n",
+}
+# Runs the command line where the package that the first argument names is not installed.
+WITHOUT = """
+import sys
+from importlib.machinery import PathFinder
+
+class Rest(PathFinder):
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        return None if name.partition(".")[0] == missing else super().find_spec(name, path, target)
+
+missing = sys.argv.pop(1)
+sys.meta_path[:] = [Rest if finder is PathFinder else finder for finder in sys.meta_path]
+from batonpass.cli import main
+main()
+"""
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A working directory with apps in it, good and bad."""
+    folder = tmp_path / "here"
+    folder.mkdir()
+    for name, source in MODULES.items():
+        (folder / f"{name}.py").write_text(source)
+    monkeypatch.chdir(folder)
+    monkeypatch.setenv("PYTHONDONTWRITEBYTECODE", "1")
+    return folder
+
+
+@pytest.fixture
+def cli(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Iterator[CommandLine]:
+    """The command line, on a store that has seen a worker and a job; the test may add nothing to it."""
+
+    class Topic(bp.Contract, name="bad.topic"):
+        text: str
+        number: int = 0
+
+    app = bp.App("desk")
+    app.agent("research", accepts=Topic, returns=Topic)(print)
+    with bp.connect(store_url, app=app) as coordinator:
+        coordinator.declare(app)
+        coordinator.submit("research", Topic(text="first"), key="first")
+    before = kept(store_url)
+    assert len(before) > 3
+    yield CommandLine(store_url, capsys, monkeypatch)
+    assert kept(store_url) == before
+
+
+def process(*command: str) -> Ran:
+    """A command as a process of its own: what it imports, and how it fails at that, is its own."""
+    ran = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60)
+    return Ran(ran.returncode, ran.stdout, ran.stderr)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "complaint"),
+    [
+        (["submit", "nosuch", "{}"], "no app here or in the store has an agent 'nosuch'; known are research"),
+        (["submit", "research", "{}"], "not a valid bad.topic@1: (whole): 'text' is a required property"),
+        (
+            ["submit", "research", '{"text": 7, "number": "x"}'],
+            "not a valid bad.topic@1: text: 7 is not of type 'string'; number: 'x' is not of type 'integer'",
+        ),
+        (["submit", "research", "[1]"], "the payload is a list, but a contract is a JSON object"),
+        (["submit", "research", "{text: 1}"], "the payload is not JSON: "),
+        (["submit", "research", "@nosuch.json"], "the payload can't be read: "),
+        (
+            ["submit", "research", '{"text": "other"}', "--key", "first"],
+            "the key 'first' was used with another payload",
+        ),
+        (
+            ["submit", "research", "{}", "--app", "nosuch:app"],
+            "there is no module 'nosuch' to import 'nosuch:app' from",
+        ),
+        (["show", "nonsense"], "'nonsense' is neither a job nor a checkpoint"),
+        (["answer", "j00", "x"], "'j00' is not a job id"),
+        (["answer", "j" + "0" * 23, "x"], "there is no job j00"),
+        (["cancel", "c" + "0" * 23], "is not a job id: list jobs with `batonpass jobs`"),
+        (["timeline", "T", "--before", "x"], "'x' is not a checkpoint id"),
+        (["jobs", "--namespace", ""], "the namespace is empty"),
+        (["demo", "--kill", "lunch"], "--kill lunch: there is no such stage"),
+    ],
+)
+def test_bad_arguments(cli: CommandLine, here: Path, arguments: list[str], complaint: str) -> None:
+    assert complaint in cli(*arguments).complaint
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("redis://127.0.0.1:1", "no Redis at redis://127.0.0.1:1/0: "),
+        ("redis://nosuch.invalid", "no Redis at redis://nosuch.invalid:6379/0: "),
+        ("redis://127.0.0.1:99999", "can't be used: Port out of range"),
+        ("mysql://localhost/x", "store URL 'mysql://localhost/x' can't be used: write sqlite:///file.db, redis://"),
+        ("desk.db", "store URL 'desk.db' can't be used: write sqlite:///file.db"),
+        ("", "store URL '' can't be used"),
+        ("sqlite://desk.db", "names no file: sqlite:///file.db is in this folder"),
+        ("sqlite:///:memory:", "use memory://"),
+        ("sqlite:////nosuch/folder/desk.db", "there is no folder /nosuch/folder"),
+        ("sqlite:///desk.py", "is not a Batonpass store"),
+        ("sqlite:///.", "can't be opened"),
+        pytest.param(
+            "redis://127.0.0.1:1?frob=1",
+            "can't be used",
+            marks=pytest.mark.xfail(reason="redis-py's TypeError for an option that it does not know comes through"),
+        ),
+    ],
+)
+@pytest.mark.parametrize("command", [["jobs"], ["submit", "research", '{"text": "x"}']])
+def test_a_store_that_can_not_be_used(
+    url: str,
+    complaint: str,
+    command: list[str],
+    here: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    cli = CommandLine("sqlite:///unused.db", capsys, monkeypatch)
+    assert complaint in cli(*command, "--store", url).complaint
+    assert {path.name for path in here.iterdir()} == {f"{name}.py" for name in MODULES}
+    assert (here / "desk.py").read_text() == APP
+
+
+@pytest.mark.parametrize(
+    ("app", "complaint"),
+    [
+        ("nosuch:app", "there is no module 'nosuch' to import 'nosuch:app' from (in "),
+        ("desk.nosuch:app", "there is no module 'desk.nosuch'"),
+        ("needs:app", "app 'needs:app' can't be imported: No module named 'nosuchpackage'"),
+        ("syntax:app", "app 'syntax:app' can't be imported: SyntaxError: "),
+        ("raises:app", "app 'raises:app' can't be imported: RuntimeError: no luck"),
+        ("empty:app", "'empty:app' is not a batonpass.App: name one as MODULE:APP"),
+        ("notapp", "'notapp' is not a batonpass.App"),
+        ("desk:Topic", "'desk:Topic' is not a batonpass.App"),
+        (":app", "app ':app' can't be imported"),
+        ("noagents:app", "app 'empty' has no agents: declare some with @app.agent(...)"),
+        ("clash:app", "two contracts are named bad.topic@1 but have different fields: raise version= of one"),
+        ("odd:app", "agent 'write' hands bad.topic@1 to 'odd', which accepts bad.other@1"),
+        ("third:app", "no adapter for agents of kind 'nosuch': installed are autogen, crewai, function, langgraph"),
+    ],
+)
+def test_an_app_that_can_not_be_served(app: str, complaint: str, here: Path, cli: CommandLine) -> None:
+    assert complaint in process("-m", "batonpass", "worker", app).complaint
+
+
+@pytest.mark.parametrize(
+    ("options", "complaint"),
+    [
+        (["--agents", "research,nosuch"], "app 'desk' has no agent 'nosuch'; it has research"),
+        (["--store", "redis://127.0.0.1:1"], "no Redis at redis://127.0.0.1:1/0"),
+        (["--store", "mysql://x"], "can't be used"),
+    ],
+)
+def test_a_worker_that_can_not_start(options: list[str], complaint: str, here: Path, cli: CommandLine) -> None:
+    assert complaint in process("-m", "batonpass", "worker", "desk:app", *options).complaint
+
+
+@pytest.mark.parametrize(
+    ("package", "arguments", "extra"),
+    [
+        ("crewai", ["worker", "crew:app"], "crewai"),
+        ("langgraph", ["worker", "graph:app"], "langgraph"),
+        ("autogen_agentchat", ["worker", "team:app"], "autogen"),
+        ("redis", ["jobs", "--store", "redis://127.0.0.1:1"], "redis"),
+    ],
+)
+def test_a_missing_extra_names_its_pip_command(
+    package: str, arguments: list[str], extra: str, here: Path, cli: CommandLine
+) -> None:
+    assert f"pip install 'batonpass[{extra}]'" in process("-c", WITHOUT, package, *arguments).complaint
+
+
+def test_an_undeclared_handoff_ends_the_job_and_goes_nowhere(
+    store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is the job that is at fault here, not the command: exit code 1."""
+
+    class Topic(bp.Contract, name="bad.topic"):
+        text: str
+
+    app = bp.App("desk")
+    app.agent("other", accepts=Topic, returns=Topic)(lambda topic: topic)
+
+    @app.agent("research", accepts=Topic, returns=Topic)
+    def research(topic: Topic, ctx: bp.SyncContext) -> bp.Handoff:
+        return ctx.hand_off("other", topic)
+
+    cli = CommandLine(store_url, capsys, monkeypatch)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, store_url)):
+        ended = cli("submit", "research", '{"text": "x"}', "--wait")
+    [_, complaint] = ended.err.splitlines()
+    assert (ended.code, ended.out) == (1, "")
+    assert complaint.endswith("agent 'research' may not hand off to 'other': it declares nobody (hands_to=)")
+    [job] = cli("jobs", "--json").json
+    assert (job["state"], job["agent"], job["hop"], job["path"]) == ("failed", "research", 0, "research")
