@@ -114,7 +114,10 @@ def dump_payload(payload: Contract) -> bytes:
     """The payload's stored bytes: JSON text, or the state codec for `State` so that its values keep their types."""
     if isinstance(payload, State):
         return b"s" + pack(payload.as_dict(), path="payload")
-    return b"j" + payload.model_dump_json(warnings=False).encode()
+    try:
+        return b"j" + payload.model_dump_json(warnings=False).encode()
+    except ValueError as error:
+        raise ContractViolation(f"this {contract_ref(type(payload))} can't be written as JSON: {error}") from None
 
 
 def load_payload(contract: type[C], data: bytes) -> C:
@@ -142,6 +145,8 @@ def convert(contract: type[C], value: Any) -> C:
         return contract.model_validate_json(to_json(value, bytes_mode="base64", inf_nan_mode="constants"))
     except ValidationError as error:
         raise violation(contract, error) from None
+    except ValueError as error:
+        raise ContractViolation(f"not a valid {contract_ref(contract)}: it can't be written as JSON: {error}") from None
 
 
 def violation(contract: type[Contract], error: ValidationError) -> ContractViolation:

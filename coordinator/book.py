@@ -107,7 +107,10 @@ def _dump_by_schema(recorded: Declaration, values: dict[str, Any]) -> bytes:
 
     if recorded.accepts == contract_ref(State):
         return b"s" + pack(values, path="payload")
-    data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
+    try:
+        data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
+    except ValueError as error:
+        raise ContractViolation(f"not a valid {recorded.accepts}: it can't be written as JSON: {error}") from None
     validator: Any = Draft202012Validator(recorded.schema)  # typed in part only
     problems = [
         f"{'.'.join(map(str, error.absolute_path)) or '(whole)'}: {error.message}"

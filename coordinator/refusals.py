@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from ..contracts.errors import (
+    BadSetup,
     BatonpassError,
     Canceled,
     Conflict,
@@ -68,6 +69,10 @@ def _not_asking(job_id: str, state: str) -> BatonpassError:
     return WrongState(f"job {job_id} is {state}: it asks nothing that could be answered")
 
 
+def _cursor(position: str) -> BatonpassError:
+    return BadSetup(f"{position!r} is not an event cursor of this store: use the .cursor of one of its events")
+
+
 _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "fenced": _fenced,
     "no_job": _no_job,
@@ -77,4 +82,5 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "needed": _needed,
     "moved": _moved,
     "not_asking": _not_asking,
+    "cursor": _cursor,
 }

@@ -12,7 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -286,8 +286,8 @@ def test_no_escape_codes_where_nobody_wants_them(cli: CommandLine, terminal: boo
     shown = b""
     for command in ("jobs", "events", "--help", "show"):
         call: Any = {"args": [sys.executable, "-m", "batonpass", command], "env": environment, **streams}
-        with subprocess.Popen(**call) as ran:
-            out, _ = ran.communicate(timeout=30)
+        ran = cast("subprocess.Popen[bytes]", subprocess.Popen(**call))
+        out, _ = ran.communicate(timeout=30)
         shown += os.read(leader, 65536) if terminal else out
     os.close(leader)
     os.close(follower)

@@ -14,6 +14,7 @@ from ..commands import Expire, Latest, Restore, Save, Timeline
 from ..rows import CheckpointRow, CommitLine, JobRow
 from ..snapshots import close_snapshot, open_checkpoint, open_summary, saved
 from . import Call, jobs
+from .inputs import milliseconds, text
 
 
 def save(
@@ -32,10 +33,9 @@ def save(
     """Commit a checkpoint at the thread's tip."""
     if not thread:
         raise BadSetup("save needs a thread: any name that groups the checkpoints that belong together")
-    if ttl is not None and ttl <= 0:
-        raise BadSetup(f"ttl={ttl}, but a checkpoint must live for more than 0 seconds (None: for ever)")
+    lives = 0 if ttl is None else milliseconds(ttl, "ttl", least=0.001)
     snapshot = Snapshot(step=step, state=state, framework=framework, native=native, context=dict(context or {}))
-    new = close_snapshot(snapshot, thread=thread, agent=agent, ttl=int(ttl * 1000) if ttl else 0)
+    new = close_snapshot(snapshot, thread=thread, agent=agent, ttl=lives)
     commit: CommitLine = yield Save(
         thread=thread, checkpoint=new, parent=checked(parent) if parent else "", branch=branch
     )
@@ -50,13 +50,13 @@ def restore(checkpoint_id: str) -> Call[Checkpoint]:
 
 def latest(thread: str) -> Call[Checkpoint | None]:
     """The thread's newest checkpoint, verified; None for a thread without any."""
-    row: CheckpointRow | None = yield Latest(thread)
+    row: CheckpointRow | None = yield Latest(text(thread, "thread"))
     return open_checkpoint(row) if row else None
 
 
 def timeline(thread: str, limit: int, before: str | None) -> Call[list[CheckpointSummary]]:
     """A page of the thread's checkpoints, newest first."""
-    rows: list[CheckpointRow] = yield Timeline(thread, limit, checked(before) if before else "")
+    rows: list[CheckpointRow] = yield Timeline(text(thread, "thread"), limit, checked(before) if before else "")
     return [open_summary(row) for row in rows]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from ...contracts.errors import BadSetup
 from ...contracts.event import Event
 from ..commands import Events, LastEvent
 from ..rows import EventRow
 from ..snapshots import from_ms
 from . import Call
+from .inputs import cursor
 
 PAGE = 500
 _NUMBERS = frozenset({"hop", "token", "attempt", "due"})
@@ -19,9 +19,7 @@ _ATTRIBUTES = frozenset({"type", "subject", "time"})
 
 def page(after: str, subject: str, source: str) -> Call[tuple[list[Event], str]]:
     """Events after a cursor, and the cursor to go on from: equal to `after` when there is nothing more."""
-    if after and not all(part.isdigit() for part in after.split("-")):
-        raise BadSetup(f"{after!r} is not an event cursor: use the .cursor of an event")
-    rows: list[EventRow] = yield Events(after, subject, PAGE)
+    rows: list[EventRow] = yield Events(cursor(after), subject, PAGE)
     return [read(row, source) for row in rows if row.fields], rows[-1].position if rows else after
 
 

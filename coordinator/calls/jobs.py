@@ -17,6 +17,7 @@ from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
 from ..rows import JobRow
 from ..snapshots import from_ms
 from . import Call
+from .inputs import milliseconds, text
 
 _PAGE = 200
 
@@ -34,6 +35,9 @@ def submit(
     trace: Mapping[str, str] | None = None,
 ) -> Call[JobRow]:
     """Make a job; the same key answers with the first job."""
+    wait, key_age = milliseconds(delay, "delay"), milliseconds(key_ttl, "key_ttl")
+    text(thread or "", "thread")
+    text(key or "", "key")
     contract, data = yield from book.address(agent, payload)
     job_id = mint("j")
     envelope = Envelope(
@@ -46,8 +50,8 @@ def submit(
         key=key or "",
         idem=digest("key", agent, key) if key else "",
         payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest(),
-        key_ttl=int(key_ttl * 1000),
-        delay=int(delay * 1000),
+        key_ttl=key_age,
+        delay=wait,
         origin=origin,
     )
     return row

@@ -32,6 +32,8 @@ def timeline(records: Records, command: Timeline) -> list[CheckpointRow]:
 
 def events(records: Records, command: Events) -> list[EventRow]:
     """Events of one subject, or of all, and the position that was looked at."""
+    if command.after and not command.after.isdigit():
+        raise refusal("cursor", command.after)
     rows = records.events(command.after, command.limit)
     if not command.subject:
         return rows

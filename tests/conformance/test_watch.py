@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Awaitable, Callable
 from typing import Any
 
+import anyio
 import pytest
 
+from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.store import Topic
-from tests.harness.bench import Bench, new_target
+from batonpass.coordinator.rows import Delivery
+from batonpass.coordinator.store import Topic, Watch
+from tests.harness.bench import Bench, new_job, new_target
 
 # A wake-up that never comes shows as a wait of this length.
 FOREVER = 20.0
@@ -64,3 +67,50 @@ def test_a_wait_without_a_change_ends_in_its_time(bench: Bench) -> None:
         bench.each(lambda: watch.wait(0.05), lambda: watch.await_(0.05))
     assert time.monotonic() - began < FOREVER / 2
     bench.each(watch.close, watch.aclose)
+
+
+def claim() -> c.Claim:
+    return c.Claim("w", ((new_target().queue, 60_000),), (mint("l"),))
+
+
+async def after(bench: Bench, change: Callable[[Watch], Awaitable[object]]) -> list[Delivery]:
+    """What a worker claims that waits while the change happens."""
+    watch = bench.store.watch(QUEUE)
+    await watch.aopen()
+    found: list[Delivery] = []
+    began = time.monotonic()
+
+    async def wait() -> None:
+        found.extend(await bench.store.acall_after(watch, FOREVER, claim()))
+
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(wait)
+        await anyio.wait_all_tasks_blocked()
+        await change(watch)
+    assert time.monotonic() - began < FOREVER / 2
+    await watch.aclose()
+    return found
+
+
+def test_a_worker_waits_and_claims_in_one_call(bench: Bench) -> None:
+    if bench.side == "async":
+        submitted = new_job()
+        [delivery] = bench.run(after(bench, lambda _: bench.store.acall(submitted)))
+        assert (delivery.job.id, bench.job(delivery.job.id).lease) == (submitted.job_id, delivery.job.lease)
+
+
+def test_a_wait_is_interrupted(bench: Bench) -> None:
+    """From another task, before and while it waits; the claim is carried out then."""
+    if bench.side == "async":
+        assert bench.run(after(bench, lambda watch: watch.ainterrupt())) == []
+        bench.submit()
+        [delivery] = bench.run(after(bench, lambda watch: watch.ainterrupt()))
+        assert bench.state(delivery.job.id) == ("working", "")
+
+
+def test_a_claim_after_a_wait_that_nothing_ends(bench: Bench) -> None:
+    if bench.side == "async":
+        watch = bench.store.watch(QUEUE)
+        bench.run(watch.aopen())
+        assert bench.run(bench.store.acall_after(watch, 0.05, claim())) == []
+        bench.run(watch.aclose())

@@ -17,8 +17,7 @@ local function watched(run, ...)
   calls = calls + 1
   server.call('RPUSH', P_ .. 'log', (...) .. ' ' .. tostring((select(2, ...))))
   if calls == at then
-    local planted = {{ err = 'PLANTED this call fails' }}
-    return run == server.pcall and planted or error(planted)
+    return run == server.pcall and {{ err = 'PLANTED' }} or error('PLANTED this call fails')
   end
   return run(...)
 end

@@ -193,7 +193,7 @@ def test_redis_without_memory(own_redis: RedisServer) -> None:
 def test_redis_for_a_user_who_may_not_publish(own_redis: RedisServer) -> None:
     """Without the wake-up an event is late, not half a commit."""
     with own_redis.client() as server:
-        server.execute_command("ACL SETUSER", "limited", "on", ">secret", "~bp:*", "&bp:*", "+@all")
+        server.execute_command("ACL SETUSER", "limited", "on", ">secret", "~bp:*", "resetchannels", "&bp:*", "+@all")
     harness = RedisHarness(own_redis.url.replace("://", "://limited:secret@"))
     with Bench(harness, side="sync") as bench, own_redis.client() as server:
         server.execute_command("ACL SETUSER", "limited", "resetchannels")

@@ -5,6 +5,7 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
+from typing import Any
 
 import anyio
 import pytest
@@ -17,57 +18,62 @@ from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 
 
 class Crowd:
-    """Counts who is inside, and lets everybody out when enough have come."""
+    """Counts who is inside. Nobody leaves before the test opens the door."""
 
-    def __init__(self, enough: int) -> None:
-        self._enough = enough
+    def __init__(self) -> None:
         self._lock = threading.Lock()
-        self._inside = 0
+        self.inside = 0
         self.most = 0
-        self.full = threading.Event()
+        self.door = threading.Event()
 
     def enter(self) -> None:
         with self._lock:
-            self._inside += 1
-            self.most = max(self.most, self._inside)
-            if self._inside >= self._enough:
-                self.full.set()
+            self.inside += 1
+            self.most = max(self.most, self.inside)
 
     def leave(self) -> None:
         with self._lock:
-            self._inside -= 1
+            self.inside -= 1
+
+    async def filled(self, number: int) -> None:
+        with anyio.fail_after(DEADLINE):
+            while self.inside < number:
+                await anyio.sleep(0.01)
 
 
 def sync_agent(crowd: Crowd) -> Callable[..., Reply]:
     def agent(ask: Ask) -> Reply:
         crowd.enter()
-        crowd.full.wait(DEADLINE)
+        crowd.door.wait(DEADLINE)
         crowd.leave()
         return Reply(text=str(ask.number))
 
     return agent
 
 
-async def in_crowd(crowd: Crowd) -> None:
-    crowd.enter()
-    while not crowd.full.is_set():
-        await anyio.sleep(0.01)
-    crowd.leave()
+def async_agent(crowd: Crowd) -> Callable[..., Any]:
+    async def agent(ask: Ask) -> Reply:
+        crowd.enter()
+        while not crowd.door.is_set():
+            await anyio.sleep(0.01)
+        crowd.leave()
+        return Reply(text=str(ask.number))
+
+    return agent
 
 
 @pytest.mark.parametrize(("slots", "how"), [(1, "sync"), (3, "sync"), (3, "async"), (50, "sync"), (50, "async")])
 async def test_n_slots_run_n_jobs_at_once_and_not_more(slots: int, how: str, sqlite_url: str) -> None:
-    crowd = Crowd(slots)
-
-    async def async_agent(ask: Ask) -> Reply:
-        await in_crowd(crowd)
-        return Reply(text=str(ask.number))
-
-    app = only(async_agent if how == "async" else sync_agent(crowd))
-    async with serving(app, sqlite_url, concurrency=slots) as coordinator:
+    crowd = Crowd()
+    app = only((async_agent if how == "async" else sync_agent)(crowd))
+    async with bp.connect(sqlite_url, app=app) as coordinator:
         jobs = [await coordinator.submit("a", Ask(number=n), returns=Reply) for n in range(slots + 5)]
-        with anyio.fail_after(DEADLINE):
-            replies = [await job.result() for job in jobs]
+        async with app.worker(coordinator, concurrency=slots):
+            await crowd.filled(slots)
+            assert len(await coordinator.jobs(state="working", limit=100)) == slots
+            crowd.door.set()
+            with anyio.fail_after(DEADLINE):
+                replies = [await job.result() for job in jobs]
         assert [reply.text for reply in replies] == [str(n) for n in range(slots + 5)]
         assert {(await kinds(coordinator, job)).count("job.started") for job in jobs} == {1}
     assert crowd.most == slots
@@ -75,28 +81,24 @@ async def test_n_slots_run_n_jobs_at_once_and_not_more(slots: int, how: str, sql
 
 async def test_full_slots_of_sync_code_do_not_hold_up_the_worker(sqlite_url: str) -> None:
     """The store's own calls have threads to run in, however many the agents block."""
-    crowd, saved = Crowd(61), anyio.Event()
+    crowd = Crowd()
     app = bp.App("two")
     app.agent("blocks", accepts=Ask, returns=Reply)(sync_agent(crowd))
 
     @app.agent("saves", accepts=Ask, returns=Reply)
     async def saves(ask: Ask, ctx: bp.Context) -> Reply:
-        while crowd.most < 60:
-            await anyio.sleep(0.01)
-        await ctx.step("work", str, "done")
-        saved.set()
-        return Reply(text="saved")
+        await crowd.filled(60)
+        return Reply(text=await ctx.step("work", str, "saved"))
 
     async with serving(app, sqlite_url, concurrency=61) as coordinator:
         job = await coordinator.submit("saves", Ask(), returns=Reply)
         await reached(job, bp.JobState.WORKING)
         blocked = [await coordinator.submit("blocks", Ask(number=n)) for n in range(60)]
         try:
-            with anyio.fail_after(DEADLINE):
-                assert (await job.result()).text == "saved"
-                assert (await blocked[0].info()).state == bp.JobState.WORKING
+            assert (await job.result(timeout=DEADLINE)).text == "saved"
+            assert (await blocked[0].info()).state == bp.JobState.WORKING
         finally:
-            crowd.full.set()
+            crowd.door.set()
 
 
 @pytest.mark.parametrize("store", ["memory", "sqlite", "redis"])

@@ -1,7 +1,11 @@
 -- Events after a position, oldest first, of one subject if given.
 -- KEYS prefix
 -- ARGV position or '', subject or '', how many to look at
--- Returns {'+', {position, {field, value ...}} ...}; the last may have no fields: it only says how far was looked
+-- Returns {'+', {position, {field, value ...}} ...}, {'!cursor', position}; the last may have no fields: it only says
+--         how far was looked
+if ARGV[1] ~= '' and not string.find(ARGV[1], '-', 1, true) then
+  return refuse('cursor', ARGV[1])
+end
 local from = ARGV[1] ~= '' and '(' .. ARGV[1] or '-'
 local entries = redis.call('XRANGE', EVENTS, from, '+', 'COUNT', ARGV[3])
 local page = { '+' }

@@ -35,13 +35,13 @@ local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', 
   'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'key', ARGV[9], 'idem', idem, 'key_ttl', ARGV[10], 'hop', '0',
   'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '', 'created', num(now),
   'updated', num(now) }
-local due = ''
+local reason, due, entry = 'ready', '', ''
 if delay > 0 then
-  due = num(now + delay)
-  redis.call('HSET', job_key, 'state', 'submitted', 'reason', 'scheduled', 'due', due, 'delivery', '', unpack(fields))
+  reason, due = 'scheduled', num(now + delay)
+  redis.call('HSET', job_key, 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, unpack(fields))
   redis.call('ZADD', TIMERS, due, id)
 else
-  enqueue(id, ARGV[7], unpack(fields))
+  entry = enqueue(id, ARGV[7], unpack(fields))
 end
 redis.call('ZADD', P .. 'jobs', num(now), id)
 redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, 'count', state[3] or '0')
@@ -49,4 +49,5 @@ if idem ~= '' then
   redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)
 end
 emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due)
-return { '+', redis.call('HGETALL', job_key) }
+-- What was just written: reading it back would keep the worker waiting.
+return { '+', { 'state', 'submitted', 'reason', reason, 'due', due ~= '' and due or '0', 'delivery', entry, unpack(fields) } }

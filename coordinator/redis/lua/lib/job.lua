@@ -1,12 +1,14 @@
 -- What several operations do to a job.
 
--- Makes a job deliverable from its queue, and wakes one worker. Wake-ups that nobody takes are kept to a few.
+-- Makes a job deliverable from its queue, and wakes one worker; answers the delivery's entry. Wake-ups that nobody takes
+-- are kept to a few.
 local function enqueue(id, queue, ...)
   local entry = redis.call('XADD', P .. 'q:' .. queue, '*', 'job', id)
   redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'ready', 'due', '0', 'delivery', entry, ...)
   if redis.call('RPUSH', P .. 'w:' .. queue, '1') > 64 then
     redis.call('LTRIM', P .. 'w:' .. queue, 0, 63)
   end
+  return entry
 end
 
 -- Ends a delivery: nobody holds the job.

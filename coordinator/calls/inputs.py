@@ -1,0 +1,34 @@
+"""Checks of what callers give, before anything is sent."""
+
+from __future__ import annotations
+
+import re
+
+from ...contracts.errors import BadSetup
+
+# A hundred years: longer ones are mistakes, and would overflow a store's clock.
+_LONGEST = 100 * 366 * 86_400.0
+_CURSOR = re.compile(r"[0-9]{1,18}(-[0-9]{1,18})?", re.ASCII)
+
+
+def text(value: str, what: str) -> str:
+    """A name from a caller, which must be Unicode text: half of a surrogate pair is none."""
+    try:
+        value.encode()
+    except UnicodeEncodeError:
+        raise BadSetup(f"the {what} {value!r} is not Unicode text: it holds half of a character") from None
+    return value
+
+
+def milliseconds(seconds: float, what: str, *, least: float = 0.0) -> int:
+    """A duration from a caller, in ms."""
+    if not least <= seconds <= _LONGEST:
+        raise BadSetup(f"{what}={seconds} seconds, but it must be from {least:g} to {_LONGEST:g}")
+    return int(seconds * 1000)
+
+
+def cursor(value: str) -> str:
+    """An event cursor from a caller; "" is the beginning."""
+    if value and not _CURSOR.fullmatch(value):
+        raise BadSetup(f"{value!r} is not an event cursor: use the .cursor of an event")
+    return value
