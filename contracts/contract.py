@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, ClassVar, NamedTuple, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json, to_json
@@ -69,6 +69,10 @@ class State(Contract, name="batonpass.state"):
     """The built-in contract for plain dicts: any state with text keys fits, and its values keep their types."""
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
+
+    if TYPE_CHECKING:  # any keyword is a value: pydantic knows from extra="allow", type checkers don't
+
+        def __init__(self, **values: Any) -> None: ...
 
     def __getitem__(self, key: str) -> Any:
         return (self.__pydantic_extra__ or {})[key]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable
+from functools import lru_cache
 from typing import Any
 
 from anyio import to_thread
@@ -24,7 +24,7 @@ class FunctionAdapter:
         """Call the function from its top: steps that are recorded return their results."""
         ctx: Context = context
         try:
-            result: object = await _call(agent.fn, payload, ctx)
+            result: object = await _call(agent, payload, ctx)
         except Asking as asking:
             return Suspended(asking.question, ctx.asking_snapshot(asking.key))
         if result is None:
@@ -35,8 +35,13 @@ class FunctionAdapter:
         return Finished(result)
 
 
-async def _call(fn: Callable[..., Any], payload: Contract, ctx: Context) -> Any:
-    takes_context = len(inspect.signature(fn).parameters) > 1
+@lru_cache
+def _takes_context(agent: Agent[Any]) -> bool:
+    return len(inspect.signature(agent.fn).parameters) > 1
+
+
+async def _call(agent: Agent[Any], payload: Contract, ctx: Context) -> Any:
+    fn, takes_context = agent.fn, _takes_context(agent)
     if inspect.iscoroutinefunction(fn):
         return await (fn(payload, ctx) if takes_context else fn(payload))
     # A thread can't be stopped: when the lease is lost it is left behind, and refused at its next write.

@@ -77,15 +77,25 @@ class RedisWatch:
     async def await_reply(self, timeout: float, *command: Any) -> Any:
         """Wait for deliveries, then have a command carried out; its reply, None if it was not.
 
-        The server gets both at once and goes on with the second when the first is over: no round trip in between.
+        The server gets both at once and goes on with the second when the first is over: no round trip in between. On
+        a bare connection, because the client's pipeline does a lot after the replies, while a job waits.
         """
         try:
             await self.aopen()
-            async with self._async.pipeline(transaction=False) as pipe:
-                pipe.blpop([self._interrupt, *self._wakes], timeout=timeout)
-                pipe.execute_command(*command)
-                _, reply = await pipe.execute(raise_on_error=False)
-            return None if isinstance(reply, Exception) else reply
+            pool = self._async.connection_pool
+            connection = await pool.get_connection()
+            try:
+                wait = ("BLPOP", self._interrupt, *self._wakes, timeout)
+                await connection.send_packed_command(connection.pack_commands([wait, command]))
+                await connection.read_response()
+                return await connection.read_response()
+            except BaseException:
+                await connection.disconnect(nowait=True)  # nobody must read what is left of the replies
+                raise
+            finally:
+                await pool.release(connection)
+        except exceptions.ResponseError:
+            return None
         except _TROUBLE:
             await self.aclose()
             return None

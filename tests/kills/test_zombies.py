@@ -10,7 +10,7 @@ from __future__ import annotations
 import importlib
 import os
 import signal
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -59,31 +59,38 @@ def writes(fence: c.Fence, thread: str) -> list[c.Command[Any]]:
     ]
 
 
-@pytest.mark.timeout(180)
-@pytest.mark.parametrize("store", ["sqlite", "redis"])
-@pytest.mark.parametrize("kind", CASES)
-def test_a_woken_zombie_changes_nothing(
-    kind: str, store: str, zygote: Zygote, new_url: Callable[[str], str], tmp_path: Path
-) -> None:
-    agent, label = CASES[kind]
+@pytest.fixture(params=["sqlite", "redis"])
+def run(
+    request: pytest.FixtureRequest, kind: str, zygote: Zygote, new_url: Callable[[str], str], tmp_path: Path
+) -> Iterator[Run]:
+    """A run whose workers are ended with the test, however it ends."""
     module = importlib.import_module(f"tests.apps.{kind}_app")
-    run = Run(zygote, new_url(store), tmp_path, module, agent)
+    made = Run(zygote, new_url(request.param), tmp_path, module, CASES[kind][0])
+    yield made
+    for pid in made.pids:
+        made.end_worker(pid)
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("kind", CASES)
+def test_a_woken_zombie_changes_nothing(kind: str, run: Run) -> None:
+    agent, label = CASES[kind]
     zombie = run.start_worker(kill=f"pause:{label}")
-    with bp.connect(run.url, app=module.app) as coordinator:
+    with bp.connect(run.url, app=run.module.app) as coordinator:
         job = run.submit(coordinator)
         run.finish(job, until=lambda: "paused" in run.log.read().of(zombie))
         lease, thread = job.info().lease, job.info().thread
         assert lease is not None
-        other = run.start_worker()
+        run.start_worker()
         info = run.finish(job)
         assert info.state == bp.JobState.COMPLETED, f"{info}\n{run.output()}"
-        assert job.result(timeout=0).model_dump(mode="json") == module.EXPECTED[agent]
+        assert job.result(timeout=0).model_dump(mode="json") == run.module.EXPECTED[agent]
         assert run.log.read().labels()[label] == 2
         frozen, before = run.log.of(zombie), kept(coordinator, thread)
         assert frozen[-1] == "paused"
 
         os.kill(zombie, signal.SIGCONT)
-        said = tmp_path / "worker-0.out"
+        said = run.folder / "worker-0.out"
         wait_for(lambda: any(word in said.read_text() for word in ("refused:", "stopped, the lease")), "its insight")
         assert run.end_worker(zombie, signal.SIGTERM) == 0
         after = run.log.read().of(zombie)[len(frozen) :]
@@ -92,4 +99,3 @@ def test_a_woken_zombie_changes_nothing(
             with pytest.raises(bp.Fenced):
                 coordinator.store.call(write)
         assert kept(coordinator, thread) == before
-    run.end_worker(other)

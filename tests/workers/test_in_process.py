@@ -61,6 +61,21 @@ async def test_running_jobs_are_given_back_at_the_end_of_the_block(sqlite_url: s
         assert (await kinds(coordinator, job))[-1] == "job.released"
 
 
+async def test_a_job_that_is_claimed_in_the_moment_of_stopping_is_given_back(store_url: str) -> None:
+    async def sleeper(ask: Ask) -> Reply:
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    app = only(sleeper)
+    async with bp.connect(store_url, app=app) as coordinator:
+        for _ in range(20):
+            with anyio.fail_after(20):
+                async with app.worker(coordinator):
+                    job = await coordinator.submit("a", Ask())
+            assert (await job.info()).state == bp.JobState.SUBMITTED
+            await job.cancel()
+
+
 @pytest.mark.parametrize("busy", [False, True])
 async def test_an_error_in_the_block_comes_out_as_itself(busy: bool) -> None:
     async def sleeper(ask: Ask) -> Reply:

@@ -69,9 +69,11 @@ async def test_n_slots_run_n_jobs_at_once_and_not_more(slots: int, how: str, sql
     async with bp.connect(sqlite_url, app=app) as coordinator:
         jobs = [await coordinator.submit("a", Ask(number=n), returns=Reply) for n in range(slots + 5)]
         async with app.worker(coordinator, concurrency=slots):
-            await crowd.filled(slots)
-            assert len(await coordinator.jobs(state="working", limit=100)) == slots
-            crowd.door.set()
+            try:
+                await crowd.filled(slots)
+                assert len(await coordinator.jobs(state="working", limit=100)) == slots
+            finally:
+                crowd.door.set()
             with anyio.fail_after(DEADLINE):
                 replies = [await job.result() for job in jobs]
         assert [reply.text for reply in replies] == [str(n) for n in range(slots + 5)]

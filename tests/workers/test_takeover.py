@@ -22,7 +22,7 @@ WORDS = ["a:one", "a:two", "a:three"]
 @pytest.mark.timeout(120)
 @pytest.mark.parametrize("agent", ["steps", "sync"])
 def test_another_worker_takes_over_what_a_killed_one_left(
-    desk: Desk, agent: str, request: pytest.FixtureRequest
+    desk: Desk, agent: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
     """With the default lease. On an idle machine it takes at most 6 s; here the time is told, not judged."""
     first = desk.serving(agent)
@@ -41,7 +41,8 @@ def test_another_worker_takes_over_what_a_killed_one_left(
         assert [event.data["attempt"] for event in started] == [1, 1]
     assert desk.ran() == Counter({"a:one": 1, "a:two": 2, "a:three": 1})
     assert [pid for pid, _ in desk.lines()] == [first.pid, first.pid, second.pid, second.pid]
-    request.config.get_terminal_writer().line(f" takeover after SIGKILL: {seconds:.1f} s")
+    with capsys.disabled():
+        request.config.get_terminal_writer().line(f" takeover after SIGKILL: {seconds:.1f} s")
 
 
 @pytest.mark.timeout(120)
