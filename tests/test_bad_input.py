@@ -147,11 +147,7 @@ def test_bad_arguments(cli: CommandLine, here: Path, arguments: list[str], compl
         ("sqlite:////nosuch/folder/desk.db", "there is no folder /nosuch/folder"),
         ("sqlite:///desk.py", "is not a Batonpass store"),
         ("sqlite:///.", "can't be opened"),
-        pytest.param(
-            "redis://127.0.0.1:1?frob=1",
-            "can't be used",
-            marks=pytest.mark.xfail(reason="redis-py's TypeError for an option that it does not know comes through"),
-        ),
+        ("redis://127.0.0.1:1?frob=1", "can't be used"),
     ],
 )
 @pytest.mark.parametrize("command", [["jobs"], ["submit", "research", '{"text": "x"}']])

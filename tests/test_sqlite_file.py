@@ -204,6 +204,23 @@ for _ in range(10):
     store.close()
 
 
+def test_a_new_file_on_a_full_disk(path: Path) -> None:
+    program = """
+import resource, sys
+from batonpass.contracts.errors import Unavailable
+from batonpass.coordinator.sqlite.store import SqliteStore
+resource.setrlimit(resource.RLIMIT_FSIZE, (20_000, 20_000))
+try:
+    SqliteStore(sys.argv[1], "default").open()
+except Unavailable as error:
+    print("refused")
+"""
+    assert finished(run(program, path)) == "refused"
+    store = SqliteStore(str(path), "default")
+    store.call(new_job())
+    store.close()
+
+
 def test_a_handle_over_a_fork(path: Path) -> None:
     """The child opens its own connection; that it ends does the parent's no harm."""
     program = """

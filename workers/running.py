@@ -86,7 +86,9 @@ class Runner:
     async def _run(self, delivery: Delivery) -> None:
         row = delivery.job
         about = f"job {row.id} hop {row.hop} {row.agent}"
-        _log.info("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
+        # Said when the agent waits for the first time: it starts that much sooner.
+        started = ("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
+        self._loop.call_soon(_log.info, *started)
         try:
             session = LeaseSession(self._store, delivery)
         except BatonpassError as error:

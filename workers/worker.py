@@ -104,7 +104,7 @@ class Worker:
             resources = await stack.enter_async_context(self._app.lifespan()) if self._app.lifespan else None
             keeper = LeaseKeeper(store.sibling(), min(queues.values()))
             keeper.start()
-            stack.push_async_callback(anyio.to_thread.run_sync, keeper.stop)
+            stack.push_async_callback(_stopped, keeper)
             runner = Runner(self._app, store, self._coordinator.book, keeper, self._adapters, resources)
             claimer = Claimer(store, runner, self.id, queues, self._concurrency)
             self._runner, self._claimer = runner, claimer
@@ -118,6 +118,11 @@ class Worker:
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()
         _log.info("worker %s stopped", self.id)
+
+
+async def _stopped(keeper: LeaseKeeper) -> None:
+    with anyio.CancelScope(shield=True):  # also when the worker is cancelled: a thread must not outlive it
+        await anyio.to_thread.run_sync(keeper.stop)
 
 
 @contextmanager

@@ -109,6 +109,8 @@ class RedisStore:
                 pipe.get(f"{self.prefix}schema")
                 pipe.publish(f"{self.prefix}live:", "")  # a user may lack channels, and would never be woken
                 info, _, schema, _ = pipe.execute()
+        except TypeError as error:  # how the client says that it does not know an option of the URL
+            raise BadSetup(f"store URL {self._client_url!r} can't be used: {_first_line(error)}") from None
         except _TROUBLE as error:
             raise self._failure(error) from error
         check_server(info, schema, self.url)

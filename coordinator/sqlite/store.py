@@ -143,12 +143,18 @@ class SqliteStore:
 
 
 def _begin_writing(connection: sqlite3.Connection) -> None:
-    """Take the write lock, waiting with jitter: SQLite's own waiting backs off to 100 ms and is unfair."""
+    """Take the write lock."""
+    _insist(connection, "BEGIN IMMEDIATE")
+
+
+def _insist(connection: sqlite3.Connection, statement: str) -> None:
+    """Wait for other connections, with jitter: SQLite's own waiting backs off to 100 ms, is unfair, and does not help
+    those who switch a new file to WAL at the same time."""
     deadline = time.monotonic() + _BUSY_DEADLINE
     pause = 0.0005
     while True:
         try:
-            connection.execute("BEGIN IMMEDIATE")
+            connection.execute(statement)
             return
         except sqlite3.OperationalError as error:
             if not _is_busy(error) or time.monotonic() > deadline:
@@ -172,15 +178,15 @@ def _unavailable(error: sqlite3.OperationalError, path: str) -> Exception:
 def _prepare(connection: sqlite3.Connection, path: str) -> None:
     """Set the connection up, and the tables if the file is new."""
     try:
-        connection.execute("PRAGMA busy_timeout = 10000")
-        connection.execute("PRAGMA journal_mode = WAL")
-        connection.execute("PRAGMA busy_timeout = 0")
+        _insist(connection, "PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         _begin_writing(connection)
         try:
             _make_tables(connection, path)
+            connection.execute("COMMIT")
         finally:
-            connection.execute("COMMIT" if connection.in_transaction else "SELECT 1")
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
     except sqlite3.OperationalError as error:
         raise _unavailable(error, path) from error
     except sqlite3.DatabaseError as error:
