@@ -11,7 +11,7 @@ from benchmarks.places import Places, places
 from benchmarks.report import Result, as_json, as_table
 from benchmarks.timing import QUICK, Effort
 
-_BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
+BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
     "save-redis": save.on_redis,
     "save-sqlite": save.on_sqlite,
     "hand-off-redis": hand_off.on_redis,
@@ -25,13 +25,13 @@ _BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks whose names begin as asked, all by default."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description=main.__doc__)
-    parser.add_argument("--only", default="", metavar="NAME", help=f"one of {', '.join(_BENCHMARKS)}, or its beginning")
+    parser.add_argument("--only", default="", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}, or its beginning")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")
     parser.add_argument("--quick", action="store_true", help="only show that they run: the figures mean nothing")
     options = parser.parse_args(arguments)
-    chosen = [run for name, run in _BENCHMARKS.items() if name.startswith(options.only)]
+    chosen = [run for name, run in BENCHMARKS.items() if name.startswith(options.only)]
     if not chosen:
-        parser.error(f"no benchmark is named {options.only!r}: there are {', '.join(_BENCHMARKS)}")
+        parser.error(f"no benchmark is named {options.only!r}: there are {', '.join(BENCHMARKS)}")
     effort = QUICK if options.quick else Effort()
     with places() as where:
         if not options.json:

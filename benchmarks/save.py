@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sqlite3
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -104,6 +105,9 @@ class _Bare:
         self._db.execute("CREATE TABLE state (number INTEGER PRIMARY KEY, data BLOB NOT NULL)")
         self._db.execute("CREATE TABLE event (number INTEGER PRIMARY KEY, text TEXT NOT NULL)")
 
+    def close(self) -> None:
+        self._db.close()
+
     def save(self, number: int) -> None:
         self._db.execute("BEGIN IMMEDIATE")
         self._db.execute("INSERT INTO state (data) VALUES (?)", (_bytes(number),))
@@ -112,8 +116,8 @@ class _Bare:
 
 
 def _sync_sqlite(places: Places, effort: Effort) -> list[Result]:
-    bare = _Bare(places.sqlite_file("bare"))
-    with bp.connect(f"sqlite:///{places.sqlite_file('ours')}") as coordinator:
+    ours = bp.connect(f"sqlite:///{places.sqlite_file('ours')}")
+    with closing(_Bare(places.sqlite_file("bare"))) as bare, ours as coordinator:
         session, _ = held(coordinator.store, start)
         leased = compare(effort, lambda n: session.save(Snapshot(step="step", state=_state(n))), bare.save)
         free = compare(effort, partial(_save, coordinator), bare.save)
@@ -124,12 +128,12 @@ def _sync_sqlite(places: Places, effort: Effort) -> list[Result]:
 
 
 async def _async_sqlite(places: Places, effort: Effort) -> list[Result]:
-    bare = _Bare(places.sqlite_file("bare"))
-    async with bp.connect(f"sqlite:///{places.sqlite_file('ours')}") as coordinator:
-        session, _ = held(coordinator.store, start)
+    with closing(_Bare(places.sqlite_file("bare"))) as bare:
 
         async def floor(number: int) -> None:
             await to_thread.run_sync(bare.save, number)
 
-        leased = await acompare(effort, lambda n: session.asave(Snapshot(step="step", state=_state(n))), floor)
+        async with bp.connect(f"sqlite:///{places.sqlite_file('ours')}") as coordinator:
+            session, _ = held(coordinator.store, start)
+            leased = await acompare(effort, lambda n: session.asave(Snapshot(step="step", state=_state(n))), floor)
     return [Result.compared("save under a lease, SQLite, async / two inserts", leased, bar=_SQLITE_BAR)]

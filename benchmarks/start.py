@@ -51,7 +51,8 @@ async def _compared(places: Places, effort: Effort) -> Comparison:
             await client.xadd(stream, {"data": Topic(number=number, text=_TEXT).model_dump_json()})
 
         for round_ in range(effort.rounds + 1):
-            ours, floor = [], []
+            ours: list[float] = []
+            floor: list[float] = []
             for number in range(effort.jobs):
                 ours.append(await _latency(worker, submit, number))
                 floor.append(await _latency(reader, add, number))

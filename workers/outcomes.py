@@ -34,7 +34,7 @@ def ending(
 ) -> Generator[Command[Any], Any, Command[None]]:
     """The command that commits an outcome, checked against what the agent declares. Yields what it must look up."""
     if isinstance(outcome, Rejected):
-        return Fail(session.fence, outcome.reason, "rejected", None, "rejected")
+        return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected")
     final = session.seal(outcome.final) if outcome.final else None
     if isinstance(outcome, Suspended):
         return Suspend(session.fence, seal_letter(outcome.question, path="question"), final)
@@ -80,12 +80,17 @@ def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> None:
 
 def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> Fail:
     """The command for an attempt that raised: tried again, unless trying again can't help."""
-    text = str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}"
+    text = _writable(str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}")
     reason = _lasting(error)
     if reason is None and agent is not None and session.attempt < agent.retries:
         pause = min(_FIRST_RETRY * 2 ** (session.attempt - 1), _LONGEST_RETRY) * random.uniform(0.5, 1.5)
         return Fail(session.fence, text, "", int(pause * 1000))
     return Fail(session.fence, text, reason or "attempts")
+
+
+def _writable(text: str) -> str:
+    """An agent's words, which may hold anything: half of a surrogate pair (a file name) shows as an escape."""
+    return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _lasting(error: BaseException) -> str | None:

@@ -13,6 +13,7 @@ import socket
 import subprocess
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -89,6 +90,7 @@ def find_binary() -> Path:
     return found[0]
 
 
+@cache
 def version_of(binary: Path) -> tuple[int, ...]:
     """A binary's version."""
     said = subprocess.run([binary, "--version"], capture_output=True, text=True, check=True).stdout

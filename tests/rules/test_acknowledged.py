@@ -20,7 +20,7 @@ from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 
 ROOT = Path(__file__).parents[2]
-KILLS = 3
+KILLS = 2
 ENOUGH = 100
 
 

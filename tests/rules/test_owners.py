@@ -20,7 +20,7 @@ from batonpass.coordinator.urls import open_store
 from tests.harness.bench import new_job
 
 ROOT = Path(__file__).parents[2]
-JOBS, WORKERS = 16, 3
+JOBS, WORKERS = 12, 3
 
 
 class Run:
