@@ -40,14 +40,20 @@ class _About:
     """What both contexts tell and do without I/O."""
 
     def __init__(
-        self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease
+        self,
+        session: LeaseSession,
+        agent: Agent[Any],
+        payload: Contract,
+        resources: Any,
+        lease: Lease,
+        steps: Steps | None = None,
     ) -> None:
         self._session = session
         self._agent = agent
         self.payload = payload
         self.resources = resources
         self.lease = lease
-        self._steps = Steps(session, own_state=agent.kind == "function")
+        self._steps = steps or Steps(session, own_state=agent.kind == "function")
 
     @property
     def job_id(self) -> str:
@@ -158,8 +164,7 @@ class Context(_About):
         self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease
     ) -> None:
         super().__init__(session, agent, payload, resources, lease)
-        self.sync = SyncContext(session, agent, payload, resources, lease)
-        self.sync._steps = self._steps
+        self.sync = SyncContext(session, agent, payload, resources, lease, self._steps)
 
     @overload
     async def step(

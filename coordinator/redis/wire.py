@@ -32,7 +32,7 @@ def answer(command: c.Command[R], reply: list[Any]) -> R:
     """The command's answer, or the refusal that the script replied with, raised."""
     if reply[0] != b"+":
         raise refusal(_text(reply[0][1:]), *(_text(argument) for argument in reply[1:]))
-    return cast("R", _OPERATIONS[type(command)][2](reply[1:]))
+    return cast("R", _OPERATIONS[type(command)][2](command, reply[1:]))
 
 
 def _text(value: Any) -> str:
@@ -112,12 +112,24 @@ _JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
 
 
 def _job_row(items: list[bytes]) -> JobRow:
+    return JobRow(**_job_values(items))
+
+
+def _submitted(m: c.Submit, reply: list[Any]) -> JobRow:
+    """The job: of a new one the script answers only what it added."""
+    known: dict[str, Any] = {"id": m.job_id, "thread": m.thread, "key": m.key, "idem": m.idem, "key_ttl": m.key_ttl}
+    to = m.target
+    known |= {"agent": to.agent, "contract": to.contract, "queue": to.queue, "envelope": to.envelope}
+    return JobRow(**(known | _job_values(reply[0])))
+
+
+def _job_values(items: list[bytes]) -> dict[str, Any]:
     values: dict[str, Any] = {}
     for i in range(0, len(items), 2):
         if known := _JOB_FIELDS.get(items[i]):
             name, read = known
             values[name] = read(items[i + 1])
-    return JobRow(**values)
+    return values
 
 
 def _checkpoint_row(parts: list[bytes]) -> CheckpointRow:
@@ -142,19 +154,19 @@ def _event_row(parts: list[Any]) -> EventRow:
     return EventRow(position, {**read, "time": position.partition("-")[0]} if read else {})
 
 
-def _nothing(_: list[Any]) -> None:
+def _nothing(_: object, reply: list[Any]) -> None:
     return None
 
 
-def _commit(reply: list[Any]) -> CommitLine:
+def _commit(_: object, reply: list[Any]) -> CommitLine:
     return read_commit(_text(reply[0]), "just saved")
 
 
-_Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[list[Any]], Any]]
+_Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
 _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
-    c.Submit: ("submit", _submit, lambda r: _job_row(r[0])),
-    c.Claim: ("claim", _claim, lambda r: [_delivery(parts) for parts in r]),
-    c.Heartbeat: ("heartbeat", _heartbeat, lambda r: [_text(status) for status in r]),
+    c.Submit: ("submit", _submit, _submitted),
+    c.Claim: ("claim", _claim, lambda _, r: [_delivery(parts) for parts in r]),
+    c.Heartbeat: ("heartbeat", _heartbeat, lambda _, r: [_text(status) for status in r]),
     c.Save: ("save", _save, _commit),
     c.Record: ("record", lambda m: [*_fence(m.fence), *_pairs(m.records)], _nothing),
     c.HandOff: ("hand_off", _hand_off, _nothing),
@@ -163,21 +175,21 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Suspend: ("suspend", lambda m: [*_fence(m.fence), m.question, *_new_checkpoint(m.checkpoint)], _nothing),
     c.Release: ("release", lambda m: _fence(m.fence), _nothing),
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer], _nothing),
-    c.Cancel: ("cancel", lambda m: [m.job_id], lambda r: bool(r[0])),
+    c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
-    c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, m.worker, *m.queues], lambda r: c.Reaped(*r)),
-    c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda r: _checkpoint_row(r[0])),
-    c.Latest: ("latest", lambda m: [digest(m.thread), m.thread], lambda r: _checkpoint_row(r[0]) if r[0] else None),
+    c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, m.worker, *m.queues], lambda _, r: c.Reaped(*r)),
+    c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: _checkpoint_row(r[0])),
+    c.Latest: ("latest", lambda m: [digest(m.thread), m.thread], lambda _, r: _checkpoint_row(r[0]) if r[0] else None),
     c.Timeline: (
         "timeline",
         lambda m: [digest(m.thread), m.thread, m.limit, m.before],
-        lambda r: [_checkpoint_row(parts) for parts in r],
+        lambda _, r: [_checkpoint_row(parts) for parts in r],
     ),
-    c.Events: ("events", lambda m: [m.after, m.subject, m.limit], lambda r: [_event_row(parts) for parts in r]),
-    c.LastEvent: ("last_event", lambda m: [], lambda r: r[0].decode()),
-    c.ReadJob: ("read_job", lambda m: [m.job_id], lambda r: _job_row(r[0])),
-    c.ListJobs: ("list_jobs", lambda m: [m.limit, m.before], lambda r: [_job_row(items) for items in r]),
+    c.Events: ("events", lambda m: [m.after, m.subject, m.limit], lambda _, r: [_event_row(parts) for parts in r]),
+    c.LastEvent: ("last_event", lambda m: [], lambda _, r: r[0].decode()),
+    c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: _job_row(r[0])),
+    c.ListJobs: ("list_jobs", lambda m: [m.limit, m.before], lambda _, r: [_job_row(items) for items in r]),
     c.Declare: ("declare", lambda m: list(_pairs(m.agents)), _nothing),
-    c.Declared: ("declared", lambda m: [], lambda r: _flat(r[0])),
-    c.Takers: ("takers", lambda m: [m.queue], lambda r: r[0]),
+    c.Declared: ("declared", lambda m: [], lambda _, r: _flat(r[0])),
+    c.Takers: ("takers", lambda m: [m.queue], lambda _, r: r[0]),
 }

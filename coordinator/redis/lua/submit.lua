@@ -2,7 +2,8 @@
 -- KEYS prefix
 -- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
 --      name, key, key ttl ms, agent, contract, envelope
--- Returns {'+', job's fields}, {'!key', key, job}, {'!busy', thread, job}, {'!no_checkpoint', id}
+-- Returns {'+', job's fields; of a new job those that its client does not know}, {'!key', key, job},
+--      {'!busy', thread, job}, {'!no_checkpoint', id}
 --@ uses clock job
 local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local job_key = P .. 'j:' .. id
@@ -35,7 +36,7 @@ local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', 
   'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'key', ARGV[9], 'idem', idem, 'key_ttl', ARGV[10], 'hop', '0',
   'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '', 'created', num(now),
   'updated', num(now) }
-local reason, due, entry = 'ready', '', ''
+local reason, due, entry = 'ready', '0', ''
 if delay > 0 then
   reason, due = 'scheduled', num(now + delay)
   redis.call('HSET', job_key, 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, unpack(fields))
@@ -48,6 +49,7 @@ redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, 'count', sta
 if idem ~= '' then
   redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)
 end
-emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due)
--- What was just written: reading it back would keep the worker waiting.
-return { '+', { 'state', 'submitted', 'reason', reason, 'due', due ~= '' and due or '0', 'delivery', entry, unpack(fields) } }
+emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', delay > 0 and due or '')
+-- A worker is waiting for the end of this script: it reads nothing back.
+return { '+', { 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip, 'created', num(now),
+  'updated', num(now) } }
