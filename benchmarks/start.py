@@ -53,9 +53,11 @@ async def _compared(places: Places, effort: Effort) -> Comparison:
         for round_ in range(effort.rounds + 1):
             ours: list[float] = []
             floor: list[float] = []
+            turns = [(worker, submit, ours), (reader, add, floor)]
             for number in range(effort.jobs):
-                ours.append(await _latency(worker, submit, number))
-                floor.append(await _latency(reader, add, number))
+                random.shuffle(turns)  # who comes after whom makes a difference
+                for process, send, times in turns:
+                    times.append(await _latency(process, send, number))
             if round_:
                 comparison.add_round(ours, floor)
     return comparison

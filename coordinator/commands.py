@@ -55,7 +55,7 @@ class Target:
     envelope: bytes
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as NewCheckpoint
 class Submit(Command[JobRow]):
     """Make a job and its first delivery. `origin` is the checkpoint that it goes on from ("" for none)."""
 

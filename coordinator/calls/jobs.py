@@ -49,7 +49,7 @@ def submit(
         target=target(agent, contract, seal_envelope(envelope)),
         key=key or "",
         idem=digest("key", agent, key) if key else "",
-        payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest(),
+        payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest() if key else "",
         key_ttl=key_age,
         delay=wait,
         origin=origin,
