@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import hand_off, save, start, takeover
+from benchmarks import hand_off, save, start, takeover, throughput
 from benchmarks.places import Places, places
 from benchmarks.report import Result, as_json, as_table
 from benchmarks.timing import QUICK, Effort
@@ -17,6 +17,8 @@ BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
     "hand-off-redis": hand_off.on_redis,
     "start-redis": start.on_redis,
     "start-sqlite": start.on_sqlite,
+    "throughput-redis": throughput.on_redis,
+    "throughput-sqlite": throughput.on_sqlite,
     "takeover-redis": takeover.on_redis,
     "takeover-sqlite": takeover.on_sqlite,
 }

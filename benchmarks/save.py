@@ -26,20 +26,22 @@ _REDIS_BAR, _SQLITE_BAR = 1.6, 3.0
 _STATES: list[dict[str, Any]] = states()
 
 
-def _state(number: int) -> dict[str, Any]:
+def state_of(number: int) -> dict[str, Any]:
+    """What is saved in call `number`."""
     return _STATES[number % len(_STATES)]
 
 
 def _stored(number: int) -> bytes:
     """The bytes that a save keeps."""
-    new = close_snapshot(Snapshot(step="step", state=_state(number)), thread="run-001", agent="start")
+    new = close_snapshot(Snapshot(step="step", state=state_of(number)), thread="run-001", agent="start")
     return new.header + new.state
 
 
 _STORED = [_stored(number) for number in range(len(_STATES))]
 
 
-def _bytes(number: int) -> bytes:
+def bytes_of(number: int) -> bytes:
+    """... and the bytes that are kept of it."""
     return _STORED[number % len(_STORED)]
 
 
@@ -54,9 +56,9 @@ def _sync_redis(places: Places, effort: Effort) -> list[Result]:
         session, _ = held(coordinator.store, start)
 
         def floor(number: int) -> None:
-            client.set(f"{places.mark}:{number}", _bytes(number))
+            client.set(f"{places.mark}:{number}", bytes_of(number))
 
-        leased = compare(effort, lambda n: session.save(Snapshot(step="step", state=_state(n))), floor)
+        leased = compare(effort, lambda n: session.save(Snapshot(step="step", state=state_of(n))), floor)
         free = compare(effort, partial(_save, coordinator), floor)
     return [
         Result.compared("save under a lease, Redis, sync / SET", leased, bar=_REDIS_BAR),
@@ -73,12 +75,12 @@ async def _async_redis(places: Places, effort: Effort) -> list[Result]:
         session, _ = held(coordinator.store, start)
 
         async def floor(number: int) -> None:
-            await client.set(f"{places.mark}:{number}", _bytes(number))
+            await client.set(f"{places.mark}:{number}", bytes_of(number))
 
         async def save(number: int) -> None:
-            await coordinator.save(thread="run-002", agent="start", state=_state(number), step="step")
+            await coordinator.save(thread="run-002", agent="start", state=state_of(number), step="step")
 
-        leased = await acompare(effort, lambda n: session.asave(Snapshot(step="step", state=_state(n))), floor)
+        leased = await acompare(effort, lambda n: session.asave(Snapshot(step="step", state=state_of(n))), floor)
         free = await acompare(effort, save, floor)
     return [
         Result.compared("save under a lease, Redis, async / SET", leased, bar=_REDIS_BAR),
@@ -87,7 +89,7 @@ async def _async_redis(places: Places, effort: Effort) -> list[Result]:
 
 
 def _save(coordinator: bp.SyncCoordinator, number: int) -> None:
-    coordinator.save(thread="run-001", agent="start", state=_state(number), step="step")
+    coordinator.save(thread="run-001", agent="start", state=state_of(number), step="step")
 
 
 def on_sqlite(places: Places, effort: Effort) -> list[Result]:
@@ -95,31 +97,31 @@ def on_sqlite(places: Places, effort: Effort) -> list[Result]:
     return [*_sync_sqlite(places, effort), *run(_async_sqlite, places, effort)]
 
 
-class _Bare:
+class Bare:
     """The least that keeps a state durably: its bytes, and a line that says so."""
 
     def __init__(self, path: Path) -> None:
-        self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._db = sqlite3.connect(path, timeout=60, isolation_level=None, check_same_thread=False)
         self._db.execute("PRAGMA journal_mode = WAL")
         self._db.execute("PRAGMA synchronous = FULL")
-        self._db.execute("CREATE TABLE state (number INTEGER PRIMARY KEY, data BLOB NOT NULL)")
-        self._db.execute("CREATE TABLE event (number INTEGER PRIMARY KEY, text TEXT NOT NULL)")
+        self._db.execute("CREATE TABLE IF NOT EXISTS state (number INTEGER PRIMARY KEY, data BLOB NOT NULL)")
+        self._db.execute("CREATE TABLE IF NOT EXISTS event (number INTEGER PRIMARY KEY, text TEXT NOT NULL)")
 
     def close(self) -> None:
         self._db.close()
 
     def save(self, number: int) -> None:
         self._db.execute("BEGIN IMMEDIATE")
-        self._db.execute("INSERT INTO state (data) VALUES (?)", (_bytes(number),))
+        self._db.execute("INSERT INTO state (data) VALUES (?)", (bytes_of(number),))
         self._db.execute("INSERT INTO event (text) VALUES (?)", (f"saved {number}",))
         self._db.execute("COMMIT")
 
 
 def _sync_sqlite(places: Places, effort: Effort) -> list[Result]:
     ours = bp.connect(f"sqlite:///{places.sqlite_file('ours')}")
-    with closing(_Bare(places.sqlite_file("bare"))) as bare, ours as coordinator:
+    with closing(Bare(places.sqlite_file("bare"))) as bare, ours as coordinator:
         session, _ = held(coordinator.store, start)
-        leased = compare(effort, lambda n: session.save(Snapshot(step="step", state=_state(n))), bare.save)
+        leased = compare(effort, lambda n: session.save(Snapshot(step="step", state=state_of(n))), bare.save)
         free = compare(effort, partial(_save, coordinator), bare.save)
     return [
         Result.compared("save under a lease, SQLite, sync / two inserts", leased, bar=_SQLITE_BAR),
@@ -128,12 +130,12 @@ def _sync_sqlite(places: Places, effort: Effort) -> list[Result]:
 
 
 async def _async_sqlite(places: Places, effort: Effort) -> list[Result]:
-    with closing(_Bare(places.sqlite_file("bare"))) as bare:
+    with closing(Bare(places.sqlite_file("bare"))) as bare:
 
         async def floor(number: int) -> None:
             await to_thread.run_sync(bare.save, number)
 
         async with bp.connect(f"sqlite:///{places.sqlite_file('ours')}") as coordinator:
             session, _ = held(coordinator.store, start)
-            leased = await acompare(effort, lambda n: session.asave(Snapshot(step="step", state=_state(n))), floor)
+            leased = await acompare(effort, lambda n: session.asave(Snapshot(step="step", state=state_of(n))), floor)
     return [Result.compared("save under a lease, SQLite, async / two inserts", leased, bar=_SQLITE_BAR)]

@@ -17,9 +17,10 @@ class Effort:
     jobs: int = 60
     kills: int = 5
     lease: float | None = None
+    writers: int = 8
 
 
-QUICK = Effort(rounds=1, calls=3, jobs=2, kills=1, lease=0.5)
+QUICK = Effort(rounds=1, calls=3, jobs=2, kills=1, lease=0.5, writers=2)
 
 
 @dataclass

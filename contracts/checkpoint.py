@@ -35,19 +35,26 @@ class Checkpoint(CheckpointSummary):
     """A checkpoint with its state.
 
     `state` holds the user's logical values. `native` is the framework's own bookkeeping: opaque, versioned by its
-    adapter, None where there is none.
+    adapter, None where there is none. `damaged` names what a partial restore had to leave out.
     """
 
     state: Any
     native: Any
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
 class Snapshot:
-    """A checkpoint about to be saved: what its maker knows. The store adds the parent, the index and the times."""
+    """A checkpoint about to be saved: what its maker knows. The store adds the parent, the index and the times.
+
+    Instead of a whole `state`: what is new in the parent's, `changes` (values by key) and `append` (what continues a list,
+    a dict or a text, by key). Saving then costs what is new, however large the state is.
+    """
 
     step: str
-    state: Any
+    state: Any = None
     framework: str = "python"
     native: Any = None
     context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    append: Mapping[str, Any] = field(default_factory=dict[str, Any])

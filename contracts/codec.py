@@ -1,190 +1,201 @@
-"""How plain values become bytes and come back equal, of the same type, with no code run.
+"""How values become bytes and come back equal, of the same type, with no code run.
 
-msgpack carries None, bool, int, float, str, bytes, list and dict; extension codes carry what it lacks.
-Anything else is refused at save, with the path to the value: what can't be restored can't be saved.
+msgpack carries None, bool, int, float, str, bytes, list and dict; extension codes carry the other built-in types
+(builtin_types.py) and registered ones (state_types.py). Anything else is refused at save, with the path to the value:
+what can't be restored can't be saved.
 """
 
 from __future__ import annotations
 
-import datetime as dt
 from collections.abc import Callable
-from contextvars import ContextVar
-from decimal import Decimal
-from pathlib import Path, PosixPath, PurePath, PurePosixPath, PureWindowsPath, WindowsPath
 from typing import Any, cast
-from uuid import UUID
-from zoneinfo import ZoneInfo
 
 import msgpack
 
-from .errors import Corrupted, Unserializable
+from .builtin_types import DECODERS, ENCODERS, FEW, NAMED, NotPlain, check_hashes, distinct_dict
+from .errors import BatonpassError, Corrupted
+from .state_types import StateType, UnknownValue, head, split_head, type_named, type_of
+from .unpackable import explain
 
-# Codes are stored: never renumber. 0-19 are ours; 20 and up are left for registered types.
-_TUPLE, _SET, _FROZENSET, _INT, _DATETIME, _DATE, _TIME, _DELTA, _DECIMAL, _UUID, _PATH = range(11)
-# How deep values of our types may lie inside of each other: on load each level takes some 50 KB of the C stack, and
-# an interpreter that runs out of it crashes.
+# How deep tuples, sets and values of registered types may lie inside of each other: on load each level takes some 50 KB
+# of the C stack, and an interpreter that runs out of it crashes.
 _DEEPEST = 32
-_DEPTH: ContextVar[int] = ContextVar("batonpass_codec_depth", default=0)
+_TOO_DEEP = f"tuples, sets and objects lie inside of each other more than {_DEEPEST} deep"
+# A packer that has packed more than this is not kept for the next value, and its memory is given back.
+_KEEP = 4 << 20
+# Inner values larger than this are measured before they are read: each level may claim memory for what is not there.
+_LARGE = 1024
+_FAILURES = (NotPlain, ValueError, TypeError, OverflowError, RecursionError)
 
 
 def pack(value: Any, *, path: str = "state") -> bytes:
-    """Encode plain values; `Unserializable` names the path (which starts with `path`) of one that is not plain."""
+    """Encode a value; `Unserializable` names the path (which starts with `path`) of what could not come back."""
+    writer = _IDLE.pop() if _IDLE else _Writer(0)
     try:
-        return _packb(value)
-    except (_NotPlain, ValueError, OverflowError, RecursionError) as error:
-        raise _explain(value, path, error) from None
+        data = writer.pack(value)
+    except _FAILURES as error:
+        raise explain(value, path, error, _Writer(0).pack) from None
+    if len(data) <= _KEEP:
+        _IDLE.append(writer)
+    return data
 
 
 def unpack(data: bytes) -> Any:
-    """Decode what `pack` made; `Corrupted` if the bytes are something else."""
+    """Decode what `pack` made; `Corrupted` if the bytes are something else.
+
+    A value of a type that this process does not know comes back as `UnknownValue`. `BadSetup` if a type is known, but
+    its class does not take what is stored.
+    """
     try:
-        return msgpack.unpackb(data, ext_hook=_decode, strict_map_key=False, raw=False)
+        try:
+            value = msgpack.unpackb(data, ext_hook=_read_extension, strict_map_key=True, raw=False)
+            return _without_strangers(value) if 0xFF in data else value
+        except ValueError:  # most dicts have texts as keys, which msgpack checks at no cost
+            return _BY_ANYTHING.read(data)
+    except BatonpassError:
+        raise
     except Exception as error:  # msgpack raises a different class for each way in which bytes can be wrong
         raise Corrupted(f"stored value can't be decoded: {str(error) or type(error).__name__}") from None
 
 
-class _NotPlain(Exception):
-    pass
+class _Writer:
+    """Packs what lies `depth` levels deep in values of extension types. Made once and used again: making a packer takes
+    longer than packing a small value."""
+
+    __slots__ = ("_depth", "_inner", "_packer")
+
+    def __init__(self, depth: int) -> None:
+        self._depth = depth
+        self._inner: _Writer | None = None
+        self._packer = cast(
+            "Any", msgpack.Packer(default=self._encode, strict_types=True, buf_size=1024 if depth else 256 * 1024)
+        )
+
+    def pack(self, value: Any) -> bytes:
+        data: bytes = self._packer.pack(value)
+        # What msgpack packs without asking (it takes a bytearray for bytes, its own ExtType for ours) begins with one of
+        # these, which few texts hold. Spelled out: the fastest way that there is, on the path of every save.
+        if (
+            (0xC4 in data or 0xC5 in data or 0xC6 in data)
+            or (0xC7 in data or 0xC8 in data or 0xC9 in data)
+            or (0xD4 in data or 0xD5 in data or 0xD6 in data or 0xD7 in data or 0xD8 in data)
+        ):
+            _without_strangers(value)
+        return data
+
+    def _encode(self, value: object) -> msgpack.ExtType:
+        if self._inner is None:
+            if self._depth == _DEEPEST:
+                raise NotPlain(_TOO_DEEP)
+            self._inner = _Writer(self._depth + 1)
+        encoder = ENCODERS.get(type(value))
+        if encoder is not None:
+            return msgpack.ExtType(*encoder(value, self._inner.pack))
+        if type(value) is UnknownValue:
+            return msgpack.ExtType(NAMED, head(value.type_name) + value.packed)
+        return msgpack.ExtType(NAMED, _encode_named(value, type_of(type(value)), self._inner.pack))
 
 
-def _packb(value: Any) -> bytes:
-    packed: bytes = msgpack.Packer(default=_encode, strict_types=True, use_bin_type=True).pack(value)
-    return packed
+_IDLE: list[_Writer] = []
 
 
-def _encode(value: object) -> Any:
-    kind = type(value)
-    encoder = _ENCODERS.get(kind)
-    if encoder is None:
-        raise _NotPlain(f"type {kind.__module__}.{kind.__qualname__} is not a plain type")
-    code, data = _one_deeper(encoder, value)
-    return msgpack.ExtType(code, data)
+def _encode_named(value: object, known: StateType, pack: Callable[[Any], bytes]) -> bytes:
+    failed: Exception | None = None
+    for form in known.shape.forms(value):
+        try:
+            return known.head + pack(form())
+        except _FAILURES as error:
+            failed = failed or error
+    assert failed is not None
+    raise failed
 
 
-def _one_deeper(convert: Callable[[Any], Any], value: Any) -> Any:
-    depth = _DEPTH.get()
-    if depth == _DEEPEST:
-        raise ValueError(f"tuples and sets lie inside of each other more than {_DEEPEST} deep")
-    token = _DEPTH.set(depth + 1)
-    try:
-        return convert(value)
-    finally:
-        _DEPTH.reset(token)
+_STRANGERS: frozenset[type[Any]] = frozenset({bytearray, memoryview, msgpack.ExtType, msgpack.Timestamp})
+_LEAVES: frozenset[type[Any]] = frozenset({str, int, float, bool, bytes, type(None)})
 
 
-def _encode_int(value: int) -> tuple[int, bytes]:
-    return _INT, value.to_bytes((value.bit_length() + 8) // 8, "big", signed=True)
-
-
-def _zone(zone: dt.tzinfo | None) -> Any:
-    """A zone as stored: None, a name, or an offset in microseconds. Only zones that can be named come back equal."""
-    if zone is None:
-        return None
-    if isinstance(zone, ZoneInfo) and zone.key:
-        return zone.key
-    if type(zone) is dt.timezone:
-        return zone.utcoffset(None) // dt.timedelta(microseconds=1)
-    raise _NotPlain(f"a time zone of type {type(zone).__qualname__} has no name to restore it by: use zoneinfo")
-
-
-def _restore_zone(stored: Any) -> dt.tzinfo | None:
-    if stored is None:
-        return None
-    return ZoneInfo(stored) if isinstance(stored, str) else dt.timezone(dt.timedelta(microseconds=stored))
-
-
-def _encode_path(value: PurePath) -> tuple[int, bytes]:
-    return _PATH, _packb([isinstance(value, PureWindowsPath), str(value), type(value).__name__.startswith("Pure")])
-
-
-def _restore_path(stored: list[Any]) -> PurePath:
-    windows, text, pure = stored
-    if pure:
-        return PureWindowsPath(text) if windows else PurePosixPath(text)
-    return Path(text)
-
-
-def _pack_set(value: set[Any] | frozenset[Any]) -> bytes:
-    """In an order that does not depend on the process: the same payload must have the same bytes."""
-    head: bytes = msgpack.Packer().pack_array_header(len(value))
-    return head + b"".join(sorted(map(_packb, value)))
-
-
-_ENCODERS: dict[type[Any], Callable[[Any], tuple[int, bytes]]] = {
-    tuple: lambda v: (_TUPLE, _packb(list(v))),
-    set: lambda v: (_SET, _pack_set(v)),
-    frozenset: lambda v: (_FROZENSET, _pack_set(v)),
-    int: _encode_int,
-    dt.datetime: lambda v: (_DATETIME, _packb([v.replace(tzinfo=None).isoformat(), _zone(v.tzinfo), v.fold])),
-    dt.date: lambda v: (_DATE, v.isoformat().encode()),
-    dt.time: lambda v: (_TIME, _packb([v.replace(tzinfo=None).isoformat(), _zone(v.tzinfo), v.fold])),
-    dt.timedelta: lambda v: (_DELTA, _packb([v.days, v.seconds, v.microseconds])),
-    Decimal: lambda v: (_DECIMAL, str(v).encode()),
-    UUID: lambda v: (_UUID, v.bytes),
-    **dict.fromkeys((PurePosixPath, PureWindowsPath, PosixPath, WindowsPath), _encode_path),
-}
-
-
-def _decode(code: int, data: bytes) -> Any:
-    decoder = _DECODERS.get(code)
-    if decoder is None:
-        raise ValueError(f"unknown type code {code}")
-    return _one_deeper(decoder, data)
-
-
-def _decode_datetime(data: bytes) -> dt.datetime:
-    text, zone, fold = unpack(data)
-    return dt.datetime.fromisoformat(text).replace(tzinfo=_restore_zone(zone), fold=fold)
-
-
-def _decode_time(data: bytes) -> dt.time:
-    text, zone, fold = unpack(data)
-    return dt.time.fromisoformat(text).replace(tzinfo=_restore_zone(zone), fold=fold)
-
-
-_DECODERS: dict[int, Callable[[bytes], Any]] = {
-    _TUPLE: lambda d: tuple(unpack(d)),
-    _SET: lambda d: set(unpack(d)),
-    _FROZENSET: lambda d: frozenset(unpack(d)),
-    _INT: lambda d: int.from_bytes(d, "big", signed=True),
-    _DATETIME: _decode_datetime,
-    _DATE: lambda d: dt.date.fromisoformat(d.decode()),
-    _TIME: _decode_time,
-    _DELTA: lambda d: dt.timedelta(*unpack(d)),
-    _DECIMAL: lambda d: Decimal(d.decode()),
-    _UUID: lambda d: UUID(bytes=d),
-    _PATH: lambda d: _restore_path(unpack(d)),
-}
-
-
-def _explain(value: Any, path: str, error: Exception) -> Unserializable:
-    """Find the first value that can't be packed. Only runs after a failure, so it may be slow."""
-    try:
-        found = _find(value, path, set())
-    except RecursionError:
-        found = None
-    where, reason = found or (path, str(error).rstrip("."))
-    return Unserializable(f"{where} can't be saved: {reason}. Convert it to plain values first", path=where)
-
-
-def _find(value: Any, path: str, above: set[int]) -> tuple[str, str] | None:
-    if id(value) in above:
-        return path, "it contains itself"
-    inner: list[tuple[str, Any]] = []
-    kind = type(cast("object", value))
+def _without_strangers(value: Any) -> Any:
+    """The value, unless msgpack packs something in it as what it is not, or reads what we never write."""
+    kind = cast("type[Any]", type(value))
     if kind is dict:
-        inner = [(f"{path} key {key!r}", key) for key in value]
-        inner += [(f"{path}[{key!r}]", item) for key, item in value.items()]
-    elif kind in (list, tuple, set, frozenset):
-        inner = [(f"{path}[{i}]", item) for i, item in enumerate(value)]
-    for where, item in inner:
-        found = _find(item, where, above | {id(value)})
-        if found:
-            return found
-    if inner:
-        return None
-    try:
-        _packb(value)
-    except (_NotPlain, ValueError, OverflowError) as error:
-        return path, str(error)
-    return None
+        if len(value) > FEW:
+            check_hashes(value)
+        for key, item in value.items():
+            if type(item) not in _LEAVES:
+                _without_strangers(item)
+            if type(key) not in _LEAVES:
+                _without_strangers(key)
+    elif kind is list:
+        for item in value:
+            if type(item) not in _LEAVES:
+                _without_strangers(item)
+    elif kind in _STRANGERS:
+        raise NotPlain(f"a {kind.__qualname__} does not come back as one: use bytes")
+    return value
+
+
+class _Reader:
+    """Reads what lies `depth` levels deep in values of extension types. `any_keys`: dicts may have any keys."""
+
+    __slots__ = ("_any_keys", "_depth", "_read_inner")
+
+    def __init__(self, depth: int, *, any_keys: bool) -> None:
+        self._depth = depth
+        self._any_keys = any_keys
+        self._read_inner = _Reader(depth + 1, any_keys=any_keys).read if depth < _DEEPEST else _refuse
+
+    def read(self, data: bytes) -> Any:
+        if self._depth and len(data) > _LARGE:
+            _measure(data)
+        if not self._any_keys:
+            value = msgpack.unpackb(data, ext_hook=self.extension, strict_map_key=True, raw=False)
+        else:
+            try:
+                value = msgpack.unpackb(data, **self._options(data))
+            except msgpack.StackError:
+                value = self._read_deepest(data)
+        return _without_strangers(value) if 0xFF in data else value
+
+    def extension(self, code: int, data: bytes) -> Any:
+        decoder = DECODERS.get(code)
+        if decoder is not None:
+            return decoder(data, self._read_inner)
+        if code != NAMED:
+            raise ValueError(f"unknown type code {code}")
+        name, packed = split_head(data)
+        known = type_named(name)
+        return known.load(self._read_inner(packed)) if known else UnknownValue(name, packed)
+
+    def _options(self, data: bytes) -> dict[str, Any]:
+        # Keys of msgpack's own types can't be made to have one hash; those of ours are looked at.
+        ours = any(code in data for code in _EXTENSIONS)
+        hook = distinct_dict if ours else None
+        return {"ext_hook": self.extension, "strict_map_key": False, "object_pairs_hook": hook, "raw": False}
+
+    def _read_deepest(self, data: bytes) -> Any:
+        """A list or dict one level deeper than msgpack reads, which it packs: read from its second level on."""
+        unpacker = cast("Any", msgpack.Unpacker(max_buffer_size=len(data), **self._options(data)))
+        unpacker.feed(data)
+        try:
+            if data[0] & 0xF0 == 0x80 or data[0] in (0xDE, 0xDF):
+                pairs = range(unpacker.read_map_header())
+                return distinct_dict([(unpacker.unpack(), unpacker.unpack()) for _ in pairs])
+            return [unpacker.unpack() for _ in range(unpacker.read_array_header())]
+        except msgpack.StackError:
+            raise ValueError("lists and dicts lie inside of each other too deep") from None
+
+
+def _refuse(data: bytes) -> Any:
+    raise ValueError(_TOO_DEEP)
+
+
+_BY_TEXT, _BY_ANYTHING = _Reader(0, any_keys=False), _Reader(0, any_keys=True)
+_read_extension = _BY_TEXT.extension
+_EXTENSIONS = (0xC7, 0xC8, 0xC9, 0xD4, 0xD5, 0xD6, 0xD7, 0xD8)
+
+
+def _measure(data: bytes) -> None:
+    """Raise if the bytes do not hold what their headers claim, before memory is set aside for it."""
+    unpacker = cast("Any", msgpack.Unpacker(max_buffer_size=len(data)))
+    unpacker.feed(data)
+    unpacker.skip()

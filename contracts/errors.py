@@ -15,7 +15,8 @@ BatonpassError                 catch this to catch them all
 │   └── WrongState             the job is not in a state that allows this (answer a job that asks nothing)
 ├── Unavailable                the store did not do it. Retrying is safe
 │   ├── Unreachable            the store can't be reached
-│   └── Overloaded             the store is full or too busy
+│   ├── Overloaded             the store is full or too busy
+│   └── Unconfirmed            the store did it, but its replicas did not confirm in time (?replicas=)
 ├── Fenced                     this worker does not own the job any more. Stop; nothing it writes counts
 │   └── Canceled               ... because the job was canceled
 ├── Corrupted                  stored bytes do not match their checksum, or can't be understood
@@ -106,6 +107,10 @@ class Unreachable(Unavailable):
 
 class Overloaded(Unavailable):
     """The store is full or too busy."""
+
+
+class Unconfirmed(Unavailable):
+    """Written, but not yet on as many replicas as `?replicas=` asks for. Do the same again: it is written once."""
 
 
 class Fenced(BatonpassError):

@@ -2,6 +2,9 @@
 
     j 00 8k2v9x0ab 4n7q1zt5m3kd      kind, partition (2), milliseconds when minted (9), random (12); in base 32
 
+The partition in an id is one of MAX_PARTITIONS, whatever the store: one that has fewer keeps the id's number modulo
+its own. So ids are minted without asking a store, and stay right when a namespace gets more partitions.
+
 Ids are minted by the client, so that an operation retried after a lost reply is the same operation. The time in
 them only keeps neighbours together in an index; nothing is ordered by it. Keys of a store are built from ids and
 digests alone, never from text that a user chose.
@@ -27,11 +30,13 @@ def _base32(number: int, width: int) -> str:
     return "".join([_PAIRS[number >> 10 * place & 1023] for place in range(pairs - 1, -1, -1)])[-width:]
 
 
-def mint(kind: str, partition: int = 0) -> str:
-    """A new id. `kind` is "j" (job), "c" (checkpoint) or "l" (lease)."""
+def mint(kind: str, partition: int | None = 0) -> str:
+    """A new id. `kind` is "j" (job), "c" (checkpoint) or "l" (lease); None is any partition."""
     # Every save mints an id, so what can be looked up is not computed.
     second, rest = divmod(time.time_ns() // 1_000_000, 1024)
-    return f"{kind}{_PAIRS[partition]}{_second(second)}{_PAIRS[rest]}{token_bytes(12).translate(_DIGITS).decode()}"
+    digits = token_bytes(14).translate(_DIGITS).decode()
+    where = digits[12:] if partition is None else _PAIRS[partition]
+    return f"{kind}{where}{_second(second)}{_PAIRS[rest]}{digits[:12]}"
 
 
 @lru_cache(maxsize=4)
@@ -47,6 +52,12 @@ def is_id(text: str, kind: str) -> bool:
 def partition_of(minted: str) -> int:
     """The partition that a minted id names."""
     return _ALPHABET.index(minted[1]) * 32 + _ALPHABET.index(minted[2])
+
+
+@lru_cache(maxsize=256)
+def home(thread: str) -> int:
+    """The partition of a thread and of everything on it: the one in the job's id that names it, else by its name."""
+    return partition_of(thread if is_id(thread, "j") else f"-{digest(thread)[-2:]}")
 
 
 @lru_cache(maxsize=256)

@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from os import PathLike
 from typing import Any, TypeVar, overload
+
+from anyio import to_thread
 
 from ..contracts.agent import Agent
 from ..contracts.app import App
@@ -11,10 +14,12 @@ from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.event import Event
 from ..contracts.job import JobInfo
+from .backup import Progress, back_up
 from .book import Book, close_declaration
 from .calls import adrive, checkpoints, events, jobs
 from .commands import Declare
 from .job import Job
+from .parts.bases import Bases
 from .store import Store, Topic
 
 P = TypeVar("P", bound=Contract)
@@ -27,6 +32,7 @@ class Coordinator:
     def __init__(self, store: Store, book: Book) -> None:
         self.store = store
         self.book = book
+        self._bases = Bases()
 
     @property
     def url(self) -> str:
@@ -95,7 +101,9 @@ class Coordinator:
         *,
         thread: str,
         agent: str,
-        state: Any,
+        state: Any = None,
+        changes: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
         step: str = "",
         context: Mapping[str, Any] | None = None,
         framework: str = "python",
@@ -105,23 +113,29 @@ class Coordinator:
     ) -> Checkpoint:
         """Commit a checkpoint of a thread outside of any job.
 
+        Give the whole `state`, or what is new in it: `changes` (values by key) and `append` (what continues a list, a
+        dict or a text, by key) of the parent's state, which must be a dict; that costs what is new, however large the
+        state is. Either way a thread keeps only what is new of a large value.
+
         Its parent is the thread's newest checkpoint. `parent` says which that must be: if another was saved since,
         `Conflict` is raised, unless `branch`. `context` is small metadata that lists show. `ttl` is in seconds, None
         for ever. Raises `Unserializable` with the path of a value that could not be restored, `ThreadBusy` while a
         job runs on the thread.
         """
-        call = checkpoints.save(
-            thread, agent, state, step=step, context=context, framework=framework, ttl=ttl, parent=parent, branch=branch
-        )
-        return await adrive(self.store, call)
+        place = checkpoints.Place(thread, agent, parent, branch, ttl)
+        snapshot = checkpoints.snapshot(state, changes, append, step, context, framework)
+        return await adrive(self.store, checkpoints.save(self._bases, place, snapshot))
 
-    async def restore(self, checkpoint_id: str) -> Checkpoint:
-        """One checkpoint with its state, verified: `NotFound` or `Corrupted` otherwise."""
-        return await adrive(self.store, checkpoints.restore(checkpoint_id))
+    async def restore(self, checkpoint_id: str, *, partial: bool = False) -> Checkpoint:
+        """One checkpoint with its state, verified: `NotFound` or `Corrupted` otherwise.
+
+        `partial` gives the rest of a damaged one: what could not be verified is left out, and named in `.damaged`.
+        """
+        return await adrive(self.store, checkpoints.restore(checkpoint_id, rest=partial))
 
     async def latest(self, *, thread: str) -> Checkpoint | None:
         """The thread's newest checkpoint with its state, or None."""
-        return await adrive(self.store, checkpoints.latest(thread))
+        return await adrive(self.store, checkpoints.latest(self._bases, thread))
 
     async def timeline(self, *, thread: str, limit: int = 50, before: str | None = None) -> list[CheckpointSummary]:
         """The thread's checkpoints without their state, newest first; `before` a checkpoint's id pages."""
@@ -170,3 +184,11 @@ class Coordinator:
         """Record an app's agents, so that clients which do not have the app may submit to them."""
         app.check()
         await self.store.acall(Declare({agent.name: close_declaration(agent, app.name) for agent in app}))
+
+    async def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
+        """Copy the whole store, with all namespaces, to a new file while others go on writing; it opens as a store.
+
+        On SQLite. `BadSetup` says how another store is backed up, or that the file exists: nothing is overwritten.
+        `progress` is told bytes copied and bytes in all, from another thread.
+        """
+        await to_thread.run_sync(back_up, self.store, path, progress)

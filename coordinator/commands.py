@@ -7,10 +7,11 @@ adds its own clock's now.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Generic, TypeVar
 
+from .parts.spans import Append
 from .rows import CheckpointRow, CommitLine, Delivery, EventRow, JobRow
 
 R = TypeVar("R", covariant=True)
@@ -34,7 +35,12 @@ class Fence:
 # Not frozen, as the others are, because one is made with every save: freezing costs more than packing a small state.
 @dataclass(slots=True)
 class NewCheckpoint:
-    """A checkpoint as its maker knows it. `header` holds the hashes of `state` and `native`."""
+    """A checkpoint as its maker knows it. `header` holds the hashes of `state`, `native` and of its parts.
+
+    `spans` says where its parts lie in logs (parts/spans.py). `appends` are the bytes that are new there. What the
+    others hold must be kept by the checkpoint `base`: if that is gone, or a log has another length than an append
+    expects, the command is refused as `Ungrounded` and nothing is written.
+    """
 
     id: str
     header: bytes
@@ -43,6 +49,9 @@ class NewCheckpoint:
     agent: str
     step: str
     ttl: int = 0
+    spans: str = ""
+    base: str = ""
+    appends: Sequence[Append] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -179,10 +188,14 @@ class Expire(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What `Reap` did: deliveries made ready again, and in how many ms the next lease or timer is due (-1: none)."""
+    """What `Reap` did: deliveries made ready again, and in how many ms the next lease or timer is due (-1: none).
+
+    `queues` are those of the deliveries, told only by a store whose workers wait at another place.
+    """
 
     moved: int
     next_due: int
+    queues: tuple[str, ...] = field(default=(), compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -26,7 +26,8 @@ def open_letter(data: bytes, *, of: str) -> Any:
 
 def seal_envelope(envelope: Envelope) -> bytes:
     """An envelope as stored bytes."""
-    fields = [*envelope.contract, envelope.payload, envelope.path, envelope.sender, envelope.checkpoint]
+    # The path as a list: a tuple would be packed and unpacked as a message of its own, while a job waits.
+    fields = [*envelope.contract, envelope.payload, list(envelope.path), envelope.sender, envelope.checkpoint]
     return seal_letter([*fields, dict(envelope.trace)], path="envelope")
 
 
@@ -36,7 +37,7 @@ def open_envelope(data: bytes, *, of: str) -> Envelope:
     return Envelope(
         contract=ContractRef(name, version),
         payload=payload,
-        path=path,
+        path=tuple(path),
         sender=sender,
         checkpoint=checkpoint,
         trace=trace,

@@ -23,6 +23,11 @@ from ..contracts.errors import (
 _ENDED = ("completed", "failed", "canceled", "rejected")
 
 
+class Ungrounded(BatonpassError):
+    """What a checkpoint shares is not there any more, or went on otherwise: it has to be sent with more of its state.
+    Callers never see it."""
+
+
 def refusal(code: str, *arguments: str) -> BatonpassError:
     """The error for a code that an operation answered."""
     make = _MAKERS.get(code)
@@ -83,4 +88,5 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "moved": _moved,
     "not_asking": _not_asking,
     "cursor": _cursor,
+    "ungrounded": lambda base: Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one"),
 }

@@ -60,19 +60,20 @@ class ThreadRow:
 class CommitLine:
     """What a store adds to a checkpoint when it commits it, and the seal over that and the header.
 
-    Stored as one line of text, `step_index parent created_at expires_at seal`, with "-" for none.
+    Stored as one line of text, `step_index parent created_at expires_at spans seal`, with "-" for none.
     """
 
     step_index: int
     parent: str
     created: int
     expires: int
+    spans: str
     seal: str
 
     @property
     def sealed(self) -> str:
         """The text that the seal covers, without the header."""
-        return f"{self.step_index} {self.parent or '-'} {self.created} {self.expires}"
+        return f"{self.step_index} {self.parent or '-'} {self.created} {self.expires} {self.spans or '-'}"
 
     def line(self) -> str:
         """The stored text."""
@@ -81,7 +82,10 @@ class CommitLine:
 
 @dataclass(frozen=True, slots=True)
 class CheckpointRow:
-    """A checkpoint as stored. `commit` is `CommitLine.line()`. Lists leave `state` and `native` empty."""
+    """A checkpoint as stored. `commit` is `CommitLine.line()`. `bodies` is what each of its spans holds.
+
+    Lists leave `state`, `native` and `bodies` empty.
+    """
 
     id: str
     thread: str
@@ -89,6 +93,7 @@ class CheckpointRow:
     commit: str
     state: bytes = b""
     native: bytes = b""
+    bodies: tuple[bytes, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,39 +2,102 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from typing import Any
 
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ..contracts.codec import pack, unpack
 from ..contracts.errors import Corrupted
-from ..contracts.names import mint
+from ..contracts.names import home, mint
 from .commands import NewCheckpoint
+from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
+from .parts.share import Sharing, Writer
+from .parts.spans import read_spans, write_spans
+from .parts.split import amend, split
+from .parts.stored import NATIVE, STATE, StoredPart, describe, node_of, put_in, read_parts
 from .rows import CheckpointRow, CommitLine
 from .seals import FORMAT, content_hash, read_commit, seal_of
 
 _NO_CONTEXT = pack({})
 
 
-def close_snapshot(
-    snapshot: Snapshot, *, thread: str, agent: str, job: str | None = None, hop: int | None = None, ttl: int = 0
-) -> NewCheckpoint:
-    """Pack a snapshot; `Unserializable` names a value that could not come back."""
-    state = FORMAT + pack(snapshot.state, path="state")
-    native = b"" if snapshot.native is None else FORMAT + pack(snapshot.native, path="native")
+@dataclass(slots=True)
+class Draft:
+    """A checkpoint about to be saved, and what the next one may share with it."""
+
+    new: NewCheckpoint
+    nodes: Base
+
+
+def draft(
+    snapshot: Snapshot,
+    *,
+    thread: str,
+    agent: str,
+    job: str | None = None,
+    hop: int | None = None,
+    ttl: int = 0,
+    base: Base | None = None,
+    sharing: Sharing = Sharing.APPEND,
+    checkpoint_id: str = "",
+) -> Draft:
+    """Pack a snapshot; `Unserializable` names a value that could not come back.
+
+    What the checkpoint `base` keeps is not kept again, as far as `sharing` allows.
+    """
+    checkpoint_id = checkpoint_id or mint("c", home(thread))
+    writer = Writer(checkpoint_id, sharing)
+    if snapshot.changes or snapshot.append:
+        snapshot = _amended(snapshot, base) if sharing is Sharing.NOTHING or base is None else snapshot
+    if sharing is Sharing.NOTHING:
+        base = None
+    state, native = _nodes(snapshot, base, writer)
+    entries, spans = describe(state, native)
+    held = FORMAT + skeleton(state)
+    held_native = FORMAT + skeleton(native) if native else b""
     context = pack(dict(snapshot.context), path="context") if snapshot.context else _NO_CONTEXT
-    about = [thread, job, hop, agent, snapshot.step, snapshot.framework, context]
-    header = FORMAT + pack([*about, content_hash(state), content_hash(native)], path="checkpoint")
-    return NewCheckpoint(
-        id=mint("c"),
-        header=header,
-        state=state,
-        native=native,
+    about: list[Any] = [thread, job, hop, agent, snapshot.step, snapshot.framework, context]
+    about += [content_hash(held), content_hash(held_native)]
+    if entries:
+        about.append(entries)
+    new = NewCheckpoint(
+        id=checkpoint_id,
+        header=FORMAT + pack(about, path="checkpoint"),
+        state=held,
+        native=held_native,
         agent=agent,
         step=snapshot.step,
         ttl=ttl,
     )
+    if spans:
+        new.spans = write_spans(spans)
+        new.appends = writer.appends
+        new.base = base.id if base else ""
+    return Draft(new, Base(checkpoint_id, state, native))
+
+
+def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node, Node | None]:
+    if snapshot.changes or snapshot.append:
+        assert base is not None
+        state: Node = amend(base.state, snapshot.changes, snapshot.append, writer, "state")
+    else:
+        state = split(snapshot.state, base.state if base else None, writer, "state")
+    if snapshot.native is None:
+        return state, None
+    return state, split(snapshot.native, base.native if base else None, writer, "native")
+
+
+def _amended(snapshot: Snapshot, base: Base | None) -> Snapshot:
+    """The same snapshot with a whole state."""
+    aside = Writer("", Sharing.REFER)
+    state = amend(base.state if base else Inline(pack({})), snapshot.changes, snapshot.append, aside, "state")
+    return replace(snapshot, state=value(state), changes={}, append={})
+
+
+def close_snapshot(snapshot: Snapshot, **about: Any) -> NewCheckpoint:
+    """A snapshot as a store gets it; arguments as of `draft`."""
+    return draft(snapshot, **about).new
 
 
 _FIELDS = frozenset(field.name for field in fields(Checkpoint))
@@ -46,21 +109,19 @@ class _Saved(Checkpoint):
 
     __qualname__ = "Checkpoint"
     __hash__ = Checkpoint.__hash__
-    _sent: NewCheckpoint
+    _draft: Draft
     _commit: CommitLine
 
     def __getattr__(self, name: str) -> Any:
         if name not in _FIELDS:
             raise AttributeError(f"a checkpoint has no {name!r}")
-        sent = self._sent
-        if name == "state":
-            value = {name: unpack(sent.state[1:])}
-        elif name == "native":
-            value = {name: unpack(sent.native[1:]) if sent.native else None}
+        draft = self._draft
+        if name in ("state", "native"):
+            found = {name: value(draft.nodes.state if name == "state" else draft.nodes.native)}
         else:
-            value = _about(sent.id, unpack(sent.header[1:]), self._commit)
-        self.__dict__.update(value)
-        return value[name]
+            found = _about(draft.new.id, unpack(draft.new.header[1:]), self._commit)
+        self.__dict__.update(found)
+        return found[name]
 
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Checkpoint):
@@ -68,40 +129,94 @@ class _Saved(Checkpoint):
         return all(getattr(self, name) == getattr(other, name) for name in _FIELDS)
 
 
-def saved(new: NewCheckpoint, commit: CommitLine) -> Checkpoint:
+def saved(draft: Draft, commit: CommitLine) -> Checkpoint:
     """The checkpoint that was just committed."""
     checkpoint = _Saved.__new__(_Saved)
-    checkpoint.__dict__.update(_sent=new, _commit=commit)
+    checkpoint.__dict__.update(_draft=draft, _commit=commit)
     return checkpoint
 
 
+@dataclass(slots=True)
+class Opened:
+    """A stored checkpoint that was verified. `damaged` names what is not what was saved."""
+
+    row: CheckpointRow
+    about: dict[str, Any]
+    roots: list[Any]
+    parts: list[StoredPart]
+    damaged: list[str]
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """As users see it; `Corrupted` if anything is damaged."""
+        if self.damaged:
+            what = ", ".join(self.damaged)
+            raise Corrupted(
+                f"checkpoint {self.row.id}: its {what} is not what was saved; restore(partial=True) gives the rest, and "
+                "older checkpoints may be readable"
+            )
+        return self.partial
+
+    @property
+    def partial(self) -> Checkpoint:
+        """What is not damaged of it; the rest is left out, and named in `damaged`."""
+        roots = list(self.roots)
+        for part in self.parts:
+            if part.part is not None:
+                put_in(roots, part)
+        return Checkpoint(**self.about, state=roots[STATE], native=roots[NATIVE], damaged=tuple(self.damaged))
+
+    @property
+    def base(self) -> Base:
+        """What the next checkpoint may share with it."""
+        below: tuple[dict[Path, Part], dict[Path, Part]] = ({}, {})
+        for part in self.parts:
+            assert part.part is not None
+            below[part.root][part.path] = part.part
+        # Unpacked again: what users got is theirs to change.
+        state = node_of(unpack(self.row.state[1:]), below[STATE])
+        return Base(
+            self.row.id, state, node_of(unpack(self.row.native[1:]), below[NATIVE]) if self.row.native else None
+        )
+
+
+def open_row(row: CheckpointRow) -> Opened:
+    """Verify a stored checkpoint; `Corrupted` names it if even its record is damaged."""
+    commit, header = _verified(row)
+    state_hash, native_hash, *entries = header[7:]
+    damaged: list[str] = []
+    roots: list[Any] = []
+    for name, data, expected in (("state", row.state, state_hash), ("native", row.native, native_hash)):
+        intact = content_hash(data) == expected
+        roots.append(unpack(_body(row, data)) if data and intact else None)
+        if not intact:
+            damaged.append(name)
+    read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies)) if entries else []
+    damaged += [part.name for part in read if part.part is None]
+    return Opened(row, _about(row.id, header, commit), roots, read, damaged)
+
+
 def open_checkpoint(row: CheckpointRow) -> Checkpoint:
-    """Verify and unpack a stored checkpoint; `Corrupted` names it and the part that is damaged."""
-    about, state_hash, native_hash = _verified(row)
-    for part, data, expected in (("state", row.state, state_hash), ("native", row.native, native_hash)):
-        if content_hash(data) != expected:
-            raise Corrupted(f"checkpoint {row.id}: its {part} is not what was saved; older checkpoints may be readable")
-    native = unpack(_body(row, row.native)) if row.native else None
-    return Checkpoint(**about, state=unpack(_body(row, row.state)), native=native)
+    """Verify and unpack a stored checkpoint; `Corrupted` names it and the value that is damaged."""
+    return open_row(row).checkpoint
 
 
 def open_summary(row: CheckpointRow) -> CheckpointSummary:
     """Verify and unpack a stored checkpoint's header, for lists."""
-    return CheckpointSummary(**_verified(row)[0])
+    commit, header = _verified(row)
+    return CheckpointSummary(**_about(row.id, header, commit))
 
 
-def _verified(row: CheckpointRow) -> tuple[dict[str, Any], bytes, bytes]:
+def _verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
     commit = read_commit(row.commit, row.id)
     if seal_of(row.header, commit.sealed) != commit.seal:
         raise Corrupted(f"checkpoint {row.id}: its record is not what was saved; older checkpoints may be readable")
-    header = unpack(_body(row, row.header))
-    *_, state_hash, native_hash = header
-    return _about(row.id, header, commit), state_hash, native_hash
+    return commit, unpack(_body(row, row.header))
 
 
 def _about(checkpoint_id: str, header: list[Any], commit: CommitLine) -> dict[str, Any]:
     """What a header and a commit say of a checkpoint, by the names of `CheckpointSummary`."""
-    thread, job, hop, agent, step, framework, context, _, _ = header
+    thread, job, hop, agent, step, framework, context = header[:7]
     return {
         "id": checkpoint_id,
         "thread": thread,

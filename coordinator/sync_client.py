@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from os import PathLike
 from typing import Any, TypeVar, overload
 
 from ..contracts.agent import Agent
@@ -11,10 +12,12 @@ from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.event import Event
 from ..contracts.job import JobInfo
+from .backup import Progress, back_up
 from .book import Book, close_declaration
 from .calls import checkpoints, drive, events, jobs
 from .commands import Declare
 from .job import SyncJob
+from .parts.bases import Bases
 from .store import Store, Topic
 
 P = TypeVar("P", bound=Contract)
@@ -27,6 +30,7 @@ class SyncCoordinator:
     def __init__(self, store: Store, book: Book) -> None:
         self.store = store
         self.book = book
+        self._bases = Bases()
 
     @property
     def url(self) -> str:
@@ -88,7 +92,9 @@ class SyncCoordinator:
         *,
         thread: str,
         agent: str,
-        state: Any,
+        state: Any = None,
+        changes: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
         step: str = "",
         context: Mapping[str, Any] | None = None,
         framework: str = "python",
@@ -97,18 +103,20 @@ class SyncCoordinator:
         branch: bool = False,
     ) -> Checkpoint:
         """Commit a checkpoint of a thread outside of any job."""
-        call = checkpoints.save(
-            thread, agent, state, step=step, context=context, framework=framework, ttl=ttl, parent=parent, branch=branch
-        )
-        return drive(self.store, call)
+        place = checkpoints.Place(thread, agent, parent, branch, ttl)
+        snapshot = checkpoints.snapshot(state, changes, append, step, context, framework)
+        return drive(self.store, checkpoints.save(self._bases, place, snapshot))
 
-    def restore(self, checkpoint_id: str) -> Checkpoint:
-        """One checkpoint with its state, verified: `NotFound` or `Corrupted` otherwise."""
-        return drive(self.store, checkpoints.restore(checkpoint_id))
+    def restore(self, checkpoint_id: str, *, partial: bool = False) -> Checkpoint:
+        """One checkpoint with its state, verified: `NotFound` or `Corrupted` otherwise.
+
+        `partial` gives the rest of a damaged one: what could not be verified is left out, and named in `.damaged`.
+        """
+        return drive(self.store, checkpoints.restore(checkpoint_id, rest=partial))
 
     def latest(self, *, thread: str) -> Checkpoint | None:
         """The thread's newest checkpoint with its state, or None."""
-        return drive(self.store, checkpoints.latest(thread))
+        return drive(self.store, checkpoints.latest(self._bases, thread))
 
     def timeline(self, *, thread: str, limit: int = 50, before: str | None = None) -> list[CheckpointSummary]:
         """The thread's checkpoints without their state, newest first; `before` a checkpoint's id pages."""
@@ -150,3 +158,7 @@ class SyncCoordinator:
         """Record an app's agents, so that clients which do not have the app may submit to them."""
         app.check()
         self.store.call(Declare({agent.name: close_declaration(agent, app.name) for agent in app}))
+
+    def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
+        """Copy the whole store, with all namespaces, to a new file while others go on writing; it opens as a store."""
+        back_up(self.store, path, progress)

@@ -7,7 +7,10 @@ from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 from ..contracts.errors import BadSetup
 from .store import Store
 
-FORMS = "sqlite:///file.db, redis://host:6379, rediss://host:6379 or memory://"
+FORMS = (
+    "sqlite:///file.db, redis://host:6379, rediss://host:6379, redis+sentinel://host:26379/service, "
+    "redis+cluster://host:6379,host2:6379 or memory://"
+)
 
 
 def open_store(url: str, namespace: str | None = None) -> Store:
@@ -24,10 +27,14 @@ def open_store(url: str, namespace: str | None = None) -> Store:
         return MemoryStore()
     if parts.scheme == "sqlite":
         return _sqlite(url, parts.netloc, unquote(parts.path), namespace)
-    if parts.scheme in ("redis", "rediss"):
+    if parts.scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
         from .redis.store import RedisStore
 
         return RedisStore(urlunsplit(parts._replace(query=urlencode(query))), namespace)
+    if parts.scheme in ("redis+cluster", "rediss+cluster"):
+        from .redis.cluster import ClusterStore
+
+        return ClusterStore(urlunsplit(parts._replace(query=urlencode(query))), namespace)
     raise BadSetup(f"store URL {url!r} can't be used: write {FORMS}")
 
 

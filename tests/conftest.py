@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests import capabilities
+from tests.harness.cluster import Cluster, some_cluster
 from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server
 
 for _name, _value in {
@@ -45,6 +46,13 @@ def redis_cluster(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
     assert binary is not None, "no redis-server >= 7.0 at hand"
     with one_node_cluster(tmp_path_factory.mktemp("cluster"), binary) as url:
         yield url
+
+
+@pytest.fixture(scope="session")
+def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
+    """The session's cluster of three nodes. Tests keep out of each other's way by namespace."""
+    with some_cluster(tmp_path_factory.mktemp("nodes")) as cluster:
+        yield cluster
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Mapping
+from collections.abc import Awaitable, Callable, Mapping
 
 import anyio
 from anyio.abc import TaskGroup
@@ -23,6 +23,25 @@ _log = logging.getLogger("batonpass.worker")
 _LOOK = 3.0
 
 
+class _Standby:
+    """A task that was made before the delivery that it runs: making one takes long while a job waits to start."""
+
+    def __init__(self) -> None:
+        self._delivery: Delivery | None = None
+        self._given = anyio.Event()
+
+    def give(self, delivery: Delivery | None) -> None:
+        """Have a delivery run; None ends the task."""
+        self._delivery = delivery
+        self._given.set()
+
+    async def run(self, run: Callable[[Delivery], Awaitable[None]]) -> None:
+        """Wait for the delivery, and run it."""
+        await self._given.wait()
+        if self._delivery is not None:
+            await run(self._delivery)
+
+
 class Claimer:
     """Claims for the slots that are free. `queues` maps a queue to its leases' duration in ms."""
 
@@ -34,6 +53,8 @@ class Claimer:
         self._free = concurrency
         self._freed = anyio.Event()
         self._stop = anyio.Event()
+        self._standby: _Standby | None = None
+        self._bare_wait: Watch | None = None  # the watch, while it is awaited without a claim
 
     def stop(self) -> None:
         """Claim nothing more."""
@@ -49,6 +70,8 @@ class Claimer:
                 interrupting.start_soon(self._interrupt, watch)
                 await self._claim_all(watch, tasks)
         finally:
+            if self._standby is not None:
+                self._standby.give(None)
             await watch.aclose()
 
     async def _interrupt(self, watch: Watch) -> None:
@@ -61,13 +84,16 @@ class Claimer:
             if not self._free:
                 await self._slot()
                 continue
+            if self._standby is None:
+                self._standby = _Standby()
+                tasks.start_soon(self._standby.run, self._run)
             deliveries = await self._claim(watch if found_nothing else None)
             found_nothing = not deliveries
             for delivery in deliveries:
                 self._runner.hold(delivery, self._queues[delivery.job.queue])
             for delivery in deliveries:
                 self._free -= 1
-                tasks.start_soon(self._run, delivery)
+                self._start(delivery, tasks)
             # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply
             # lying, with leases that nobody keeps.
             await checkpoint()
@@ -80,12 +106,23 @@ class Claimer:
             if not self._runner.busy:
                 return await self._store.acall_after(watch, _LOOK, self._for_free_slots())
             # For the same reason nothing is claimed from within a wait while an agent runs.
-            await watch.await_(_LOOK)
+            self._bare_wait = watch
+            try:
+                await watch.await_(_LOOK)
+            finally:
+                self._bare_wait = None
             return [] if self._stop.is_set() else await self._store.acall(self._for_free_slots())
         except Unavailable as error:
             _log.warning("can't claim, trying again: %s", error)
             await anyio.sleep(random.uniform(0.2, 1.0))
             return []
+
+    def _start(self, delivery: Delivery, tasks: TaskGroup) -> None:
+        if self._standby is None:
+            tasks.start_soon(self._run, delivery)
+            return
+        self._standby.give(delivery)
+        self._standby = None
 
     def _for_free_slots(self) -> Claim:
         queues = list(self._queues.items())
@@ -98,6 +135,9 @@ class Claimer:
         finally:
             self._free += 1
             self._freed.set()
+        if self._bare_wait is not None and not self._runner.busy:
+            watch, self._bare_wait = self._bare_wait, None
+            await watch.ainterrupt()  # from now on the wait can claim: that spares the next job a round trip
 
     async def _slot(self) -> None:
         self._freed = anyio.Event()

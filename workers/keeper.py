@@ -14,6 +14,8 @@ from ..coordinator.store import Store
 _log = logging.getLogger("batonpass.worker")
 # Heartbeats in the time of one lease: three may be lost.
 _BEATS = 4
+# A lease, its duration in ms, and who is told when it is over.
+_Held = tuple[Fence, int, Callable[[str, str], None]]
 
 
 class LeaseKeeper:
@@ -22,7 +24,7 @@ class LeaseKeeper:
     def __init__(self, store: Store, shortest: int) -> None:
         self._store = store
         self._pause = shortest / 1000 / _BEATS
-        self._held: dict[Fence, tuple[int, Callable[[str], None]]] = {}
+        self._held: dict[str, _Held] = {}  # by lease
         self._lock = Lock()
         self._wake = Event()
         self._stopped = False
@@ -38,43 +40,42 @@ class LeaseKeeper:
         self._wake.set()
         self._thread.join(timeout=5)
 
-    def hold(self, fence: Fence, duration: int, lost: Callable[[str], None]) -> None:
-        """Keep a lease of `duration` ms; `lost("lost" or "canceled")`, from the keeper's thread, says that it is over.
+    def hold(self, fence: Fence, duration: int, lost: Callable[[str, str], None]) -> None:
+        """Keep a lease of `duration` ms; `lost(lease, "lost" or "canceled")`, from the keeper's thread: it is over.
 
         The thread is not woken, because it would only get in the way of the agent that is about to start: it looks
         often enough.
         """
         with self._lock:
-            self._held[fence] = (duration, lost)
+            self._held[fence.lease_id] = (fence, duration, lost)
 
-    def drop(self, fence: Fence) -> None:
+    def drop(self, lease: str) -> None:
         """Stop keeping a lease."""
         with self._lock:
-            self._held.pop(fence, None)
+            self._held.pop(lease, None)
 
     def _run(self) -> None:
         while not self._stopped:
             self._wake.wait(self._pause)
             self._wake.clear()
             with self._lock:
-                held = dict(self._held)
+                held = list(self._held.values())
             if held and not self._stopped:
                 self._beat(held)
         self._store.close()
 
-    def _beat(self, held: dict[Fence, tuple[int, Callable[[str], None]]]) -> None:
-        fences = list(held)
+    def _beat(self, held: list[_Held]) -> None:
         try:
-            answers = self._store.call(Heartbeat(tuple((fence, held[fence][0]) for fence in fences)))
+            answers = self._store.call(Heartbeat(tuple((fence, duration) for fence, duration, _ in held)))
         except BatonpassError as error:
             _log.warning("heartbeat failed, trying again: %s", error)
             time.sleep(0.1)
             self._wake.set()
             return
-        for fence, status in zip(fences, answers, strict=True):
+        for (fence, _, lost), status in zip(held, answers, strict=True):
             if not status:
                 continue
             with self._lock:
-                still_held = self._held.pop(fence, None)
+                still_held = self._held.pop(fence.lease_id, None)
             if still_held:
-                still_held[1](status)
+                lost(fence.lease_id, status)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Mapping
+from collections.abc import Coroutine, Mapping
 from typing import Any, cast
 
 import anyio
@@ -45,8 +45,8 @@ class Runner:
         self._adapters = adapters
         self._resources = resources
         self._loop = asyncio.get_running_loop()
-        self._running: dict[Fence, tuple[LeaseSession, anyio.CancelScope]] = {}
-        self._over: dict[Fence, str] = {}  # leases that were lost before their delivery ran
+        self._running: dict[str, tuple[LeaseSession, anyio.CancelScope]] = {}  # by lease
+        self._over: dict[str, str] = {}  # leases that were lost before their delivery ran
         self._draining = False
         self._stopping = False
 
@@ -72,16 +72,16 @@ class Runner:
 
         Called before any delivery claimed with it runs: one that blocks the loop must not cost the others their lease.
         """
-        fence = _fence(delivery.job)
-        self._keeper.hold(fence, duration, lambda status: self._lost(fence, status))
+        row = delivery.job
+        self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost)
 
     async def run(self, delivery: Delivery) -> None:
         """Run a delivery that is held. Never raises: what goes wrong ends in the job."""
         try:
             await self._run(delivery)
         finally:
-            self._keeper.drop(_fence(delivery.job))
-            self._over.pop(_fence(delivery.job), None)
+            self._keeper.drop(delivery.job.lease)
+            self._over.pop(delivery.job.lease, None)
 
     async def _run(self, delivery: Delivery) -> None:
         row = delivery.job
@@ -99,22 +99,22 @@ class Runner:
             await self._release(about, session)
             return
         with anyio.CancelScope() as scope:
-            self._running[session.fence] = (session, scope)
-            if status := self._over.get(session.fence):
+            self._running[row.lease] = (session, scope)
+            if status := self._over.get(row.lease):
                 session.lose(status)
             try:
                 await self._attempt(about, row, session)
             finally:
-                del self._running[session.fence]
+                del self._running[row.lease]
         if scope.cancelled_caught and self._stopping:
             await self._release(about, session)
         elif scope.cancelled_caught:
             _log.warning("%s: stopped, the lease with token %d is over", about, row.token)
 
-    def _lost(self, fence: Fence, status: str) -> None:
+    def _lost(self, lease: str, status: str) -> None:
         """From the keeper's thread: no write would count any more, so running code is cancelled where it can be."""
-        self._over[fence] = status
-        if running := self._running.get(fence):
+        self._over[lease] = status
+        if running := self._running.get(lease):
             session, scope = running
             session.lose(status)
             self._loop.call_soon_threadsafe(scope.cancel)
@@ -124,10 +124,7 @@ class Runner:
         try:
             session.check()
             envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
-            with anyio.move_on_after(agent.timeout) as limit:
-                await self._run_agent(about, agent, envelope, row, session)
-            if limit.cancelled_caught:
-                raise TimeoutError(f"the attempt took longer than its timeout of {agent.timeout:g} s")
+            await _in_time(agent.timeout, self._run_agent(about, agent, envelope, row, session))
         except Drained:
             await self._release(about, session)
         except Fenced as lost:
@@ -186,8 +183,14 @@ class Runner:
 _ENDS: dict[type, str] = {Complete: "completed", Suspend: "waits for an answer", Fail: "rejected"}
 
 
-def _fence(row: JobRow) -> Fence:
-    return Fence(row.id, row.token, row.lease)
+async def _in_time(timeout: float | None, attempt: Coroutine[Any, Any, None]) -> None:
+    if timeout is None:
+        await attempt
+        return
+    with anyio.move_on_after(timeout) as limit:
+        await attempt
+    if limit.cancelled_caught:
+        raise TimeoutError(f"the attempt took longer than its timeout of {timeout:g} s")
 
 
 def _resumed(delivery: Delivery) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import random
 import time
 from collections.abc import Iterator, Mapping
-from typing import Any, TypeVar
+from dataclasses import replace
+from typing import Any, TypeVar, cast
 
 import anyio
 
@@ -13,10 +14,14 @@ from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.codec import pack, unpack
 from ..contracts.errors import Canceled, Fenced, Unavailable
 from ..contracts.handoff import Answer
-from ..coordinator.commands import Command, Fence, NewCheckpoint, Record, Save
+from ..contracts.names import mint, partition_of
+from ..coordinator.commands import Command, Complete, Fence, HandOff, NewCheckpoint, Record, Save, Suspend
 from ..coordinator.letters import open_letter
+from ..coordinator.parts.nodes import Base
+from ..coordinator.parts.share import Sharing
+from ..coordinator.refusals import Ungrounded
 from ..coordinator.rows import CommitLine, Delivery
-from ..coordinator.snapshots import close_snapshot, open_checkpoint, saved
+from ..coordinator.snapshots import Draft, draft, open_row, saved
 from ..coordinator.store import Store
 
 R = TypeVar("R")
@@ -44,7 +49,12 @@ class LeaseSession:
         self.key = row.key or None
         self._lost: Fenced | None = None
         self.draining = False
-        tip = open_checkpoint(delivery.checkpoint) if delivery.checkpoint else None
+        self._opened = open_row(delivery.checkpoint) if delivery.checkpoint else None
+        tip = self._opened.checkpoint if self._opened else None
+        self._base: Base | None = None
+        # Logs of another thread's checkpoint are that thread's to go on with.
+        self._sharing = Sharing.APPEND if tip and tip.thread == row.thread else Sharing.REFER
+        self._drafts: dict[str, tuple[Snapshot, Sharing, Draft]] = {}  # of saves that are not answered yet
         self.checkpoint = tip if tip and (tip.job, tip.hop) == (row.id, row.hop) else None
         self.tip_id = row.tip
         self._journal = {key: unpack(value) for key, value in delivery.journal.items()}
@@ -61,12 +71,12 @@ class LeaseSession:
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """Commit a checkpoint and journal records."""
         command = self._saving(snapshot, records)
-        return self._saved(command, records, self.write(command))
+        return self._saved(command.checkpoint.id, records, self.write(command))
 
     async def asave(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """`save` for async code."""
         command = self._saving(snapshot, records)
-        return self._saved(command, records, await self.awrite(command))
+        return self._saved(command.checkpoint.id, records, await self.awrite(command))
 
     def record(self, records: Mapping[str, Any]) -> None:
         """Commit journal records."""
@@ -91,8 +101,33 @@ class LeaseSession:
             self._lost = Fenced(f"job {self.job_id} was taken over: the lease with token {self.fence.token} is over")
 
     def seal(self, snapshot: Snapshot) -> NewCheckpoint:
-        """A snapshot packed for this delivery."""
-        return close_snapshot(snapshot, thread=self.thread, agent=self.agent, job=self.job_id, hop=self.hop)
+        """A snapshot packed for this delivery: what the last checkpoint keeps of it is not sent again."""
+        if self._base is None and self._opened is not None:
+            self._base, self._opened = self._opened.base, None
+        return self._drafted(snapshot, self._sharing)
+
+    def _drafted(self, snapshot: Snapshot, sharing: Sharing, checkpoint_id: str = "") -> NewCheckpoint:
+        made = draft(
+            snapshot,
+            thread=self.thread,
+            agent=self.agent,
+            job=self.job_id,
+            hop=self.hop,
+            base=self._base,
+            sharing=sharing,
+            checkpoint_id=checkpoint_id or mint("c", partition_of(self.job_id)),
+        )
+        self._drafts[made.new.id] = snapshot, sharing, made
+        return made.new
+
+    def _grounded(self, command: Command[R]) -> Command[R]:
+        """The same command, with the same checkpoint that uses less of its base."""
+        assert isinstance(command, Save | HandOff | Complete | Suspend)
+        assert command.checkpoint is not None
+        snapshot, sharing, _ = self._drafts[command.checkpoint.id]
+        less = Sharing.REFER if sharing is Sharing.APPEND else Sharing.NOTHING
+        again = self._drafted(snapshot, less, command.checkpoint.id)
+        return cast("Command[R]", replace(command, checkpoint=again))
 
     def write(self, command: Command[R]) -> R:
         """Carry out a command of this delivery, patient while the store is unavailable."""
@@ -101,6 +136,9 @@ class LeaseSession:
         while True:
             try:
                 return self._store.call(command)
+            except Ungrounded:
+                command = self._grounded(command)
+                continue
             except Fenced as lost:
                 self._lost = lost
                 raise
@@ -117,6 +155,9 @@ class LeaseSession:
         while True:
             try:
                 return await self._store.acall(command)
+            except Ungrounded:
+                command = self._grounded(command)
+                continue
             except Fenced as lost:
                 self._lost = lost
                 raise
@@ -131,9 +172,11 @@ class LeaseSession:
             thread=self.thread, checkpoint=self.seal(snapshot), fence=self.fence, records=_packed(records or {})
         )
 
-    def _saved(self, command: Save, records: Mapping[str, Any] | None, commit: CommitLine) -> Checkpoint:
-        self.checkpoint = saved(command.checkpoint, commit)
-        self.tip_id = command.checkpoint.id
+    def _saved(self, checkpoint_id: str, records: Mapping[str, Any] | None, commit: CommitLine) -> Checkpoint:
+        _, _, made = self._drafts.pop(checkpoint_id)
+        self.checkpoint = saved(made, commit)
+        self._base, self._sharing = made.nodes, Sharing.APPEND
+        self.tip_id = checkpoint_id
         self._journal.update(records or {})
         if self.draining:
             raise Drained(f"job {self.job_id} is given back at checkpoint {self.tip_id}: this worker is stopping")

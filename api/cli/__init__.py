@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.errors import BatonpassError, JobError
 
-from . import history, jobs, worker
+from . import backup, history, jobs, worker
 
 app = typer.Typer(
     name="batonpass",
@@ -28,6 +28,7 @@ for _command in (
     jobs.cancel,
     history.timeline,
     history.events,
+    backup.backup,
 ):
     app.command()(_command)
 

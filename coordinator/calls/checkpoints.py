@@ -2,56 +2,127 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, cast
 
 from ...contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ...contracts.contract import State
-from ...contracts.errors import BadSetup, ContractViolation, NotFound
+from ...contracts.errors import BadSetup, Conflict, ContractViolation, Corrupted, NotFound, ThreadBusy
 from ...contracts.names import is_id
 from ..book import Book
 from ..commands import Expire, Latest, Restore, Save, Timeline
+from ..parts.bases import Bases
+from ..parts.nodes import Base
+from ..parts.share import Sharing
+from ..refusals import Ungrounded
 from ..rows import CheckpointRow, CommitLine, JobRow
-from ..snapshots import close_snapshot, open_checkpoint, open_summary, saved
+from ..snapshots import Draft, draft, open_row, open_summary, saved
 from . import Call, jobs
 from .inputs import milliseconds, text
 
+# How often changes are made again to a thread that others save to meanwhile.
+_TRIES = 20
 
-def save(
-    thread: str,
-    agent: str,
+
+@dataclass(frozen=True, slots=True)
+class Place:
+    """Where a checkpoint goes, whose it is, and for how many seconds."""
+
+    thread: str
+    agent: str
+    parent: str | None = None
+    branch: bool = False
+    ttl: float | None = None
+
+
+def snapshot(
     state: Any,
-    *,
-    step: str = "",
-    context: Mapping[str, Any] | None = None,
-    framework: str = "python",
-    native: Any = None,
-    ttl: float | None = None,
-    parent: str | None = None,
-    branch: bool = False,
-) -> Call[Checkpoint]:
+    changes: Mapping[str, Any] | None,
+    append: Mapping[str, Any] | None,
+    step: str,
+    context: Mapping[str, Any] | None,
+    framework: str,
+) -> Snapshot:
+    """What a caller of `save` gave."""
+    if state is not None and (changes or append):
+        raise BadSetup("save takes the whole state=, or what is new in it (changes=, append=), not both")
+    about = {"changes": changes or {}, "append": append or {}, "context": context or {}}
+    return Snapshot(step=step, state=state, framework=framework, **about)
+
+
+def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     """Commit a checkpoint at the thread's tip."""
-    if not thread:
+    if not place.thread:
         raise BadSetup("save needs a thread: any name that groups the checkpoints that belong together")
-    lives = 0 if ttl is None else milliseconds(ttl, "ttl", least=0.001)
-    snapshot = Snapshot(step=step, state=state, framework=framework, native=native, context=dict(context or {}))
-    new = close_snapshot(snapshot, thread=thread, agent=agent, ttl=lives)
-    commit: CommitLine = yield Save(
-        thread=thread, checkpoint=new, parent=checked(parent) if parent else "", branch=branch
-    )
-    return saved(new, commit)
+    parent = checked(place.parent) if place.parent else ""
+    if not (snapshot.changes or snapshot.append):
+        return (yield from _save(bases, place, snapshot, bases.get(place.thread), parent))
+    for _ in range(_TRIES):
+        base = yield from _base_of(bases, place.thread, parent)
+        try:
+            return (yield from _save(bases, place, snapshot, base, parent or (base.id if base else "")))
+        except ThreadBusy:
+            raise
+        except Conflict:
+            if parent:
+                raise
+            bases.forget(place.thread)  # somebody else has saved: what is new belongs to their state
+    raise Conflict(f"thread {place.thread!r} was saved to by others at each of {_TRIES} tries: try again later")
 
 
-def restore(checkpoint_id: str) -> Call[Checkpoint]:
+def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, parent: str) -> Call[Checkpoint]:
+    lives = 0 if place.ttl is None else milliseconds(place.ttl, "ttl", least=0.001)
+    make = partial(draft, snapshot, thread=place.thread, agent=place.agent, ttl=lives)
+    drafts: Iterable[Draft] = (make(base=base, sharing=sharing) for sharing in Sharing)
+    if base is None:
+        alone = make()
+        drafts = [alone]
+        # Before a large state is sent whole: who saved to this thread before may have sent most of it.
+        if alone.new.appends and (yield from latest(bases, place.thread)):
+            base = bases.get(place.thread)
+            drafts = (make(base=base, sharing=sharing) for sharing in Sharing)
+    for made in drafts:
+        try:
+            commit: CommitLine = yield Save(place.thread, made.new, parent=parent, branch=place.branch)
+        except Ungrounded:
+            continue
+        bases.put(place.thread, made.nodes)
+        return saved(made, commit)
+    raise Corrupted(f"the store refuses a whole state of thread {place.thread!r}: its logs are not what they were")
+
+
+def _base_of(bases: Bases, thread: str, parent: str) -> Call[Base | None]:
+    """The checkpoint that changes are made to: the parent, by default the thread's newest."""
+    known = bases.get(thread)
+    if known is not None and parent in ("", known.id):
+        return known
+    if not parent:
+        yield from latest(bases, thread)
+        return bases.get(thread)
+    row: CheckpointRow = yield Restore(parent)
+    return open_row(row).base
+
+
+def restore(checkpoint_id: str, *, rest: bool = False) -> Call[Checkpoint]:
     """One checkpoint, verified."""
     row: CheckpointRow = yield Restore(checked(checkpoint_id))
-    return open_checkpoint(row)
+    opened = open_row(row)
+    return opened.partial if rest else opened.checkpoint
 
 
-def latest(thread: str) -> Call[Checkpoint | None]:
+def latest(bases: Bases, thread: str) -> Call[Checkpoint | None]:
     """The thread's newest checkpoint, verified; None for a thread without any."""
     row: CheckpointRow | None = yield Latest(text(thread, "thread"))
-    return open_checkpoint(row) if row else None
+    if row is None:
+        bases.forget(thread)
+        return None
+    opened = open_row(row)
+    checkpoint = opened.checkpoint
+    size = len(row.state) + len(row.native) + sum(map(len, row.bodies))
+    bases.put_later(thread, size, lambda: opened.base)
+    return checkpoint
 
 
 def timeline(thread: str, limit: int, before: str | None) -> Call[list[CheckpointSummary]]:

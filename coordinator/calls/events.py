@@ -35,7 +35,7 @@ def read(row: EventRow, source: str) -> Event:
     data: dict[str, Any] = {name: value for name, value in fields.items() if name not in _ATTRIBUTES}
     data.update({name: int(data[name]) for name in _NUMBERS & data.keys()})
     return Event(
-        id=row.position,
+        id=row.position.partition("~")[0],  # over several partitions the position says of each how far it was read
         type=fields["type"],
         source=source,
         subject=fields["subject"],

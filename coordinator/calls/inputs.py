@@ -8,7 +8,9 @@ from ...contracts.errors import BadSetup
 
 # A hundred years: longer ones are mistakes, and would overflow a store's clock.
 _LONGEST = 100 * 366 * 86_400.0
-_CURSOR = re.compile(r"[0-9]{1,18}(-[0-9]{1,18})?", re.ASCII)
+# A number, a place in a stream, or that and a place for each partition.
+_PLACE = r"[0-9]{1,18}-[0-9]{1,18}"
+_CURSOR = re.compile(rf"[0-9]{{1,18}}|{_PLACE}|[0-9]{{1,4}}\.{_PLACE}(~({_PLACE})?)+", re.ASCII)
 
 
 def text(value: str, what: str) -> str:

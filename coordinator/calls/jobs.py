@@ -10,7 +10,7 @@ from ...contracts.contract import Contract, ContractRef, Payload, load_payload
 from ...contracts.errors import JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
 from ...contracts.handoff import Envelope
 from ...contracts.job import JobInfo, JobState, Lease
-from ...contracts.names import digest, is_id, mint
+from ...contracts.names import digest, home, is_id, mint, partition_of
 from ..book import Book, parse_ref, target
 from ..commands import AnswerJob, Cancel, ListJobs, ReadJob, Submit, Takers
 from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
@@ -39,7 +39,8 @@ def submit(
     text(thread or "", "thread")
     text(key or "", "key")
     contract, data = yield from book.address(agent, payload)
-    job_id = mint("j")
+    idem = digest("key", agent, key) if key else ""
+    job_id = mint("j", new_partition(thread, idem, origin))
     envelope = Envelope(
         contract=contract, payload=data, path=(agent,), checkpoint=origin or None, trace=dict(trace or {})
     )
@@ -48,13 +49,20 @@ def submit(
         thread=thread or job_id,
         target=target(agent, contract, seal_envelope(envelope)),
         key=key or "",
-        idem=digest("key", agent, key) if key else "",
+        idem=idem,
         payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest() if key else "",
         key_ttl=key_age,
         delay=wait,
         origin=origin,
     )
     return row
+
+
+def new_partition(thread: str | None, idem: str, origin: str) -> int | None:
+    """Where a new job lives: with what it goes on from, else where the same key finds it again, else anywhere."""
+    if origin:
+        return partition_of(origin)
+    return home(thread or idem) if thread or idem else None
 
 
 def look(job_id: str) -> Call[JobRow]:

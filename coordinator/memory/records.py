@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 
+from ..parts.spans import Append, Span
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
 
 _PRESENT = tuple[str, str]
@@ -20,6 +21,8 @@ class MemoryRecords:
         self._checkpoints: dict[str, CheckpointRow] = {}
         self._expiry: dict[str, int] = {}
         self._order: dict[str, list[str]] = {}
+        self._logs: dict[str, bytearray] = {}
+        self._uses: dict[str, dict[tuple[int, int], int]] = {}
         self._first_uses: dict[str, tuple[str, str]] = {}
         self._forget_at: dict[str, int] = {}
         self._journals: dict[str, dict[str, bytes]] = {}
@@ -78,6 +81,9 @@ class MemoryRecords:
     def checkpoint(self, checkpoint_id: str) -> CheckpointRow | None:
         return self._checkpoints.get(checkpoint_id)
 
+    def has_checkpoint(self, checkpoint_id: str) -> bool:
+        return checkpoint_id in self._checkpoints
+
     def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
         self._checkpoints[row.id] = row
         if expires:
@@ -105,6 +111,39 @@ class MemoryRecords:
         due = sorted((at, checkpoint_id) for checkpoint_id, at in self._expiry.items() if at <= self.now)
         expired = [self._checkpoints[checkpoint_id] for _, checkpoint_id in due]
         return [row for row in expired if (row.thread, row.id) not in needed][:limit]
+
+    # logs
+
+    def log_length(self, log: str) -> int:
+        return len(self._logs.get(log, b""))
+
+    def append_log(self, append: Append) -> None:
+        self._logs.setdefault(append.log, bytearray()).extend(append.data)
+
+    def read_log(self, span: Span) -> bytes:
+        return bytes(self._logs.get(span.log, b"")[span.first : span.last])
+
+    def use(self, span: Span) -> None:
+        uses = self._uses.setdefault(span.log, {})
+        uses[span.first, span.last] = uses.get((span.first, span.last), 0) + 1
+
+    def disuse(self, span: Span) -> bool:
+        uses = self._uses[span.log]
+        uses[span.first, span.last] -= 1
+        if uses[span.first, span.last]:
+            return False
+        del uses[span.first, span.last]
+        return True
+
+    def used(self, log: str) -> list[tuple[int, int]]:
+        return sorted(self._uses.get(log, ()))
+
+    def free_log(self, span: Span, used: Sequence[tuple[int, int]]) -> None:
+        if not used:
+            self._logs.pop(span.log, None)
+            self._uses.pop(span.log, None)
+        else:
+            del self._logs[span.log][max(last for _, last in used) :]
 
     # keys and journals
 

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+
 from ...contracts import event as kinds
+from ...contracts.errors import Corrupted
 from ..commands import Expire, NewCheckpoint, Save
+from ..parts.spans import Span, read_spans
 from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, CommitLine, ThreadRow
@@ -20,6 +25,7 @@ def save(records: Records, command: Save) -> CommitLine:
     thread = records.thread(row.thread if row else command.thread)
     if row is None:
         _check_free(records, thread, command)
+    check_grounded(records, command.checkpoint)
     parent = row.tip if row else command.parent or thread.tip
     commit = append(records, thread, command.checkpoint, parent)
     if row is None:
@@ -40,7 +46,11 @@ def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, paren
     """Add a checkpoint at the thread's tip. The caller puts the thread back."""
     now = records.now
     expires = now + checkpoint.ttl if checkpoint.ttl else 0
-    commit = seal(checkpoint.header, thread.count, parent, now, expires)
+    commit = seal(checkpoint.header, thread.count, parent, now, expires, checkpoint.spans)
+    for append_ in checkpoint.appends:
+        records.append_log(append_)
+    for span in read_spans(checkpoint.spans):
+        records.use(span)
     records.add_checkpoint(
         CheckpointRow(
             id=checkpoint.id,
@@ -58,12 +68,35 @@ def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, paren
     return commit
 
 
+def check_grounded(records: Records, checkpoint: NewCheckpoint | None) -> None:
+    """Refuse a checkpoint if what it shares is not there: its base is gone, or its logs went on without it."""
+    if checkpoint is None or not checkpoint.spans:
+        return
+    if checkpoint.base and not records.has_checkpoint(checkpoint.base):
+        raise refusal("ungrounded", checkpoint.base)
+    if any(records.log_length(append.log) != append.at for append in checkpoint.appends):
+        raise refusal("ungrounded", checkpoint.base)
+
+
+def whole(records: Records, row: CheckpointRow) -> CheckpointRow:
+    """A checkpoint with what its spans hold."""
+    return replace(row, bodies=tuple([records.read_log(span) for span in spans_of(row)]))
+
+
+def spans_of(row: CheckpointRow) -> list[Span]:
+    """The spans that a stored checkpoint uses; none of a damaged one, which its reader notices."""
+    try:
+        return read_spans(read_commit(row.commit, row.id).spans)
+    except Corrupted:
+        return []
+
+
 def _check_free(records: Records, thread: ThreadRow, command: Save) -> None:
     if thread.job:
         raise refusal("busy", thread.name, thread.job)
     if not command.parent:
         return
-    if records.checkpoint(command.parent) is None:
+    if not records.has_checkpoint(command.parent):
         raise refusal("no_checkpoint", command.parent)
     if command.parent != thread.tip and not command.branch:
         raise refusal("moved", command.parent, thread.tip or "none")
@@ -78,11 +111,24 @@ def expire(records: Records, command: Expire) -> None:
     job = records.job(thread.job) if thread.job else None
     if job is not None and job.tip == row.id:
         raise refusal("needed", row.id, job.id)
-    drop(records, row)
+    drop(records, [row])
 
 
-def drop(records: Records, row: CheckpointRow) -> None:
-    """Free a checkpoint that nothing resumes from."""
+def drop(records: Records, rows: Sequence[CheckpointRow]) -> None:
+    """Free checkpoints that nothing resumes from, and what they alone used."""
+    dropped: dict[str, list[Span]] = {}
+    for row in rows:
+        _drop(records, row)
+        for span in spans_of(row):
+            if records.disuse(span):
+                dropped.setdefault(span.log, []).append(span)
+    for log, spans in dropped.items():
+        used = records.used(log)
+        for span in spans:
+            records.free_log(span, used)
+
+
+def _drop(records: Records, row: CheckpointRow) -> None:
     records.drop_checkpoint(row.id)
     thread = records.thread(row.thread)
     if thread.tip == row.id:

@@ -6,7 +6,7 @@ from ...contracts import event as kinds
 from ..commands import Claim, Complete, Fail, Fence, HandOff, Heartbeat, NewCheckpoint, Record, Release, Suspend
 from ..records import Records
 from ..rows import Delivery, JobRow
-from .checkpoints import append
+from .checkpoints import append, check_grounded, whole
 from .jobs import close, emit, end, enqueue, held, store
 
 
@@ -24,7 +24,8 @@ def claim(records: Records, command: Claim) -> list[Delivery]:
             emit(records, kinds.STARTED, row, worker=row.worker, token=row.token, attempt=row.attempt)
             store(records, row)
             checkpoint = records.checkpoint(row.tip) if row.tip else None
-            deliveries.append(Delivery(row, checkpoint, records.journal(row.id)))
+            tip = whole(records, checkpoint) if checkpoint else None
+            deliveries.append(Delivery(row, tip, records.journal(row.id)))
         if not leases:
             break
     return deliveries
@@ -119,6 +120,7 @@ def _closing(records: Records, fence: Fence, operation: str, last: NewCheckpoint
     row = held(records, fence, operation)
     if row is None:
         return None
+    check_grounded(records, last)
     if last is not None:
         thread = records.thread(row.thread)
         append(records, thread, last, row.tip)

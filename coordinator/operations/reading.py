@@ -7,6 +7,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, EventRow, JobRow
 from ..seals import read_commit
+from .checkpoints import whole
 
 
 def restore(records: Records, command: Restore) -> CheckpointRow:
@@ -14,13 +15,14 @@ def restore(records: Records, command: Restore) -> CheckpointRow:
     row = records.checkpoint(command.checkpoint_id)
     if row is None or 0 < read_commit(row.commit, row.id).expires <= records.now:
         raise refusal("no_checkpoint", command.checkpoint_id)
-    return row
+    return whole(records, row)
 
 
 def latest(records: Records, command: Latest) -> CheckpointRow | None:
     """The newest checkpoint of a thread."""
     newest = records.checkpoints(command.thread, 1, "")
-    return records.checkpoint(newest[0].id) if newest else None
+    row = records.checkpoint(newest[0].id) if newest else None
+    return whole(records, row) if row else None
 
 
 def timeline(records: Records, command: Timeline) -> list[CheckpointRow]:

@@ -30,8 +30,7 @@ def reap(records: Records, command: Reap) -> Reaped:
         enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
         store(records, row)
         moved += 1
-    for checkpoint in records.expired_checkpoints(command.limit):
-        drop(records, checkpoint)
+    drop(records, records.expired_checkpoints(command.limit))
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
     due = records.next_due()

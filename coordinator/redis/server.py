@@ -3,39 +3,58 @@
 from __future__ import annotations
 
 import warnings
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...contracts.errors import BadSetup
 from ..rows import SCHEMA_VERSION
 
-_OLDEST = (6, 2)
+# By which field of INFO a server says what it is, what that is called, and the oldest version that will do. The first
+# that is there counts: the others answer with a `redis_version` that they are compatible with.
+_PRODUCTS = (
+    ("valkey_version", "Valkey", (7, 2)),
+    ("redis_version", "Redis", (6, 2)),
+)
 
 
 class UnsafeStore(UserWarning):
-    """The store works, but can lose acknowledged writes. The message says when, and what to set."""
+    """The store works, but can lose acknowledged writes, or has lost some. The message says when, and what to do."""
 
 
-def check_server(info: Mapping[str, Any], schema: bytes | None, url: str) -> None:
-    """Refuse a server that is too old or a namespace that is too new; warn of one that forgets."""
-    version = str(info.get("redis_version", "0"))
-    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
-    if numbers < _OLDEST:
-        raise BadSetup(f"{url} runs Redis {version}: Batonpass needs 6.2 or newer")
+def check_server(info: Mapping[str, Any], schema: bytes | None, url: str, replicas: int = 0) -> None:
+    """Refuse a server or a namespace that will not do; warn of one that forgets. `replicas` must confirm writes."""
+    _check_version(info, url)
     if schema is not None and int(schema) > SCHEMA_VERSION:
         raise BadSetup(
             f"{url}: a newer Batonpass made this namespace (schema {int(schema)}, this one knows {SCHEMA_VERSION})"
         )
-    if not int(info.get("aof_enabled", 0)):
-        warnings.warn(
-            f"{url} has no append-only file: a restart loses what was acknowledged (CONFIG SET appendonly yes)",
-            UnsafeStore,
-            stacklevel=2,
+    connected = int(info.get("connected_slaves", 0))
+    if connected < replicas:
+        raise BadSetup(
+            f"{url} has {connected} replica(s), but ?replicas={replicas} asks that many to confirm each write: "
+            "attach replicas, or leave it out"
         )
+    for danger in _dangers(info):
+        warnings.warn(f"{url} {danger}", UnsafeStore, stacklevel=2)
+
+
+def _check_version(info: Mapping[str, Any], url: str) -> None:
+    found = next((row for row in _PRODUCTS if row[0] in info), _PRODUCTS[-1])
+    field, name, oldest = found
+    version = str(info.get(field, "0"))
+    numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
+    if numbers < oldest:
+        raise BadSetup(f"{url} runs {name} {version}: Batonpass needs {oldest[0]}.{oldest[1]} or newer")
+
+
+def _dangers(info: Mapping[str, Any]) -> Iterator[str]:
+    """What may lose acknowledged writes."""
+    if not int(info.get("aof_enabled", 0)):
+        yield "has no append-only file: a restart loses what was acknowledged (CONFIG SET appendonly yes)"
+    elif info.get("aof_last_write_status", "ok") != "ok":
+        yield "can't write its append-only file (a full disk?): it refuses writes until it can"
     policy = str(info.get("maxmemory_policy", "noeviction"))
     if int(info.get("maxmemory", 0)) and policy != "noeviction":
-        warnings.warn(
-            f"{url} may evict jobs when its memory is full (maxmemory-policy {policy}; set it to noeviction)",
-            UnsafeStore,
-            stacklevel=2,
-        )
+        yield f"may evict jobs when its memory is full (maxmemory-policy {policy}; set it to noeviction)"
+    if info.get("role") == "slave":
+        yield "is a replica, which accepts no writes: give the address of its master, or redis+sentinel://"

@@ -2,129 +2,258 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Generator, Sequence
+from secrets import token_hex
 from typing import Any, TypeVar
 from urllib.parse import quote
 
-import redis
-import redis.asyncio
 from anyio import to_thread
 from redis import exceptions
 
-from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachable
-from ..commands import Command
+from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unconfirmed, Unreachable
+from ..commands import Claim, Command, Heartbeat, Reap
+from ..operations import READING
 from ..rows import SCHEMA_VERSION
 from ..store import Topic, Watch
+from .lines import AsyncLines, Lines
+from .place import connected_by, read_place
 from .scripts import Script, script
+from .segments import READERS, filled, lacking
 from .server import check_server
 from .watch import RedisWatch
 from .wire import answer, arguments
+from .witness import Witness
 
 R = TypeVar("R")
-# The client library is typed in part only.
-_Sync: Any = redis.Redis
-_Async: Any = redis.asyncio.Redis
+# What is sent at once, and the replies to it. An error that the server answered with is among them.
+_Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
+# What the client deals with: a server without the script, a connection that was lost. Commands may be sent twice.
+_ONCE_MORE = (exceptions.NoScriptError, exceptions.ConnectionError, exceptions.TimeoutError, OSError)
 _TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ResponseError, OSError)
+# How long replicas may take to confirm a write, in ms.
+_CONFIRMED_WITHIN = 1000
+# Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
+_REPEATABLE = READING | {Claim, Heartbeat, Reap}
+_ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"
 
 
 class RedisStore:
-    """A namespace on a Redis server. `client_url` goes to the client library as it is, `scripts` finds a script."""
+    """A namespace on a Redis server. `url` is as users write it, `scripts` finds a script."""
 
-    def __init__(self, client_url: str, namespace: str, *, scripts: Callable[[str], Script] = script) -> None:
-        self._client_url = client_url
+    def __init__(self, url: str, namespace: str, *, scripts: Callable[[str], Script] = script) -> None:
+        self._given_url = url
         self._namespace = namespace
         self._scripts = scripts
         # Everything of a partition carries one hash tag, so that its scripts stay in one slot of a cluster.
         self.prefix = f"bp:{{{quote(namespace, safe='')}:0}}:"
-        try:
-            self._sync: Any = _Sync.from_url(client_url)
-            self._async: Any = _Async.from_url(client_url)
-        except ValueError as error:
-            raise BadSetup(f"store URL {client_url!r} can't be used: {error}") from None
-        where = self._sync.get_connection_kwargs()
-        self.url = f"redis://{where.get('host', 'localhost')}:{where.get('port', 6379)}/{where.get('db', 0)}"
+        self._place = read_place(url)
+        self.url = self._place.url
+        self._sync = self._place.client()
+        self._async = self._place.aclient()
+        self._lines = Lines(self._sync)
+        self._alines = AsyncLines(self._async)
+        self._replicas = self._place.replicas
+        self._witness = Witness(self.url)
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip."""
         name, argv = arguments(command)
-        known = self._scripts(name)
         try:
-            try:
-                reply: Any = self._sync.execute_command("EVALSHA", known.sha, 1, self.prefix, *argv)
-            except exceptions.NoScriptError:
-                reply = self._sync.execute_command("EVAL", known.source, 1, self.prefix, *argv)
+            if not self._replicas and not self._witness.due(command):
+                try:
+                    reply = self._lines.ask("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
+                    result = self._answer(command, reply)
+                    return self._run(self._whole(result)) if type(command) in READERS else result
+                except _ONCE_MORE:
+                    pass
+            return self._run(self._carefully(command, name, argv))
         except _TROUBLE as error:
             raise self._failure(error) from error
-        return answer(command, reply)
 
     async def acall(self, command: Command[R]) -> R:
         """`call` for async code."""
         name, argv = arguments(command)
-        known = self._scripts(name)
         try:
-            try:
-                reply: Any = await self._async.execute_command("EVALSHA", known.sha, 1, self.prefix, *argv)
-            except exceptions.NoScriptError:
-                reply = await self._async.execute_command("EVAL", known.source, 1, self.prefix, *argv)
+            if not self._replicas and not self._witness.due(command):
+                try:
+                    evalsha = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
+                    result = self._answer(command, await self._alines.ask(*evalsha))
+                    return await self._arun(self._whole(result)) if type(command) in READERS else result
+                except _ONCE_MORE:
+                    pass
+            return await self._arun(self._carefully(command, name, argv))
         except _TROUBLE as error:
             raise self._failure(error) from error
+
+    def _answer(self, command: Command[R], reply: Any) -> R:
+        if reply[0] != b"+":
+            self._witness.refused(command, reply)
         return answer(command, reply)
+
+    def _whole(self, result: R) -> _Calls[R]:
+        """The result of a command in READERS with what its script left to be read."""
+        keys = lacking(result)
+        if not keys:
+            return result
+        [values] = yield [("MGET", *(self.prefix + key for key in keys))]
+        if isinstance(values, Exception):
+            raise values
+        return filled(result, dict(zip(keys, values, strict=True)))
+
+    def _carefully(self, command: Command[R], name: str, argv: Sequence[Any]) -> _Calls[R]:
+        """A command with all that it may need: the script itself, replicas that confirm, a look at the store."""
+        confirmed = self._replicas if type(command) not in _REPEATABLE else 0
+        looks = self._witness.due(command)
+        then = [*(self._confirming() if confirmed else []), *([self._look("EVALSHA")] if looks else [])]
+        reply, *rest = yield from self._script(self._scripts(name), argv, then)
+        if looks:
+            seen = rest.pop()
+            if isinstance(seen, exceptions.NoScriptError):
+                [seen] = yield [self._look("EVAL")]
+            if not isinstance(seen, Exception):
+                self._witness.learn(*seen[1:])
+        result = self._answer(command, reply)
+        if confirmed:
+            count = rest.pop()
+            if isinstance(count, Exception):
+                raise count
+            if count < confirmed:
+                raise Unconfirmed(
+                    f"{self.url} kept it, but only {count} of {confirmed} replica(s) confirmed within "
+                    f"{_CONFIRMED_WITHIN / 1000:g} s: a failover now could lose it, do the same again"
+                )
+        return result
+
+    def _script(self, known: Script, argv: Sequence[Any], then: list[tuple[Any, ...]]) -> _Calls[list[Any]]:
+        """A script and other commands at once; its reply and theirs. The server may have to be sent the script."""
+        replies = yield [("EVALSHA", known.sha, 1, self.prefix, *argv), *then]
+        if isinstance(replies[0], exceptions.NoScriptError):
+            replies = yield [("EVAL", known.source, 1, self.prefix, *argv), *then]
+        if isinstance(replies[0], Exception):
+            raise replies[0]
+        return replies
+
+    def _confirming(self) -> list[tuple[Any, ...]]:
+        """WAIT is about the connection's own last write. A retry may come by another connection and write nothing: so
+        something that replicas get is sent before it."""
+        return [("PUBLISH", f"{self.prefix}sync", ""), ("WAIT", self._replicas, _CONFIRMED_WITHIN)]
+
+    def _look(self, how: str) -> tuple[Any, ...]:
+        witness = self._scripts("store/witness")
+        return (how, witness.sha if how == "EVALSHA" else witness.source, 1, self.prefix, *self._witness.question())
+
+    def _run(self, calls: _Calls[R]) -> R:
+        try:
+            sent = next(calls)
+            while True:
+                with self._sync.pipeline(transaction=False) as pipe:
+                    for command in sent:
+                        pipe.execute_command(*command)
+                    replies = pipe.execute(raise_on_error=False)
+                sent = calls.send(replies)
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    async def _arun(self, calls: _Calls[R]) -> R:
+        try:
+            sent = next(calls)
+            while True:
+                async with self._async.pipeline(transaction=False) as pipe:
+                    for command in sent:
+                        pipe.execute_command(*command)
+                    replies = await pipe.execute(raise_on_error=False)
+                sent = calls.send(replies)
+        except StopIteration as end:
+            result: R = end.value
+            return result
 
     def _failure(self, error: Exception) -> BatonpassError:
         """The client's error in our words."""
+        self._witness.hurry()
+        text = _first_line(error)
         if isinstance(error, exceptions.AuthenticationError):
             return BadSetup(f"{self.url} refused the login: {error}")
-        if isinstance(error, exceptions.NoPermissionError):
-            return BadSetup(f"{self.url}: the user may not do what Batonpass needs (~bp:* &bp:* +@all): {error}")
+        if isinstance(error, exceptions.NoPermissionError) or "The user executing the script can't" in text:
+            return BadSetup(f"{self.url}: the user may not do what this needs ({_ACL}): {text}")
+        if "CERTIFICATE_VERIFY_FAILED" in text:
+            return BadSetup(f"{self.url} shows a certificate that can't be verified (?ssl_ca_certs=FILE): {text}")
         if not isinstance(error, exceptions.ResponseError):
-            return Unreachable(f"no Redis at {self.url}: {_first_line(error)}")
-        text = str(error)
+            return Unreachable(f"no Redis at {self.url}: {text}")
         if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
             return Overloaded(f"{self.url} is out of memory: nothing was written, free some and try again")
-        if text.startswith(("MISCONF", "BUSY", "LOADING", "READONLY")):
-            return Overloaded(f"{self.url} can't write now: {_first_line(error)}")
-        return Unreachable(f"{self.url} answered with an error: {_first_line(error)}")
+        if text.startswith("MISCONF"):
+            return Overloaded(f"{self.url} can't write to its disk: nothing was written, free some, try again: {text}")
+        if isinstance(error, exceptions.ReadOnlyError) or text.startswith(("BUSY", "LOADING", "READONLY")):
+            return Overloaded(f"{self.url} can't write now: {text}")
+        return Unreachable(f"{self.url} answered with an error: {text}")
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
         """Wait, then carry a command out: the server does both, and answers once."""
         assert isinstance(watch, RedisWatch)
         name, argv = arguments(command)
         reply = await watch.await_reply(timeout, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
-        return await self.acall(command) if reply is None else answer(command, reply)
+        if reply is None:
+            return await self.acall(command)
+        return await self._arun(self._whole(answer(command, reply)))
 
     def watch(self, topic: Topic) -> RedisWatch:
         """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""
-        return RedisWatch(self._client_url, self.prefix, topic)
+        return RedisWatch(self._place, self.prefix, topic)
 
     def sibling(self) -> RedisStore:
         """Other connections to the same server."""
-        return RedisStore(self._client_url, self._namespace, scripts=self._scripts)
+        return RedisStore(self._given_url, self._namespace, scripts=self._scripts)
 
     def open(self) -> None:
-        """Connect; check the server and the namespace."""
+        """Connect; check the server and the namespace, and make it if it is new."""
         try:
-            with self._sync.pipeline(transaction=False) as pipe:
-                pipe.info("everything")
-                pipe.set(f"{self.prefix}schema", SCHEMA_VERSION, nx=True)
-                pipe.get(f"{self.prefix}schema")
-                pipe.publish(f"{self.prefix}live:", "")  # a user may lack channels, and would never be woken
-                info, _, schema, _ = pipe.execute()
+            self._run(self._opening())
         except TypeError as error:  # how the client says that it does not know an option of the URL
-            raise BadSetup(f"store URL {self._client_url!r} can't be used: {_first_line(error)}") from None
+            raise BadSetup(f"store URL of {self.url} can't be used: {_first_line(error)}") from None
         except _TROUBLE as error:
             raise self._failure(error) from error
-        check_server(info, schema, self.url)
+
+    def _opening(self) -> _Calls[None]:
+        schema, epoch = f"{self.prefix}schema", f"{self.prefix}epoch"
+        newest = ("XREVRANGE", f"{self.prefix}events", "+", "-", "COUNT", 1)
+        # A user who lacks channels would never be woken. (One who may only read may not publish.)
+        publish = ("PUBLISH", f"{self.prefix}live:", "")
+        info, version, known, events, published = yield [
+            ("INFO", "everything"), ("GET", schema), ("GET", epoch), newest, publish
+        ]  # fmt: skip
+        for reply in (info, version, known, events):
+            if isinstance(reply, Exception):
+                raise reply
+        if isinstance(published, Exception) and "channel" in str(published):
+            raise published
+        if version is None or known is None:
+            *made, version, known = yield [
+                ("SET", schema, SCHEMA_VERSION, "NX"),
+                ("SET", epoch, token_hex(8), "NX"),
+                ("GET", schema),
+                ("GET", epoch),
+            ]
+            if version is None:
+                raise next(reply for reply in made if isinstance(reply, Exception))
+        check_server(info, version, self.url, self._replicas)
+        self._witness.learn(events[0][0] if events else b"0-0", known or b"")
 
     async def aopen(self) -> None:
         await to_thread.run_sync(self.open)
 
     def close(self) -> None:
-        self._sync.close()
+        self._lines.close()
+        for client in connected_by(self._sync):
+            client.close()
 
     async def aclose(self) -> None:
-        self._sync.close()
-        await self._async.aclose()
+        self.close()
+        await self._alines.aclose()
+        for client in connected_by(self._async):
+            await client.aclose()
 
 
 def _first_line(error: Exception) -> str:
-    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+    # Of the Sentinels that it asked the client shows all that it knows about their connections.
+    return (str(error) or type(error).__name__).splitlines()[0].partition(" : <redis")[0].rstrip(".")

@@ -5,39 +5,37 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-import redis
-import redis.asyncio
 from anyio import move_on_after
 from redis import exceptions
 
 from ...contracts.names import mint
 from ..store import Topic
+from .place import Place, connected_by
 
-# The client library is typed in part only.
-_Sync: Any = redis.Redis
-_Async: Any = redis.asyncio.Redis
-_TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, OSError)
+# An error among them too: a master that is demoted ends its clients' waits with one.
+_TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ResponseError, OSError)
 
 
 class RedisWatch:
     """A blocking pop on the queues' wake-ups, or a subscription. A lost connection counts as a wake-up: the caller
     looks at the store, which says what is wrong."""
 
-    def __init__(self, client_url: str, prefix: str, topic: Topic) -> None:
-        self._url = client_url
+    def __init__(self, place: Place, prefix: str, topic: Topic) -> None:
+        self._place = place
         self._wakes = [f"{prefix}w:{queue}" for queue in topic.queues]
         self._interrupt = f"{prefix}x:{mint('l')}"
         self._channel = f"{prefix}live:{topic.subject or '*'}"
         self._pattern = not topic.subject
-        self._sync: Any = None
+        self._client: Any = None
+        self._aclient: Any = None
+        self._sync: Any = None  # the client itself, or a subscription of it
         self._async: Any = None
-
-    # A wait is a blocking call of our own length: the client's own time-out (5 s by default) must not cut it.
+        self._line: Any = None  # a connection of `_async`
 
     def wait(self, timeout: float) -> None:
         try:
             if self._sync is None:
-                client: Any = _Sync.from_url(self._url, socket_timeout=None)
+                client = self._client = self._place.client(waits=True)
                 self._sync = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
                 if not self._wakes:
                     (self._sync.psubscribe if self._pattern else self._sync.subscribe)(self._channel)
@@ -52,7 +50,7 @@ class RedisWatch:
     async def aopen(self) -> None:
         if self._async is not None:
             return
-        client: Any = _Async.from_url(self._url, socket_timeout=None)
+        client = self._aclient = self._place.aclient(waits=True)
         self._async = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
         if not self._wakes:
             try:
@@ -78,12 +76,13 @@ class RedisWatch:
         """Wait for deliveries, then have a command carried out; its reply, None if it was not.
 
         The server gets both at once and goes on with the second when the first is over: no round trip in between. On
-        a bare connection, because the client's pipeline does a lot after the replies, while a job waits.
+        a bare connection, kept from wait to wait, because the client does a lot around a call, while a job waits.
         """
         try:
             await self.aopen()
-            pool = self._async.connection_pool
-            connection = await pool.get_connection()
+            if self._line is None:
+                self._line = await self._async.connection_pool.get_connection()
+            connection = self._line
             try:
                 wait = ("BLPOP", self._interrupt, *self._wakes, timeout)
                 await connection.send_packed_command(connection.pack_commands([wait, command]))
@@ -92,8 +91,6 @@ class RedisWatch:
             except BaseException:
                 await connection.disconnect(nowait=True)  # nobody must read what is left of the replies
                 raise
-            finally:
-                await pool.release(connection)
         except exceptions.ResponseError:
             return None
         except _TROUBLE:
@@ -112,10 +109,12 @@ class RedisWatch:
 
     def close(self) -> None:
         if self._sync is not None:
-            self._sync.close()
-            self._sync = None
+            for each in [self._sync, *connected_by(self._client)]:
+                each.close()
+            self._sync = self._client = None
 
     async def aclose(self) -> None:
         if self._async is not None:
-            await self._async.aclose()
-            self._async = None
+            for each in [self._async, *connected_by(self._aclient)]:
+                await each.aclose()
+            self._async = self._aclient = self._line = None

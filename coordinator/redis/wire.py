@@ -9,6 +9,8 @@ from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
 from typing import Any, TypeVar, cast
 
+import msgpack
+
 from ...contracts.names import digest
 from .. import commands as c
 from ..operations.upkeep import POISON
@@ -48,8 +50,11 @@ def _fence(fence: c.Fence) -> list[Arg]:
 
 def _new_checkpoint(new: c.NewCheckpoint | None) -> list[Arg]:
     if new is None:
-        return ["", "", "", "", "", 0]
-    return [new.id, new.header, new.state, new.native, new.step, new.ttl]
+        return [""]
+    record: list[Arg] = [new.id, new.header, new.state, new.native, new.step, new.ttl, new.spans]
+    if new.spans:
+        record += [new.base, len(new.appends), *(part for append in new.appends for part in append)]
+    return record
 
 
 def _pairs(mapping: Mapping[str, bytes]) -> Iterable[Arg]:
@@ -120,27 +125,40 @@ def _submitted(m: c.Submit, reply: list[Any]) -> JobRow:
     known: dict[str, Any] = {"id": m.job_id, "thread": m.thread, "key": m.key, "idem": m.idem, "key_ttl": m.key_ttl}
     to = m.target
     known |= {"agent": to.agent, "contract": to.contract, "queue": to.queue, "envelope": to.envelope}
-    return JobRow(**(known | _job_values(reply[0])))
+    return JobRow(**(known | _job_values(_unpacked(reply[0]))))
 
 
 def _job_values(items: list[bytes]) -> dict[str, Any]:
     values: dict[str, Any] = {}
-    for i in range(0, len(items), 2):
-        if known := _JOB_FIELDS.get(items[i]):
+    for field, value in zip(items[::2], items[1::2], strict=True):
+        if value and (known := _JOB_FIELDS.get(field)):
             name, read = known
-            values[name] = read(items[i + 1])
+            values[name] = read(value)
     return values
 
 
+def _unpacked(items: bytes) -> list[bytes]:
+    """A list that a script gave as one piece (by `cmsgpack`, which every server has)."""
+    unpacked: list[bytes] = msgpack.unpackb(items, raw=True)
+    return unpacked
+
+
 def _checkpoint_row(parts: list[bytes]) -> CheckpointRow:
-    id_, thread, record, state, native = parts
-    # A part that is gone is empty here: its hash tells.
-    _, *commit, header = record.split(b" ", 6) if record.count(b" ") >= 6 else (b"", b"", record)
-    return CheckpointRow(_text(id_), _text(thread), header, _text(b" ".join(commit)), state or b"", native or b"")
+    id_, thread, record, *bodies = parts
+    words = record.split(b" ", 9)
+    if len(words) < 10 or not (words[7].isdigit() and words[8].isdigit()):
+        return CheckpointRow(_text(id_), _text(thread), record, "")  # damaged: who opens it says so
+    held = words[9]
+    state = int(words[7])
+    native = state + int(words[8])
+    commit = _text(b" ".join(words[1:7]))
+    return CheckpointRow(
+        _text(id_), _text(thread), held[:state], commit, held[state:native], held[native:], tuple(bodies)
+    )
 
 
 def _delivery(parts: list[Any]) -> Delivery:
-    row = _job_row(parts[0])
+    row = _job_row(_unpacked(parts[0]))
     checkpoint = None
     if parts[1]:
         id_, *stored = parts[1]
@@ -156,6 +174,11 @@ def _event_row(parts: list[Any]) -> EventRow:
 
 def _nothing(_: object, reply: list[Any]) -> None:
     return None
+
+
+def _reaped(_: object, reply: list[Any]) -> c.Reaped:
+    moved, next_due, *queues = reply
+    return c.Reaped(moved, next_due, tuple(map(_text, queues)))
 
 
 def _commit(_: object, reply: list[Any]) -> CommitLine:
@@ -177,7 +200,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
-    c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, m.worker, *m.queues], lambda _, r: c.Reaped(*r)),
+    c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, m.worker, *m.queues], _reaped),
     c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: _checkpoint_row(r[0])),
     c.Latest: ("latest", lambda m: [digest(m.thread), m.thread], lambda _, r: _checkpoint_row(r[0]) if r[0] else None),
     c.Timeline: (

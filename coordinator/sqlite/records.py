@@ -9,6 +9,7 @@ from sqlite3 import Connection
 from typing import Any
 
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
+from .logs import SqliteLogs
 
 _JOB = [field.name for field in fields(JobRow)]
 _SELECT_JOB = f"SELECT {', '.join(_JOB)} FROM job "
@@ -22,11 +23,11 @@ _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB)"
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
-class SqliteRecords:
+class SqliteRecords(SqliteLogs):
     """Records of one namespace in one transaction."""
 
     def __init__(self, connection: Connection, namespace: str, now: int) -> None:
-        self._db = connection
+        super().__init__(connection)
         self._namespace = namespace
         self.now = now
 
@@ -91,6 +92,10 @@ class SqliteRecords:
             (checkpoint_id, self._namespace),
         ).fetchone()
         return _checkpoint_row(*row) if row else None
+
+    def has_checkpoint(self, checkpoint_id: str) -> bool:
+        where = (checkpoint_id, self._namespace)
+        return self._db.execute("SELECT 1 FROM checkpoint WHERE id = ? AND namespace = ?", where).fetchone() is not None
 
     def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
         self._db.execute(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import sqlite3
 import time
-from collections.abc import Callable
+from functools import partial
 
 from ..bell import Bell
-from .forks import ForkLock
+from .file import open_file
+from .handle import Handle
+from .troubles import in_our_words
+from .waiting import patiently
 
 # Other processes' commits show in `PRAGMA data_version`, a read of a few microseconds.
 _POLL = 0.01
@@ -16,17 +19,21 @@ _POLL = 0.01
 class SqliteWatch:
     """Rings with this process's bell at once, and looks for others' commits every 10 ms."""
 
-    def __init__(self, bell: Bell, connect: Callable[[], sqlite3.Connection]) -> None:
+    def __init__(self, bell: Bell, path: str) -> None:
         self._bell = bell
+        self._path = path
         self._seen = bell.rings
-        self._lock = ForkLock()
-        self._connection = connect()
-        self._version: int = self._data_version()
+        self._handle = Handle(partial(open_file, path))
+        self._version = self._data_version()
 
-    def _data_version(self) -> int:
-        with self._lock:
-            version: int = self._connection.execute("PRAGMA data_version").fetchone()[0]
-        return version
+    def _data_version(self) -> tuple[int, int]:
+        """Differs from the last answer if somebody else has committed since, or if the connection is a new one."""
+        try:
+            with self._handle as connection:
+                version = patiently(lambda: connection.execute("PRAGMA data_version").fetchone()[0])
+                return self._handle.times_opened, version
+        except sqlite3.Error as error:
+            raise in_our_words(error, self._path) from error
 
     def _changed(self, rings: int) -> bool:
         version = self._data_version()
@@ -53,7 +60,7 @@ class SqliteWatch:
         """Open since it was made."""
 
     def close(self) -> None:
-        self._connection.close()
+        self._handle.close()
 
     async def aclose(self) -> None:
-        self._connection.close()
+        self._handle.close()

@@ -9,25 +9,21 @@ import pytest
 
 from tests.capabilities import note
 from tests.harness.bench import Bench
-from tests.harness.redis import cluster_binary
-from tests.harness.scripts import with_shebang
+from tests.harness.cluster import ClusterHarness
 from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHarness
 
 _VARIANTS = [(store, side) for store in ("memory", "sqlite", "redis") for side in ("sync", "async")]
-# Scripts with a shebang are held to one slot by servers from 7.0 on. The topics that run every script:
-_IN_A_CLUSTER = {
-    *("agents", "cancel", "claim", "endings", "events", "expire", "leases", "listing", "questions", "retries", "save"),
-    *("submit", "timeline", "ttl", "watch"),
-}
+_VARIANTS.append(("redis-cluster", "async"))
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    config.addinivalue_line("markers", "one_partition: what has an order, or a place, within one partition only")
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
     """Give a test the store and the side that it runs on."""
     if "variant" in metafunc.fixturenames:
-        topic = metafunc.definition.path.stem.removeprefix("test_")
-        clustered = topic in _IN_A_CLUSTER and cluster_binary() is not None
-        variants = [*_VARIANTS, ("redis-cluster", "async")] if clustered else _VARIANTS
-        metafunc.parametrize("variant", variants, ids="-".join)
+        metafunc.parametrize("variant", _VARIANTS, ids="-".join)
 
 
 @pytest.fixture
@@ -41,9 +37,11 @@ def harness(variant: tuple[str, str], request: pytest.FixtureRequest, tmp_path: 
         note("sqlite")
         yield SqliteHarness(tmp_path / "store.db")
     else:
-        clustered = kind == "redis-cluster"
-        url = request.getfixturevalue("redis_cluster" if clustered else "redis_server")
-        made = RedisHarness(url, with_shebang) if clustered else RedisHarness(url)
+        if kind == "redis-cluster":
+            partitions = 1 if request.node.get_closest_marker("one_partition") else 16
+            made: RedisHarness = ClusterHarness(request.getfixturevalue("three_nodes"), partitions)
+        else:
+            made = RedisHarness(request.getfixturevalue("redis_server"))
         yield made
         made.close()
 

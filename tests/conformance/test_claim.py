@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from tests.harness.bench import MINUTE, Bench, new_target
@@ -11,17 +13,20 @@ def leases(wanted: int) -> tuple[str, ...]:
     return tuple(mint("l") for _ in range(wanted))
 
 
+@pytest.mark.one_partition
 def test_first_in_first_out(bench: Bench) -> None:
     jobs = [bench.submit() for _ in range(5)]
     assert [delivery.job.id for delivery in bench.claim(5)] == jobs
 
 
+@pytest.mark.one_partition
 def test_a_released_job_goes_to_the_end_of_its_queue(bench: Bench) -> None:
     first, second = bench.submit(), bench.submit()
     bench.do(c.Release(bench.take()))
     assert [delivery.job.id for delivery in bench.claim(2)] == [second, first]
 
 
+@pytest.mark.one_partition
 def test_no_more_than_wanted(bench: Bench) -> None:
     jobs = [bench.submit() for _ in range(5)]
     assert [delivery.job.id for delivery in bench.claim(2)] == jobs[:2]

@@ -117,6 +117,7 @@ def test_a_result(bench: Bench) -> None:
     assert (dict(payload), payload.ref) == ({"text": "done"}, ContractRef("conformance.draft", 1))
 
 
+@pytest.mark.one_partition
 def test_other_ends(bench: Bench) -> None:
     face = bench.face(desk)
     failed, rejected, canceled = (bench.run(face.submit("writer", NOTES)) for _ in range(3))
@@ -247,6 +248,7 @@ def test_what_is_saved_does_not_follow_the_savers_objects(bench: Bench) -> None:
     assert saved.state == {"items": [1]} == bench.run(face.restore(saved.id)).state
 
 
+@pytest.mark.one_partition
 def test_events_of_one_job_and_of_all(bench: Bench) -> None:
     face = bench.face(desk)
     first, second = (bench.run(face.submit("writer", NOTES)) for _ in range(2))

@@ -145,6 +145,7 @@ def test_a_lost_reply_when_the_next_worker_is_at_it(bench: Bench) -> None:
         bench.do(ending)
 
 
+@pytest.mark.one_partition
 def test_jobs_do_not_mix(bench: Bench) -> None:
     jobs = [bench.do(new_job(thread=f"run-{n}")).id for n in range(3)]
     fences = [bench.take() for _ in jobs]

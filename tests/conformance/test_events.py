@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import EventRow
 from tests.harness.bench import Bench, new_target
@@ -42,6 +44,7 @@ def test_the_life_of_a_job(bench: Bench) -> None:
     assert all(int(row.fields["time"]) > 0 for row in rows)
 
 
+@pytest.mark.one_partition
 def test_what_is_empty_is_not_told(bench: Bench) -> None:
     """The same fields from every store."""
     fence = bench.start()
@@ -51,6 +54,7 @@ def test_what_is_empty_is_not_told(bench: Bench) -> None:
     assert names == [{"hop"}, {"hop", "worker", "token", "attempt"}, {"hop", "checkpoint"}, {"checkpoint"}]
 
 
+@pytest.mark.one_partition
 def test_pages_have_every_event_once(bench: Bench) -> None:
     jobs = [run_one(bench) for _ in range(4)]
     everything = read_all(bench)
@@ -63,6 +67,7 @@ def test_pages_have_every_event_once(bench: Bench) -> None:
             assert read_all(bench, job_id, limit) == mine
 
 
+@pytest.mark.one_partition
 def test_the_position_moves_on_where_nothing_matches(bench: Bench) -> None:
     run_one(bench)
     rows = bench.do(c.Events(subject="nobody", limit=3))

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+import pytest
+
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.operations.upkeep import POISON
@@ -83,6 +85,7 @@ def test_reap_makes_a_dead_workers_job_ready(bench: Bench) -> None:
     assert (event["subject"], event["worker"], event["token"]) == (fence.job_id, "w", str(fence.token))
 
 
+@pytest.mark.one_partition
 def test_reap_takes_no_more_than_its_limit_the_longest_expired_first(bench: Bench) -> None:
     fences = [bench.start(lease=MINUTE + n) for n in range(5)]
     bench.clock.advance(2 * MINUTE)

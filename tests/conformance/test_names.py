@@ -37,6 +37,7 @@ NAMES = [
 LOOKS_LIKE_IDS = [mint("j"), mint("c"), mint("l")]
 
 
+@pytest.mark.one_partition
 def test_threads(bench: Bench) -> None:
     names = NAMES + LOOKS_LIKE_IDS
     saved = {name: bench.save(None, n, thread=name) for n, name in enumerate(names)}

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from batonpass.coordinator import commands as c
 from tests.harness.bench import MINUTE, Bench
 
@@ -40,6 +42,7 @@ def test_at_once_is_as_soon_as_somebody_looks(bench: Bench) -> None:
     assert bench.take().job_id == fence.job_id
 
 
+@pytest.mark.one_partition
 def test_timers_come_due_in_order_and_no_more_than_the_limit(bench: Bench) -> None:
     jobs = [bench.submit(delay=MINUTE - n) for n in range(5)]
     bench.clock.advance(MINUTE)

@@ -110,6 +110,7 @@ def test_a_branch(bench: Bench) -> None:
     assert bench.tip("run") == branch
 
 
+@pytest.mark.one_partition
 def test_a_branch_from_another_thread(bench: Bench) -> None:
     origin = bench.save(None, thread="run")
     with bench.refused(bp.Conflict, "none is"):

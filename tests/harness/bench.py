@@ -17,6 +17,7 @@ from batonpass.contracts.handoff import Envelope
 from batonpass.contracts.names import digest, mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book, target
+from batonpass.coordinator.calls.jobs import new_partition
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.letters import seal_envelope, seal_letter
 from batonpass.coordinator.rows import CheckpointRow, CommitLine, Delivery, JobRow
@@ -38,13 +39,14 @@ def new_target(agent: str = "write", payload: bytes = b"j{}", contract: Contract
 
 def new_job(agent: str = "write", *, thread: str = "", key: str = "", payload: str = "{}", **more: Any) -> c.Submit:
     """A submit command with a new id. The payload's digest is that of its text."""
-    job_id = mint("j")
+    idem = digest("key", agent, key) if key else ""
+    job_id = mint("j", new_partition(thread, idem, more.get("origin", "")))
     return c.Submit(
         job_id=job_id,
         thread=thread or job_id,
         target=new_target(agent, b"j" + payload.encode()),
         key=key,
-        idem=digest("key", agent, key) if key else "",
+        idem=idem,
         payload_digest=digest(payload),
         **more,
     )

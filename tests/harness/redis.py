@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import os
 import shutil
-import signal
 import socket
 import subprocess
 from collections.abc import Iterator, Sequence
@@ -40,14 +39,31 @@ class RedisServer:
 
     def start(self) -> None:
         """Start it, or start it again on the same files, and wait until it has loaded them."""
-        where = ["--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder)]
-        logs = ["--daemonize", "no", "--logfile", str(self._folder / "redis.log")]
-        command: Sequence[str] = [str(self._binary), *where, *logs, *_DURABLE, *self._options]
-        self._process = subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+        command: Sequence[str] = [str(self._binary), *self._arguments()]
+        # Python ignores SIGXFSZ, and so shall the server: outgrowing `limit_files` is an error then, as a full disk is.
+        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
+        self._process = subprocess.Popen(command, restore_signals=False, **quiet)
         with self.client() as client:
             wait_until(
                 lambda: self._answers(client), what=f"{self._binary} did not start, see {self._folder}/redis.log"
             )
+
+    def _arguments(self) -> Sequence[str]:
+        where = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder))
+        logs = ("--daemonize", "no", "--logfile", str(self._folder / "redis.log"))
+        return (*where, *logs, *_DURABLE, *self._options)
+
+    def signal(self, number: int) -> None:
+        """Send the process a signal."""
+        assert self._process is not None
+        self._process.send_signal(number)
+
+    def limit_files(self, size: int) -> None:
+        """How many bytes a file of the server may have; -1 for any number. Linux has this alone."""
+        import resource
+
+        assert self._process is not None
+        resource.prlimit(self._process.pid, resource.RLIMIT_FSIZE, (size, resource.RLIM_INFINITY))
 
     def _answers(self, client: redis.Redis) -> bool:
         assert self._process is not None
@@ -60,7 +76,7 @@ class RedisServer:
     def kill(self) -> None:
         """SIGKILL, as a crash would."""
         assert self._process is not None
-        self._process.send_signal(signal.SIGKILL)
+        self._process.kill()
         self._process.wait()
         self._process = None
 
@@ -100,6 +116,19 @@ def version_of(binary: Path) -> tuple[int, ...]:
 def cluster_binary() -> Path | None:
     """A binary that can hold scripts to one slot: 7.0 or newer."""
     return next((binary for binary in binaries() if version_of(binary) >= (7,)), None)
+
+
+@cache
+def _has_tls(binary: Path) -> bool:
+    """Whether it was built with TLS: one that was not complains about that option before the other."""
+    asked = [str(binary), "--tls-replication", "no", "--nosuch", "1"]
+    said = subprocess.run(asked, capture_output=True, text=True)
+    return "nosuch" in said.stdout + said.stderr
+
+
+def tls_binary() -> Path | None:
+    """A binary that talks TLS."""
+    return next((binary for binary in binaries() if _has_tls(binary)), None)
 
 
 @contextmanager

@@ -146,12 +146,9 @@ class RedisHarness:
 
     @contextmanager
     def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> Iterator[None]:
-        kind = {"state": "s", "native": "b"}.get(part, "c")
-        [key] = [
-            f"{prefix}{kind}:{checkpoint}" for prefix in self._prefixes if self.server.exists(f"{prefix}c:{checkpoint}")
-        ]
+        [key] = [name for prefix in self._prefixes if self.server.exists(name := f"{prefix}c:{checkpoint}")]
         whole: Any = self.server.get(key)
-        self.server.set(key, change_record(part, whole, change) if kind == "c" else change(whole))
+        self.server.set(key, change_record(part, whole, change))
         yield
         self.server.set(key, whole)
 
@@ -165,12 +162,14 @@ class RedisHarness:
 
 
 def change_record(part: str, whole: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """A record is the thread's digest, the commit line's five words, and the header."""
-    thread, *line, header = whole.split(b" ", 6)
-    commit = b" ".join(line)
-    if part == "commit":
-        return b" ".join([thread, change(commit), header])
-    return b" ".join([thread, commit, change(header)])
+    """A record is the thread's digest, the commit line's six words, two lengths, and header, state and native part."""
+    thread, *line, header_length, state_length, held = whole.split(b" ", 9)
+    state = int(header_length)
+    native = state + int(state_length)
+    parts = {"commit": b" ".join(line), "header": held[:state], "state": held[state:native], "native": held[native:]}
+    parts[part] = change(parts[part])
+    lengths = [str(len(parts[name])).encode() for name in ("header", "state")]
+    return b" ".join([thread, parts["commit"], *lengths, parts["header"]]) + parts["state"] + parts["native"]
 
 
 # Not DUMP: the order of a hash's fields is the server's own affair.

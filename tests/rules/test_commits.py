@@ -210,7 +210,7 @@ def test_sqlite_when_it_is_interrupted(tmp_path: Path, scene: Scene) -> None:
     with Bench(harness, side="sync") as bench:
         command = scene(bench)
         before = harness.dump()
-        connection = bench.store._connection  # type: ignore[attr-defined]
+        connection = bench.store._writing._connection  # type: ignore[attr-defined]
         interruptions = 0
         while True:
             interrupt(connection, interruptions)

@@ -2,8 +2,8 @@
 -- lease is the only record of ownership.
 -- KEYS prefix
 -- ARGV worker, number of queues, (queue, lease ms) for each, lease id for each delivery wanted
--- Returns {'+', {job's fields, {id, record, state, native} or false, journal} ...}
---@ uses clock
+-- Returns {'+', {job's fields packed, {id, record, what each span holds ...} or false, journal} ...}
+--@ uses clock parts whole
 local worker, queues = ARGV[1], tonumber(ARGV[2])
 local first_lease = 3 + 2 * queues
 local wanted = #ARGV - first_lease + 1
@@ -45,15 +45,11 @@ for i, job in ipairs(found) do
   redis.call('ZADD', LEASES, num(now + job.lease_ms), job.id)
   emit_job(job.id, 'batonpass.job.started', job.agent, job.hop,
     'worker', worker, 'token', token, 'attempt', job.attempt)
-  local checkpoint = false
-  if job.tip ~= '' then
-    local parts = redis.call('MGET', P .. 'c:' .. job.tip, P .. 's:' .. job.tip, P .. 'b:' .. job.tip)
-    if parts[1] then
-      checkpoint = { job.tip, unpack(parts) }
-    end
-  end
-  deliveries[#deliveries + 1] =
-    { redis.call('HGETALL', job_key), checkpoint, redis.call('HGETALL', P .. 'n:' .. job.id) }
+  local checkpoint = job.tip ~= '' and read_whole(job.tip) or false
+  -- The job in one piece: clients take longer to read an array than the script to pack it. Only who had a lease has
+  -- written to the journal.
+  local journal = job.token > 0 and redis.call('HGETALL', P .. 'n:' .. job.id) or {}
+  deliveries[#deliveries + 1] = { cmsgpack.pack(redis.call('HGETALL', job_key)), checkpoint, journal }
 end
 if #found < wanted then
   -- Nothing is left in these queues: wake-ups still lying there would only cause looks for nothing.

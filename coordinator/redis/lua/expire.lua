@@ -2,16 +2,18 @@
 -- KEYS prefix
 -- ARGV checkpoint
 -- Returns {'+'}, {'!no_checkpoint', id}, {'!needed', id, job}
---@ uses clock thread
+--@ uses clock record parts thread free
 local id = ARGV[1]
-local thread = thread_of(id)
-if not thread then
+local record, head = read_head(id)
+if not record then
   return refuse('no_checkpoint', id)
 end
-local job = redis.call('HGET', P .. 't:' .. thread, 'job')
+local job = redis.call('HGET', P .. 't:' .. head.thread, 'job')
 if job and job ~= '' and redis.call('HGET', P .. 'j:' .. job, 'tip') == id then
   return refuse('needed', id, job)
 end
 
-drop(id, thread, now_ms())
+local dropped = {}
+drop(id, head, now_ms(), dropped)
+free_logs(dropped)
 return { '+' }

@@ -1,16 +1,21 @@
 -- Ends this delivery and makes the next one, for another agent, together with the last checkpoint.
 -- KEYS prefix
--- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (6; id '' for none)
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
---@ uses clock fence job checkpoint
+-- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (lib/checkpoint.lua; '' for none)
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}
+--@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off')
 if not fields then
   return refused
 end
+local last = read_last(8)
+if last == false then
+  return refuse('ungrounded', ARGV[8 + 7])
+end
+local count = last and counted(fields)
 
 local now, hop = now_ms(), num(tonumber(fields.hop) + 1)
-append_last(id, fields, 8, now)
+append_last(last, id, fields, count, now)
 enqueue(id, ARGV[6], 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6], 'envelope', ARGV[7], 'hop', hop,
   'attempt', '1', 'crashes', '0', 'question', '', 'answer', '', 'error', '', 'tip', fields.tip, 'count', fields.count)
 close(id, 'hand_off', ARGV[3], now)

@@ -1,14 +1,15 @@
 -- Takes back expired leases, makes due timers ready, frees expired checkpoints, notes a worker's presence.
 -- KEYS prefix
 -- ARGV limit of each, deaths of workers that park a job, presence ms or '0', worker, its queues
--- Returns {'+', deliveries made ready, ms until the next lease or timer is due or -1}
---@ uses clock job thread
+-- Returns {'+', deliveries made ready, ms until the next lease or timer is due or -1, queue of each delivery ...}
+--@ uses clock job record parts thread free
 local limit, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = now_ms()
 local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, limit)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
 
+local filled = {}
 relieve()
 for _, id in ipairs(expired) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
@@ -23,6 +24,7 @@ for _, id in ipairs(expired) do
     emit_job(id, 'batonpass.job.failed', job[5], job[6], 'reason', 'poison', 'error', text)
   else
     enqueue(id, job[4])
+    filled[#filled + 1] = job[4]
     -- Who waits first may be the very worker that is frozen, and would swallow the one wake-up.
     for _ = 2, math.min(redis.call('ZCARD', P .. 'p:' .. job[4]), 8) do
       redis.call('RPUSH', P .. 'w:' .. job[4], '1')
@@ -34,20 +36,23 @@ for _, id in ipairs(due) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
   redis.call('ZREM', TIMERS, id)
   enqueue(id, job[1], 'updated', num(now))
+  filled[#filled + 1] = job[1]
   emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
 end
+local dropped = {}
 for _, id in ipairs(old) do
-  local thread = thread_of(id)
-  local job = thread and redis.call('HGET', P .. 't:' .. thread, 'job') or ''
-  if not thread then
+  local record, head = read_head(id)
+  local job = record and redis.call('HGET', P .. 't:' .. head.thread, 'job') or ''
+  if not record then
     redis.call('ZREM', P .. 'expiry', id)
   elseif job ~= '' and redis.call('HGET', P .. 'j:' .. job, 'tip') == id then
     -- An unended job would resume from it: looked at again a minute later.
     redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
   else
-    drop(id, thread, now)
+    drop(id, head, now, dropped)
   end
 end
+free_logs(dropped)
 if presence > 0 then
   for q = 5, #ARGV do
     local key = P .. 'p:' .. ARGV[q]
@@ -63,4 +68,4 @@ for _, key in ipairs({ LEASES, TIMERS }) do
     next_due = math.max(tonumber(first[2]) - now, 0)
   end
 end
-return { '+', #expired + #due, next_due }
+return { '+', #expired + #due, next_due, unpack(filled) }

@@ -1,15 +1,12 @@
 -- One checkpoint with its state.
 -- KEYS prefix
 -- ARGV checkpoint
--- Returns {'+', {id, thread name, record, state, native}}, {'!no_checkpoint', id}
---@ uses clock thread
-local parts = redis.call('MGET', P .. 'c:' .. ARGV[1], P .. 's:' .. ARGV[1], P .. 'b:' .. ARGV[1])
-if not parts[1] then
+-- Returns {'+', {id, thread name, record, what each span holds ...}}, {'!no_checkpoint', id}
+--@ uses clock record parts whole
+local record, head = read_head(ARGV[1])
+if not record or (head.expires > 0 and head.expires <= now_ms()) then
   return refuse('no_checkpoint', ARGV[1])
 end
-local expires = expires_at(parts[1])
-if expires > 0 and expires <= now_ms() then
-  return refuse('no_checkpoint', ARGV[1])
-end
-local thread = string.match(parts[1], '^(%S*)')
-return { '+', { ARGV[1], redis.call('HGET', P .. 't:' .. thread, 'name'), unpack(parts) } }
+local reply = read_whole(ARGV[1])
+table.insert(reply, 2, redis.call('HGET', P .. 't:' .. head.thread, 'name'))
+return { '+', reply }

@@ -1,12 +1,17 @@
 -- Commits a checkpoint of a job, and journal records with it. The same checkpoint again answers what the first time did.
 -- KEYS prefix
--- ARGV job, token, lease, checkpoint (6: lib/checkpoint.lua), then key, value of each journal record
--- Returns {'+', commit line}, {'!fenced' ...}, {'!no_job'}
---@ uses clock fence checkpoint
-local id, checkpoint = ARGV[1], read_checkpoint(4)
+-- ARGV job, token, lease, checkpoint (lib/checkpoint.lua), then key, value of each journal record
+-- Returns {'+', commit line}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}
+--@ uses clock fence parts append checkpoint
+local id = ARGV[1]
+local checkpoint, rest = read_checkpoint(4)
 local fields, refused = held(id, ARGV[2], ARGV[3])
 if not fields then
   return refused
+end
+if not grounded(checkpoint) then
+  local before = saved_before(checkpoint.id)
+  return before and { '+', before } or refuse('ungrounded', checkpoint.base)
 end
 
 local count, now = counted(fields), now_ms()
@@ -14,7 +19,7 @@ local commit = append(checkpoint, fields.thread, count, fields.tip, now)
 if not commit then
   return { '+', saved_before(checkpoint.id) }
 end
-append_journal(id, 10)
+append_journal(id, rest)
 redis.call('HSET', P .. 'j:' .. id, 'tip', checkpoint.id, 'count', num(count + 1), 'updated', num(now))
 emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop, 'checkpoint', checkpoint.id,
   'step', checkpoint.step)

@@ -1,8 +1,8 @@
 -- Commits a checkpoint of a thread on which no job runs. The same checkpoint again answers what the first time did.
 -- KEYS prefix
--- ARGV thread digest, thread name, parent or '', '1' to branch, agent, checkpoint (6: lib/checkpoint.lua)
--- Returns {'+', commit line}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...}
---@ uses clock checkpoint
+-- ARGV thread digest, thread name, parent or '', '1' to branch, agent, checkpoint (lib/checkpoint.lua)
+-- Returns {'+', commit line}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...}, {'!ungrounded', base}
+--@ uses clock parts append checkpoint
 local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(6)
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job')
 -- A retry after a lost reply must get the answer, not a refusal that it caused itself.
@@ -20,6 +20,9 @@ elseif redis.call('EXISTS', P .. 'c:' .. parent) == 0 then
   return refused('no_checkpoint', parent)
 elseif parent ~= tip and ARGV[4] ~= '1' then
   return refused('moved', parent, tip ~= '' and tip or 'none')
+end
+if not grounded(checkpoint) then
+  return refused('ungrounded', checkpoint.base)
 end
 
 local count = tonumber(state[1] or 0)

@@ -2,13 +2,13 @@
 -- KEYS prefix
 -- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
 --      name, key, key ttl ms, agent, contract, envelope
--- Returns {'+', job's fields; of a new job those that its client does not know}, {'!key', key, job},
+-- Returns {'+', job's fields packed; of a new job those that its client does not know}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}
 --@ uses clock job
 local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local job_key = P .. 'j:' .. id
 if redis.call('EXISTS', job_key) == 1 then
-  return { '+', redis.call('HGETALL', job_key) }
+  return { '+', cmsgpack.pack(redis.call('HGETALL', job_key)) }
 end
 if idem ~= '' then
   local first = redis.call('HMGET', P .. 'i:' .. idem, 'job', 'payload')
@@ -16,7 +16,7 @@ if idem ~= '' then
     if first[2] ~= payload then
       return refuse('key', ARGV[9], first[1])
     end
-    return { '+', redis.call('HGETALL', P .. 'j:' .. first[1]) }
+    return { '+', cmsgpack.pack(redis.call('HGETALL', P .. 'j:' .. first[1])) }
   end
 end
 local state = redis.call('HMGET', P .. 't:' .. thread, 'job', 'tip', 'count')
@@ -51,5 +51,5 @@ if idem ~= '' then
 end
 emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', delay > 0 and due or '')
 -- A worker is waiting for the end of this script: it reads nothing back.
-return { '+', { 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip, 'created', num(now),
-  'updated', num(now) } }
+return { '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
+  'created', num(now), 'updated', num(now) }) }

@@ -1,16 +1,21 @@
 -- Ends a delivery with a question: the job waits for its answer.
 -- KEYS prefix
--- ARGV job, token, lease, question, checkpoint (6; id '' for none)
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
---@ uses clock fence job checkpoint
+-- ARGV job, token, lease, question, checkpoint (lib/checkpoint.lua; '' for none)
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}
+--@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend')
 if not fields then
   return refused
 end
+local last = read_last(5)
+if last == false then
+  return refuse('ungrounded', ARGV[5 + 7])
+end
+local count = last and counted(fields)
 
 local now = now_ms()
-append_last(id, fields, 5, now)
+append_last(last, id, fields, count, now)
 redis.call('HSET', P .. 'j:' .. id, 'state', 'input_required', 'reason', 'question', 'question', ARGV[4],
   'answer', '', 'tip', fields.tip, 'count', fields.count)
 close(id, 'suspend', ARGV[3], now)

@@ -1,8 +1,8 @@
 -- A page of a thread's checkpoints without their state, newest first.
 -- KEYS prefix
 -- ARGV thread digest, thread name, limit, checkpoint to start below or ''
--- Returns {'+', {id, thread name, record, '', ''} ...}, {'!no_checkpoint', id}
---@ uses clock thread
+-- Returns {'+', {id, thread name, record without its state} ...}, {'!no_checkpoint', id}
+--@ uses clock record thread
 local below = '+inf'
 if ARGV[4] ~= '' then
   if redis.call('EXISTS', P .. 'c:' .. ARGV[4]) == 0 then
@@ -16,6 +16,6 @@ if ARGV[4] ~= '' then
 end
 local page = { '+' }
 for _, found in ipairs(newest(ARGV[1], below, tonumber(ARGV[3]), now_ms())) do
-  page[#page + 1] = { found[1], ARGV[2], found[2], '', '' }
+  page[#page + 1] = { found[1], ARGV[2], found[2] }
 end
 return page

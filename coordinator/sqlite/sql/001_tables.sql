@@ -1,5 +1,5 @@
 -- Schema version 1. Times are ms since 1970, and 0 and the empty text mean none. A namespace owns every row but
--- those found by a minted id alone. (The loader splits at semicolons: none in comments.)
+-- those found by a minted id alone.
 
 CREATE TABLE job (
     namespace TEXT NOT NULL, id TEXT NOT NULL PRIMARY KEY, thread TEXT NOT NULL, state TEXT NOT NULL,
@@ -26,6 +26,18 @@ CREATE TABLE checkpoint (
 );
 CREATE UNIQUE INDEX checkpoint_order ON checkpoint (namespace, thread, step_index);
 CREATE INDEX checkpoint_expiry ON checkpoint (namespace, expires) WHERE expires > 0;
+
+-- Logs. A piece of one lies at place = number * 2^36 + its first byte, so that a log is read in one sweep of the table.
+CREATE TABLE log (
+    number INTEGER PRIMARY KEY, name TEXT NOT NULL UNIQUE
+);
+CREATE TABLE piece (
+    place INTEGER PRIMARY KEY, data BLOB NOT NULL
+);
+CREATE TABLE span (
+    log INTEGER NOT NULL, first INTEGER NOT NULL, last INTEGER NOT NULL, uses INTEGER NOT NULL,
+    PRIMARY KEY (log, first, last)
+) WITHOUT ROWID;
 
 CREATE TABLE first_use (
     namespace TEXT NOT NULL, idem TEXT NOT NULL, job TEXT NOT NULL, payload_digest TEXT NOT NULL,

@@ -1,0 +1,30 @@
+"""The command that copies a store."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batonpass.coordinator.backup import back_up
+from batonpass.coordinator.urls import open_store
+
+from .options import DEFAULT_STORE, Store
+
+
+def backup(
+    file: Annotated[Path, typer.Argument(help="The new file; one that exists is not overwritten")],
+    store: Store = DEFAULT_STORE,
+) -> None:
+    """Copy a SQLite store, with all its namespaces, to a new file. Others may go on writing."""
+    source = open_store(store)  # not opened: that would make a store where there is none
+    back_up(source, file, _show if sys.stderr.isatty() else None)
+    typer.echo(f"copied {source.url} to {file}: {os.path.getsize(file):,} bytes")
+
+
+def _show(copied: int, size: int) -> None:
+    end = "\n" if copied == size else ""
+    typer.echo(f"\r{copied / 1e6:,.1f} of {size / 1e6:,.1f} MB{end}", err=True, nl=False)

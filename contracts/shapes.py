@@ -1,0 +1,192 @@
+"""Shapes: how a value of a registered class becomes plain values, and comes back.
+
+Fields are stored and put back as they are: no constructor and no validator of the class runs, so what they would change
+or refuse the second time does not matter. They run only when the class has other fields than those that were stored.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import enum
+from collections.abc import Callable, Iterable, Mapping
+from functools import cached_property
+from typing import Any, Protocol, cast
+
+from pydantic import BaseModel
+
+from .alike import alike
+from .builtin_types import NotPlain
+
+Parts = Iterable[tuple[str, Any]]
+
+
+class Shape(Protocol):
+    """Dumps and loads the values of one class."""
+
+    def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
+        """Ways to dump the value, best first: the first whose result can be packed is stored."""
+        ...
+
+    def load(self, stored: Any) -> Any: ...
+
+    def parts(self, value: Any) -> Parts:
+        """What lies in the value, each with how to write its place, to tell which part can't be packed."""
+        ...
+
+
+def shape_of(kind: type[Any]) -> Shape | None:
+    """The shape of a class that says by itself what its values hold."""
+    if issubclass(kind, enum.Enum):
+        return _Members(kind)
+    if issubclass(kind, BaseModel):
+        return _Model(kind)
+    if dataclasses.is_dataclass(kind):
+        return _Dataclass(kind)
+    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+        return _Named(kind)
+    return None
+
+
+@dataclasses.dataclass(frozen=True)
+class Custom:
+    """A class with functions of its own."""
+
+    dump: Callable[[Any], Any]
+    load: Callable[[Any], Any]
+
+    def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
+        yield lambda: self.dump(value)
+
+    def parts(self, value: Any) -> Parts:
+        yield "", self.dump(value)
+
+
+@dataclasses.dataclass(frozen=True)
+class _Members:
+    """An Enum, by its members' names; a Flag by its value, which may be of several members."""
+
+    kind: Any
+
+    def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
+        yield lambda: value.value if isinstance(value, enum.Flag) else value.name
+
+    def load(self, stored: Any) -> Any:
+        if issubclass(self.kind, enum.Flag):
+            return self.kind(stored)
+        if stored not in self.kind.__members__:
+            raise ValueError(f"it has no member {stored!r}")
+        return self.kind[stored]
+
+    def parts(self, value: Any) -> Parts:
+        return ()
+
+
+@dataclasses.dataclass(frozen=True)
+class _Named:
+    """A NamedTuple."""
+
+    kind: Any
+
+    def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
+        yield lambda: dict(zip(self.kind._fields, value, strict=True))
+
+    def load(self, stored: Any) -> Any:
+        if tuple(stored) == self.kind._fields:
+            return tuple.__new__(self.kind, stored.values())
+        return self.kind(**{name: item for name, item in stored.items() if name in self.kind._fields})
+
+    def parts(self, value: Any) -> Parts:
+        return ((f".{name}", item) for name, item in zip(self.kind._fields, value, strict=True))
+
+
+@dataclasses.dataclass(frozen=True)
+class _Dataclass:
+    """A dataclass: its fields, and what else its instance holds."""
+
+    kind: Any
+
+    def _values(self, value: Any) -> dict[str, Any]:
+        names = [field.name for field in dataclasses.fields(self.kind)]
+        if missing := [name for name in names if not hasattr(value, name)]:
+            raise NotPlain(f"its field {missing[0]!r} was never set")
+        found = {name: getattr(value, name) for name in names}
+        for name, item in getattr(value, "__dict__", {}).items():
+            if not name.startswith("__") and not isinstance(getattr(self.kind, name, None), cached_property):
+                found.setdefault(name, item)
+        return found
+
+    def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
+        yield lambda: self._values(value)
+
+    def load(self, stored: Any) -> Any:
+        value = object.__new__(self.kind)
+        fields = {field.name: field for field in dataclasses.fields(self.kind)}
+        for name, item in stored.items():
+            if name in fields:
+                object.__setattr__(value, name, item)
+            elif hasattr(value, "__dict__") and isinstance(name, str) and not name.startswith("__"):
+                value.__dict__[name] = item
+        for name, field in fields.items():
+            if name not in stored:
+                object.__setattr__(value, name, _default(field))
+        return value
+
+    def parts(self, value: Any) -> Parts:
+        return ((f".{name}", item) for name, item in self._values(value).items())
+
+
+def _default(field: dataclasses.Field[Any]) -> Any:
+    if field.default is not dataclasses.MISSING:
+        return field.default
+    if field.default_factory is not dataclasses.MISSING:
+        return field.default_factory()
+    raise ValueError(f"{field.name}: the field is new and has no default")
+
+
+@dataclasses.dataclass(frozen=True)
+class _Model:
+    """A pydantic model: its fields as they are; as JSON where that is exact and they hold what is not plain."""
+
+    kind: type[BaseModel]
+
+    def _whole(self, value: BaseModel) -> Any:
+        names = type(value).model_fields
+        fields = {name: item for name, item in value.__dict__.items() if name in names}
+        if len(fields) != len(names):
+            raise NotPlain(f"its field {next(name for name in names if name not in fields)!r} was never set")
+        extra, private = value.__pydantic_extra__, value.__pydantic_private__
+        unset = [name for name in (*fields, *(extra or ())) if name not in value.__pydantic_fields_set__]
+        return [fields, unset, extra, private] if unset or extra or private else fields
+
+    def _json(self, value: BaseModel) -> str:
+        try:
+            text = value.model_dump_json(by_alias=False, round_trip=True, warnings=False)
+            exact = alike(value, self.load(text))
+        except Exception as error:
+            raise NotPlain(str(error)) from None
+        if not exact:
+            raise NotPlain("it does not come back equal from JSON")
+        return text
+
+    def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
+        yield lambda: self._whole(value)
+        yield lambda: self._json(value)
+
+    def load(self, stored: Any) -> Any:
+        if isinstance(stored, str):
+            return self.kind.model_validate_json(stored, by_alias=False, by_name=True)
+        fields, unset, extra, private = cast("Any", (stored, (), None, None) if isinstance(stored, dict) else stored)
+        if fields.keys() != self.kind.model_fields.keys():
+            return self.kind.model_validate({**fields, **(extra or {})}, by_alias=False, by_name=True)
+        if extra is None and self.kind.model_config.get("extra") == "allow":
+            extra = {}
+        if private is None and self.kind.__private_attributes__:
+            private = {}
+        value = self.kind.__new__(self.kind)
+        state = {"__dict__": fields, "__pydantic_extra__": extra, "__pydantic_private__": private}
+        BaseModel.__setstate__(value, {**state, "__pydantic_fields_set__": {*fields, *(extra or ())} - {*unset}})
+        return value
+
+    def parts(self, value: Any) -> Parts:
+        held: list[Mapping[str, Any] | None] = [vars(value), value.__pydantic_extra__, value.__pydantic_private__]
+        return ((f".{name}", item) for each in held for name, item in (each or {}).items())

@@ -1,0 +1,224 @@
+"""State types: the classes whose instances a state may hold beside plain values, each by a stable name of its own.
+
+A stored value names its type, and that name is only ever looked up: among the types that this process registered, its
+contracts, and those of installed packages (entry points `batonpass.state_types`). Nothing is imported because stored
+bytes say so. A value of a type that is not among them comes back as an `UnknownValue`, which is saved again as it was.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import cache
+from importlib import metadata
+from typing import Any, TypeVar, overload
+
+from pydantic import ValidationError
+
+from .builtin_types import ENCODERS, NotPlain
+from .errors import BadSetup, BatonpassError
+from .shapes import Custom, Shape, shape_of
+
+T = TypeVar("T")
+GROUP = "batonpass.state_types"
+
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]{0,199}\Z")
+_PLAIN = {type(None), bool, int, float, str, bytes, bytearray, memoryview, list, dict, *ENCODERS}
+
+
+@dataclass(frozen=True, slots=True)
+class StateType:
+    """A class that is known by a name."""
+
+    name: str
+    kind: type[Any]
+    shape: Shape
+
+    @property
+    def head(self) -> bytes:
+        """What stored values begin with."""
+        return head(self.name)
+
+    def load(self, stored: Any) -> Any:
+        """A value of the class; `BadSetup` if the class does not take what is stored any more."""
+        try:
+            value = self.shape.load(stored)
+            if not isinstance(value, self.kind):
+                raise ValueError(f"load= gave a {type(value).__qualname__}")
+        except BatonpassError:
+            raise
+        except Exception as error:
+            raise BadSetup(
+                f"a stored {self.name!r} does not fit the class {_where(self.kind)} any more: {_told(error)}. "
+                "Give new fields a default, or register the class with dump= and load="
+            ) from None
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class UnknownValue:
+    """A stored value whose type this process does not know: import the module that registers it.
+
+    It can be looked at (`value`: what its class made of it, as plain values), compared, and saved again: then it is
+    what it was, for whoever knows its type.
+    """
+
+    type_name: str
+    packed: bytes = field(repr=False)
+
+    @property
+    def value(self) -> Any:
+        """What is stored, as plain values; `Corrupted` if it can't be read."""
+        from .codec import unpack
+
+        return unpack(self.packed)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("_") or name in ("type_name", "packed"):  # asked while it is copied
+            raise AttributeError(name)
+        raise AttributeError(
+            f"no {name!r}: this is a stored {self.type_name!r}, and no class of that name is registered in this process: "
+            "import the module that has it"
+        )
+
+
+@overload
+def state_type(name: str) -> Callable[[type[T]], type[T]]: ...
+
+
+@overload
+def state_type(
+    name: str, kind: type[T], *, dump: Callable[[T], Any] | None = None, load: Callable[[Any], T] | None = None
+) -> type[T]: ...
+
+
+def state_type(
+    name: str,
+    kind: type[Any] | None = None,
+    *,
+    dump: Callable[[Any], Any] | None = None,
+    load: Callable[[Any], Any] | None = None,
+) -> Any:
+    """Register a class by a stable name, so that states may hold its instances: `@bp.state_type("shop.order")`.
+
+    Enums, pydantic models, dataclasses and NamedTuples need no more. For any other class, and for these where their
+    fields are not what counts: `bp.state_type("math.fraction", Fraction, dump=str, load=Fraction)`, where `dump` gives
+    plain values (or values of other state types) and `load` takes them. The name is what is stored: the class may move
+    and be renamed. Contracts have names already. `BadSetup` if the name or the class is taken.
+    """
+    if kind is None:
+        return lambda kind: state_type(name, kind)
+    if not _NAME.match(name):
+        raise BadSetup(f"state type {name!r}: use letters, digits and _ . / -, e.g. 'shop.order'")
+    shape = Custom(dump, load) if dump and load else shape_of(kind)
+    _check(name, kind, shape, one_alone=(dump is None) != (load is None))
+    assert shape is not None
+    _by_name[name] = _by_class[kind] = StateType(name, kind, shape)
+    return kind
+
+
+def _check(name: str, kind: type[Any], shape: Shape | None, *, one_alone: bool) -> None:
+    where = _where(kind)
+    if kind in _PLAIN:
+        raise BadSetup(f"{where} can't be a state type of its own: it is stored as it is, or not at all")
+    if _contract_name(kind):
+        raise BadSetup(f"{where} is a contract: states may hold it by its own name, without state_type")
+    if shape is None or one_alone:
+        raise BadSetup(
+            f"{where} is no Enum, pydantic model, dataclass or NamedTuple: give state_type both dump= and load= (or put "
+            "@bp.state_type above the decorator that makes it one)"
+        )
+    for known in (_by_name.get(name), _by_class.get(kind)):
+        if known and (known.name != name or _where(known.kind) != where):
+            raise BadSetup(f"state type {name!r} for {where}: {_where(known.kind)} is {known.name!r} already")
+
+
+_by_name: dict[str, StateType] = {}
+_by_class: dict[type[Any], StateType] = {}
+
+
+def type_of(kind: type[Any]) -> StateType:
+    """A class's state type; `NotPlain` if it has none."""
+    found = _by_class.get(kind)
+    if found is None and (name := _contract_name(kind)):
+        found = _by_class[kind] = _contract_type(name, kind)
+    if found is None and _provide(kind.__module__.partition(".")[0]):
+        found = _by_class.get(kind)
+    if found is None:
+        raise NotPlain(
+            f"{_where(kind)} is not a plain type, and not registered: "
+            f'see bp.state_type, e.g. @bp.state_type("{kind.__module__.rpartition(".")[2]}.{kind.__name__.lower()}")'
+        )
+    return found
+
+
+def type_named(name: str) -> StateType | None:
+    """The state type with that name, None if this process does not know it."""
+    found = _by_name.get(name)
+    if found is None and "@" in name:
+        return next((_contract_type(name, kind) for kind in _contracts() if _contract_name(kind) == name), None)
+    if found is None and _NAME.match(name) and _provide(name.partition(".")[0]):
+        found = _by_name.get(name)
+    return found
+
+
+def head(name: str) -> bytes:
+    """A type's name before a packed value."""
+    encoded = name.encode()
+    if len(encoded) >= 65_536:
+        raise NotPlain("its contract's name is too long")
+    return len(encoded).to_bytes(2, "big") + encoded
+
+
+def split_head(data: bytes) -> tuple[str, bytes]:
+    """The name and the packed value behind it."""
+    end = 2 + int.from_bytes(data[:2], "big")
+    if len(data) <= end:
+        raise ValueError("a value of a named type ends within its name")
+    return data[2:end].decode(), data[end:]
+
+
+def _contract_name(kind: type[Any]) -> str | None:
+    name: str | None = getattr(kind, "__contract_name__", None)
+    return f"{name}@{kind.__contract_version__}" if name else None
+
+
+def _contract_type(name: str, kind: type[Any]) -> StateType:
+    shape = shape_of(kind)
+    assert shape is not None
+    return StateType(name, kind, shape)
+
+
+def _contracts() -> Iterator[type[Any]]:
+    """The contracts of this process, the newest first: in a notebook a cell may have defined one again."""
+    from .contract import Contract
+
+    def below(kind: type[Any]) -> Iterator[type[Any]]:
+        for each in reversed(kind.__subclasses__()):
+            yield from below(each)
+            yield each
+
+    return below(Contract)
+
+
+@cache
+def _provide(root: str) -> bool:
+    """Let the installed package that provides state types for the package `root` register them, once."""
+    for point in metadata.entry_points(group=GROUP, name=root):
+        try:
+            point.load()()
+        except ImportError:  # what it provides types for is not installed: nobody here has values of them
+            return False
+        return True
+    return False
+
+
+def _where(kind: type[Any]) -> str:
+    return f"{kind.__module__}.{kind.__qualname__}"
+
+
+def _told(error: Exception) -> str:
+    if isinstance(error, ValidationError):
+        return "; ".join(f"{'.'.join(map(str, e['loc']))}: {e['msg']}" for e in error.errors(include_url=False))
+    return f"{type(error).__name__}: {error}".rstrip(".")

@@ -1,0 +1,32 @@
+"""Backup: a copy of a whole store, where the store can make one."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable
+from typing import Protocol, runtime_checkable
+
+from ..contracts.errors import BadSetup
+from .store import Store
+
+Progress = Callable[[int, int], None]  # told bytes copied and bytes in all, now and then
+
+
+@runtime_checkable
+class BacksUp(Protocol):
+    """A store that copies itself to a new file while others write."""
+
+    def backup(self, path: str, progress: Progress | None = None) -> None: ...
+
+
+def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
+    """Copy the store to a new file; `BadSetup` says how else a store that can't is backed up."""
+    if isinstance(store, BacksUp):
+        store.backup(os.fspath(path), progress)
+    elif store.url.startswith("memory:"):
+        raise BadSetup(f"{store.url} is kept by no one but this process: there is nothing to back up")
+    else:
+        raise BadSetup(
+            f"{store.url} is backed up by its server: `redis-cli -u URL --rdb FILE` copies it while it runs, "
+            "or copy the server's own dump.rdb and appendonlydir"
+        )

@@ -1,0 +1,54 @@
+"""Bases: what a client remembers of the threads that it saves to, so that it sends only what is new."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable
+from threading import Lock
+
+from .nodes import Base, Inline
+
+# Of how many threads, and how many bytes of states altogether.
+_THREADS, _BYTES = 256, 64 * 1024 * 1024
+
+
+class Bases:
+    """The newest checkpoint that is known of each thread; the longest unused are forgotten."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._known: OrderedDict[str, Callable[[], Base]] = OrderedDict()
+        self._sizes: dict[str, int] = {}
+
+    def get(self, thread: str) -> Base | None:
+        """The thread's base, if it is remembered."""
+        with self._lock:
+            make = self._known.get(thread)
+            if make is None:
+                return None
+            self._known.move_to_end(thread)
+        return make()
+
+    def put(self, thread: str, base: Base) -> None:
+        """Remember a checkpoint that was saved. A small one is sent whole anyway."""
+        if isinstance(base.state, Inline) and (base.native is None or isinstance(base.native, Inline)):
+            if thread in self._known:
+                self.forget(thread)
+            return
+        self.put_later(thread, base.size, lambda: base)
+
+    def put_later(self, thread: str, size: int, make: Callable[[], Base]) -> None:
+        """Remember a checkpoint that was read; its base is made when it is needed."""
+        with self._lock:
+            self._known[thread] = make
+            self._known.move_to_end(thread)
+            self._sizes[thread] = size
+            while len(self._known) > _THREADS or (len(self._known) > 1 and sum(self._sizes.values()) > _BYTES):
+                oldest, _ = self._known.popitem(last=False)
+                del self._sizes[oldest]
+
+    def forget(self, thread: str) -> None:
+        """The thread is not what it was."""
+        with self._lock:
+            self._known.pop(thread, None)
+            self._sizes.pop(thread, None)

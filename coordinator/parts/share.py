@@ -1,0 +1,164 @@
+"""Sharing: which bytes of a value a base keeps already, and where the new ones go."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from enum import Enum
+from typing import NamedTuple
+
+from xxhash import xxh3_128
+
+from .body import DICT, LIST, Body, item_ends
+from .nodes import Part
+from .spans import Append, Span, joined
+
+# A span costs its place in every later checkpoint: less is written again rather than shared.
+_LEAST_RUN = 256
+# A value in many pieces, or from many logs, is written anew: reading it back must not take a lookup for each byte.
+_MOST_LOGS = 8
+_PIECE = 2048
+
+
+class Sharing(Enum):
+    """How much of its base a checkpoint may use. Where a store says `Ungrounded` the next is tried."""
+
+    APPEND = "goes on where the base's logs end"
+    REFER = "uses what is in the base's logs, and puts what is new into its own"
+    NOTHING = "stands alone"
+
+
+class Writer:
+    """What a new checkpoint adds to logs."""
+
+    def __init__(self, checkpoint_id: str, sharing: Sharing) -> None:
+        self._id = checkpoint_id
+        self._own = sharing is not Sharing.APPEND
+        self._logs = 0
+        self.appends: list[Append] = []
+
+    def append(self, data: bytes, base: Part | None = None) -> Span:
+        """Put bytes at the end of the base's log, or into a new one."""
+        if base is not None and base.open_end and not self._own:
+            log, _, at = base.spans[-1]
+        else:
+            log, at = f"{self._id}.{self._logs}", 0
+            self._logs += 1
+        self.appends.append(Append(log, at, data))
+        return Span(log, at, at + len(data))
+
+
+def whole(body: Body, writer: Writer) -> Part:
+    """A part that shares nothing."""
+    data = body.packed[body.start :] if body.start else body.packed
+    return Part(body.kind, body.count, [writer.append(data)], data, len(data), xxh3_128(data))
+
+
+def shared(body: Body, base: Part, writer: Writer) -> Part | None:
+    """A part that keeps what the base has of it; None if that is not worth it."""
+    if base.begins(body.packed, body.start):
+        new = body.packed[body.start + base.length :]
+        if not new:
+            return base
+        return base.grown(new, body.count, joined([*base.spans, writer.append(new, base)]))
+    if body.kind not in (LIST, DICT):
+        return None
+    return _pieced(body, base, writer)
+
+
+def _ends_open(last: _Run, base: Part, added: Span | None) -> bool:
+    """Whether the last span ends where its log does."""
+    if last.at < 0:
+        return True
+    behind = added is not None and added.log == base.spans[-1].log
+    return base.open_end and not behind and last.at + last.last - last.first == base.length
+
+
+class _Run(NamedTuple):
+    """Bytes of the new body, and where the base has the same (-1: nowhere)."""
+
+    first: int
+    last: int
+    at: int
+
+
+def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
+    data = body.packed[body.start :]
+    runs = list(_worthwhile(_runs(body.kind, data, base.body)))
+    kept = [run for run in runs if run.at >= 0]
+    if not kept:
+        return None
+    spans = [span for run in kept for span in _cut(base.spans, run.at, run.at + run.last - run.first)]
+    if len(spans) + len(runs) > max(16, len(data) // _PIECE) or len({span.log for span in spans}) > _MOST_LOGS:
+        return None
+    new = b"".join([data[run.first : run.last] for run in runs if run.at < 0])
+    added = writer.append(new, base) if new else None
+    return Part(
+        body.kind,
+        body.count,
+        joined(_laid_out(runs, base.spans, added)),
+        data,
+        len(data),
+        xxh3_128(data),
+        open_end=_ends_open(runs[-1], base, added),
+    )
+
+
+def _runs(kind: str, data: bytes, base: bytes) -> Iterator[_Run]:
+    """The new body, item by item, with neighbours made one."""
+    places: dict[bytes, int] = {}
+    start = 0
+    for end in item_ends(kind, base):
+        places.setdefault(base[start:end], start)
+        start = end
+    run = _Run(0, 0, -1)
+    start = 0
+    for end in item_ends(kind, data):
+        item = data[start:end]
+        follows = run.at + run.last - run.first
+        at = follows if run.at >= 0 and base.startswith(item, follows) else places.get(item, -1)
+        if (run.at < 0 and at < 0) or (run.at >= 0 and at == follows):
+            run = _Run(run.first, end, run.at)
+        else:
+            if run.last > run.first:
+                yield run
+            run = _Run(start, end, at)
+        start = end
+    if run.last > run.first:
+        yield run
+
+
+def _worthwhile(runs: Iterator[_Run]) -> Iterator[_Run]:
+    """Runs with short finds counted as new, and neighbouring new ones made one."""
+    new: _Run | None = None
+    for run in runs:
+        if run.at >= 0 and run.last - run.first >= _LEAST_RUN:
+            if new:
+                yield new
+            yield run
+            new = None
+        else:
+            new = _Run(new.first if new else run.first, run.last, -1)
+    if new:
+        yield new
+
+
+def _laid_out(runs: list[_Run], spans: list[Span], added: Span | None) -> Iterator[Span]:
+    used = 0
+    for run in runs:
+        length = run.last - run.first
+        if run.at >= 0:
+            yield from _cut(spans, run.at, run.at + length)
+        elif added is not None:
+            yield Span(added.log, added.first + used, added.first + used + length)
+            used += length
+
+
+def _cut(spans: list[Span], first: int, last: int) -> Iterator[Span]:
+    """The spans of a body's bytes from `first` to `last`."""
+    at = 0
+    for span in spans:
+        size = span.last - span.first
+        begin, end = max(first - at, 0), min(last - at, size)
+        if begin < end:
+            yield Span(span.log, span.first + begin, span.first + end)
+        at += size

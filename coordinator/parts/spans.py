@@ -1,0 +1,59 @@
+"""Span: a byte range of a log. A log is bytes that are only ever appended to, named by the checkpoint that began it.
+
+Stored as text, `log:first:last,log:first:last`, in the commit line: stores read it to fetch and to free the bytes.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable
+from typing import NamedTuple
+
+from ...contracts.errors import Corrupted
+
+_SPAN = re.compile(r"(c[0-9a-z]{23}\.[0-9]{1,6}):([0-9]{1,15}):([0-9]{1,15})", re.ASCII)
+
+
+class Span(NamedTuple):
+    """The bytes of a log from `first` up to, not including, `last`."""
+
+    log: str
+    first: int
+    last: int
+
+
+class Append(NamedTuple):
+    """Bytes for a log whose length must be `at`: if it is not, the checkpoint is refused."""
+
+    log: str
+    at: int
+    data: bytes
+
+
+def write_spans(spans: Iterable[Span]) -> str:
+    """Spans as stored."""
+    return ",".join([f"{span.log}:{span.first}:{span.last}" for span in spans])
+
+
+def read_spans(text: str) -> list[Span]:
+    """Stored spans; `Corrupted` if they are none."""
+    if not text:
+        return []
+    found: list[Span] = []
+    for part in text.split(","):
+        matched = _SPAN.fullmatch(part)
+        if matched is None or int(matched[2]) >= int(matched[3]):
+            raise Corrupted(f"a checkpoint's spans can't be read: {part[:60]!r}")
+        found.append(Span(matched[1], int(matched[2]), int(matched[3])))
+    return found
+
+
+def joined(spans: Iterable[Span]) -> list[Span]:
+    """Spans with neighbours made one."""
+    result: list[Span] = []
+    for span in spans:
+        if result and result[-1].log == span.log and result[-1].last == span.first:
+            result[-1] = Span(span.log, result[-1].first, span.last)
+        else:
+            result.append(span)
+    return result

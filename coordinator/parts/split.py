@@ -1,0 +1,111 @@
+"""Splitting: a state as nodes, compared with what a base has at the same places."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, TypeGuard
+
+from ...contracts.codec import pack
+from ...contracts.errors import BadSetup
+from .body import LIST, OTHER, TEXT, Body, appended, body_of, header
+from .nodes import Branch, Inline, Node, Part, children_of, value
+from .share import Writer, shared, whole
+from .spans import joined
+
+# A state of a page at most is stored whole, and so is a value too small to pay for its place in the header.
+_PAGE = 4096
+_LEAST = 512
+# A value of this size is worth a log before anything is known to share it.
+_LARGE = 16_384
+# A dict of more keys than this is compared as a row of pairs, not key by key.
+_WIDE = 64
+
+
+def split(item: Any, base: Node | None, writer: Writer, path: str) -> Node:
+    """A whole state as nodes. `path` names it in errors."""
+    packed = b""
+    if not _splits(item, base):
+        packed = pack(item, path=path)
+        if len(packed) <= _PAGE and not isinstance(base, Part | Branch):
+            return Inline(packed)
+    if _narrow(item):
+        return _branch(item, base, writer, path)
+    return _leaf(item, packed or pack(item, path=path), base, writer)
+
+
+def _narrow(item: Any) -> TypeGuard[dict[Any, Any]]:
+    """Whether a value is compared key by key."""
+    return item.__class__ is dict and len(item) <= _WIDE
+
+
+def _splits(item: Any, base: Node | None) -> TypeGuard[dict[Any, Any]]:
+    return isinstance(base, Branch) and _narrow(item)
+
+
+def _branch(item: dict[Any, Any], base: Node | None, writer: Writer, path: str) -> Branch:
+    known = children_of(base)
+    return Branch({key: _node(child, known.get(key), writer, f"{path}[{key!r}]") for key, child in item.items()})
+
+
+def _node(item: Any, base: Node | None, writer: Writer, path: str) -> Node:
+    if _splits(item, base):
+        return _branch(item, base, writer, path)
+    packed = pack(item, path=path)
+    if len(packed) > _PAGE and _narrow(item):
+        return _branch(item, base, writer, path)
+    return _leaf(item, packed, base, writer)
+
+
+def _leaf(item: Any, packed: bytes, base: Node | None, writer: Writer) -> Node:
+    if len(packed) < _LEAST:
+        return Inline(packed)
+    body = body_of(item, packed)
+    if isinstance(base, Part) and base.kind == body.kind:
+        part = shared(body, base, writer)
+        if part is not None:
+            return part
+    elif isinstance(base, Inline) and len(base.packed) >= _LEAST and _extends(body, base.packed):
+        return whole(body, writer)
+    return whole(body, writer) if len(body) >= _LARGE else Inline(packed)
+
+
+def _extends(body: Body, before: bytes) -> bool:
+    kind, start = header(before)
+    if body.kind == OTHER:
+        return body.packed == before
+    return body.kind == kind and body.packed.startswith(before[start:], body.start)
+
+
+def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], writer: Writer, path: str) -> Node:
+    """The base's state with some values changed and some continued. Costs what is new, however large the state is."""
+    children: dict[Any, Node] = dict(children_of(base))
+    if not children and type(value(base)) is not dict:
+        kind = type(value(base)).__name__
+        raise BadSetup(f"changes= and append= need a dict to change, but the {path} is a {kind}")
+    if isinstance(base, Part):  # a dict of many keys, which is one row of pairs
+        children.update({key: Inline(pack(item)) for key, item in value(base).items()})
+    for key, item in changes.items():
+        children[key] = _node(item, children.get(key), writer, f"{path}[{key!r}]")
+    for key, items in append.items():
+        children[key] = _continued(items, children.get(key), writer, f"{path}[{key!r}]")
+    amended = Branch(children)
+    return amended if len(children) <= _WIDE else split(value(amended), base, writer, path)
+
+
+def _continued(items: Any, base: Node | None, writer: Writer, path: str) -> Node:
+    if base is None:
+        return _node(items, None, writer, path)
+    kind: type[Any] = items.__class__
+    if isinstance(base, Part) and _FLAT.get(kind) == base.kind:
+        count, data = appended(base.kind, items, path)
+        if not data:
+            return base
+        return base.grown(data, base.count + count, joined([*base.spans, writer.append(data, base)]))
+    before = value(base)
+    if (kind not in _FLAT and kind is not dict) or type(before) is not kind:
+        known = type(before).__name__
+        raise BadSetup(f"append= can't continue {path}, a {known}, with a {kind.__name__}: list, dict and str go on")
+    return _node({**before, **items} if kind is dict else before + items, base, writer, path)
+
+
+_FLAT: dict[type[Any], str] = {list: LIST, str: TEXT}

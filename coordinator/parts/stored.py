@@ -1,0 +1,79 @@
+"""A checkpoint's parts as they are stored: named in its header, verified when they are read."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, cast
+
+from ...contracts.codec import pack
+from .body import value_of
+from .nodes import Branch, Inline, Node, Part, Path, part_of, parts
+from .spans import Span
+
+STATE, NATIVE = 0, 1
+ROOTS = ("state", "native")
+
+
+@dataclass(slots=True)
+class StoredPart:
+    """A part that was read. `part` is None if its bytes are not those that were saved."""
+
+    root: int
+    path: Path
+    part: Part | None
+
+    @property
+    def name(self) -> str:
+        """The path as users write it."""
+        return ROOTS[self.root] + "".join(f"[{key!r}]" for key in self.path)
+
+
+def describe(state: Node, native: Node | None) -> tuple[list[Any], list[Span]]:
+    """What the header says of the parts, and all their spans, in the same order."""
+    entries: list[Any] = []
+    spans: list[Span] = []
+    for root, node in ((STATE, state), (NATIVE, native)):
+        for path, part in parts(node):
+            entries.append([root, list(path), part.kind, part.count, len(part.spans), part.hash.digest()])
+            spans += part.spans
+    return entries, spans
+
+
+def read_parts(entries: Sequence[Any], spans: Sequence[Span], bodies: Sequence[bytes]) -> Iterator[StoredPart]:
+    """The parts that a header names, made of what its spans hold."""
+    first = 0
+    for root, path, kind, count, pieces, digest in entries:
+        last = first + pieces
+        body = bodies[first] if pieces == 1 and len(bodies) > first else b"".join(bodies[first:last])
+        part = part_of(kind, count, body, list(spans[first:last]))
+        yield StoredPart(root, tuple(path), part if part.hash.digest() == digest else None)
+        first = last
+
+
+def put_in(roots: list[Any], stored: StoredPart) -> None:
+    """Put a part's value in its place. `roots` is what the checkpoint itself holds: state and native."""
+    assert stored.part is not None
+    whole = value_of(stored.part.kind, stored.part.count, stored.part.body)
+    if not stored.path:
+        roots[stored.root] = whole
+        return
+    if roots[stored.root] is None:  # damaged, but what belongs in it is not
+        roots[stored.root] = {}
+    place = roots[stored.root]
+    for key in stored.path[:-1]:
+        place = place.setdefault(key, {})
+    place[stored.path[-1]] = whole
+
+
+def node_of(held: Any, below: dict[Path, Part]) -> Node:
+    """The node of a value that a checkpoint holds, with the parts below it by path."""
+    if not below:
+        return Inline(pack(held))
+    if () in below:
+        return below[()]
+    children: dict[Any, Node] = {}
+    for key, item in cast("dict[Any, Any]", held).items():
+        inner = {path[1:]: part for path, part in below.items() if path[0] == key}
+        children[key] = node_of(item, inner)
+    return Branch(children)

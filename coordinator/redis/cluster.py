@@ -1,0 +1,141 @@
+"""The store on a Redis Cluster: a namespace over several partitions, each in one slot."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from anyio import to_thread
+
+from ...contracts.errors import BadSetup
+from ...contracts.names import MAX_PARTITIONS, home
+from ..commands import Claim, Command
+from ..store import Topic, Watch
+from .cluster_link import ClusterLink, Request
+from .cluster_partition import Partition, Run, together
+from .cluster_watch import DoorWatch, EventWatch
+from .partitions import claim_at, plan
+from .partitions_plan import Plan, good
+from .scripts import Script, script
+
+R = TypeVar("R")
+_Exchange = Generator[Sequence[Request], list[Any], R]
+_PARTITIONS = 16
+
+
+class ClusterStore:
+    """A namespace on a cluster. `url` is as users write it, `scripts` finds a script."""
+
+    def __init__(
+        self,
+        url: str,
+        namespace: str,
+        *,
+        scripts: Callable[[str], Script] = script,
+        partitions: Sequence[Partition] = (),
+    ) -> None:
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        self._wanted = _number(options.pop("partitions", "0"))
+        self._given = (url, namespace)
+        self._scripts = scripts
+        self._link = ClusterLink(urlunsplit(parts._replace(query=urlencode(options))))
+        self._partitions = partitions
+        self.url = self._link.url
+
+    def prefix(self, partition: int | str) -> str:
+        """What every key of a partition begins with: its hash tag keeps them in one slot."""
+        return f"bp:{{{quote(self._given[1], safe='')}:{partition}}}:"
+
+    def call(self, command: Command[R]) -> R:
+        """Carry a command out: one round trip to each of the partitions that it concerns, all at once."""
+        return self._run(self._carried_out(plan(command, len(self._partitions))))
+
+    async def acall(self, command: Command[R]) -> R:
+        """`call` for async code."""
+        return await self._arun(self._carried_out(plan(command, len(self._partitions))))
+
+    async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
+        """Wait, then carry a command out. A claim first goes where there is something."""
+        await watch.await_(timeout)
+        if isinstance(watch, DoorWatch) and isinstance(command, Claim) and (knock := watch.take()):
+            return await self._arun(self._carried_out(claim_at(command, knock)))
+        return await self.acall(command)
+
+    def _carried_out(self, steps: Plan[R]) -> _Exchange[R]:
+        """What a plan asks, as requests to the cluster."""
+        try:
+            asks = next(steps)
+            while True:
+                runs = [(self._partitions[at], self._partitions[at].asked(command)) for at, command in asks]
+                asks = steps.send((yield from together(runs)))
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    def _run(self, exchange: _Exchange[R]) -> R:
+        try:
+            requests = next(exchange)
+            while True:
+                requests = exchange.send(self._link.exchange(requests))
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    async def _arun(self, exchange: _Exchange[R]) -> R:
+        try:
+            requests = next(exchange)
+            while True:
+                requests = exchange.send(await self._link.aexchange(requests))
+        except StopIteration as end:
+            result: R = end.value
+            return result
+
+    def watch(self, topic: Topic) -> Watch:
+        """For deliveries a blocking pop at the doors in partition 0, else pub/sub by any node."""
+        if topic.queues:
+            return DoorWatch(self._link, self.prefix(0), topic.queues)
+        at = home(topic.subject) % len(self._partitions) if topic.subject else "*"
+        return EventWatch(self._link, self.prefix(at), topic)
+
+    def sibling(self) -> ClusterStore:
+        """Other connections to the same cluster."""
+        return ClusterStore(*self._given, scripts=self._scripts, partitions=self._new_partitions(len(self._partitions)))
+
+    def open(self) -> None:
+        """Connect; check the nodes and the namespace, and make it if it is new."""
+        self._partitions = self._new_partitions(1)
+        self._partitions = self._new_partitions(self._run(self._counted()))
+        runs: list[tuple[Partition, Run[Any]]] = [(each, each.opening()) for each in self._partitions]
+        good(self._run(together(runs)))
+
+    def _counted(self) -> _Exchange[int]:
+        """How many partitions the namespace has, for ever: the first who opens it says so."""
+        [first] = self._partitions
+        [count] = good((yield from together([(first, first.counted(self._wanted or _PARTITIONS))])))
+        if self._wanted and count != self._wanted:
+            raise BadSetup(
+                f"{self.url}: the namespace was made with {count} partitions, which can't be changed: "
+                f"leave partitions={self._wanted} out"
+            )
+        return int(count)
+
+    def _new_partitions(self, count: int) -> list[Partition]:
+        return [Partition(self.url, self.prefix(at), self._scripts) for at in range(count)]
+
+    async def aopen(self) -> None:
+        await to_thread.run_sync(self.open)
+
+    def close(self) -> None:
+        self._link.close()
+
+    async def aclose(self) -> None:
+        await self._link.aclose()
+
+
+def _number(text: str) -> int:
+    number = int(text) if text.isascii() and text.isdecimal() else -1
+    if not 0 <= number <= MAX_PARTITIONS:
+        raise BadSetup(f"?partitions={text}, but a namespace has 1 to {MAX_PARTITIONS} of them")
+    return number

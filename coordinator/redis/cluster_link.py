@@ -1,0 +1,167 @@
+"""ClusterLink: where a Redis Cluster is, and the two clients of it that send what they are given."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from threading import Lock
+from typing import Any
+from urllib.parse import urlsplit, urlunsplit
+
+import anyio
+import redis
+import redis.asyncio
+from redis import cluster, exceptions
+from redis.asyncio import cluster as asyncio_cluster
+
+from ...contracts.errors import BadSetup
+from .place import Place, read_place, without_secrets
+
+# The client library is typed in part only.
+_Sync: Any = redis.RedisCluster
+_Async: Any = redis.asyncio.RedisCluster
+_SyncNode: Any = cluster.ClusterNode
+_AsyncNode: Any = asyncio_cluster.ClusterNode
+# A command, and the key by which its node is found.
+Request = tuple[str, Sequence[Any]]
+# What is only asked of a node, and names no key of its own.
+_KEYLESS = frozenset({"INFO", "PUBLISH"})
+_TROUBLE = (exceptions.RedisError, OSError)
+# The async client closes connections under the hands of those that use them, when it looks for a slot's new node. They
+# stumble over that with an AttributeError.
+ASYNC_TROUBLE = (*_TROUBLE, AttributeError)
+# Seconds between attempts, besides those that the client makes at once. Everything may be repeated: ids are minted by
+# the caller.
+_PAUSES = (0.05, 0.2, 0.5)
+# Seconds. A wait is a blocking call that may not be cut by these: see cluster_watch.py.
+_DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 5.0, "socket_timeout": 10.0}
+
+
+class ClusterLink:
+    """A cluster by the addresses of some of its nodes. Connects when it is first used."""
+
+    def __init__(self, url: str) -> None:
+        parts = urlsplit(url)
+        login, at, hosts = parts.netloc.rpartition("@")
+        places = [_place(url, f"{login}{at}{host}") for host in hosts.split(",")]
+        if places[0].db or places[0].replicas:
+            raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: a cluster has no db= and no replicas=")
+        self._seeds = [place.hosts[0] for place in places]
+        self._options = {
+            **_DEFAULTS,
+            **places[0].options,
+            **({"ssl": True} if parts.scheme == "rediss+cluster" else {}),
+        }
+        self.url = f"{parts.scheme}://{','.join(f'{host}:{port}' for host, port in self._seeds)}"
+        self._sync: Any = None
+        self._async: Any = None
+        self._making = Lock()
+
+    @property
+    def client(self) -> Any:
+        """The client for sync code. The first use connects."""
+        with self._making:
+            if self._sync is None:
+                self._sync = _Sync(startup_nodes=[_SyncNode(*seed) for seed in self._seeds], **self._options)
+            return self._sync
+
+    @property
+    def aclient(self) -> Any:
+        """The client for async code."""
+        if self._async is None:
+            self._async = _Async(startup_nodes=[_AsyncNode(*seed) for seed in self._seeds], **self._options)
+        return self._async
+
+    def place_of(self, node: Any) -> Place:
+        """One node as a place of its own."""
+        options = {name: value for name, value in self._options.items() if name != "ssl"}
+        scheme = "rediss" if "ssl" in self._options else "redis"
+        return Place(scheme, ((node.host, node.port),), options=options)
+
+    def exchange(self, requests: Sequence[Request]) -> list[Any]:
+        """Send all at once to their nodes; the replies, in order. What went wrong is a reply too."""
+        try:
+            if len(requests) == 1:
+                return [self._one(*requests[0])]
+            client = self.client
+            with client.pipeline() as pipe:
+                for key, command in requests:
+                    pipe.execute_command(*command, **_to(client, key, command))
+                replies = pipe.execute(raise_on_error=False)
+        except _TROUBLE as error:
+            replies = [error] * len(requests)
+        return [self._one(*requests[i]) if _again(reply) else reply for i, reply in enumerate(replies)]
+
+    def _one(self, key: str, command: Sequence[Any]) -> Any:
+        reply: Any = None
+        for pause in (0.0, *_PAUSES):
+            time.sleep(pause)
+            try:
+                return self.client.execute_command(*command, **_to(self.client, key, command))
+            except _TROUBLE as error:
+                reply = error
+            if not _again(reply):
+                break
+        return reply
+
+    async def aexchange(self, requests: Sequence[Request]) -> list[Any]:
+        """`exchange` for async code."""
+        client = self.aclient
+        try:
+            if len(requests) == 1:
+                return [await self._aone(*requests[0])]
+            await client.initialize()
+            pipe = client.pipeline()
+            for key, command in requests:
+                pipe.execute_command(*command, **_to(client, key, command))
+            replies = await pipe.execute(raise_on_error=False)
+        except ASYNC_TROUBLE as error:
+            replies = [_of_connection(error)] * len(requests)
+        return [await self._aone(*requests[i]) if _again(reply) else reply for i, reply in enumerate(replies)]
+
+    async def _aone(self, key: str, command: Sequence[Any]) -> Any:
+        reply: Any = None
+        for pause in (0.0, *_PAUSES):
+            if pause:
+                await anyio.sleep(pause)
+            try:
+                await self.aclient.initialize()
+                return await self.aclient.execute_command(*command, **_to(self.aclient, key, command))
+            except ASYNC_TROUBLE as error:
+                reply = _of_connection(error)
+            if not _again(reply):
+                break
+        return reply
+
+    def close(self) -> None:
+        if self._sync is not None:
+            self._sync.close()
+            self._sync = None
+
+    async def aclose(self) -> None:
+        self.close()
+        if self._async is not None:
+            await self._async.aclose()
+            self._async = None
+
+
+def _place(url: str, netloc: str) -> Place:
+    """A URL with one of its hosts, read as the URL of a single server."""
+    parts = urlsplit(url)
+    return read_place(urlunsplit(parts._replace(scheme=parts.scheme.removesuffix("+cluster"), netloc=netloc)))
+
+
+def _to(client: Any, key: str, command: Sequence[Any]) -> dict[str, Any]:
+    return {"target_nodes": client.get_node_from_key(key)} if command[0] in _KEYLESS else {}
+
+
+def _of_connection(error: Exception) -> Exception:
+    return exceptions.ConnectionError("the connection was closed") if isinstance(error, AttributeError) else error
+
+
+def _again(reply: Any) -> bool:
+    """Whether a request is worth sending once more, alone: then the client looks where its node is now."""
+    refused = isinstance(reply, exceptions.ResponseError) and not isinstance(
+        reply, exceptions.MovedError | exceptions.AskError | exceptions.ClusterDownError | exceptions.TryAgainError
+    )
+    return isinstance(reply, Exception) and not refused

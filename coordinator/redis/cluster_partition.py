@@ -1,0 +1,116 @@
+"""Partition: one partition's side of a command: the scripts to run, and what their replies mean."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from typing import Any, TypeVar
+
+from redis import exceptions
+
+from ...contracts.errors import BatonpassError
+from ..commands import Command
+from .cluster_link import Request
+from .partitions_plan import Above, Note, Ready, Ring, Used
+from .scripts import Script
+from .segments import READERS
+from .store import RedisStore
+from .wire import arguments
+from .witness import Witness
+
+R = TypeVar("R")
+# What is sent at once to a partition, and the replies to it, errors among them.
+Run = Generator[Sequence[tuple[Any, ...]], list[Any], R]
+_TROUBLE = (exceptions.RedisError, OSError)
+# How long a wake-up is kept for a worker that was just about to wait, in ms.
+_RING_KEPT = 10_000
+# How long a note about an idempotency key is kept beside the key's own time: longer than a job should take. And how
+# long its job may take to appear: a client that dies before it made the job must not keep the key. In ms.
+_NOTE_KEPT, _NOTE_FRESH = 30 * 86_400_000, 30_000
+
+
+class Partition(RedisStore):
+    """A partition of a cluster's store, which lends it the connections: what a single server's store says and reads."""
+
+    def __init__(self, url: str, prefix: str, scripts: Callable[[str], Script]) -> None:
+        self.url = url
+        self.prefix = prefix
+        self._scripts = scripts
+        self._replicas = 0
+        self._witness = Witness(url)
+
+    def asked(self, command: Command[Any]) -> Run[Any]:
+        """A command on this partition."""
+        if isinstance(command, Ready):
+            return self._own("store/ready", command.queues, list)
+        if isinstance(command, Ring):
+            return self._own(
+                "store/ring", (command.queue, command.partition, command.number, _RING_KEPT), lambda _: None
+            )
+        if isinstance(command, Above):
+            return self._own("store/above", (command.created,), lambda reply: reply[0].decode())
+        if isinstance(command, Note):
+            about = (command.idem, command.job_id, command.payload_digest)
+            times = (command.key_ttl + _NOTE_KEPT, _NOTE_FRESH)
+            return self._own("store/note", (*about, *times, command.void), _used)
+        return self._kept(command)
+
+    def _kept(self, command: Command[R]) -> Run[R]:
+        result = yield from self._carefully(command, *arguments(command))
+        return (yield from self._whole(result)) if type(command) in READERS else result
+
+    def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Run[R]:
+        [[_, *reply]] = yield from self._script(self._scripts(name), argv, [])
+        return read(reply)
+
+    def opening(self) -> Run[None]:
+        """Check the node and the partition, and make it if it is new."""
+        return self._opening()
+
+    def counted(self, count: int) -> Run[int]:
+        """How many partitions the namespace has; `count` if it is new. One without the record was made on a single
+        server."""
+        schema, partitions = f"{self.prefix}schema", f"{self.prefix}partitions"
+        known, made = yield [("GET", partitions), ("GET", schema)]
+        if known is None:
+            _, known = yield [("SET", partitions, 1 if made is not None else count, "NX"), ("GET", partitions)]
+        for reply in (known, made):
+            if isinstance(reply, Exception):
+                raise reply
+        return int(known)
+
+    def trouble(self, error: Exception) -> BatonpassError:
+        """The client's error in our words."""
+        return self._failure(error)
+
+
+def _used(reply: list[Any]) -> Used:
+    job_id, payload, fresh = reply
+    return Used(job_id.decode(), payload.decode(), bool(fresh))
+
+
+def together(runs: Sequence[tuple[Partition, Run[Any]]]) -> Generator[Sequence[Request], list[Any], list[Any]]:
+    """Runs on several partitions in step: what they send at the same time goes out at once. Answers each one's result,
+    or the error that ended it."""
+    outcomes: list[Any] = [None] * len(runs)
+    sending: dict[int, Sequence[tuple[Any, ...]]] = {}
+
+    def go_on(index: int, replies: list[Any] | None) -> None:
+        partition, run = runs[index]
+        try:
+            sending[index] = next(run) if replies is None else run.send(replies)
+        except StopIteration as end:
+            outcomes[index] = end.value
+        except BatonpassError as error:
+            outcomes[index] = error
+        except _TROUBLE as error:
+            outcomes[index] = partition.trouble(error)
+
+    for index in range(len(runs)):
+        go_on(index, None)
+    while sending:
+        sent, sending = sending, {}
+        replies = yield [(runs[index][0].prefix, command) for index, commands in sent.items() for command in commands]
+        for index, commands in sent.items():
+            go_on(index, replies[: len(commands)])
+            replies = replies[len(commands) :]
+    return outcomes

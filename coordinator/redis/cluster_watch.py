@@ -1,0 +1,145 @@
+"""How somebody waits for a change on a cluster."""
+
+from __future__ import annotations
+
+import random
+import time
+from contextlib import suppress
+from typing import Any
+
+import anyio
+from redis import exceptions
+
+from ...contracts.names import mint
+from ..store import Topic
+from .cluster_link import ASYNC_TROUBLE, ClusterLink
+from .partitions_plan import Ring
+from .watch import RedisWatch
+
+_TROUBLE = (exceptions.RedisError, OSError)
+# Seconds. A wait is asked for in pieces, which end before the client's own time-out and so notice a dead node.
+_PIECE = 2.0
+# After trouble, so that who looks and waits in turn does not spin.
+_PAUSE = 0.2
+
+
+class DoorWatch:
+    """A blocking pop at the doors of queues. All workers wait in partition 0, with one connection each, wherever the
+    deliveries are: so one delivery wakes one of them. Who was woken takes what the ring said."""
+
+    def __init__(self, link: ClusterLink, prefix: str, queues: tuple[str, ...]) -> None:
+        self._link = link
+        self._doors = {f"{prefix}d:{queue}": queue for queue in queues}
+        self._interrupt = f"{prefix}x:{mint('l')}"
+        self._knock: Ring | None = None
+
+    def take(self) -> Ring | None:
+        """The ring that ended the last wait, once."""
+        knock, self._knock = self._knock, None
+        return knock
+
+    def wait(self, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0:
+            try:
+                if self._heard(self._link.client.execute_command(*self._asked(left))):
+                    return
+            except _TROUBLE:
+                time.sleep(min(_PAUSE, left))
+                return
+
+    async def await_(self, timeout: float) -> None:
+        end = time.monotonic() + timeout
+        while (left := end - time.monotonic()) > 0:
+            try:
+                if self._heard(await self._link.aclient.execute_command(*self._asked(left))):
+                    return
+            except ASYNC_TROUBLE:
+                await anyio.sleep(min(_PAUSE, left))
+                return
+
+    def _asked(self, left: float) -> tuple[Any, ...]:
+        return "BZPOPMAX", self._interrupt, *self._doors, max(min(left, _PIECE), 0.001)
+
+    def _heard(self, reply: Any) -> bool:
+        if reply is None:
+            return False
+        door, partition, number = reply
+        queue = self._doors.get(door.decode())
+        self._knock = Ring(queue, int(partition), int(float(number))) if queue else None
+        return True
+
+    async def ainterrupt(self) -> None:
+        """Wake this wait alone."""
+        client = self._link.aclient
+        with suppress(*ASYNC_TROUBLE):
+            await client.execute_command("ZADD", self._interrupt, 1, "0")
+            await client.execute_command("PEXPIRE", self._interrupt, 10_000)  # in case that nobody was waiting
+
+    async def aopen(self) -> None:
+        """Nothing to open: rings are kept for a while."""
+
+    def close(self) -> None:
+        """Nothing to close: the connections are the store's."""
+
+    async def aclose(self) -> None:
+        """Nothing to close: the connections are the store's."""
+
+
+class EventWatch:
+    """A subscription by any node, since each passes on what is published on the others. If that node goes away, the
+    next wait begins with another one."""
+
+    def __init__(self, link: ClusterLink, prefix: str, topic: Topic) -> None:
+        self._link = link
+        self._prefix = prefix
+        self._topic = topic
+        self._watch: _NodeWatch | None = None
+
+    def wait(self, timeout: float) -> None:
+        with suppress(*_TROUBLE):
+            watch = self._by(self._link.client)
+            watch.wait(timeout)
+            if not watch.gone:
+                return
+        self._watch = None
+        time.sleep(min(_PAUSE, timeout))
+
+    async def aopen(self) -> None:
+        with suppress(*ASYNC_TROUBLE):
+            await self._link.aclient.initialize()
+            await self._by(self._link.aclient).aopen()
+
+    async def await_(self, timeout: float) -> None:
+        with suppress(*ASYNC_TROUBLE):
+            await self._link.aclient.initialize()
+            watch = self._by(self._link.aclient)
+            await watch.await_(timeout)
+            if not watch.gone:
+                return
+        self._watch = None
+        await anyio.sleep(min(_PAUSE, timeout))
+
+    def _by(self, client: Any) -> _NodeWatch:
+        if self._watch is None:
+            node = random.choice(client.get_primaries())
+            self._watch = _NodeWatch(self._link.place_of(node), self._prefix, self._topic)
+        return self._watch
+
+    async def ainterrupt(self) -> None:
+        """Nobody interrupts these waits."""
+
+    def close(self) -> None:
+        if self._watch is not None:
+            self._watch.close()
+
+    async def aclose(self) -> None:
+        if self._watch is not None:
+            await self._watch.aclose()
+
+
+class _NodeWatch(RedisWatch):
+    @property
+    def gone(self) -> bool:
+        """Whether its connection was lost."""
+        return self._sync is None and self._async is None

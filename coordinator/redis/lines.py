@@ -1,0 +1,84 @@
+"""Lines: connections that are used bare, one command and its reply at a time.
+
+The client library's own way from a command to its reply takes a third of what a save takes altogether (12 us of 35, and
+22 of 72 in async code; redis-py 8.1, hiredis): it takes a connection from the pool and asks whether that is alive,
+and records and retries what we retry ourselves. Where it has something to do (a lost connection) it is asked
+to: the caller goes on with the client.
+"""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from typing import Any
+
+from redis.exceptions import ResponseError as _Refused
+
+
+class Lines:
+    """The idle connections of a client for sync code. Usable from any thread."""
+
+    def __init__(self, client: Any) -> None:
+        self._pool = client.connection_pool
+        self._idle: deque[Any] = deque()
+        self._pid = os.getpid()
+
+    def ask(self, *command: Any) -> Any:
+        """The reply to a command; an error of the client library if the server refuses it or is not there."""
+        if self._pid != os.getpid():  # a fork: the connections are the parent's
+            self._idle, self._pid = deque(), os.getpid()
+        try:
+            connection = self._idle.pop()
+        except IndexError:
+            connection = self._pool.get_connection()
+        try:
+            connection.send_packed_command(connection.pack_command(*command))
+            reply = connection.read_response()
+        except _Refused:
+            self._idle.append(connection)
+            raise
+        except BaseException:
+            self._drop(connection)  # nobody must read what is left of the reply
+            raise
+        self._idle.append(connection)
+        return reply
+
+    def close(self) -> None:
+        """Give all idle connections back."""
+        while self._idle:
+            self._drop(self._idle.pop())
+
+    def _drop(self, connection: Any) -> None:
+        connection.disconnect()
+        self._pool.release(connection)
+
+
+class AsyncLines:
+    """`Lines` for the async code of one event loop."""
+
+    def __init__(self, client: Any) -> None:
+        self._pool = client.connection_pool
+        self._idle: deque[Any] = deque()
+
+    async def ask(self, *command: Any) -> Any:
+        """The reply to a command; an error of the client library if the server refuses it or is not there."""
+        connection = self._idle.pop() if self._idle else await self._pool.get_connection()
+        try:
+            await connection.send_packed_command(connection.pack_command(*command))
+            reply = await connection.read_response()
+        except _Refused:
+            self._idle.append(connection)
+            raise
+        except BaseException:
+            await connection.disconnect(nowait=True)
+            await self._pool.release(connection)
+            raise
+        self._idle.append(connection)
+        return reply
+
+    async def aclose(self) -> None:
+        """Give all idle connections back."""
+        while self._idle:
+            connection = self._idle.pop()
+            await connection.disconnect()
+            await self._pool.release(connection)

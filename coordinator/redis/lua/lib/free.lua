@@ -1,0 +1,79 @@
+-- Freeing checkpoints, and what nobody uses of logs any more.
+
+-- What the living spans of a log cover, as pairs of first and last, in order.
+local function covered(log)
+  local spans = {}
+  for _, field in ipairs(redis.call('HKEYS', P .. 'u:' .. log)) do
+    local first, last = string.match(field, '^(%d+):(%d+)$')
+    spans[#spans + 1] = { tonumber(first), tonumber(last) }
+  end
+  table.sort(spans, function(a, b) return a[1] < b[1] end)
+  local merged = {}
+  for _, span in ipairs(spans) do
+    local before = merged[#merged]
+    if before and span[1] <= before[2] then
+      before[2] = math.max(before[2], span[2])
+    else
+      merged[#merged + 1] = span
+    end
+  end
+  return merged
+end
+
+-- The last byte below `stop` that is in use in a segment from `start` on; nil if none is.
+local function used_until(start, stop, living)
+  local last = nil
+  for _, span in ipairs(living) do
+    if span[1] < stop and span[2] > start then
+      last = math.min(span[2], stop)
+    end
+  end
+  return last
+end
+
+local function free_span(log, first, last, living)
+  for start = first - first % SEGMENT, last - 1, SEGMENT do
+    local key, used = segment_key(log, start), used_until(start, start + SEGMENT, living)
+    if not used then
+      redis.call('DEL', key)
+    elseif used - start < redis.call('STRLEN', key) then
+      redis.call('SET', key, redis.call('GETRANGE', key, 0, used - start - 1))
+    end
+  end
+end
+
+-- Frees what checkpoints that were dropped used alone: `dropped` is log -> list of spans.
+local function free_logs(dropped)
+  for log, spans in pairs(dropped) do
+    local living = covered(log)
+    for _, span in ipairs(spans) do
+      free_span(log, span[1], span[2], living)
+    end
+  end
+end
+
+-- Drops a checkpoint, whose head is given. The thread's tip falls back to the newest that is left. `dropped` takes what
+-- `free_logs` is told at the end.
+local function drop(id, head, now, dropped)
+  local thread = head.thread
+  redis.call('ZREM', P .. 'o:' .. thread, id)
+  redis.call('ZREM', P .. 'expiry', id)
+  redis.call('DEL', P .. 'c:' .. id)
+  for log, first, last in each_span(head.spans) do
+    if redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, -1) <= 0 then
+      redis.call('HDEL', P .. 'u:' .. log, first .. ':' .. last)
+      dropped[log] = dropped[log] or {}
+      table.insert(dropped[log], { tonumber(first), tonumber(last) })
+    end
+  end
+  local state = redis.call('HMGET', P .. 't:' .. thread, 'tip', 'job', 'name')
+  if state[1] == id then
+    local left = newest(thread, '+inf', 1, now)
+    redis.call('HSET', P .. 't:' .. thread, 'tip', left[1] and left[1][1] or '')
+  end
+  if state[2] and state[2] ~= '' then
+    emit(state[2], state[2], 'batonpass.checkpoint.expired', 'checkpoint', id)
+  else
+    emit(state[3], thread, 'batonpass.checkpoint.expired', 'checkpoint', id)
+  end
+end

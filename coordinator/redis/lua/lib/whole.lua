@@ -1,0 +1,36 @@
+-- Reading a checkpoint with its parts.
+
+-- More than this is left to the reader: scripts are slow at handing bytes over (segments.py).
+local MOST = 65536
+
+local function read_span(log, first, last)
+  local pieces = {}
+  local at = first
+  while at < last do
+    local stop = math.min(last, at - at % SEGMENT + SEGMENT)
+    pieces[#pieces + 1] = redis.call('GETRANGE', segment_key(log, at), at % SEGMENT, (stop - 1) % SEGMENT)
+    at = stop
+  end
+  return #pieces == 1 and pieces[1] or table.concat(pieces)
+end
+
+-- What a reply says of a checkpoint: id, record, and what each of its spans holds, if that is not too much. Nil for an
+-- unknown one.
+local function read_whole(id)
+  local record = redis.call('GET', P .. 'c:' .. id)
+  if not record then
+    return nil
+  end
+  local reply = { id, record }
+  local spans = string.match(record, '^%S+ %S+ %S+ %S+ %S+ (%S+) ') or ''
+  local size = 0
+  for _, first, last in each_span(spans) do
+    size = size + last - first
+  end
+  if size <= MOST then
+    for log, first, last in each_span(spans) do
+      reply[#reply + 1] = read_span(log, tonumber(first), tonumber(last))
+    end
+  end
+  return reply
+end

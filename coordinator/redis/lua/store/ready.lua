@@ -1,0 +1,11 @@
+-- How many deliveries lie in queues. Some may be gone: a claim finds out. Wake-ups that lie here are dropped, because
+-- nobody waits for them: workers wait at the doors in partition 0.
+-- KEYS prefix
+-- ARGV queue of each
+-- Returns {'+', number of each}
+local lengths = { '+' }
+for i, queue in ipairs(ARGV) do
+  redis.call('DEL', P .. 'w:' .. queue)
+  lengths[i + 1] = redis.call('XLEN', P .. 'q:' .. queue)
+end
+return lengths

@@ -1,0 +1,38 @@
+-- Says whether the store still has what somebody saw of it. If it went back in time, an event tells so, once.
+-- KEYS prefix
+-- ARGV position of the newest event that was seen or '0-0', epoch that was seen or ''
+-- Returns {'+', position of the newest event, epoch, 1 if the store went back in time, else 0}
+local known, seen = ARGV[1], ARGV[2]
+
+-- Whether one event's position is before another's.
+local function before(one, other)
+  local ms, number = string.match(one, '^(%d+)-(%d+)$')
+  local other_ms, other_number = string.match(other, '^(%d+)-(%d+)$')
+  if ms ~= other_ms then
+    return tonumber(ms) < tonumber(other_ms)
+  end
+  return tonumber(number) < tonumber(other_number)
+end
+
+local epoch = redis.call('GET', P .. 'epoch') or ''
+local newest = redis.call('XREVRANGE', EVENTS, '+', '-', 'COUNT', 1)
+local told = redis.call('GET', P .. 'rewound')
+local lost = seen ~= '' and epoch ~= seen
+if not lost and known ~= '0-0' and not redis.call('XRANGE', EVENTS, known, known)[1] then
+  -- An event that was trimmed is older than all that are left.
+  local oldest = redis.call('XRANGE', EVENTS, '-', '+', 'COUNT', 1)
+  lost = not oldest[1] or before(oldest[1][1], known)
+end
+
+local position = newest[1] and newest[1][1] or '0-0'
+if lost and (not told or before(told, known)) then
+  -- Who may only read, and who asks a full server, is told all the same.
+  local added = redis.pcall('XADD', EVENTS, '*', 'type', 'batonpass.store.rewound', 'subject', 'store',
+    'known', known, 'left', position)
+  if type(added) == 'string' then
+    redis.call('SET', P .. 'rewound', added)
+    redis.pcall('PUBLISH', P .. 'live:store', 'batonpass.store.rewound ' .. added)
+    position = added
+  end
+end
+return { '+', position, epoch, lost and 1 or 0 }

@@ -1,0 +1,187 @@
+"""Partitions: which of a store's partitions a command concerns, and what is made of their answers.
+
+Everything about a job and its thread lives in one partition, so that most commands are one round trip to one of them,
+and a second one (to the doors in partition 0) if workers have to be woken. Only claims, upkeep, lists and the events
+of everything concern several.
+"""
+
+from __future__ import annotations
+
+import random
+from collections import Counter
+from collections.abc import Callable, Iterator
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from ...contracts.errors import BadSetup
+from ...contracts.names import home, is_id, partition_of
+from .. import commands as c
+from ..rows import Delivery, JobRow
+from . import partitions_events, partitions_jobs, partitions_submit
+from .partitions_plan import Plan, Ready, Ring, good
+
+R = TypeVar("R")
+# How many waiting workers are woken for deliveries that were taken back, at most.
+_SPARE = 8
+
+
+def plan(command: c.Command[R], count: int) -> Plan[R]:
+    """How a command is carried out on `count` partitions."""
+    several = _SEVERAL.get(type(command))
+    if several is not None:
+        return cast("Plan[R]", several(command, count))
+    return _one(command, count)
+
+
+def claim_at(command: c.Claim, knock: Ring) -> Plan[Any]:
+    """Claim where a ring said that there is something. What is left of its number is passed on to another worker."""
+    [found] = good((yield [(knock.partition, command)]))
+    left = knock.number - len(found)
+    if left > 0 and len(found) == len(command.leases):
+        yield [(0, replace(knock, number=left))]
+    return found
+
+
+def partition(command: c.Command[Any]) -> int:
+    """The partition of what a command is about: its job's, its checkpoint's, else its thread's. Agents are in 0."""
+    if (fence := getattr(command, "fence", None)) is not None:
+        return _of(fence.job_id)
+    for name, find in (("job_id", _of), ("checkpoint_id", _of), ("thread", home)):
+        if about := getattr(command, name, ""):
+            return find(about)
+    return 0
+
+
+def _of(minted: str) -> int:
+    """The partition in an id. What is none is nowhere to be found, so any will do."""
+    return partition_of(minted) if is_id(minted, minted[:1]) else 0
+
+
+def _one(command: c.Command[R], count: int) -> Plan[R]:
+    at = partition(command) % count
+    [answer] = good((yield [(at, command)]))
+    queue = ""
+    if isinstance(command, c.HandOff):
+        queue = command.target.queue
+    elif isinstance(command, c.AnswerJob | c.Release):
+        job_id = command.job_id if isinstance(command, c.AnswerJob) else command.fence.job_id
+        [row] = yield [(at, c.ReadJob(job_id))]
+        queue = row.queue if isinstance(row, JobRow) else ""
+    if queue:
+        yield [(0, Ring(queue, at))]  # if it fails, workers find the delivery a little later
+    return cast("R", answer)
+
+
+def _submit(command: c.Submit, count: int) -> Plan[JobRow]:
+    if command.origin:
+        yield from _together(command.origin, command.job_id, count)
+    row = yield from partitions_submit.submit(command, count)
+    if row.reason == "ready":
+        yield [(0, Ring(row.queue, partition_of(row.id) % count))]
+    return row
+
+
+def _save(command: c.Save, count: int) -> Plan[Any]:
+    if command.parent and command.fence is None:
+        yield from _together(command.parent, command.thread, count)
+    return (yield from _one(command, count))
+
+
+def _together(checkpoint_id: str, thread: str, count: int) -> Plan[None]:
+    """Refuse to go on from a checkpoint of another partition: nothing can be in both."""
+    at = partition_of(checkpoint_id) % count
+    if home(thread) % count != at:
+        good((yield [(at, c.Restore(checkpoint_id))]))
+        raise BadSetup(
+            f"checkpoint {checkpoint_id} and thread {thread!r} live in different partitions of this store: go on from "
+            "it on its own thread (branch=True), or with a job of its own (hand_off)"
+        )
+
+
+def _claim(command: c.Claim, count: int) -> Plan[list[Delivery]]:
+    """Look into all partitions at once, then claim in those that have something, in the order of the queues."""
+    places = random.sample(range(count), count)  # no partition's deliveries starve another's
+    queues = tuple(queue for queue, _ in command.queues)
+    lengths = yield [(at, Ready(queues)) for at in places]
+    if all(isinstance(outcome, Exception) for outcome in lengths):
+        raise lengths[0]
+    lots = [
+        (at, outcome[index])
+        for index in range(len(queues))
+        for at, outcome in zip(places, lengths, strict=True)
+        if not isinstance(outcome, Exception) and outcome[index]
+    ]
+    found: list[Delivery] = []
+    leases = list(command.leases)
+    while lots and leases:
+        asks = list(_deal(command, lots, leases))
+        for (_, asked), outcome in zip(asks, (yield asks), strict=True):
+            if isinstance(outcome, list):
+                found += cast("list[Delivery]", outcome)
+                leases += asked.leases[len(cast("list[Delivery]", outcome)) :]
+    return found
+
+
+def _deal(command: c.Claim, lots: list[tuple[int, int]], leases: list[str]) -> Iterator[tuple[int, c.Claim]]:
+    """Give leases to the first lots, which are taken off; one claim per partition."""
+    wanted: Counter[int] = Counter()
+    while lots and len(leases) > wanted.total():
+        at, number = lots.pop(0)
+        wanted[at] += min(number, len(leases) - wanted.total())
+    for at, number in wanted.items():
+        yield at, replace(command, leases=tuple(leases[:number]))
+        del leases[:number]
+
+
+def _heartbeat(command: c.Heartbeat, count: int) -> Plan[list[str]]:
+    places: dict[int, list[int]] = {}
+    for index, (fence, _) in enumerate(command.leases):
+        places.setdefault(partition_of(fence.job_id) % count, []).append(index)
+    asks = [(at, c.Heartbeat(tuple(command.leases[index] for index in held))) for at, held in places.items()]
+    answers = [""] * len(command.leases)
+    for held, statuses in zip(places.values(), good((yield asks)), strict=True):
+        for index, status in zip(held, statuses, strict=True):
+            answers[index] = status
+    return answers
+
+
+def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
+    """All partitions at once. Who is present is noted in partition 0 alone."""
+    elsewhere = replace(command, worker="", queues=(), presence=0)
+    outcomes = yield [(at, elsewhere if at else command) for at in range(count)]
+    rings = [
+        (0, Ring(queue, at, number if first else 1))
+        for at, outcome in enumerate(outcomes)
+        if isinstance(outcome, c.Reaped)
+        for queue, number in Counter(outcome.queues).items()
+        # One more than there are: who waits first may be the very worker that is frozen.
+        for first in (True, *[False] * min(number, _SPARE))
+    ]
+    if rings:
+        yield rings
+    reaped: list[c.Reaped] = good(outcomes)
+    due = [each.next_due for each in reaped if each.next_due >= 0]
+    return c.Reaped(sum(each.moved for each in reaped), min(due, default=-1))
+
+
+def _timeline(command: c.Timeline, count: int) -> Plan[list[Any]]:
+    at = home(command.thread) % count
+    if command.before and partition_of(command.before) % count != at:
+        # A checkpoint of another thread, if it is there at all: before it this thread has nothing.
+        good((yield [(partition_of(command.before) % count, c.Restore(command.before))]))
+        return []
+    [rows] = good((yield [(at, command)]))
+    return cast("list[Any]", rows)
+
+
+_SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
+    c.Submit: _submit,
+    c.Save: _save,
+    c.Claim: _claim,
+    c.Heartbeat: _heartbeat,
+    c.Reap: _reap,
+    c.Timeline: _timeline,
+    c.ListJobs: partitions_jobs.list_jobs,
+    c.Events: partitions_events.events,
+    c.LastEvent: partitions_events.last_event,
+}

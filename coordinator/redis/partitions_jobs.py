@@ -1,0 +1,50 @@
+"""The list of jobs over several partitions: newest first, page by page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from ...contracts.names import partition_of
+from .. import commands as c
+from ..rows import JobRow
+from .partitions_plan import Above, Plan, good
+
+# How many more than its even share each partition is asked for: chance is not even.
+_MORE = 8
+
+
+@dataclass
+class _Line:
+    """A partition's jobs, newest first, as far as they were read."""
+
+    below: str = ""
+    rows: list[JobRow] = field(default_factory=list[JobRow])
+    ended: bool = False
+
+
+def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
+    """A page. Partitions are read on as their jobs are used up."""
+    last = (float("inf"), "")
+    lines = [_Line() for _ in range(count)]
+    if command.before:
+        [row] = good((yield [(partition_of(command.before) % count, c.ReadJob(command.before))]))
+        last = _place(row)
+        lines = [_Line(above) for above in good((yield [(at, Above(row.created)) for at in range(count)]))]
+    size = command.limit // count + _MORE
+    page: list[JobRow] = []
+    while len(page) < command.limit:
+        needed = [at for at, line in enumerate(lines) if not line.rows and not line.ended]
+        if needed:
+            outcomes = good((yield [(at, c.ListJobs(size, lines[at].below)) for at in needed]))
+            for at, rows in zip(needed, outcomes, strict=True):
+                lines[at] = _Line(rows[-1].id if rows else "", [r for r in rows if _place(r) < last], len(rows) < size)
+            continue
+        newest = max((line for line in lines if line.rows), key=lambda line: _place(line.rows[0]), default=None)
+        if newest is None:
+            break
+        page.append(newest.rows.pop(0))
+    return page
+
+
+def _place(row: JobRow) -> tuple[float, str]:
+    return row.created, row.id

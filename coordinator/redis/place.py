@@ -1,0 +1,189 @@
+"""Place: where a Redis store is, read from its URL, and the clients that connect to it."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
+
+import redis
+import redis.asyncio
+from redis.asyncio import retry as asyncio_retry
+from redis.asyncio import sentinel as asyncio_sentinel
+from redis.backoff import ExponentialWithJitterBackoff
+from redis.retry import Retry
+from redis.sentinel import Sentinel
+
+from ...contracts.errors import BadSetup
+
+# The client library is typed in part only.
+_Sync: Any = redis.Redis
+_Async: Any = redis.asyncio.Redis
+_SyncSentinel: Any = Sentinel
+_AsyncSentinel: Any = asyncio_sentinel.Sentinel
+
+SCHEMES = ("redis", "rediss", "redis+sentinel", "rediss+sentinel")
+
+
+def _truth(text: str) -> bool:
+    return text.lower() not in ("0", "false", "no")
+
+
+# The client library's options that may stand in a URL, and how they are read.
+_OPTIONS: dict[str, Callable[[str], Any]] = {
+    "client_name": str,
+    "db": int,
+    "health_check_interval": int,
+    "max_connections": int,
+    "socket_connect_timeout": float,
+    "socket_timeout": float,
+    "ssl_ca_certs": str,
+    "ssl_cert_reqs": str,
+    "ssl_certfile": str,
+    "ssl_check_hostname": _truth,
+    "ssl_keyfile": str,
+    "ssl_password": str,
+}
+_FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
+# Seconds. The kernel asks a silent connection for a sign of life: that keeps firewalls from forgetting it, and ends it
+# if nobody answers. (The client library would ask by PING, which a server with a full disk answers with an error.)
+_SILENT = 30
+_LONGEST_WAIT = 30.0  # a server that hangs must not keep who waits for ever
+_DEFAULTS = {"socket_connect_timeout": 5.0, "socket_timeout": 10.0}
+# Every command may be repeated after a lost reply: ids and leases are minted by the caller. It takes some 1.5 s until a
+# server is given up, and 5 s with Sentinels, which need some for a failover.
+_REPEATS, _REPEATS_BY_SENTINEL = 4, 10
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
+
+
+def _keepalive() -> dict[int, int]:
+    """What the kernel does: three questions, 10 s apart, and an end to a connection whose data nobody acknowledges."""
+    wanted = {"TCP_KEEPIDLE": _SILENT, "TCP_KEEPALIVE": _SILENT, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
+    wanted["TCP_USER_TIMEOUT"] = 60_000
+    return {getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)}
+
+
+@dataclass(frozen=True)
+class Place:
+    """A Redis server, or the master of a service that Sentinels watch."""
+
+    scheme: str
+    hosts: tuple[tuple[str, int], ...]
+    service: str = ""
+    db: int = 0
+    replicas: int = 0
+    options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    sentinel_options: Mapping[str, Any] = field(default_factory=dict[str, Any])
+
+    @property
+    def url(self) -> str:
+        """The URL to show: without secrets and options."""
+        hosts = ",".join(f"[{host}]:{port}" if ":" in host else f"{host}:{port}" for host, port in self.hosts)
+        if not self.service:
+            return f"{self.scheme}://{hosts}/{self.db}"
+        return f"{self.scheme}://{hosts}/{self.service}" + (f"/{self.db}" if self.db else "")
+
+    def client(self, *, waits: bool = False) -> Any:
+        """A client for sync code; one that `waits` may be silent for long, and does not repeat what failed."""
+        return self._client(_Sync, _SyncSentinel, Retry, waits)
+
+    def aclient(self, *, waits: bool = False) -> Any:
+        """`client` for async code."""
+        return self._client(_Async, _AsyncSentinel, asyncio_retry.Retry, waits)
+
+    def _client(self, plain: Any, sentinel: Any, retry: Any, waits: bool) -> Any:
+        options: dict[str, Any] = {**_DEFAULTS, **self.options, **({"socket_timeout": _LONGEST_WAIT} if waits else {})}
+        repeats = 0 if waits else _REPEATS_BY_SENTINEL if self.service else _REPEATS
+        patience = retry(ExponentialWithJitterBackoff(base=_FIRST_PAUSE, cap=_LONGEST_PAUSE), repeats)
+        options |= {"db": self.db, "retry": patience}
+        options |= {"socket_keepalive": True, "socket_keepalive_options": _keepalive()}
+        if self.scheme.startswith("rediss"):
+            options["ssl"] = True
+        try:
+            if not self.service:
+                [(host, port)] = self.hosts
+                return plain(host=host, port=port, **options)
+            once = retry(ExponentialWithJitterBackoff(), 0)
+            asked = {**self.sentinel_options, "retry": once, "socket_timeout": 1.0, "socket_connect_timeout": 1.0}
+            if "ssl" in options:
+                asked |= {name: value for name, value in options.items() if name.startswith("ssl")}
+            return sentinel(list(self.hosts), sentinel_kwargs=asked, **options).master_for(self.service)
+        except (TypeError, ValueError) as error:
+            raise BadSetup(f"{self.url} can't be used: {error}") from None
+
+
+def connected_by(client: Any) -> list[Any]:
+    """The clients to be closed with a client: itself, and those that ask the Sentinels for it."""
+    manager = getattr(client.connection_pool, "sentinel_manager", None)
+    return [client, *(manager.sentinels if manager else [])]
+
+
+def read_place(url: str) -> Place:
+    """The place that a URL names; `BadSetup` says what is wrong with it."""
+    try:
+        return _read(urlsplit(url))
+    except ValueError as error:
+        raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: {error}") from None
+
+
+def without_secrets(url: str) -> str:
+    """A URL as it may be shown: without the password."""
+    parts = urlsplit(url)
+    login, at, hosts = parts.netloc.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return urlunsplit(parts._replace(netloc=f"{user}{colon}{'***' if colon else ''}{at}{hosts}"))
+
+
+def _read(parts: SplitResult) -> Place:
+    options = dict(parse_qsl(parts.query))
+    replicas = _number(options.pop("replicas", "0"), "replicas")
+    of_sentinel = {
+        name.removeprefix("sentinel_"): options.pop(name)
+        for name in ("sentinel_username", "sentinel_password")
+        if name in options
+    }
+    watched = parts.scheme.endswith("+sentinel")
+    login, _, hosts = parts.netloc.rpartition("@")
+    user, _, password = login.partition(":")
+    typed = {name: _option(name, value, parts.scheme) for name, value in options.items()}
+    typed |= {"username": unquote(user)} if user else {}
+    typed |= {"password": unquote(password)} if password else {}
+    words = [unquote(word) for word in parts.path.split("/") if word]
+    service = ""
+    if watched:
+        if not words:
+            raise ValueError("it names no service: write redis+sentinel://host:26379,host2:26379/service")
+        service, *words = words
+    elif "," in hosts:
+        raise ValueError("it names several hosts: only redis+sentinel:// and redis+cluster:// have those")
+    if len(words) > 1 or (words and not words[0].isdecimal()):
+        raise ValueError(f"{'/'.join(words)!r} is not a database: those are numbers, and 0 if you leave it out")
+    database = int(typed.pop("db", words[0] if words else 0))
+    found = tuple(_host(host, 26379 if watched else 6379) for host in hosts.split(","))
+    return Place(parts.scheme, found, service, database, replicas, typed, of_sentinel)
+
+
+def _host(text: str, default: int) -> tuple[str, int]:
+    parsed = urlsplit(f"//{text}")
+    return unquote(parsed.hostname or "localhost"), parsed.port or default
+
+
+def _number(text: str, name: str) -> int:
+    if not text.isdecimal():
+        raise ValueError(f"{name}={text} is not a number")
+    return int(text)
+
+
+def _option(name: str, value: str, scheme: str) -> Any:
+    read = _OPTIONS.get(name)
+    if read is None:
+        raise ValueError(f"there is no option {name!r}: it may have {', '.join(_OPTIONS)} and replicas")
+    if name.startswith("ssl_"):
+        if not scheme.startswith("rediss"):
+            raise ValueError(f"{name} is for TLS: write rediss:// instead of redis://")
+        if name in _FILES and not Path(value).is_file():
+            raise ValueError(f"there is no file {value} ({name})")
+    return read(value)

@@ -1,0 +1,67 @@
+"""Witness: remembers what was seen of a store, so that a store that went back in time is noticed."""
+
+from __future__ import annotations
+
+import logging
+import time
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+from ..commands import Command, Events, LastEvent
+from .server import UnsafeStore
+
+_log = logging.getLogger("batonpass.store")
+# Seconds between two looks at the store. A server that syncs its file every second loses up to two.
+_PAUSE = 1.0
+_TELLING = frozenset[type[Command[Any]]]({Events, LastEvent})
+_CAUSE = (
+    " (a restart without its last writes, a failover, an old backup). Jobs go on from what is left; what came after "
+    "that may run again"
+)
+
+
+class Witness:
+    """What the handles of one store object have seen: the newest event's position and the namespace's epoch."""
+
+    def __init__(self, url: str) -> None:
+        self._url = url
+        self._seen = ("0-0", "")
+        self._next = time.monotonic() + _PAUSE
+
+    def due(self, command: Command[Any]) -> bool:
+        """Whether it is time for a look. A command that tells how far the store is comes with one."""
+        return time.monotonic() > self._next or type(command) in _TELLING
+
+    def hurry(self) -> None:
+        """Something was wrong with the connection: have the next call look."""
+        self._next = 0.0
+
+    def question(self) -> tuple[str, str]:
+        """What the script `store/witness` is asked."""
+        self._next = time.monotonic() + _PAUSE
+        return self._seen
+
+    def learn(self, position: bytes, epoch: bytes, went_back: int = 0) -> None:
+        """What the script answered, or what was found when the store was opened."""
+        known, _ = self._seen
+        self._seen = (position.decode(), epoch.decode())
+        if went_back:
+            text = f"{self._url} went back in time: event {known}, which it had, is gone{_CAUSE}"
+            _log.error(text)
+            warnings.warn(text, UnsafeStore, stacklevel=2)
+
+    def refused(self, command: Command[Any], reply: Sequence[Any]) -> None:
+        """Look at a refusal: a lease that the store knows nothing of means that it lost what it had written."""
+        if reply[0] == b"!fenced" and int(reply[5]) < int(reply[2]):
+            proof = f"of job {_text(reply[1])} it knows token {int(reply[5])}, but issued {int(reply[2])}"
+        elif reply[0] == b"!no_job" and getattr(command, "fence", None):
+            proof = f"it does not know job {_text(reply[1])}, which it leased"
+        else:
+            return
+        self.hurry()
+        _log.error("%s went back in time: %s%s", self._url, proof, _CAUSE)
+
+
+def _text(value: bytes) -> str:
+    return value.decode("utf-8", "replace")

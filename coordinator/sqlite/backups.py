@@ -1,0 +1,99 @@
+"""Backups: a copy of the file as it was at one moment, made while others write."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import sqlite3
+from contextlib import closing, suppress
+from functools import partial
+from pathlib import Path
+
+from ...contracts.errors import BadSetup, NotFound
+from ..backup import Progress
+from .file import open_file
+from .handle import Handle
+from .schema import check_ours
+from .troubles import damaged, in_our_words
+from .waiting import patiently
+
+_PAGES = 1000  # copied between two calls of the progress function
+
+
+def copy_file(source: str, target: str, progress: Progress | None = None) -> None:
+    """Copy a store's file. The copy appears under its name when it is complete, checked and on the disk."""
+    if not os.path.isfile(source):
+        raise NotFound(f"there is no store in {source} to back up")
+    _refuse_what_is_there(target)
+    part = f"{target}.part-{secrets.token_hex(4)}"
+    handle = Handle(partial(open_file, source))
+    try:
+        with handle as connection:
+            _copy(connection, source, part, progress)
+        _sync(part)
+        _put_in_place(part, target)
+    finally:
+        handle.close()
+        with suppress(FileNotFoundError):
+            os.unlink(part)
+
+
+def _refuse_what_is_there(target: str) -> None:
+    if not Path(target).parent.is_dir():
+        raise BadSetup(f"there is no folder {Path(target).parent} for the backup: make it first")
+    # SQLite would take a log that lies there for the copy's own.
+    for path in (target, f"{target}-wal", f"{target}-journal"):
+        if os.path.lexists(path):
+            raise BadSetup(f"{path} exists, and a backup overwrites nothing: choose another name")
+
+
+def _copy(connection: sqlite3.Connection, source: str, part: str, progress: Progress | None) -> None:
+    try:
+        patiently(partial(_begin_reading, connection, source))
+        size: int = connection.execute("PRAGMA page_size").fetchone()[0]
+    except sqlite3.Error as error:
+        raise in_our_words(error, source) from error
+
+    def tell(status: int, left: int, pages: int) -> None:
+        if progress is not None:
+            progress((pages - left) * size, pages * size)
+
+    try:
+        with closing(sqlite3.connect(part, isolation_level=None)) as copy:
+            connection.backup(copy, pages=_PAGES, progress=tell)
+            found = copy.execute("PRAGMA quick_check(1)").fetchone()[0]
+    except sqlite3.Error as error:
+        raise in_our_words(error, part) from error
+    finally:
+        connection.execute("ROLLBACK")
+    if found != "ok":
+        raise damaged(source, found)
+
+
+def _begin_reading(connection: sqlite3.Connection, source: str) -> None:
+    """Fix the moment that is copied: without it every write of others would begin the copy anew."""
+    connection.execute("BEGIN")
+    try:
+        check_ours(connection, source)
+    except BaseException:
+        connection.execute("ROLLBACK")
+        raise
+
+
+def _sync(path: str) -> None:
+    file = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(file)
+    finally:
+        os.close(file)
+
+
+def _put_in_place(part: str, target: str) -> None:
+    try:
+        os.link(part, target)  # fails if there is something, as a rename would not
+    except FileExistsError:
+        _refuse_what_is_there(target)
+    except OSError:  # a file system without links
+        _refuse_what_is_there(target)
+        os.rename(part, target)
+    _sync(os.path.dirname(target))

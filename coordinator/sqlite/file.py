@@ -1,0 +1,63 @@
+"""File: opening the database file, with all that a connection needs to be safe."""
+
+from __future__ import annotations
+
+import sqlite3
+import warnings
+from pathlib import Path
+
+from ...contracts.errors import BadSetup, Unreachable
+from ..safety import UnsafeStore
+from .mounts import network_file_system
+from .schema import bring_up_to_date
+from .troubles import in_our_words, obstacle
+from .waiting import code_of, patiently
+
+
+def open_file(path: str) -> sqlite3.Connection:
+    """A connection that waits for nobody; `Unreachable` says what is in the way."""
+    if why := obstacle(path):
+        raise Unreachable(f"{path} can't be opened: {why}")
+    try:
+        return sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256)
+    except sqlite3.Error as error:
+        raise in_our_words(error, path) from error
+
+
+def open_store_file(path: str) -> sqlite3.Connection:
+    """... to the store in it. Makes the file if it is new, migrates it if it is of an older Batonpass."""
+    connection = open_file(path)
+    try:
+        _make_safe(connection, path)
+        bring_up_to_date(connection, path)
+    except BaseException as error:
+        connection.close()
+        if not isinstance(error, sqlite3.Error):
+            raise
+        if code_of(error) == sqlite3.SQLITE_NOTADB:
+            raise BadSetup(f"{path} is not a Batonpass store: {error}") from error
+        raise in_our_words(error, path) from error
+    return connection
+
+
+def _make_safe(connection: sqlite3.Connection, path: str) -> None:
+    """With a write-ahead log readers wait for nobody; with FULL a commit that returned survives a power loss."""
+    mode = patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
+    if mode != "wal":
+        raise Unreachable(f"{path} can't be used: its file system has no shared memory for a write-ahead log")
+    connection.execute("PRAGMA synchronous = FULL")
+
+
+def warn_of_network(path: str, mounts: Path = Path("/proc/mounts")) -> None:
+    """Say so if the file is on a network file system: SQLite's locks do not hold between its machines."""
+    try:
+        table = mounts.read_text(encoding="utf-8", errors="surrogateescape")
+    except OSError:
+        return  # not Linux
+    if kind := network_file_system(path, table):
+        warnings.warn(
+            f"{path} is on a network file system ({kind}): several machines at once, or a lost connection, can damage "
+            "it. Keep it on a local disk, or use Redis",
+            UnsafeStore,
+            stacklevel=2,
+        )

@@ -1,0 +1,107 @@
+"""The logs of the SQLite store: pieces of bytes in the order of their places."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sqlite3 import Connection
+
+from ..parts.spans import Append, Span
+
+# A log's number and a place in it share an integer key: 2^27 logs of 64 GB each.
+_ROOM = 1 << 36
+# Small pieces are put together when they fill a segment: reading a long log takes few rows, and each byte is written
+# twice at most.
+_SEGMENT = 16_384
+
+
+class SqliteLogs:
+    """Logs in one transaction. Their names are minted, so namespaces need not keep them apart."""
+
+    def __init__(self, connection: Connection) -> None:
+        self._db = connection
+
+    def log_length(self, log: str) -> int:
+        start = self._start(log)
+        if start is None:
+            return 0
+        row = self._db.execute(
+            "SELECT place, length(data) FROM piece WHERE place >= ? AND place < ? ORDER BY place DESC LIMIT 1",
+            (start, start + _ROOM),
+        ).fetchone()
+        return row[0] - start + row[1] if row else 0
+
+    def append_log(self, append: Append) -> None:
+        start = self._start(append.log)
+        if start is None:
+            start = (self._db.execute("INSERT INTO log (name) VALUES (?)", (append.log,)).lastrowid or 0) * _ROOM
+        place, data = start + append.at, append.data
+        begun = append.at - append.at % _SEGMENT
+        if append.at % _SEGMENT + len(data) >= _SEGMENT:
+            rows = self._db.execute(
+                "SELECT place, data FROM piece WHERE place >= ? AND place < ? ORDER BY place", (start + begun, place)
+            ).fetchall()
+            if rows:
+                self._db.execute("DELETE FROM piece WHERE place >= ? AND place < ?", (rows[0][0], place))
+                place, data = rows[0][0], b"".join([*(row[1] for row in rows), data])
+        stop = _SEGMENT - (place - start) % _SEGMENT
+        while data:
+            self._db.execute("INSERT INTO piece VALUES (?, ?)", (place, data[:stop]))
+            place, data, stop = place + stop, data[stop:], _SEGMENT
+
+    def read_log(self, span: Span) -> bytes:
+        start = self._start(span.log)
+        if start is None:
+            return b""
+        first, last = start + span.first, start + span.last
+        # The piece that holds the first byte may begin before it.
+        rows = self._db.execute(
+            "SELECT place, data FROM piece WHERE place < ?1 AND place >= coalesce("
+            "(SELECT max(place) FROM piece WHERE place <= ?2 AND place >= ?3), ?2) ORDER BY place",
+            (last, first, start),
+        ).fetchall()
+        if not rows:
+            return b""
+        whole = rows[0][1] if len(rows) == 1 else b"".join([row[1] for row in rows])
+        skipped = first - rows[0][0]
+        return whole[skipped : skipped + last - first] if skipped or len(whole) != last - first else whole
+
+    def use(self, span: Span) -> None:
+        self._db.execute(
+            "INSERT INTO span SELECT number, ?, ?, 1 FROM log WHERE name = ? ON CONFLICT DO UPDATE SET uses = uses + 1",
+            (span.first, span.last, span.log),
+        )
+
+    def disuse(self, span: Span) -> bool:
+        where = "WHERE log = (SELECT number FROM log WHERE name = ?) AND first = ? AND last = ?"
+        self._db.execute(f"UPDATE span SET uses = uses - 1 {where}", span)
+        return self._db.execute(f"DELETE FROM span {where} AND uses <= 0", span).rowcount > 0
+
+    def used(self, log: str) -> list[tuple[int, int]]:
+        return self._db.execute(
+            "SELECT first, last FROM span WHERE log = (SELECT number FROM log WHERE name = ?) ORDER BY first", (log,)
+        ).fetchall()
+
+    def free_log(self, span: Span, used: Sequence[tuple[int, int]]) -> None:
+        start = self._start(span.log)
+        if start is None:
+            return
+        if not used:
+            self._db.execute("DELETE FROM piece WHERE place >= ? AND place < ?", (start, start + _ROOM))
+            self._db.execute("DELETE FROM log WHERE name = ?", (span.log,))
+            return
+        first, last = start + span.first, start + span.last
+        pieces = self._db.execute(
+            "SELECT place - ?3, length(data) FROM piece WHERE place >= ?1 - ?4 AND place >= ?3 AND place < ?2",
+            (first, last, start, _SEGMENT),
+        ).fetchall()
+        for at, length in pieces:
+            until = max((min(b, at + length) for a, b in used if a < at + length and b > at), default=0)
+            if not until:
+                self._db.execute("DELETE FROM piece WHERE place = ?", (start + at,))
+            elif until < at + length:
+                keep = (until - at, start + at)
+                self._db.execute("UPDATE piece SET data = substr(data, 1, ?) WHERE place = ?", keep)
+
+    def _start(self, log: str) -> int | None:
+        row = self._db.execute("SELECT number FROM log WHERE name = ?", (log,)).fetchone()
+        return row[0] * _ROOM if row else None

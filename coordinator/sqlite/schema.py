@@ -1,0 +1,88 @@
+"""Schema: the file's tables, and the migrations that make them.
+
+`sql/` holds one file for each version of the schema: `001_...sql` makes the first, each later one leads from the
+version before to its own. Each is carried out in one transaction under the write lock, so that a crash leaves the
+version before whole, and any number of processes may come at once. A file that was released is never changed.
+"""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Iterator
+from functools import cache
+from pathlib import Path
+
+from ...contracts.errors import BadSetup
+from . import waiting
+
+_APPLICATION_ID = 0x42544E50  # "BTNP", so that another program's database is not taken for ours
+# One statement, which sees one moment: somebody may just be making the tables.
+_WHAT_IT_IS = (
+    "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) "
+    "FROM pragma_user_version, pragma_application_id"
+)
+FOLDER = Path(__file__).with_name("sql")
+
+
+@cache
+def migrations(folder: Path) -> dict[int, Path]:
+    """The files of a folder by the version that they lead to, in order."""
+    return {int(file.name.partition("_")[0]): file for file in sorted(folder.glob("[0-9]*_*.sql"))}
+
+
+def bring_up_to_date(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
+    """Make the tables or migrate them; `BadSetup` if the file is another program's or a newer Batonpass's."""
+    latest = max(migrations(folder))
+    while waiting.patiently(lambda: check_ours(connection, path, folder)) < latest:
+        waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+        try:
+            # Somebody else may have been here while we waited.
+            version = check_ours(connection, path, folder)
+            if version < latest:
+                _migrate(connection, version + 1, migrations(folder)[version + 1])
+            connection.execute("COMMIT")
+        finally:
+            if connection.in_transaction:
+                connection.execute("ROLLBACK")
+
+
+def check_ours(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> int:
+    """The file's version, 0 if it is new; `BadSetup` if it is not for us."""
+    version, application, tables = connection.execute(_WHAT_IT_IS).fetchone()
+    if (tables or version or application) and application != _APPLICATION_ID:
+        raise BadSetup(f"{path} is another program's database: choose another file")
+    if version > max(migrations(folder)):
+        raise _newer(path, version, max(migrations(folder)))
+    return int(version)
+
+
+def check_not_newer(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
+    """In a transaction: refuse to write on if a newer Batonpass has migrated the file since it was opened."""
+    version: int = connection.execute("PRAGMA user_version").fetchone()[0]
+    if version > max(migrations(folder)):
+        raise _newer(path, version, max(migrations(folder)))
+
+
+def _newer(path: str, version: int, latest: int) -> BadSetup:
+    return BadSetup(
+        f"{path} was made by a newer Batonpass (schema {version}, this one knows {latest}): install that version here"
+    )
+
+
+def _migrate(connection: sqlite3.Connection, version: int, file: Path) -> None:
+    for statement in statements(file.read_text(encoding="utf-8")):
+        connection.execute(statement)
+    connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+    connection.execute(f"PRAGMA user_version = {version}")
+
+
+def statements(text: str) -> Iterator[str]:
+    """The statements of a script: `executescript` would commit what it finds begun."""
+    statement = ""
+    for line in text.splitlines(keepends=True):
+        statement += line
+        if sqlite3.complete_statement(statement):
+            yield statement
+            statement = ""
+    if statement.strip():
+        yield statement

@@ -1,0 +1,51 @@
+"""Troubles: SQLite's errors in our words, each with what to do about it."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from pathlib import Path
+
+from ...contracts.errors import BatonpassError, Corrupted, Overloaded, Unreachable
+from . import waiting
+
+_DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
+_MAY_NOT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PERM)
+
+
+def in_our_words(error: sqlite3.Error, path: str) -> BatonpassError:
+    """What to raise for an error that SQLite raised for the file."""
+    code = waiting.code_of(error)
+    if waiting.is_busy(error):
+        return Overloaded(f"{path} was busy for {waiting.BUSY_DEADLINE:g} s: nothing was written, try again")
+    if code == sqlite3.SQLITE_FULL:
+        return Overloaded(f"no space left for {path}: nothing was written, free some and try again")
+    if code in _DAMAGED:
+        return damaged(path, str(error))
+    if code == sqlite3.SQLITE_IOERR:
+        return Unreachable(f"the disk of {path} failed ({error}): look at its space, quota and health")
+    if code in _MAY_NOT:
+        return Unreachable(f"{path} can't be opened: {obstacle(path) or error}")
+    return Unreachable(f"{path} can't be used: {error}")
+
+
+def damaged(path: str, how: str) -> Corrupted:
+    """The file's pages do not fit together."""
+    return Corrupted(
+        f"{path} is damaged ({how}): stop what uses it, then put a backup in its place, "
+        f"or rescue what can be read with `sqlite3 {path} .recover`"
+    )
+
+
+def obstacle(path: str) -> str:
+    """Why this process can't write the file, "" if nothing shows."""
+    folder = Path(path).parent
+    if not folder.is_dir():
+        return f"there is no folder {folder}, make it first"
+    if Path(path).is_dir():
+        return "it is a folder, name a file in it"
+    if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
+        return "this user may not read and write it, change its permissions or its owner"
+    if not os.access(folder, os.W_OK):
+        return f"this user may not write in {folder}, where SQLite keeps two more files beside it"
+    return ""

@@ -1,0 +1,42 @@
+"""Waiting for other connections to the file: SQLite has one writer at a time, and some moments with no reader."""
+
+from __future__ import annotations
+
+import random
+import sqlite3
+import time
+from collections.abc import Callable
+from typing import TypeVar
+
+R = TypeVar("R")
+BUSY_DEADLINE = 30.0  # seconds until `Overloaded`
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
+
+
+def patiently(act: Callable[[], R]) -> R:
+    """What `act` answers, as soon as the file is not busy; SQLite's error after `BUSY_DEADLINE`.
+
+    With jitter: SQLite's own waiting backs off to 100 ms, starves writers for seconds, and does not help those who
+    switch a new file to WAL at the same time. Readers wait too: for the first and the last connection of all, which
+    recover and remove the write-ahead log alone.
+    """
+    deadline = time.monotonic() + BUSY_DEADLINE
+    pause = _FIRST_PAUSE
+    while True:
+        try:
+            return act()
+        except sqlite3.OperationalError as error:
+            if not is_busy(error) or time.monotonic() > deadline:
+                raise
+        time.sleep(random.uniform(0, pause))
+        pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+def is_busy(error: sqlite3.Error) -> bool:
+    """Whether somebody else was in the way."""
+    return code_of(error) in (sqlite3.SQLITE_BUSY, sqlite3.SQLITE_LOCKED)
+
+
+def code_of(error: sqlite3.Error) -> int:
+    """SQLite's primary result code, 0 if the error is Python's own."""
+    return getattr(error, "sqlite_errorcode", 0) & 0xFF

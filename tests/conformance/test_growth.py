@@ -1,0 +1,243 @@
+"""Delta storage: what is shared, what is freed, and that nobody notices."""
+
+from __future__ import annotations
+
+import copy
+import random
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.checkpoint import Snapshot
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.parts.nodes import Base
+from batonpass.coordinator.parts.share import Sharing
+from batonpass.coordinator.snapshots import draft, open_row
+from tests.harness.bench import Bench
+from tests.harness.texts import message, words
+
+
+class Thread:
+    """A client that saves to one thread."""
+
+    def __init__(self, bench: Bench, name: str = "run") -> None:
+        self._bench = bench
+        self._face = bench.face()
+        self.name = name
+
+    def save(self, state: Any = None, **more: Any) -> Any:
+        """Save a whole state, or what is new in it."""
+        return self._bench.run(self._face.save(thread=self.name, agent="write", state=state, **more))
+
+    def restore(self, id_: str, **more: Any) -> Any:
+        """One checkpoint."""
+        return self._bench.run(self._face.restore(id_, **more))
+
+    def latest(self) -> Any:
+        """The newest checkpoint."""
+        return self._bench.run(self._face.latest(thread=self.name))
+
+
+def _kept(bench: Bench) -> int:
+    """About how many bytes the store keeps, events apart."""
+    return sum(len(repr(value)) for name, value in bench.harness.dump().items() if "event" not in name)
+
+
+def _grown(thread: Thread, steps: int, **more: Any) -> list[tuple[str, Any]]:
+    """A thread whose state grows by a message a step: each checkpoint's id, and its state as it was then."""
+    chance = random.Random(steps)
+    state: dict[str, Any] = {"messages": [], "round": 0, "topic": "incident"}
+    saved: list[tuple[str, Any]] = []
+    for number in range(steps):
+        state["messages"].append(message(chance))
+        state["round"] = number
+        made = thread.save(state, **more)
+        saved.append((made.id, copy.deepcopy(state)))
+    return saved
+
+
+def test_every_step_comes_back(bench: Bench) -> None:
+    run = Thread(bench)
+    saved = _grown(run, 40)
+    assert [run.restore(id_).state for id_, _ in saved] == [state for _, state in saved]
+
+
+def test_bytes_sent_do_not_grow(bench: Bench) -> None:
+    chance = random.Random(1)
+    state: dict[str, Any] = {"messages": []}
+    base: Base | None = None
+    sent: list[int] = []
+    for _ in range(60):
+        state["messages"].append(message(chance))
+        made = draft(Snapshot(step="step", state=state), thread="run", agent="write", base=base)
+        bench.do(c.Save("run", made.new))
+        base = made.nodes
+        new = made.new
+        sent.append(len(new.header) + len(new.state) + len(new.spans) + sum(len(data) for _, _, data in new.appends))
+    assert max(sent[-10:]) < 1.3 * min(sent[12:22])
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda s: s["messages"].append({"new": 1}),
+        lambda s: s["messages"].insert(0, {"system": "x" * 300}),
+        lambda s: s["messages"].__setitem__(7, {"edited": "y" * 300}),
+        lambda s: s.__setitem__("messages", s["messages"][10:]),
+        lambda s: s.__setitem__("messages", s["messages"][:5]),
+        lambda s: s.__setitem__("messages", s["messages"][::-1]),
+        lambda s: s.__setitem__("messages", []),
+        lambda s: s.__setitem__("messages", "a text now"),
+        lambda s: s.__setitem__("messages", tuple(s["messages"])),
+        lambda s: s.pop("messages"),
+        lambda s: s.__setitem__("other", list(s["messages"])),
+        lambda s: s.clear(),
+    ],
+)
+def test_any_change_of_a_large_state_comes_back(bench: Bench, change: Any) -> None:
+    """And what is saved after it, and what was saved before."""
+    run = Thread(bench)
+    saved = _grown(run, 20)
+    state = copy.deepcopy(saved[-1][1])
+    for step in range(3):
+        change(state) if step == 0 or ("messages" in state and isinstance(state["messages"], list)) else None
+        made = run.save(state)
+        saved.append((made.id, copy.deepcopy(state)))
+    assert [run.restore(id_).state for id_, _ in saved] == [state for _, state in saved]
+
+
+def test_texts_bytes_and_many_keys_grow_too(bench: Bench) -> None:
+    run = Thread(bench)
+    chance = random.Random(5)
+    state: dict[str, Any] = {"text": "", "raw": b"", "steps": {}, "deep": {"agents": {"a": {"messages": []}}}}
+    saved: list[tuple[str, Any]] = []
+    for number in range(90):
+        state["text"] += words(chance, 100)
+        state["raw"] += words(chance, 100).encode()
+        state["steps"][f"step#{number}", number] = words(chance, 60)
+        state["deep"]["agents"]["a"]["messages"].append(message(chance))
+        saved.append((run.save(state).id, copy.deepcopy(state)))
+    assert [run.restore(id_).state for id_, _ in saved] == [state for _, state in saved]
+    assert _kept(bench) < 6 * len(repr(saved[-1][1]))  # whole, it would be 45 times as much
+
+
+def test_appending_is_the_same_as_saving_it_all(bench: Bench) -> None:
+    run = Thread(bench)
+    chance = random.Random(6)
+    state: dict[str, Any] = {"messages": [], "notes": {}, "text": ""}
+    run.save(state)
+    for number in range(30):
+        new, note, text = [message(chance)], {f"n{number}": number}, words(chance, 80)
+        state = {"messages": state["messages"] + new, "notes": {**state["notes"], **note}, "text": state["text"] + text}
+        made = run.save(append={"messages": new, "notes": note, "text": text})
+        assert made.state == state
+    assert run.restore(made.id).state == state
+
+
+def test_appending_to_what_can_not_go_on_is_refused(bench: Bench) -> None:
+    run = Thread(bench)
+    run.save({"round": 1, "messages": []})
+    before = bench.harness.dump()
+    with pytest.raises(bp.BadSetup, match=r"append= can't continue state\['round'\], a int"):
+        run.save(append={"round": 1})
+    with pytest.raises(bp.BadSetup, match=r"state\['messages'\], a list, with a str"):
+        run.save(append={"messages": "x"})
+    assert bench.harness.dump() == before
+    other = Thread(bench, "other")
+    other.save([1])
+    with pytest.raises(bp.BadSetup, match="need a dict to change, but the state is a list"):
+        other.save(changes={"x": 1})
+
+
+def test_changes_belong_to_the_newest_state(bench: Bench) -> None:
+    """Somebody else saved in between: what is new is added to theirs."""
+    run = Thread(bench)
+    run.save(changes={"messages": ["a" * 600] * 20})
+    with bench.beside() as beside:
+        Thread(beside).save(append={"messages": ["b" * 600]})
+    made = run.save(append={"messages": ["c" * 600]})
+    assert made.state["messages"][-2:] == ["b" * 600, "c" * 600]
+    assert run.restore(made.id).state == made.state
+
+
+def test_two_who_append_to_one_log_do_not_mix(bench: Bench) -> None:
+    """Both began from the same checkpoint; the second one's bytes go to a log of its own."""
+    run = Thread(bench)
+    saved = _grown(run, 20)
+    mine, theirs = copy.deepcopy(saved[-1][1]), copy.deepcopy(saved[-1][1])
+    mine["messages"].append({"mine": "m" * 700})
+    theirs["messages"].append({"theirs": "t" * 700})
+    with bench.beside() as beside:
+        other = Thread(beside)
+        assert other.latest().state == saved[-1][1]
+        one, two = run.save(mine), other.save(theirs)
+    assert run.restore(one.id).state == mine
+    assert run.restore(two.id).state == theirs
+
+
+def test_a_base_that_is_gone_costs_a_whole_save(bench: Bench) -> None:
+    run = Thread(bench)
+    saved = _grown(run, 10)
+    for id_, _ in saved:
+        bench.do(c.Expire(id_))
+    state = {**saved[-1][1], "round": 99}
+    made = run.save(state)
+    assert run.restore(made.id).state == state
+
+
+def test_a_store_refuses_what_is_not_grounded(bench: Bench) -> None:
+    """Nothing is written then, and the same checkpoint again answers what the first time did."""
+    run = Thread(bench)
+    saved = _grown(run, 20)
+    base = open_row(bench.do(c.Restore(saved[-1][0]))).base
+    state = {**saved[-1][1], "messages": [*saved[-1][1]["messages"], "x" * 600]}
+    first = draft(Snapshot(step="step", state=state), thread="run", agent="write", base=base)
+    commit = bench.do(c.Save("run", first.new))
+    assert bench.do(c.Save("run", first.new)) == commit
+    second = draft(Snapshot(step="step", state=state), thread="run", agent="write", base=base)
+    before = bench.harness.dump()
+    with pytest.raises(bp.BatonpassError, match="went on without this one"):
+        bench.do(c.Save("run", second.new))
+    assert bench.harness.dump() == before
+    own = draft(Snapshot(step="step", state=state), thread="run", agent="write", base=base, sharing=Sharing.REFER)
+    bench.do(c.Save("run", own.new))
+    assert run.restore(own.new.id).state == state
+
+
+def test_freeing_in_any_order_leaves_the_others_whole(bench: Bench) -> None:
+    run = Thread(bench)
+    saved = _grown(run, 24)
+    alive = dict(saved)
+    order = [id_ for id_, _ in saved[:-1]]
+    random.Random(3).shuffle(order)
+    for id_ in order:
+        bench.do(c.Expire(id_))
+        del alive[id_]
+        for other in random.Random(id_).sample(sorted(alive), min(3, len(alive))):
+            assert run.restore(other).state == alive[other]
+
+
+def test_what_nobody_uses_is_freed(bench: Bench) -> None:
+    """Of a thread that was cut short, of one that went on without its beginning, and of one that is gone."""
+    run = Thread(bench)
+    empty = _kept(bench)
+    saved = _grown(run, 200)
+    full = _kept(bench)
+    for id_, _ in saved[100:]:
+        bench.do(c.Expire(id_))
+    assert _kept(bench) < 0.65 * full
+    assert run.restore(saved[99][0]).state == saved[99][1]
+    for id_, _ in saved[:100]:
+        bench.do(c.Expire(id_))
+    assert _kept(bench) < empty + 2000
+
+
+def test_ttl_frees_as_expire_does(bench: Bench) -> None:
+    run = Thread(bench)
+    empty = _kept(bench)
+    _grown(run, 120, ttl=60)
+    bench.clock.advance(61_000)
+    for _ in range(3):
+        bench.do(c.Reap(limit=50))
+    assert _kept(bench) < empty + 2000

@@ -1,0 +1,46 @@
+"""Answers of different stores, made comparable."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.rows import CheckpointRow, Delivery, EventRow, JobRow
+from tests.harness.bench import Bench
+
+
+def attempt(bench: Bench, command: c.Command[Any]) -> tuple[Any, object]:
+    """The answer, None if it was refused, and what must be equal of it: of a refusal its class and its words."""
+    try:
+        answer = bench.do(command)
+    except bp.BatonpassError as error:
+        return None, (type(error).__name__, str(error))
+    return answer, comparable(answer)
+
+
+def comparable(answer: Any) -> object:
+    """Places in queues and positions of events are each store's own; times of events are the server's on Redis."""
+    if isinstance(answer, list):
+        return [comparable(item) for item in answer]
+    if isinstance(answer, JobRow):
+        return replace(answer, ready=int(bool(answer.ready)))
+    if isinstance(answer, EventRow):
+        return {name: value for name, value in answer.fields.items() if name != "time"}
+    if isinstance(answer, CheckpointRow):
+        return replace(answer, bodies=tuple(answer.bodies))
+    if isinstance(answer, Delivery):
+        # Whose thread an origin is on, its own header says.
+        checkpoint = replace(answer.checkpoint, thread="") if answer.checkpoint else None
+        return (comparable(answer.job), comparable(checkpoint), dict(answer.journal))
+    return answer
+
+
+def difference(found: object, expected: object) -> str:
+    """Where a store's answer leaves the model's, in a line or two."""
+    if isinstance(found, list) and isinstance(expected, list):
+        pairs = list(zip(found, expected, strict=False))
+        at = next((n for n, (one, other) in enumerate(pairs) if one != other), len(pairs))
+        return f"at {at} of {len(expected)}: {found[at : at + 1]}, the model: {expected[at : at + 1]}"
+    return f"{found}, the model: {expected}"

@@ -1,0 +1,215 @@
+"""Moves: what users of a store may do, each a command or a fault, with how often it is tried.
+
+A worker that crashes is one that does nothing more: its lease is found by `reap`. One that sleeps or comes late writes
+with an old fence. What is said twice is any earlier command. To add a command add a function.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from tests.harness.bench import new_job, new_target
+from tests.model.world import A_LITTLE, AGENTS, FREE, HALF, KEYS, QUEUES, STEP, THREADS, Picks, World
+
+Move = Callable[[World, Picks], None]
+MOVES: dict[str, Move] = {}
+WEIGHTED: list[str] = []
+_HOLDERS: set[str] = set()
+
+
+def move(weight: int, *, holders: bool = False) -> Callable[[Move], Move]:
+    """Register a move; `holders` need a lease."""
+
+    def register(do: Move) -> Move:
+        MOVES[do.__name__] = do
+        WEIGHTED.extend([do.__name__] * weight)
+        if holders:
+            _HOLDERS.add(do.__name__)
+        return do
+
+    return register
+
+
+def make(name: str, world: World, pick: Picks) -> None:
+    """Make a move, or, mostly, the one that lets it do something."""
+    if name in _HOLDERS and not any(row.lease for row in world.rows) and pick.below(4):
+        name = "claim"
+    if name == "claim" and not any(row.ready for row in world.rows) and pick.below(4):
+        name = "let_time_pass" if any(row.due or row.lease for row in world.rows) and pick.below(2) else "submit"
+    if name == "let_time_pass" and any(0 < (row.due or row.lease_until) <= world.model.clock.now for row in world.rows):
+        name = "reap"
+    MOVES[name](world, pick)
+
+
+def later(pick: Picks) -> int:
+    """A duration that ends between two steps of the clock."""
+    return pick.of([HALF, 3 * HALF, 5 * HALF])
+
+
+def maybe_new(world: World, pick: Picks, fence: c.Fence) -> c.NewCheckpoint | None:
+    """The last checkpoint of a delivery, or none."""
+    return world.new(pick, fence.job_id) if pick.below(2) else None
+
+
+# clients
+
+
+@move(8)
+def submit(world: World, pick: Picks) -> None:
+    thread, key = pick.of(["", "", *THREADS]), pick.of(["", "", *KEYS])
+    delay = later(pick) if pick.one_in(4) else 0
+    origin = pick.new_of(world.checkpoints) if pick.one_in(4) else ""
+    payload = str(pick.below(8) // 7)
+    world.say(
+        new_job(
+            pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, delay=delay, origin=origin
+        )
+    )
+
+
+@move(4)
+def save_outside(world: World, pick: Picks) -> None:
+    thread = pick.of([*THREADS, FREE])
+    ttl = later(pick) if pick.one_in(3) else 0
+    parent = pick.new_of(world.checkpoints) if pick.below(2) else ""
+    branch = pick.one_in(2)
+    world.say(c.Save(thread, world.new(pick, thread, ttl), parent=parent, branch=branch))
+
+
+@move(3)
+def answer(world: World, pick: Picks) -> None:
+    world.say(c.AnswerJob(world.job(pick, "input_required"), b"%d" % pick.below(2)))
+
+
+@move(1)
+def cancel(world: World, pick: Picks) -> None:
+    world.say(c.Cancel(world.job(pick)))
+
+
+@move(2)
+def expire(world: World, pick: Picks) -> None:
+    world.say(c.Expire(pick.new_of(world.checkpoints)))
+
+
+@move(1)
+def declare(world: World, pick: Picks) -> None:
+    world.say(c.Declare({pick.of(AGENTS): b"%d" % pick.below(3), "other": b"o"}))
+
+
+# workers
+
+
+@move(9)
+def claim(world: World, pick: Picks) -> None:
+    queues = pick.of([QUEUES, QUEUES[::-1], QUEUES[:1]])
+    leases = tuple(mint("l") for _ in range(pick.of([1, 1, 2, 3])))
+    world.say(c.Claim(f"w{pick.below(3)}", tuple((queue, later(pick)) for queue in queues), leases))
+
+
+@move(5, holders=True)
+def save(world: World, pick: Picks) -> None:
+    fence = world.fence(pick)
+    ttl = later(pick) if pick.one_in(4) else 0
+    records = {f"r{pick.below(3)}/{i}": b"%d" % pick.below(4) for i in range(pick.below(3))}
+    world.say(c.Save(fence.job_id, world.new(pick, fence.job_id, ttl), fence, records=records))
+
+
+@move(3, holders=True)
+def record(world: World, pick: Picks) -> None:
+    world.say(c.Record(world.fence(pick), {f"r{pick.below(3)}": b"%d" % pick.below(4)}))
+
+
+@move(3, holders=True)
+def heartbeat(world: World, pick: Picks) -> None:
+    world.say(c.Heartbeat(((world.fence(pick), later(pick)), (world.fence(pick), later(pick)))))
+
+
+@move(3, holders=True)
+def hand_off(world: World, pick: Picks) -> None:
+    fence = world.fence(pick)
+    world.say(c.HandOff(fence, new_target(pick.of(AGENTS)), maybe_new(world, pick, fence)))
+
+
+@move(2, holders=True)
+def complete(world: World, pick: Picks) -> None:
+    fence = world.fence(pick)
+    world.say(c.Complete(fence, b"%d" % pick.below(4), maybe_new(world, pick, fence)))
+
+
+@move(3, holders=True)
+def retry(world: World, pick: Picks) -> None:
+    world.say(c.Fail(world.fence(pick), f"boom {pick.below(4)}", "", retry_in=later(pick) if pick.below(4) else 0))
+
+
+@move(1, holders=True)
+def fail(world: World, pick: Picks) -> None:
+    state, reason = pick.of([("failed", "attempts"), ("failed", "contract"), ("rejected", "no")])
+    world.say(c.Fail(world.fence(pick), "boom", reason, state=state))
+
+
+@move(3, holders=True)
+def suspend(world: World, pick: Picks) -> None:
+    fence = world.fence(pick)
+    world.say(c.Suspend(fence, b"%d" % pick.below(4), maybe_new(world, pick, fence)))
+
+
+@move(2, holders=True)
+def release(world: World, pick: Picks) -> None:
+    world.say(c.Release(world.fence(pick)))
+
+
+@move(4)
+def reap(world: World, pick: Picks) -> None:
+    queues, limit = tuple(QUEUES[: pick.below(3)]), pick.of([1, 2, 100])
+    if any(isinstance(said, c.Save) and said.checkpoint.ttl and said.thread != FREE for said in world.said):
+        limit = 100  # on Redis an expired checkpoint that a job still needs counts as one of them
+    world.say(c.Reap(limit, worker=f"w{pick.below(3)}", queues=queues, presence=later(pick) if queues else 0))
+
+
+# faults
+
+
+@move(5)
+def say_again(world: World, pick: Picks) -> None:
+    """A lost reply, a duplicate, or a command that comes late."""
+    if world.said:
+        command = pick.new_of(world.said, 8)
+        world.learn(command, world.ask(command))
+
+
+@move(5)
+def let_time_pass(world: World, pick: Picks) -> None:
+    world.advance(pick.of([STEP, STEP, 2 * STEP]))
+
+
+@move(1)
+def set_the_clock(world: World, pick: Picks) -> None:
+    """A clock that is corrected, also backwards."""
+    off = (world.model.clock.now + HALF) % STEP - HALF
+    world.advance(pick.of([-A_LITTLE, A_LITTLE]) - off)
+
+
+# reads
+
+
+@move(4)
+def look(world: World, pick: Picks) -> None:
+    checkpoint, limit = pick.new_of(world.checkpoints), pick.below(4) + 1
+    reads: list[c.Command[Any]] = [
+        c.Timeline(world.thread(pick), limit, pick.of(["", checkpoint])),
+        c.Latest(world.thread(pick)),
+        c.Restore(checkpoint),
+        c.ReadJob(world.job(pick)),
+        c.ListJobs(limit, pick.of(["", world.job(pick)])),
+        c.Takers(pick.of(QUEUES)),
+        c.Declared(),
+    ]
+    world.ask(pick.of(reads))
+
+
+@move(2)
+def page_events(world: World, pick: Picks) -> None:
+    world.compare_events(pick)

@@ -1,0 +1,182 @@
+"""World: the model and the stores under the same commands, and what has been made in them so far."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeVar
+
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.rows import JobRow
+from batonpass.coordinator.snapshots import open_checkpoint
+from tests.harness.bench import Bench, fence_of, new_checkpoint, new_target
+from tests.model.answers import attempt, comparable, difference
+from tests.model.growing import HOW, Growing
+from tests.model.stores import MODEL
+
+T = TypeVar("T")
+Tally = Counter[tuple[str, str]]
+
+AGENTS = ["write", "review"]
+QUEUES = [new_target(agent).queue for agent in AGENTS]
+THREADS = ["run", "walk"]  # that jobs and savers meet on
+FREE = "free"
+KEYS = ["k", "l"]
+# Whole steps of the clock and half steps of everything that comes due, so that neither the time that the test itself
+# takes nor a clock that is set back a little decides.
+STEP, HALF, A_LITTLE = 1_000_000, 500_000, 1_000
+ALL = 5000
+
+
+class Picks:
+    """Choices read off one number, so that an example is a list of names and numbers."""
+
+    def __init__(self, number: int) -> None:
+        self._left = number
+
+    def below(self, limit: int) -> int:
+        self._left, chosen = divmod(self._left, limit)
+        return chosen
+
+    def of(self, choices: Sequence[T]) -> T:
+        return choices[self.below(len(choices))]
+
+    def one_in(self, n: int) -> bool:
+        return self.below(n) == n - 1
+
+    def new_of(self, made: Sequence[T], window: int = 5) -> T:
+        """One of those made last."""
+        return made[-1 - self.below(min(len(made), window))]
+
+
+class World:
+    """The stores by name, and what is known to those who use them. What nobody made stands first in each list."""
+
+    def __init__(self, benches: Mapping[str, Bench], tally: Tally) -> None:
+        self.benches = benches
+        self.model = benches[MODEL]
+        self.tally = tally
+        self.jobs = [mint("j")]
+        self.fences = [c.Fence(self.jobs[0], 1, mint("l"))]
+        self.checkpoints = [mint("c")]
+        self.said: list[c.Command[Any]] = []
+        self.rows: list[JobRow] = []
+        self.growing = Growing()
+        self._reaped = 0
+
+    def ask(self, command: c.Command[Any]) -> Any:
+        """Carry a command out on every store; the model's answer, None if all refused in the same words."""
+        if isinstance(command, c.Reap):
+            self._space_reaps()
+        answer, expected = attempt(self.model, command)
+        for name, bench in self.benches.items():
+            if name != MODEL:
+                _, found = attempt(bench, command)
+                assert found == expected, f"{name} answers {command} with {difference(found, expected)}"
+        refused = answer is None and isinstance(expected, tuple)
+        self.count(command, str(expected[0]) if refused and isinstance(expected, tuple) else "")
+        return answer
+
+    def _space_reaps(self) -> None:
+        """A checkpoint that a job still needed when its time was over is looked at again a minute later on Redis, by
+        the next reap in the model."""
+        if self.model.clock.now < self._reaped + STEP - 2 * A_LITTLE:
+            self.advance(STEP)
+        self._reaped = self.model.clock.now
+
+    def count(self, command: c.Command[Any], refused: str = "") -> None:
+        """Note for the table that a command was carried out or refused."""
+        self.tally[type(command).__name__, refused or "done"] += 1
+
+    def say(self, command: c.Command[Any]) -> None:
+        """Carry out a command that may be said again later, and learn from its answer."""
+        self.said.append(command)
+        self.learn(command, self.ask(command))
+
+    def learn(self, command: c.Command[Any], answer: Any) -> None:
+        """Remember what a command made."""
+        if isinstance(command, c.Claim):
+            self.fences += [fence_of(delivery) for delivery in answer]
+        if isinstance(command, c.Submit) and answer and answer.id not in self.jobs:
+            self.jobs.append(answer.id)
+        new = getattr(command, "checkpoint", None)
+        if new and new.id not in self.checkpoints:
+            self.checkpoints.append(new.id)
+
+    def advance(self, milliseconds: int) -> None:
+        """Move every store's clock."""
+        for bench in self.benches.values():
+            bench.clock.advance(milliseconds)
+
+    # what a command is about
+
+    def fence(self, pick: Picks) -> c.Fence:
+        """Mostly one that is held, else one of those that were last, sometimes one that never was."""
+        held = [c.Fence(row.id, row.token, row.lease) for row in self.rows if row.lease]
+        if held and not pick.one_in(3):
+            return pick.of(held)
+        fence = pick.new_of(self.fences)
+        if pick.one_in(8):
+            return replace(fence, token=fence.token + 1)
+        return replace(fence, lease_id=self.fences[0].lease_id) if pick.one_in(8) else fence
+
+    def job(self, pick: Picks, *states: str) -> str:
+        """Mostly one in the states that are named."""
+        fitting = [row.id for row in self.rows if row.state in states]
+        return pick.of(fitting) if fitting and not pick.one_in(4) else pick.new_of(self.jobs)
+
+    def thread(self, pick: Picks) -> str:
+        return pick.of([*THREADS, FREE, *self.jobs[-3:]])
+
+    def new(self, pick: Picks, thread: str, ttl: int = 0) -> c.NewCheckpoint:
+        """A checkpoint to save: a small state, with and without a native part, or one that shares with another."""
+        if pick.one_in(4):
+            n = pick.below(8)
+            return new_checkpoint(n, thread=thread, native=n if n % 4 == 0 else None, ttl=ttl)
+        base = pick.new_of(ids, 3) if (ids := self.growing.ids) and not pick.one_in(8) else ""
+        return self.growing.draft(len(ids), base, pick.of([*HOW, HOW[0]]), thread=thread, ttl=ttl)
+
+    # what must hold
+
+    def compare_jobs(self) -> None:
+        """All jobs are the same everywhere, and each is at one place: nothing is lost."""
+        self.rows = self.ask(c.ListJobs(ALL))
+        for row in self.rows:
+            ended = row.state in ("completed", "failed", "canceled", "rejected")
+            waiting = row.state == "input_required"
+            assert sum([bool(row.ready), bool(row.lease and row.lease_until), bool(row.due), waiting, ended]) == 1, row
+
+    def compare_events(self, pick: Picks) -> None:
+        """A page of events from a position, which is each store's own."""
+        subject, limit, start = pick.of(["", self.job(pick)]), pick.below(4) + 1, pick.below(64)
+        pages: list[object] = []
+        for bench in self.benches.values():
+            known = bench.do(c.Events(limit=ALL))
+            last = bench.do(c.LastEvent())
+            assert not known or known[-1].position == last
+            after = known[start % len(known)].position if known else last
+            pages.append(comparable(bench.do(c.Events(after, subject, limit))))
+        assert pages == pages[:1] * len(pages)
+        self.count(c.LastEvent())
+
+    def compare_all(self) -> None:
+        """Whatever can be asked is asked, and then done: the whole state is the same."""
+        for thread in [*THREADS, FREE, *self.jobs]:
+            self.ask(c.Timeline(thread, ALL))
+            self.ask(c.Latest(thread))
+        for checkpoint in self.checkpoints:
+            row = self.ask(c.Restore(checkpoint))
+            if row and checkpoint in self.growing.ids:
+                assert open_checkpoint(row).state == self.growing.state(checkpoint)
+        for queue in QUEUES:
+            self.ask(c.Takers(queue))
+        self.ask(c.Declared())
+        everything = c.Claim("w", tuple((queue, HALF) for queue in QUEUES), tuple(mint("l") for _ in range(100)))
+        for wait in (0, 0, 10 * STEP):  # what is ready, what is due, what comes due; in its order, with its journals
+            self.advance(wait)
+            self.ask(everything)
+            self.ask(c.Reap(limit=500))
+        self.ask(c.ListJobs(ALL))
+        self.ask(c.Events(limit=ALL))

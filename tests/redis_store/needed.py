@@ -1,0 +1,71 @@
+"""Which Redis commands the scripts and the clients use: what a user of the server must be allowed.
+
+python -m tests.redis_store.needed        writes the files that are shipped anew
+"""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+from batonpass.coordinator.redis import scripts
+
+FOLDER = Path(scripts.__file__).with_name("lua")
+FILES = Path(scripts.__file__).with_name("acl")
+READING = ("declared", "events", "last_event", "latest", "list_jobs", "read_job", "restore", "takers", "timeline")
+WRITING = ("answer", "cancel", "declare", "expire", "save_unleased", "submit")
+# What partitions and the look at the store need: the first two may be used by who only reads.
+OF_READERS, OF_WRITERS = ("store/above", "store/ready"), ("store/ring", "store/witness")
+# The connection, the calls of scripts, what opening looks at, and waiting by subscription.
+_ALL = {
+    *("auth", "eval", "evalsha", "hello", "info", "ping", "select", "get", "xrange", "xrevrange"),
+    *("psubscribe", "punsubscribe", "subscribe", "unsubscribe"),
+}
+_WRITERS = {"publish", "set", "wait"}
+_WORKERS = {"blpop", "exec", "multi", "pexpire", "rpush"}
+
+
+def _code(path: Path) -> str:
+    return re.sub(r"--[^\n]*", "", path.read_text())
+
+
+def _functions() -> dict[str, str]:
+    found: dict[str, str] = {}
+    for path in FOLDER.glob("lib/*.lua"):
+        found |= dict(re.findall(r"^local function (\w+)\((.*?)^end", _code(path), re.MULTILINE | re.DOTALL))
+    return found
+
+
+def used(names: tuple[str, ...]) -> set[str]:
+    """The commands that scripts may call, by themselves or by functions of the libraries."""
+    functions, seen = _functions(), set[str]()
+    left = [_code(FOLDER / f"{name}.lua") for name in names]
+    commands: set[str] = set()
+    while left:
+        text = left.pop()
+        commands |= {name.lower() for name in re.findall(r"redis\.p?call\('(\w+)'", text)}
+        for name in functions.keys() - seen:
+            if re.search(rf"\b{name}\(", text):
+                seen.add(name)
+                left.append(functions[name])
+    return commands
+
+
+def allowed() -> dict[str, set[str]]:
+    """Role -> commands."""
+    reader = _ALL | used((*READING, *OF_READERS))
+    client = reader | _WRITERS | used((*WRITING, *OF_WRITERS))
+    every = tuple(str(path.relative_to(FOLDER).with_suffix("")) for path in FOLDER.rglob("*.lua"))
+    worker = client | _WORKERS | used(every)
+    return {"reader": reader, "client": client, "worker": worker}
+
+
+def line(role: str, commands: set[str]) -> str:
+    """The line of an ACL file. Off, until a password is set."""
+    granted = " ".join(f"+{command}" for command in sorted(commands))
+    return f"user batonpass-{role} off resetkeys ~bp:* resetchannels &bp:* -@all {granted}\n"
+
+
+if __name__ == "__main__":
+    for _role, _commands in allowed().items():
+        (FILES / f"{_role}.acl").write_text(line(_role, _commands))

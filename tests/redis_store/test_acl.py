@@ -1,0 +1,140 @@
+"""The users whose files are shipped: each may do its part on a real server, and nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from functools import partial
+from typing import Any
+
+import anyio
+import pytest
+import redis
+from redis.exceptions import NoPermissionError
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis.store import RedisStore
+from batonpass.coordinator.urls import open_store
+from tests.harness.bench import MINUTE, Bench, new_job, new_target
+from tests.harness.redis import RedisServer, binaries, version_of
+from tests.harness.stores import RedisHarness
+from tests.redis_store.needed import FILES, allowed, line
+from tests.rules.test_commits import SCENES, Scene
+from tests.workers.serving import Ask, Reply, only
+
+ROLES = ("worker", "client", "reader")
+OF_CLIENTS = {"submit", "submit later", "save without a lease", "answer", "declare", "cancel", "expire"}
+LOOKS: list[c.Command[Any]] = [c.ListJobs(), c.Events(), c.LastEvent(), c.Declared(), c.Takers("q" * 32)]
+FORBIDDEN = ["FLUSHALL", "FLUSHDB", "KEYS *", "CONFIG GET *", "ACL LIST", "SCAN 0", "GET other", "SHUTDOWN", "MONITOR"]
+
+
+@pytest.fixture(params=binaries(), ids=lambda binary: ".".join(map(str, version_of(binary))))
+def server(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[RedisServer]:
+    """A server with the three users, loaded from the files."""
+    folder = tmp_path_factory.mktemp("acl")
+    users = [(FILES / f"{role}.acl").read_text().replace(" off ", f" on >{role} ") for role in ROLES]
+    (folder / "users.acl").write_text("user default on nopass ~* &* +@all\n" + "".join(users))
+    made = RedisServer(folder, "--aclfile", str(folder / "users.acl"), binary=request.param)
+    made.start()
+    yield made
+    made.close()
+
+
+def url_of(server: RedisServer, role: str) -> str:
+    return server.url.replace("://", f"://batonpass-{role}:{role}@")
+
+
+@pytest.mark.parametrize("role", ROLES)
+def test_a_file_allows_what_is_needed(role: str) -> None:
+    """If this fails a script has learned a command: `python -m tests.redis_store.needed` writes the files anew."""
+    assert (FILES / f"{role}.acl").read_text() == line(role, allowed()[role])
+
+
+def may(server: RedisServer, role: str, scene: Scene) -> bool:
+    """Whether a role may carry out the command of a scene, which an administrator set. A refusal changes nothing."""
+    harness = RedisHarness(server.url)
+    with Bench(harness, side="sync") as bench:
+        command = scene(bench)
+        before = harness.dump()
+        store = RedisStore(url_of(server, role), harness.own + "default", scripts=harness.scripts)
+        refusal = ""
+        try:
+            store.open()
+            store.call(command)
+        except bp.BadSetup as refused:
+            refusal = str(refused)
+        store.close()
+        if refusal:
+            assert "the user may not do what this needs" in refusal
+            assert harness.dump() == before
+    harness.close()
+    return not refusal
+
+
+@pytest.mark.timeout(120)
+def test_who_may_do_what(server: RedisServer) -> None:
+    for name, scene in SCENES.items():
+        assert may(server, "worker", scene), name
+        if name != "reap":  # which reads its last key types after it has written
+            assert may(server, "client", scene) or name not in OF_CLIENTS, name
+        assert not may(server, "reader", scene), name
+    assert not may(server, "client", SCENES["claim"])
+    for role in ROLES:
+        for command in LOOKS:
+            assert may(server, role, partial(_given, command))
+
+
+def _given(command: c.Command[Any], _: Bench) -> c.Command[Any]:
+    return command
+
+
+def test_a_restored_checkpoint_and_a_timeline(server: RedisServer) -> None:
+    with bp.connect(url_of(server, "client")) as client, bp.connect(url_of(server, "reader")) as reader:
+        saved = client.save(thread="t", agent="a", state={"x": 1})
+        assert reader.restore(saved.id).state == {"x": 1}
+        assert reader.latest(thread="t") == reader.restore(saved.id)
+        assert [summary.id for summary in reader.timeline(thread="t")] == [saved.id]
+
+
+def test_nobody_may_touch_the_server(server: RedisServer) -> None:
+    for role in ROLES:
+        with redis.Redis.from_url(url_of(server, role)) as client:
+            for command in FORBIDDEN:
+                with pytest.raises(NoPermissionError):
+                    client.execute_command(*command.split())
+
+
+def test_a_reader_can_not_make_a_namespace(server: RedisServer) -> None:
+    with pytest.raises(bp.BadSetup, match="reader"):
+        open_store(url_of(server, "reader"), "new").open()
+
+
+async def test_a_job_from_client_to_worker_to_reader(server: RedisServer) -> None:
+    """With waits and wake-ups: the worker by a blocking pop, the others by subscription."""
+
+    async def answer(ask: Ask) -> Reply:
+        return Reply(text=ask.text.upper())
+
+    app = only(answer)
+    async with (
+        bp.connect(url_of(server, "worker"), app=app) as keeper,
+        app.worker(keeper),
+        bp.connect(url_of(server, "client"), app=app) as client,
+        bp.connect(url_of(server, "reader"), app=app) as reader,
+    ):
+        job = await client.submit("a", Ask(text="x"), returns=Reply)
+        with anyio.fail_after(20):
+            assert (await reader.job(job.id, returns=Reply).result()).text == "X"
+            assert (await job.result()).text == "X"
+        with pytest.raises(bp.BadSetup):
+            await reader.submit("a", Ask())
+
+
+def test_a_client_can_not_claim(server: RedisServer) -> None:
+    store = open_store(url_of(server, "client"))
+    store.open()
+    job_id = store.call(new_job()).id
+    with pytest.raises(bp.BadSetup, match="the user may not do what this needs"):
+        store.call(c.Claim("w", ((new_target().queue, MINUTE),), ("lease",)))
+    assert store.call(c.ReadJob(job_id)).state == "submitted"
+    store.close()

@@ -1,0 +1,90 @@
+"""A server whose disk is full: what is refused is refused whole, and what was acknowledged is there afterwards."""
+
+from __future__ import annotations
+
+import resource
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+import redis
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis.server import UnsafeStore
+from batonpass.coordinator.urls import open_store
+from tests.harness.bench import Bench, new_job
+from tests.harness.redis import RedisServer
+from tests.harness.stores import RedisHarness
+from tests.harness.waiting import wait_until
+from tests.rules.test_commits import SCENES
+
+linux = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process's files")
+
+
+@linux
+@pytest.mark.capability("redis-disk-full")
+def test_a_full_disk(own_redis: RedisServer) -> None:
+    harness = RedisHarness(own_redis.url)
+    with own_redis.client() as server:
+        benches = {name: Bench(harness, side="sync", namespace=name) for name in SCENES}
+        commands = {name: scene(benches[name]) for name, scene in SCENES.items()}
+        own_redis.limit_files(1)
+        server.set("bp:test", "to be kept")
+        wait_until(lambda: info(server)["aof_last_write_status"] == "err", what="the disk is not full")
+        for name, bench in benches.items():
+            with bench.refused(bp.Overloaded, "can't write to its disk: nothing was written"):
+                bench.do(commands[name])
+        assert benches["cancel"].do(c.ListJobs())
+        with pytest.raises(bp.Overloaded, match="can't write to its disk"):
+            bp.connect(own_redis.url, namespace="new").open()
+        with pytest.warns(UnsafeStore, match="can't write its append-only file"):
+            bp.connect(own_redis.url, namespace=f"{harness.own}cancel").open()
+        own_redis.limit_files(-1)
+        wait_until(lambda: info(server)["aof_last_write_status"] == "ok", what="the disk is full for ever")
+        for name, bench in benches.items():
+            before = harness.dump()
+            bench.do(commands[name])
+            assert harness.dump() != before, name
+        kept = harness.dump()
+        wait_until(lambda: info(server)["aof_buffer_length"] == 0)
+        own_redis.kill()
+        own_redis.start()
+        assert harness.dump() == kept
+        for bench in benches.values():
+            bench.close()
+    harness.close()
+
+
+def test_a_snapshot_that_fails(tmp_path: Path) -> None:
+    """A server that keeps snapshots refuses writes when it can't make one."""
+    folder = tmp_path / "gone"
+    folder.mkdir()
+    server = RedisServer(folder, "--appendonly", "no", "--save", "3600 1")
+    server.start()
+    with server.client() as client, pytest.warns(UnsafeStore), bp.connect(server.url) as coordinator:
+        shutil.rmtree(folder)
+        client.bgsave()
+        wait_until(lambda: info(client)["rdb_last_bgsave_status"] == "err")
+        with pytest.raises(bp.Overloaded, match="can't write to its disk: nothing was written, free some"):
+            coordinator.save(thread="t", agent="a", state=1)
+        assert coordinator.timeline(thread="t") == []
+        client.config_set("stop-writes-on-bgsave-error", "no")
+        coordinator.save(thread="t", agent="a", state=1)
+    server.close()
+
+
+def info(client: redis.Redis) -> Any:
+    """What the server says of its files."""
+    return client.info("persistence")
+
+
+def test_a_server_that_is_busy_or_loading(own_redis: RedisServer) -> None:
+    store = open_store(own_redis.url)
+    store.call(new_job())
+    with own_redis.client() as server:
+        server.replicaof("127.0.0.1", 1)
+    with pytest.raises(bp.Overloaded, match="can't write now: READONLY|can't write now: You can't write against"):
+        store.call(new_job())
+    store.close()

@@ -1,0 +1,77 @@
+"""Redis URLs: what they may say, what is refused, and what is shown of them."""
+
+from __future__ import annotations
+
+import socket
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator.redis.place import read_place
+from batonpass.coordinator.urls import open_store
+from tests.harness.redis import RedisServer
+
+
+@pytest.mark.parametrize(
+    ("url", "shown"),
+    [
+        ("redis://localhost", "redis://localhost:6379/0"),
+        ("redis://localhost/3", "redis://localhost:6379/3"),
+        ("redis://localhost:7000?db=4", "redis://localhost:7000/4"),
+        ("redis://ann:secret@localhost", "redis://localhost:6379/0"),
+        ("redis://[::1]:7000", "redis://[::1]:7000/0"),
+        ("rediss://localhost:7000/1", "rediss://localhost:7000/1"),
+        ("redis+sentinel://a,b:7000/desk", "redis+sentinel://a:26379,b:7000/desk"),
+        ("redis+sentinel://:secret@a:1/desk/2", "redis+sentinel://a:1/desk/2"),
+        ("rediss+sentinel://a:1/desk", "rediss+sentinel://a:1/desk"),
+    ],
+)
+def test_a_url_is_shown_without_secrets(url: str, shown: str) -> None:
+    assert read_place(url).url == shown
+    assert open_store(url, "desk").url == shown
+
+
+def test_what_a_url_says() -> None:
+    place = read_place("redis+sentinel://ann:s%40crt@a,b:7/desk/2?replicas=1&sentinel_password=x&socket_timeout=2.5")
+    assert (place.hosts, place.service, place.db, place.replicas) == ((("a", 26379), ("b", 7)), "desk", 2, 1)
+    assert place.options == {"username": "ann", "password": "s@crt", "socket_timeout": 2.5}
+    assert place.sentinel_options == {"password": "x"}
+
+
+@pytest.mark.parametrize(
+    ("url", "complaint"),
+    [
+        ("redis://localhost/abc", "'abc' is not a database: those are numbers"),
+        ("redis://localhost/1/2", "'1/2' is not a database"),
+        ("redis://localhost:70000", "Port out of range"),
+        ("redis://localhost?frob=1", "there is no option 'frob'"),
+        ("redis://localhost?decode_responses=1", "there is no option 'decode_responses'"),
+        ("redis://localhost?replicas=many", "replicas=many is not a number"),
+        ("redis://localhost?socket_timeout=long", "could not convert string to float"),
+        ("redis://localhost?ssl_ca_certs=x", "ssl_ca_certs is for TLS: write rediss://"),
+        ("rediss://localhost?ssl_ca_certs=/no/such.pem", "there is no file /no/such.pem"),
+        ("redis+sentinel://localhost:26379", "names no service"),
+        ("redis+sentinel://localhost:26379/desk/abc", "'abc' is not a database"),
+        ("redis://a,b", "names several hosts"),
+        ("redis://ann:secret@localhost/abc", r"redis://ann:\*\*\*@localhost/abc"),
+    ],
+)
+def test_a_url_that_can_not_be_used(url: str, complaint: str) -> None:
+    with pytest.raises(bp.BadSetup, match=complaint) as refused:
+        bp.connect(url)
+    assert "secret" not in str(refused.value)
+    assert "\n" not in str(refused.value)
+
+
+def test_silent_connections_are_asked_whether_they_live(own_redis: RedisServer) -> None:
+    """By the kernel, so that a firewall does not forget them: half a minute is less than any firewall's patience."""
+    for url in (own_redis.url, f"{own_redis.url}?socket_timeout=1"):
+        client = read_place(url).client(waits=True)
+        client.ping()
+        connection = client.connection_pool.get_connection()
+        read = connection._sock.getsockopt
+        assert read(socket.SOL_SOCKET, socket.SO_KEEPALIVE) == 1
+        idle = getattr(socket, "TCP_KEEPIDLE", None) or socket.TCP_KEEPALIVE
+        assert read(socket.IPPROTO_TCP, idle) <= 30
+        client.connection_pool.release(connection)
+        client.close()

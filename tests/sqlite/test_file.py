@@ -1,0 +1,178 @@
+"""The file: what is kept in it, and which files are refused."""
+
+from __future__ import annotations
+
+import os
+import warnings
+from pathlib import Path
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.safety import UnsafeStore
+from batonpass.coordinator.sqlite.file import warn_of_network
+from batonpass.coordinator.sqlite.schema import FOLDER, migrations
+from batonpass.coordinator.sqlite.store import SqliteStore
+from tests.harness.bench import new_job
+from tests.sqlite.beside import finished, other, run
+
+LATEST = max(migrations(FOLDER))
+
+
+def test_it_keeps_what_was_committed(store: SqliteStore, path: Path) -> None:
+    with other(path) as db:
+        assert db.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+        assert db.execute("PRAGMA user_version").fetchone() == (LATEST,)
+    with store._writing as connection:
+        assert connection.execute("PRAGMA synchronous").fetchone() == (2,)  # FULL
+    job_id = store.call(new_job()).id
+    store.close()
+    again = SqliteStore(str(path), "default")
+    assert again.call(c.ReadJob(job_id)).id == job_id
+    again.close()
+
+
+def test_a_closed_handle_opens_again(store: SqliteStore) -> None:
+    job_id = store.call(new_job()).id
+    store.close()
+    store.close()
+    assert store.call(c.ReadJob(job_id)).id == job_id
+
+
+def test_another_programs_database(path: Path) -> None:
+    with other(path) as db:
+        db.execute("CREATE TABLE invoices (id)")
+    with pytest.raises(bp.BadSetup, match="is another program's database: choose another file"):
+        bp.connect(f"sqlite:///{path}").open()
+    with other(path) as db:
+        assert db.execute("SELECT name FROM sqlite_master").fetchall() == [("invoices",)]
+
+
+def test_another_programs_empty_database(path: Path) -> None:
+    with other(path) as db:
+        db.execute("PRAGMA application_id = 7")
+    with pytest.raises(bp.BadSetup, match="is another program's database"):
+        bp.connect(f"sqlite:///{path}").open()
+
+
+def test_a_file_that_is_no_database(path: Path) -> None:
+    path.write_text("Dear diary, " * 1000)
+    with pytest.raises(bp.BadSetup, match="is not a Batonpass store: file is not a database"):
+        bp.connect(f"sqlite:///{path}").open()
+    assert path.read_text() == "Dear diary, " * 1000
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(bp.Unreachable, match=r"store.db can't be opened: there is no folder .*/none, make it first"):
+        bp.connect(f"sqlite:///{tmp_path}/none/store.db").open()
+    assert not (tmp_path / "none").exists()
+
+
+def test_a_folder_in_its_place(tmp_path: Path) -> None:
+    with pytest.raises(bp.Unreachable, match="can't be opened: it is a folder, name a file in it"):
+        bp.connect(f"sqlite:///{tmp_path}").open()
+
+
+# Nobody is refused what root may do, so the process becomes somebody else first.
+_AS_NOBODY = """
+import os, sys
+from batonpass.contracts.errors import Unreachable
+from batonpass.coordinator.sqlite.store import SqliteStore
+if os.getuid() == 0:
+    os.setgroups([])
+    os.setgid(65534)
+    os.setuid(65534)
+os.chdir(sys.argv[1])
+try:
+    SqliteStore("store.db", "default").open()
+except Unreachable as error:
+    print(error)
+"""
+
+
+@pytest.fixture
+def open_folder(tmp_path: Path) -> Path:
+    """A folder that every user may look into."""
+    folder = tmp_path / "shared"
+    folder.mkdir(mode=0o755)
+    for parent in folder.parents[:3]:
+        if parent.stat().st_uid == os.getuid() and len(parent.parts) > 2:
+            parent.chmod(parent.stat().st_mode | 0o011)
+    return folder
+
+
+def test_a_read_only_file(open_folder: Path) -> None:
+    SqliteStore(str(open_folder / "store.db"), "default").open()
+    open_folder.chmod(0o777)
+    for file in open_folder.iterdir():
+        file.chmod(0o444)
+    assert "store.db can't be opened: this user may not read and write it" in finished(run(_AS_NOBODY, open_folder))
+
+
+def test_a_read_only_folder(open_folder: Path) -> None:
+    open_folder.chmod(0o555)
+    told = finished(run(_AS_NOBODY, open_folder))
+    assert f"store.db can't be opened: this user may not write in {open_folder}, where SQLite keeps two more" in told
+
+
+@pytest.mark.parametrize("url", ["sqlite://", "sqlite:///", "sqlite://host/file.db", "sqlite:///:memory:"])
+def test_a_url_that_names_no_file(url: str) -> None:
+    with pytest.raises(bp.BadSetup):
+        bp.connect(url)
+
+
+def test_a_url_names_a_file_in_the_working_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    with bp.connect("sqlite:///a%20b.db"):
+        assert (tmp_path / "a b.db").exists()
+
+
+def _filled(store: SqliteStore) -> None:
+    for number in range(200):
+        store.call(new_job(payload=f'{{"number": {number}}}'))
+    store.close()
+
+
+@pytest.mark.parametrize("command", [c.ListJobs(500), new_job()], ids=["read", "write"])
+def test_damaged_pages(store: SqliteStore, path: Path, command: c.Command[object]) -> None:
+    _filled(store)
+    data = bytearray(path.read_bytes())
+    data[4096:] = b"\xa5" * (len(data) - 4096)
+    path.write_bytes(data)
+    with pytest.raises(bp.Corrupted, match=r"store.db is damaged \(.*\): .* put a backup in its place, or rescue"):
+        store.call(command)
+
+
+def test_one_damaged_page_leaves_the_others_readable(store: SqliteStore, path: Path) -> None:
+    _filled(store)
+    with other(path) as db:
+        [root] = db.execute("SELECT rootpage FROM sqlite_master WHERE name = 'event'").fetchone()
+    with path.open("r+b") as file:
+        file.seek((root - 1) * 4096)
+        file.write(b"\xa5" * 4096)
+    assert len(store.call(c.ListJobs(500))) == 200
+    with pytest.raises(bp.Corrupted, match=r"store.db is damaged"):
+        store.call(c.Events(limit=500))
+    with pytest.raises(bp.Corrupted, match=r"store.db is damaged"):
+        store.call(new_job())
+    assert len(store.call(c.ListJobs(500))) == 200
+
+
+def test_a_file_that_is_cut_off(store: SqliteStore, path: Path) -> None:
+    _filled(store)
+    os.truncate(path, path.stat().st_size // 2)
+    with pytest.raises(bp.Corrupted, match=r"store.db is damaged"):
+        store.call(c.ListJobs(500))
+
+
+def test_a_network_file_system_is_warned_of(path: Path, tmp_path: Path) -> None:
+    mounts = tmp_path / "mounts"
+    mounts.write_text(f"host:/export {tmp_path} nfs4 rw 0 0\n")
+    with pytest.warns(UnsafeStore, match=r"store.db is on a network file system \(nfs4\): .* or use Redis"):
+        warn_of_network(str(path), mounts)
+    mounts.write_text(f"/dev/sda1 {tmp_path} ext4 rw 0 0\n")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        warn_of_network(str(path), mounts)
+        warn_of_network(str(path), tmp_path / "no such table")

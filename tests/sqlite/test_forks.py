@@ -1,0 +1,140 @@
+"""Forks: a child shares no connection with its parent, whatever either of them does next."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from tests.sqlite.beside import finished, run, sound
+
+
+def test_a_handle_over_a_fork(path: Path) -> None:
+    """The child opens its own connection; that it ends does the parent's no harm."""
+    program = """
+import os, sys
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.sqlite.store import SqliteStore
+from tests.harness.bench import new_job
+store = SqliteStore(sys.argv[1], "default")
+store.call(new_job())
+for _ in range(3):
+    child = os.fork()
+    if child == 0:
+        for _ in range(5):
+            store.call(new_job())
+        grandchild = os.fork()
+        if grandchild == 0:
+            store.call(new_job())
+            sys.exit(0)
+        sys.exit(os.waitstatus_to_exitcode(os.waitpid(grandchild, 0)[1]))
+    for _ in range(5):
+        store.call(new_job())
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    store.call(new_job())
+print(len(store.call(c.ListJobs())))
+"""
+    assert finished(run(program, path)) == str(1 + 3 * (5 + 1 + 5 + 1))
+    assert sound(path)
+
+
+def test_a_parent_that_closes_takes_nothing_from_its_child(path: Path) -> None:
+    """The last connection that closes removes the write-ahead log. With locks that a child only believes to hold the
+    parent's would be the last, and what the child commits from then on would be gone with the log."""
+    program = """
+import os, sys
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.sqlite.store import SqliteStore
+from tests.harness.bench import new_job
+store = SqliteStore(sys.argv[1], "default")
+store.call(new_job())
+written, closed = os.pipe(), os.pipe()
+child = os.fork()
+if child == 0:
+    store.call(new_job())
+    os.write(written[1], b"x")
+    os.read(closed[0], 1)
+    for _ in range(5):
+        store.call(new_job())
+    os._exit(0)
+os.read(written[0], 1)
+store.close()
+os.write(closed[1], b"x")
+assert os.waitpid(child, 0)[1] == 0
+print(len(SqliteStore(sys.argv[1], "default").call(c.ListJobs())))
+"""
+    assert finished(run(program, path)) == "7"
+    assert sound(path)
+
+
+def test_a_watch_over_a_fork(path: Path) -> None:
+    """It goes on in both, and wakes: what happened while it had no connection is not known."""
+    program = """
+import os, sys, time
+from batonpass.coordinator.sqlite.store import SqliteStore
+from batonpass.coordinator.store import Topic
+from tests.harness.bench import new_job
+store = SqliteStore(sys.argv[1], "default")
+store.open()
+watch = store.watch(Topic())
+woken = os.pipe()
+child = os.fork()
+if child == 0:
+    watch.wait(20)
+    os.write(woken[1], b"x")
+    began = time.monotonic()
+    watch.wait(20)
+    os._exit(0 if time.monotonic() - began < 15 else 1)
+os.read(woken[0], 1)
+while os.waitpid(child, os.WNOHANG) == (0, 0):
+    store.call(new_job())
+    watch.wait(0.01)
+"""
+    finished(run(program, path))
+
+
+def test_forks_under_load(path: Path) -> None:
+    """Two threads fork while others write, and every child writes, at once and as long as the parent does: no child
+    hangs in a lock of a thread that it does not have, nothing is carried out twice and nothing acknowledged is lost."""
+    program = """
+import os, sys, threading
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.sqlite.store import SqliteStore
+from tests.harness.bench import new_job
+store = SqliteStore(sys.argv[1], "default")
+log = os.open(sys.argv[2], os.O_WRONLY | os.O_APPEND | os.O_CREAT)
+stop = threading.Event()
+
+def submit():
+    os.write(log, f"{store.call(new_job()).id}\\n".encode())
+
+def write():
+    while not stop.is_set():
+        submit()
+
+def fork():
+    for _ in range(10):
+        child = os.fork()
+        if child == 0:
+            for _ in range(5):
+                submit()
+            os._exit(0)
+        children.append(child)
+
+children = []
+threads = [threading.Thread(target=write) for _ in range(3)]
+forking = [threading.Thread(target=fork) for _ in range(2)]
+for thread in threads + forking:
+    thread.start()
+for thread in forking:
+    thread.join()
+codes = [os.waitpid(child, 0)[1] for child in children]
+stop.set()
+for thread in threads:
+    thread.join()
+store.close()
+noted = open(sys.argv[2]).read().split()
+kept = [row.id for row in store.call(c.ListJobs(100_000))]
+assert sorted(noted) == sorted(kept), (len(noted), len(kept))
+print(codes == [0] * 20)
+"""
+    assert finished(run(program, path, path.with_name("log"))) == "True"
+    assert sound(path)
