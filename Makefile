@@ -4,6 +4,8 @@
 #   make demo  [ARGS="--store redis://127.0.0.1:6379"]     the incident desk, see README.md
 #   make test  [ARGS="-k sqlite"]                          all tests; a Redis server is found or brought along
 #   make check                                             formatting, lint, types, who imports whom, the house rules
+#   make simulate [SEEDS=100000]                           the store's promises under faults, seed by seed
+#   make storm [ARGS="model kills-redis"]                  the long runs of the tests: up to an hour
 #   make bench [ARGS="--help"]                             the ratios against their floors
 #   make clean                                             remove what these targets made
 
@@ -12,12 +14,13 @@ UV := $(shell command -v uv 2>/dev/null)
 # CrewAI does not run on 3.14 yet.
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
+SEEDS ?= 100000
 PACKAGES := adapters api contracts coordinator examples workers
 QUIET_FRAMEWORKS := CREWAI_DISABLE_TELEMETRY=true CREWAI_TRACING_ENABLED=false CREWAI_DISABLE_VERSION_CHECK=true \
 	LANGSMITH_TRACING=false
 
 .DELETE_ON_ERROR:
-.PHONY: demo test check bench clean setup always
+.PHONY: demo test check simulate storm bench clean setup always
 
 demo: setup
 	@$(BIN)/batonpass demo $(ARGS)
@@ -32,6 +35,12 @@ check: setup
 	$(BIN)/pyright
 	$(BIN)/lint-imports --no-logo --no-cache
 	$(BIN)/python -m pytest --quiet tests/house/test_layout.py
+
+simulate: setup
+	@$(BIN)/python -m tests.simulation --seeds $(SEEDS) $(ARGS)
+
+storm: setup
+	@$(QUIET_FRAMEWORKS) $(BIN)/python -m tests.storm $(ARGS)
 
 bench: setup
 	@$(BIN)/python -m benchmarks $(ARGS)

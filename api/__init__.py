@@ -56,9 +56,11 @@ from batonpass.contracts.errors import (
 from batonpass.contracts.event import Event
 from batonpass.contracts.handoff import Handoff
 from batonpass.contracts.job import JobInfo, JobState, Lease
+from batonpass.contracts.state_types import UnknownValue, state_type
 
 if TYPE_CHECKING:
     from batonpass.coordinator.client import Coordinator
+    from batonpass.coordinator.coded.codec import Codec
     from batonpass.coordinator.connection import Connection, connect
     from batonpass.coordinator.job import Job, SyncJob
     from batonpass.coordinator.sync_client import SyncCoordinator
@@ -75,6 +77,7 @@ __all__ = [
     "Canceled",
     "Checkpoint",
     "CheckpointSummary",
+    "Codec",
     "Conflict",
     "Connection",
     "Context",
@@ -112,16 +115,19 @@ __all__ = [
     "Unconfirmed",
     "UndeclaredHandoff",
     "UnknownAgent",
+    "UnknownValue",
     "Unreachable",
     "Unserializable",
     "Worker",
     "WrongState",
     "connect",
     "current",
+    "state_type",
 ]
 
 # Loaded when first used: declaring an app, or a contract alone, needs no event loop and no store.
 _LATER = {
+    "Codec": "coordinator.coded.codec",
     "Connection": "coordinator.connection",
     "Context": "workers.context",
     "Coordinator": "coordinator.client",

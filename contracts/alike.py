@@ -7,15 +7,17 @@ import datetime as dt
 from collections import Counter
 from collections.abc import Mapping, Sequence, Set
 from decimal import Decimal
-from typing import Any, cast
+from typing import Any
 
 from pydantic import BaseModel
+
+from .builtin_types import class_of
 
 
 def alike(one: Any, other: Any) -> bool:
     """Whether nobody could tell the two values apart."""
-    kind = cast("type[Any]", type(one))
-    if kind is not type(other):
+    kind = class_of(one)
+    if kind is not class_of(other):
         return False
     if issubclass(kind, BaseModel):
         return all(alike(getattr(one, name), getattr(other, name)) for name in _MODEL)
@@ -38,4 +40,5 @@ _MODEL = ("__dict__", "__pydantic_extra__", "__pydantic_private__")
 
 
 def _moment(value: Any) -> tuple[Any, ...]:
-    return value.isoformat(), value.fold, type(value.tzinfo), str(value.tzinfo)
+    zone: object = value.tzinfo
+    return value.isoformat(), value.fold, type(zone), str(zone)

@@ -26,6 +26,11 @@ from .errors import BadSetup
 _TUPLE, _SET, _FROZENSET, _INT, _DATETIME, _DATE, _TIME, _DELTA, _DECIMAL, _UUID, _PATH = range(11)
 NAMED = 20
 
+# How deep tuples, sets and values of registered types may lie inside of each other: on load each level takes some 50 KB
+# of the C stack, and an interpreter that runs out of it crashes.
+DEEPEST = 32
+TOO_DEEP = f"tuples, sets and objects lie inside of each other more than {DEEPEST} deep"
+
 Pack: TypeAlias = Callable[[Any], bytes]
 Read: TypeAlias = Callable[[bytes], Any]
 
@@ -35,6 +40,11 @@ _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*\Z")
 # a set that was made to can keep a processor busy for hours.
 _COMPARISONS, _COMPARISONS_EACH = 1_000_000, 16
 FEW = 1000
+
+
+def class_of(value: object) -> type[Any]:
+    """`type`, with a result that checkers take as it is."""
+    return type(value)
 
 
 class NotPlain(Exception):
@@ -85,26 +95,20 @@ def _zone(zone: dt.tzinfo | None) -> Any:
 
 @lru_cache(maxsize=64)
 def _zone_name(zone: ZoneInfo) -> str:
-    key = zone.key
     try:
         zone.__reduce__()  # refuses a zone that was read from a file: its name may mean another one
-        ZoneInfo(key)
+        return _named_zone(zone.key).key
     except Exception:
-        key = None
-    if key is None or not _ZONE_NAME.match(key):
-        raise NotPlain(f"the time zone {zone.key!r} can't be found by its name: make it with ZoneInfo(name)")
-    return key
+        raise NotPlain(f"the time zone {zone.key!r} can't be found by its name: make it with ZoneInfo(name)") from None
 
 
 def _restore_zone(stored: Any) -> dt.tzinfo | None:
     if isinstance(stored, str):
         return _named_zone(stored)
-    if isinstance(stored, list):
-        offset, *name = cast("list[Any]", stored)
-        if not name:
-            return TzInfo(offset / 1e6)
-        return dt.timezone(dt.timedelta(microseconds=offset), *name)
-    return None if stored is None else dt.timezone(dt.timedelta(microseconds=stored))
+    if stored is None or isinstance(stored, int):
+        return None if stored is None else dt.timezone(dt.timedelta(microseconds=stored))
+    offset, *name = stored
+    return dt.timezone(dt.timedelta(microseconds=offset), *name) if name else TzInfo(offset / 1e6)
 
 
 @lru_cache(maxsize=64)

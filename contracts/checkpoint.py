@@ -43,7 +43,7 @@ class Checkpoint(CheckpointSummary):
     damaged: tuple[str, ...] = ()
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, slots=True)  # not frozen: one is made with every save
 class Snapshot:
     """A checkpoint about to be saved: what its maker knows. The store adds the parent, the index and the times.
 

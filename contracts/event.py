@@ -21,6 +21,10 @@ REJECTED = "batonpass.job.rejected"
 RELEASED = "batonpass.job.released"
 LEASE_EXPIRED = "batonpass.lease.expired"
 EXPIRED = "batonpass.checkpoint.expired"
+NAMED = "batonpass.checkpoint.named"
+PRUNED = "batonpass.thread.pruned"
+THREAD_DELETED = "batonpass.thread.deleted"
+JOB_DELETED = "batonpass.job.deleted"
 
 
 @dataclass(frozen=True, kw_only=True)

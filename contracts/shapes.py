@@ -42,7 +42,7 @@ def shape_of(kind: type[Any]) -> Shape | None:
         return _Model(kind)
     if dataclasses.is_dataclass(kind):
         return _Dataclass(kind)
-    if issubclass(kind, tuple) and hasattr(kind, "_fields"):
+    if hasattr(kind, "_fields") and issubclass(kind, tuple):
         return _Named(kind)
     return None
 
@@ -52,7 +52,10 @@ class Custom:
     """A class with functions of its own."""
 
     dump: Callable[[Any], Any]
-    load: Callable[[Any], Any]
+    undump: Callable[[Any], Any]
+
+    def load(self, stored: Any) -> Any:
+        return self.undump(stored)
 
     def forms(self, value: Any) -> Iterable[Callable[[], Any]]:
         yield lambda: self.dump(value)
@@ -92,7 +95,7 @@ class _Named:
 
     def load(self, stored: Any) -> Any:
         if tuple(stored) == self.kind._fields:
-            return tuple.__new__(self.kind, stored.values())
+            return self.kind._make(stored.values())
         return self.kind(**{name: item for name, item in stored.items() if name in self.kind._fields})
 
     def parts(self, value: Any) -> Parts:
@@ -183,7 +186,7 @@ class _Model:
         if private is None and self.kind.__private_attributes__:
             private = {}
         value = self.kind.__new__(self.kind)
-        state = {"__dict__": fields, "__pydantic_extra__": extra, "__pydantic_private__": private}
+        state: dict[str, Any] = {"__dict__": fields, "__pydantic_extra__": extra, "__pydantic_private__": private}
         BaseModel.__setstate__(value, {**state, "__pydantic_fields_set__": {*fields, *(extra or ())} - {*unset}})
         return value
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
-from functools import cache
+from functools import cache, partial
 from importlib import metadata
 from typing import Any, TypeVar, overload
 
@@ -78,8 +78,8 @@ class UnknownValue:
         if name.startswith("_") or name in ("type_name", "packed"):  # asked while it is copied
             raise AttributeError(name)
         raise AttributeError(
-            f"no {name!r}: this is a stored {self.type_name!r}, and no class of that name is registered in this process: "
-            "import the module that has it"
+            f"no {name!r}: this is a stored {self.type_name!r}, and this process has no class of that name: import the "
+            "module that registers it"
         )
 
 
@@ -108,7 +108,7 @@ def state_type(
     and be renamed. Contracts have names already. `BadSetup` if the name or the class is taken.
     """
     if kind is None:
-        return lambda kind: state_type(name, kind)
+        return partial(state_type, name)
     if not _NAME.match(name):
         raise BadSetup(f"state type {name!r}: use letters, digits and _ . / -, e.g. 'shop.order'")
     shape = Custom(dump, load) if dump and load else shape_of(kind)
@@ -126,8 +126,8 @@ def _check(name: str, kind: type[Any], shape: Shape | None, *, one_alone: bool) 
         raise BadSetup(f"{where} is a contract: states may hold it by its own name, without state_type")
     if shape is None or one_alone:
         raise BadSetup(
-            f"{where} is no Enum, pydantic model, dataclass or NamedTuple: give state_type both dump= and load= (or put "
-            "@bp.state_type above the decorator that makes it one)"
+            f"{where} is no Enum, pydantic model, dataclass or NamedTuple: give state_type both dump= and load=, or "
+            "put @bp.state_type above the decorator that makes it one"
         )
     for known in (_by_name.get(name), _by_class.get(kind)):
         if known and (known.name != name or _where(known.kind) != where):

@@ -3,42 +3,50 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
-from typing import Any, cast
+from typing import Any
 
-from .builtin_types import NotPlain
+from .builtin_types import class_of
 from .errors import Unserializable
 from .state_types import type_of
 
 _LONGEST = 60
+# Deeper than this only a value of nothing but lists and dicts leads, and no part of it is to blame more than another.
+_DEEPEST = 1100
 
 
 def explain(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes]) -> Unserializable:
     """The refusal, with the path to the innermost value that `pack` refuses."""
-    try:
-        where, reason = _find(value, path, frozenset(), pack) or (path, str(error))
-    except RecursionError:
-        where, reason = path, "lists and dicts lie inside of each other too deep"
+    where, reason = _find(value, path, str(error), pack)
     return Unserializable(f"{where} can't be saved: {reason.rstrip('.')}. Convert it to plain values first", path=where)
 
 
-def _find(value: Any, path: str, above: frozenset[int], pack: Callable[[Any], bytes]) -> tuple[str, str] | None:
-    if id(value) in above:
-        return path, "it contains itself"
+def _find(value: Any, path: str, reason: str, pack: Callable[[Any], bytes]) -> tuple[str, str]:
+    where = path
+    above: dict[int, Any] = {}
+    while id(value) not in above:
+        above[id(value)] = value
+        for inner, part in _parts(value, where):
+            refused = _refusal(part, pack)
+            if refused is not None:
+                where, value, reason = inner, part, refused
+                break
+        else:
+            return where, reason
+        if len(above) > _DEEPEST:
+            return path, "lists and dicts lie inside of each other too deep"
+    return where, "it contains itself"
+
+
+def _refusal(value: Any, pack: Callable[[Any], bytes]) -> str | None:
     try:
         pack(value)
-    except (NotPlain, ValueError, TypeError, OverflowError) as error:
-        reason = str(error)
-    else:
-        return None
-    for where, part in _parts(value, path):
-        found = _find(part, where, above | {id(value)}, pack)
-        if found:
-            return found
-    return path, reason
+    except Exception as error:
+        return str(error)
+    return None
 
 
 def _parts(value: Any, path: str) -> Iterable[tuple[str, Any]]:
-    kind = cast("type[Any]", type(value))
+    kind = class_of(value)
     if kind is dict:
         yield from ((f"{path} key {_shown(key)}", key) for key in value)
         yield from ((f"{path}[{_shown(key)}]", item) for key, item in value.items())

@@ -32,7 +32,7 @@ class Coordinator:
     def __init__(self, store: Store, book: Book) -> None:
         self.store = store
         self.book = book
-        self._bases = Bases()
+        self._bases = Bases(store.codec)
 
     @property
     def url(self) -> str:

@@ -43,6 +43,7 @@ class NewCheckpoint:
     """
 
     id: str
+    thread: str
     header: bytes
     state: bytes
     native: bytes
@@ -227,11 +228,118 @@ class Latest(Command[CheckpointRow | None]):
 
 @dataclass(frozen=True, slots=True)
 class Timeline(Command[list[CheckpointRow]]):
-    """The thread's checkpoints without their state, newest first; `before` pages (a checkpoint's id)."""
+    """The thread's checkpoints without their state, newest first; `before` pages (a checkpoint's id). `named`: only
+    those that have a name."""
 
     thread: str
     limit: int = 50
     before: str = ""
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestors(Command[list[CheckpointRow]]):
+    """A checkpoint and those that it came from, nearest first, without their state, as far as they are there."""
+
+    checkpoint_id: str
+    limit: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Command[None]):
+    """Name a checkpoint, uniquely in its thread; "" takes its name away. A named one does not expire."""
+
+    checkpoint_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindName(Command[str]):
+    """The checkpoint that has a name in a thread."""
+
+    thread: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Threads(Command[list[str]]):
+    """Names of threads in the order of their characters; `after` pages (a name)."""
+
+    limit: int = 500
+    after: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Export(Command[list[CheckpointRow]]):
+    """A thread's checkpoints from a step index on, oldest first, with all that they hold but what lies in logs."""
+
+    thread: str
+    start: int = 0
+    limit: int = 100
+
+
+@dataclass(slots=True)  # as NewCheckpoint
+class Import(Command[list[CommitLine]]):
+    """Commit checkpoints to a thread in order, with parents as they are given, wherever those are.
+
+    Refused unless the thread had exactly `count` checkpoints so far. The same again answers what the first time did.
+    """
+
+    thread: str
+    count: int
+    checkpoints: Sequence[NewCheckpoint]
+    parents: Sequence[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Freed:
+    """What one command freed (checkpoints, or jobs), and where to go on; `next` is -1 when all was looked at."""
+
+    count: int
+    next: int = -1
+
+
+@dataclass(frozen=True, slots=True)
+class Prune(Command[Freed]):
+    """Free a thread's checkpoints that are not among its `keep_last` newest and were saved `older_than` ms ago.
+
+    `limit` are looked at, from the step index `start` on. What a job would resume from stays, and what has a name if
+    `keep_named`. A thread that has no checkpoint and no job any more is forgotten.
+    """
+
+    thread: str
+    keep_last: int = 0
+    older_than: int = 0
+    keep_named: bool = True
+    start: int = 0
+    limit: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteThread(Command[Freed]):
+    """Free `limit` of a thread's checkpoints, then its ended jobs, then forget it. `next` is -1 when nothing is left."""
+
+    thread: str
+    limit: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteJob(Command[None]):
+    """Forget an ended job and its idempotency key, and its thread if nothing is left of that."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PruneJobs(Command[Freed]):
+    """Delete jobs that ended `older_than` ms ago, each with its own thread; what they left on others' threads stays.
+
+    Looks at jobs from number `start` on, oldest first, and frees about `limit` jobs and checkpoints.
+    """
+
+    older_than: int
+    start: int = 0
+    limit: int = 500
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,6 +7,9 @@ from types import TracebackType
 from ..contracts.app import App
 from .book import Book
 from .client import Coordinator
+from .coded.codec import Codec
+from .coded.environment import codec_from_environment
+from .coded.store import CodedStore
 from .store import Store
 from .sync_client import SyncCoordinator
 from .urls import open_store
@@ -46,11 +49,18 @@ class Connection:
         self._store.close()
 
 
-def connect(url: str, *, namespace: str | None = None, app: App | None = None) -> Connection:
-    """Name a store: `sqlite:///file.db`, `redis://host:6379`, `rediss://...` or `memory://`.
+def connect(
+    url: str, *, namespace: str | None = None, app: App | None = None, codec: Codec | None = None
+) -> Connection:
+    """Name a store: `sqlite:///file.db`, `redis://host:6379`, `rediss://...`, `redis+sentinel://host:26379/service`,
+    `redis+cluster://host:7000,host2:7000` or `memory://`.
 
     `namespace` keeps users of one store apart (default: the URL's `?namespace=`, else "default"). `app` says whose
-    agents and contracts are known without asking the store (default: all apps of this process). Nothing is opened
-    before the `with`; `Unreachable` or `BadSetup` is raised there if the store can't be used.
+    agents and contracts are known without asking the store (default: all apps of this process). `codec` encrypts,
+    signs or compresses what is kept (default: what BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS and BATONPASS_COMPRESS
+    ask for). Nothing is opened before the `with`; `Unreachable` or `BadSetup` is raised there if the store can't be
+    used.
     """
-    return Connection(open_store(url, namespace), Book(app))
+    store = open_store(url, namespace)
+    codec = codec or codec_from_environment()
+    return Connection(CodedStore(store, codec) if codec else store, Book(app))

@@ -6,8 +6,9 @@ from typing import Any
 
 from ..contracts.codec import pack, unpack
 from ..contracts.contract import ContractRef
-from ..contracts.errors import Corrupted
+from ..contracts.errors import BadSetup, Corrupted
 from ..contracts.handoff import Envelope
+from .coded.codec import CODED
 from .seals import FORMAT, content_hash
 
 
@@ -19,6 +20,8 @@ def seal_letter(value: Any, *, path: str) -> bytes:
 
 def open_letter(data: bytes, *, of: str) -> Any:
     """Verify and unpack; `of` says in the error whose bytes are damaged."""
+    if data[:1] == CODED:
+        raise BadSetup(f"{of} is encrypted, signed or compressed: connect with the codec that it was written with")
     if data[:1] != FORMAT or content_hash(data[17:]) != data[1:17]:
         raise Corrupted(f"{of} is not what was stored")
     return unpack(data[17:])

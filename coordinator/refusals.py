@@ -88,5 +88,6 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "moved": _moved,
     "not_asking": _not_asking,
     "cursor": _cursor,
+    "thread": lambda checkpoint: BadSetup(f"checkpoint {checkpoint} was made for another thread than its job's"),
     "ungrounded": lambda base: Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one"),
 }

@@ -84,7 +84,7 @@ class CommitLine:
 class CheckpointRow:
     """A checkpoint as stored. `commit` is `CommitLine.line()`. `bodies` is what each of its spans holds.
 
-    Lists leave `state`, `native` and `bodies` empty.
+    Lists leave `state`, `native` and `bodies` empty. `name` can be changed at any time: no seal covers it.
     """
 
     id: str
@@ -94,6 +94,7 @@ class CheckpointRow:
     state: bytes = b""
     native: bytes = b""
     bodies: tuple[bytes, ...] = ()
+    name: str = ""
 
 
 @dataclass(frozen=True, slots=True)

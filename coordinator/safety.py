@@ -1,7 +1,7 @@
-"""Safety: what a store says of itself when it can't keep what it acknowledges."""
+"""Safety: what a store says of itself when it may not keep what it acknowledged."""
 
 from __future__ import annotations
 
 
 class UnsafeStore(UserWarning):
-    """The store works, but can lose acknowledged writes. The message says when, and what to set."""
+    """The store works, but can lose acknowledged writes, or has lost some. The message says when, and what to do."""

@@ -4,22 +4,26 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
+from functools import partial
 from typing import Any
 
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ..contracts.codec import pack, unpack
-from ..contracts.errors import Corrupted
+from ..contracts.errors import BadSetup, Corrupted
 from ..contracts.names import home, mint
+from .coded.codec import CODED, Codec
+from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
 from .parts.share import Sharing, Writer
-from .parts.spans import read_spans, write_spans
+from .parts.spans import Span, read_spans, write_spans
 from .parts.split import amend, split
 from .parts.stored import NATIVE, STATE, StoredPart, describe, node_of, put_in, read_parts
 from .rows import CheckpointRow, CommitLine
 from .seals import FORMAT, content_hash, read_commit, seal_of
 
 _NO_CONTEXT = pack({})
+_NO_PARTS: tuple[list[Any], list[Span]] = ([], [])
 
 
 @dataclass(slots=True)
@@ -41,19 +45,20 @@ def draft(
     base: Base | None = None,
     sharing: Sharing = Sharing.APPEND,
     checkpoint_id: str = "",
+    codec: Codec | None = None,
 ) -> Draft:
     """Pack a snapshot; `Unserializable` names a value that could not come back.
 
     What the checkpoint `base` keeps is not kept again, as far as `sharing` allows.
     """
     checkpoint_id = checkpoint_id or mint("c", home(thread))
-    writer = Writer(checkpoint_id, sharing)
+    writer = Writer(checkpoint_id, sharing, partial(frame, codec) if codec else None)
     if snapshot.changes or snapshot.append:
         snapshot = _amended(snapshot, base) if sharing is Sharing.NOTHING or base is None else snapshot
     if sharing is Sharing.NOTHING:
         base = None
     state, native = _nodes(snapshot, base, writer)
-    entries, spans = describe(state, native)
+    entries, spans = describe(state, native) if type(state) is not Inline or native is not None else _NO_PARTS
     held = FORMAT + skeleton(state)
     held_native = FORMAT + skeleton(native) if native else b""
     context = pack(dict(snapshot.context), path="context") if snapshot.context else _NO_CONTEXT
@@ -63,6 +68,7 @@ def draft(
         about.append(entries)
     new = NewCheckpoint(
         id=checkpoint_id,
+        thread=thread,
         header=FORMAT + pack(about, path="checkpoint"),
         state=held,
         native=held_native,
@@ -152,8 +158,8 @@ class Opened:
         if self.damaged:
             what = ", ".join(self.damaged)
             raise Corrupted(
-                f"checkpoint {self.row.id}: its {what} is not what was saved; restore(partial=True) gives the rest, and "
-                "older checkpoints may be readable"
+                f"checkpoint {self.row.id}: its {what} is not what was saved; restore(partial=True) gives the rest, "
+                "and older checkpoints may be readable"
             )
         return self.partial
 
@@ -234,6 +240,10 @@ def _about(checkpoint_id: str, header: list[Any], commit: CommitLine) -> dict[st
 
 
 def _body(row: CheckpointRow, data: bytes) -> bytes:
+    if data[:1] == CODED:
+        raise BadSetup(
+            f"checkpoint {row.id} is encrypted, signed or compressed: connect with the codec that it was saved with"
+        )
     if data[:1] != FORMAT:
         raise Corrupted(f"checkpoint {row.id} is in an unknown format ({data[:1]!r}): a newer Batonpass may read it")
     return data[1:]

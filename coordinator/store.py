@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 from . import commands as c
+from .coded.codec import Codec
 
 R = TypeVar("R")
 
@@ -43,6 +44,9 @@ class Watch(Protocol):
 
 class Store(Protocol):
     """Carries commands out, each atomically. One store object serves one event loop or any number of threads."""
+
+    codec: Codec | None
+    """What its contents are coded by."""
 
     @property
     def url(self) -> str:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import threading
 import time
+from collections import Counter
 from itertools import combinations
 
 import pytest
 
-from batonpass.contracts.names import MAX_PARTITIONS, digest, is_id, mint, partition_of
+from batonpass.contracts.names import MAX_PARTITIONS, digest, home, is_id, mint, partition_of
 
 ALPHABET = set("0123456789abcdefghjkmnpqrstvwxyz")
 
@@ -26,6 +27,24 @@ def test_an_id_has_its_form(kind: str) -> None:
 def test_an_id_carries_its_partition(partition: int) -> None:
     assert partition_of(mint("j", partition)) == partition
     assert is_id(mint("j", partition), "j")
+
+
+def test_an_id_may_live_anywhere() -> None:
+    found = Counter(partition_of(mint("j", None)) % 16 for _ in range(1600))
+    assert len(found) == 16
+    assert max(found.values()) < 200
+    assert max(partition_of(mint("j", None)) for _ in range(2000)) > MAX_PARTITIONS / 2
+
+
+def test_threads_have_a_home() -> None:
+    """By their name, or in the id that names them; the same in every process."""
+    found = Counter(home(f"thread {n}") % 16 for n in range(1600))
+    assert len(found) == 16
+    assert max(found.values()) < 200
+    assert [home(name) for name in ("run", "", "é", "j" * 24)] == [home(name) for name in ("run", "", "é", "j" * 24)]
+    assert home("run") == 891, "stored data lies there"
+    assert {home(mint("j", partition)) for partition in (0, 5, 1023)} == {0, 5, 1023}
+    assert home(mint("c", 5)) != 5 or home(mint("c", 6)) != 6, "only jobs' ids name threads"
 
 
 def test_ids_do_not_repeat() -> None:

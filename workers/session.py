@@ -11,12 +11,11 @@ from typing import Any, TypeVar, cast
 import anyio
 
 from ..contracts.checkpoint import Checkpoint, Snapshot
-from ..contracts.codec import pack, unpack
 from ..contracts.errors import Canceled, Fenced, Unavailable
 from ..contracts.handoff import Answer
 from ..contracts.names import mint, partition_of
 from ..coordinator.commands import Command, Complete, Fence, HandOff, NewCheckpoint, Record, Save, Suspend
-from ..coordinator.letters import open_letter
+from ..coordinator.letters import open_letter, seal_letter
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
 from ..coordinator.refusals import Ungrounded
@@ -57,7 +56,8 @@ class LeaseSession:
         self._drafts: dict[str, tuple[Snapshot, Sharing, Draft]] = {}  # of saves that are not answered yet
         self.checkpoint = tip if tip and (tip.job, tip.hop) == (row.id, row.hop) else None
         self.tip_id = row.tip
-        self._journal = {key: unpack(value) for key, value in delivery.journal.items()}
+        about = f"of job {row.id}"
+        self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
         self.answer: Answer | None = None
         if row.answer:
             question = open_letter(row.question, of=f"the question of job {row.id}")
@@ -115,6 +115,7 @@ class LeaseSession:
             hop=self.hop,
             base=self._base,
             sharing=sharing,
+            codec=self._store.codec,
             checkpoint_id=checkpoint_id or mint("c", partition_of(self.job_id)),
         )
         self._drafts[made.new.id] = snapshot, sharing, made
@@ -184,7 +185,7 @@ class LeaseSession:
 
 
 def _packed(records: Mapping[str, Any]) -> dict[str, bytes]:
-    return {key: pack(value, path=f"record {key!r}") for key, value in records.items()}
+    return {key: seal_letter(value, path=f"record {key!r}") for key, value in records.items()}
 
 
 def _pauses() -> Iterator[float]:

@@ -24,9 +24,10 @@ from .inputs import milliseconds, text
 
 # How often changes are made again to a thread that others save to meanwhile.
 _TRIES = 20
+_NOTHING: Mapping[str, Any] = {}
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made with every save
 class Place:
     """Where a checkpoint goes, whose it is, and for how many seconds."""
 
@@ -48,8 +49,14 @@ def snapshot(
     """What a caller of `save` gave."""
     if state is not None and (changes or append):
         raise BadSetup("save takes the whole state=, or what is new in it (changes=, append=), not both")
-    about = {"changes": changes or {}, "append": append or {}, "context": context or {}}
-    return Snapshot(step=step, state=state, framework=framework, **about)
+    return Snapshot(
+        step=step,
+        state=state,
+        framework=framework,
+        changes=changes or _NOTHING,
+        append=append or _NOTHING,
+        context=context or _NOTHING,
+    )
 
 
 def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
@@ -74,15 +81,17 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
 
 def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, parent: str) -> Call[Checkpoint]:
     lives = 0 if place.ttl is None else milliseconds(place.ttl, "ttl", least=0.001)
-    make = partial(draft, snapshot, thread=place.thread, agent=place.agent, ttl=lives)
-    drafts: Iterable[Draft] = (make(base=base, sharing=sharing) for sharing in Sharing)
+    drafts: Iterable[Draft] = ()
     if base is None:
-        alone = make()
-        drafts = [alone]
+        alone = draft(snapshot, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec)
         # Before a large state is sent whole: who saved to this thread before may have sent most of it.
         if alone.new.appends and (yield from latest(bases, place.thread)):
             base = bases.get(place.thread)
-            drafts = (make(base=base, sharing=sharing) for sharing in Sharing)
+        else:
+            drafts = (alone,)
+    if base is not None:
+        make = partial(draft, snapshot, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec)
+        drafts = (make(base=base, sharing=sharing) for sharing in Sharing)
     for made in drafts:
         try:
             commit: CommitLine = yield Save(place.thread, made.new, parent=parent, branch=place.branch)

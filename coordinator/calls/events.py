@@ -13,7 +13,7 @@ from . import Call
 from .inputs import cursor
 
 PAGE = 500
-_NUMBERS = frozenset({"hop", "token", "attempt", "due"})
+_NUMBERS = frozenset({"hop", "token", "attempt", "due", "freed"})
 _ATTRIBUTES = frozenset({"type", "subject", "time"})
 
 

@@ -8,6 +8,7 @@ from threading import Lock
 from typing import TypeVar
 
 from ..bell import Bell, BellWatch
+from ..coded.codec import Codec
 from ..commands import Command
 from ..operations import run
 from ..store import Topic, Watch, rings
@@ -24,6 +25,8 @@ class MemoryStore:
     """Operations over dicts, one at a time. `clock` answers ms since 1970."""
 
     url = "memory://"
+
+    codec: Codec | None = None
 
     def __init__(self, *, clock: Callable[[], int] = _milliseconds) -> None:
         self._records = MemoryRecords()

@@ -25,6 +25,8 @@ def save(records: Records, command: Save) -> CommitLine:
     thread = records.thread(row.thread if row else command.thread)
     if row is None:
         _check_free(records, thread, command)
+    elif command.checkpoint.thread != row.thread:
+        raise refusal("thread", command.checkpoint.id)
     check_grounded(records, command.checkpoint)
     parent = row.tip if row else command.parent or thread.tip
     commit = append(records, thread, command.checkpoint, parent)

@@ -120,6 +120,8 @@ def _closing(records: Records, fence: Fence, operation: str, last: NewCheckpoint
     row = held(records, fence, operation)
     if row is None:
         return None
+    if last is not None and last.thread != row.thread:
+        raise refusal("thread", last.id)
     check_grounded(records, last)
     if last is not None:
         thread = records.thread(row.thread)

@@ -6,6 +6,7 @@ from collections import OrderedDict
 from collections.abc import Callable
 from threading import Lock
 
+from ..coded.codec import Codec
 from .nodes import Base, Inline
 
 # Of how many threads, and how many bytes of states altogether.
@@ -15,7 +16,8 @@ _THREADS, _BYTES = 256, 64 * 1024 * 1024
 class Bases:
     """The newest checkpoint that is known of each thread; the longest unused are forgotten."""
 
-    def __init__(self) -> None:
+    def __init__(self, codec: Codec | None = None) -> None:
+        self.codec = codec
         self._lock = Lock()
         self._known: OrderedDict[str, Callable[[], Base]] = OrderedDict()
         self._sizes: dict[str, int] = {}

@@ -30,9 +30,7 @@ class Body:
 def body_of(value: Any, packed: bytes) -> Body:
     """The body of a value that is packed already."""
     kind, start = header(packed)
-    if (
-        _KINDS.get(value.__class__) != kind
-    ):  # packed as something else, as values of registered types are
+    if _KINDS.get(value.__class__) != kind:  # packed as something else, as values of registered types are
         return Body(OTHER, 1, packed, 0)
     return Body(kind, len(value) if kind in (LIST, DICT) else 1, packed, start)
 

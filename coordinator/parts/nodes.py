@@ -29,6 +29,7 @@ class Part:
     """A value that lies in logs. Its body is the first `length` bytes of `buffer`, which later parts may extend.
 
     `hash` has been fed the body. `open_end`: as far as is known, nothing was appended to the last log after it.
+    `framed`: its logs hold it in coded portions.
     """
 
     kind: str
@@ -38,6 +39,7 @@ class Part:
     length: int
     hash: xxh3_128
     open_end: bool = True
+    framed: bool = False
 
     @property
     def body(self) -> bytes:
@@ -61,7 +63,7 @@ class Part:
             if not isinstance(buffer, bytearray) or len(buffer) != self.length:
                 buffer = bytearray(buffer[: self.length])
             buffer += data
-        return Part(self.kind, count, spans, buffer, self.length + len(data), hashed)
+        return Part(self.kind, count, spans, buffer, self.length + len(data), hashed, framed=self.framed)
 
 
 @dataclass(slots=True)

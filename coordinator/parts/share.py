@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from enum import Enum
 from typing import NamedTuple
 
@@ -27,12 +27,17 @@ class Sharing(Enum):
     NOTHING = "stands alone"
 
 
+# Bytes as they are kept at a place of a log.
+Frame = Callable[[str, int, bytes], bytes]
+
+
 class Writer:
     """What a new checkpoint adds to logs."""
 
-    def __init__(self, checkpoint_id: str, sharing: Sharing) -> None:
+    def __init__(self, checkpoint_id: str, sharing: Sharing, frame: Frame | None = None) -> None:
         self._id = checkpoint_id
         self._own = sharing is not Sharing.APPEND
+        self._frame = frame
         self._logs = 0
         self.appends: list[Append] = []
 
@@ -43,24 +48,32 @@ class Writer:
         else:
             log, at = f"{self._id}.{self._logs}", 0
             self._logs += 1
-        self.appends.append(Append(log, at, data))
-        return Span(log, at, at + len(data))
+        stored = self._frame(log, at, data) if self._frame else data
+        self.appends.append(Append(log, at, stored))
+        return Span(log, at, at + len(stored))
+
+    @property
+    def framed(self) -> bool:
+        """Whether bytes are coded in portions: then a place in a body is not the same place in its log."""
+        return self._frame is not None
 
 
 def whole(body: Body, writer: Writer) -> Part:
     """A part that shares nothing."""
     data = body.packed[body.start :] if body.start else body.packed
-    return Part(body.kind, body.count, [writer.append(data)], data, len(data), xxh3_128(data))
+    return Part(body.kind, body.count, [writer.append(data)], data, len(data), xxh3_128(data), framed=writer.framed)
 
 
 def shared(body: Body, base: Part, writer: Writer) -> Part | None:
     """A part that keeps what the base has of it; None if that is not worth it."""
+    if base.framed is not writer.framed:  # a codec came or went
+        return None
     if base.begins(body.packed, body.start):
         new = body.packed[body.start + base.length :]
         if not new:
             return base
         return base.grown(new, body.count, joined([*base.spans, writer.append(new, base)]))
-    if body.kind not in (LIST, DICT):
+    if body.kind not in (LIST, DICT) or writer.framed:
         return None
     return _pieced(body, base, writer)
 

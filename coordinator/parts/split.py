@@ -96,7 +96,7 @@ def _continued(items: Any, base: Node | None, writer: Writer, path: str) -> Node
     if base is None:
         return _node(items, None, writer, path)
     kind: type[Any] = items.__class__
-    if isinstance(base, Part) and _FLAT.get(kind) == base.kind:
+    if isinstance(base, Part) and _FLAT.get(kind) == base.kind and base.framed is writer.framed:
         count, data = appended(base.kind, items, path)
         if not data:
             return base

@@ -35,7 +35,8 @@ def describe(state: Node, native: Node | None) -> tuple[list[Any], list[Span]]:
     spans: list[Span] = []
     for root, node in ((STATE, state), (NATIVE, native)):
         for path, part in parts(node):
-            entries.append([root, list(path), part.kind, part.count, len(part.spans), part.hash.digest()])
+            entry = [root, list(path), part.kind, part.count, len(part.spans), part.hash.digest()]
+            entries.append([*entry, 1] if part.framed else entry)
             spans += part.spans
     return entries, spans
 
@@ -43,10 +44,11 @@ def describe(state: Node, native: Node | None) -> tuple[list[Any], list[Span]]:
 def read_parts(entries: Sequence[Any], spans: Sequence[Span], bodies: Sequence[bytes]) -> Iterator[StoredPart]:
     """The parts that a header names, made of what its spans hold."""
     first = 0
-    for root, path, kind, count, pieces, digest in entries:
+    for root, path, kind, count, pieces, digest, *framed in entries:
         last = first + pieces
         body = bodies[first] if pieces == 1 and len(bodies) > first else b"".join(bodies[first:last])
         part = part_of(kind, count, body, list(spans[first:last]))
+        part.framed = bool(framed)
         yield StoredPart(root, tuple(path), part if part.hash.digest() == digest else None)
         first = last
 

@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from ...contracts.errors import BadSetup
 from ...contracts.names import MAX_PARTITIONS, home
+from ..coded.codec import Codec
 from ..commands import Claim, Command
 from ..store import Topic, Watch
 from .cluster_link import ClusterLink, Request
@@ -26,6 +27,8 @@ _PARTITIONS = 16
 
 class ClusterStore:
     """A namespace on a cluster. `url` is as users write it, `scripts` finds a script."""
+
+    codec: Codec | None = None
 
     def __init__(
         self,
@@ -59,9 +62,10 @@ class ClusterStore:
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
         """Wait, then carry a command out. A claim first goes where there is something."""
         await watch.await_(timeout)
+        steps = plan(command, len(self._partitions))
         if isinstance(watch, DoorWatch) and isinstance(command, Claim) and (knock := watch.take()):
-            return await self._arun(self._carried_out(claim_at(command, knock)))
-        return await self.acall(command)
+            steps = claim_at(command, knock)
+        return await self._arun(self._carried_out(steps))
 
     def _carried_out(self, steps: Plan[R]) -> _Exchange[R]:
         """What a plan asks, as requests to the cluster."""

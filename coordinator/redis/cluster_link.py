@@ -26,10 +26,10 @@ _AsyncNode: Any = asyncio_cluster.ClusterNode
 Request = tuple[str, Sequence[Any]]
 # What is only asked of a node, and names no key of its own.
 _KEYLESS = frozenset({"INFO", "PUBLISH"})
-_TROUBLE = (exceptions.RedisError, OSError)
+TROUBLE = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
 # The async client closes connections under the hands of those that use them, when it looks for a slot's new node. They
 # stumble over that with an AttributeError.
-ASYNC_TROUBLE = (*_TROUBLE, AttributeError)
+ASYNC_TROUBLE = (*TROUBLE, AttributeError)
 # Seconds between attempts, besides those that the client makes at once. Everything may be repeated: ids are minted by
 # the caller.
 _PAUSES = (0.05, 0.2, 0.5)
@@ -88,8 +88,8 @@ class ClusterLink:
                 for key, command in requests:
                     pipe.execute_command(*command, **_to(client, key, command))
                 replies = pipe.execute(raise_on_error=False)
-        except _TROUBLE as error:
-            replies = [error] * len(requests)
+        except TROUBLE as error:
+            replies = [_plain(error)] * len(requests)
         return [self._one(*requests[i]) if _again(reply) else reply for i, reply in enumerate(replies)]
 
     def _one(self, key: str, command: Sequence[Any]) -> Any:
@@ -98,8 +98,8 @@ class ClusterLink:
             time.sleep(pause)
             try:
                 return self.client.execute_command(*command, **_to(self.client, key, command))
-            except _TROUBLE as error:
-                reply = error
+            except TROUBLE as error:
+                reply = _plain(error)
             if not _again(reply):
                 break
         return reply
@@ -116,7 +116,7 @@ class ClusterLink:
                 pipe.execute_command(*command, **_to(client, key, command))
             replies = await pipe.execute(raise_on_error=False)
         except ASYNC_TROUBLE as error:
-            replies = [_of_connection(error)] * len(requests)
+            replies = [_plain(error)] * len(requests)
         return [await self._aone(*requests[i]) if _again(reply) else reply for i, reply in enumerate(replies)]
 
     async def _aone(self, key: str, command: Sequence[Any]) -> Any:
@@ -128,7 +128,7 @@ class ClusterLink:
                 await self.aclient.initialize()
                 return await self.aclient.execute_command(*command, **_to(self.aclient, key, command))
             except ASYNC_TROUBLE as error:
-                reply = _of_connection(error)
+                reply = _plain(error)
             if not _again(reply):
                 break
         return reply
@@ -155,7 +155,10 @@ def _to(client: Any, key: str, command: Sequence[Any]) -> dict[str, Any]:
     return {"target_nodes": client.get_node_from_key(key)} if command[0] in _KEYLESS else {}
 
 
-def _of_connection(error: Exception) -> Exception:
+def _plain(error: Exception) -> Exception:
+    """What is behind an error of the client."""
+    if isinstance(error, exceptions.RedisClusterException) and isinstance(error.__cause__, Exception):
+        return error.__cause__
     return exceptions.ConnectionError("the connection was closed") if isinstance(error, AttributeError) else error
 
 

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
-from redis import exceptions
-
 from ...contracts.errors import BatonpassError
 from ..commands import Command
-from .cluster_link import Request
+from .cluster_link import TROUBLE, Request
 from .partitions_plan import Above, Note, Ready, Ring, Used
 from .scripts import Script
 from .segments import READERS
@@ -20,7 +18,6 @@ from .witness import Witness
 R = TypeVar("R")
 # What is sent at once to a partition, and the replies to it, errors among them.
 Run = Generator[Sequence[tuple[Any, ...]], list[Any], R]
-_TROUBLE = (exceptions.RedisError, OSError)
 # How long a wake-up is kept for a worker that was just about to wait, in ms.
 _RING_KEPT = 10_000
 # How long a note about an idempotency key is kept beside the key's own time: longer than a job should take. And how
@@ -102,7 +99,7 @@ def together(runs: Sequence[tuple[Partition, Run[Any]]]) -> Generator[Sequence[R
             outcomes[index] = end.value
         except BatonpassError as error:
             outcomes[index] = error
-        except _TROUBLE as error:
+        except TROUBLE as error:
             outcomes[index] = partition.trouble(error)
 
     for index in range(len(runs)):

@@ -8,15 +8,13 @@ from contextlib import suppress
 from typing import Any
 
 import anyio
-from redis import exceptions
 
 from ...contracts.names import mint
 from ..store import Topic
-from .cluster_link import ASYNC_TROUBLE, ClusterLink
+from .cluster_link import ASYNC_TROUBLE, TROUBLE, ClusterLink
 from .partitions_plan import Ring
 from .watch import RedisWatch
 
-_TROUBLE = (exceptions.RedisError, OSError)
 # Seconds. A wait is asked for in pieces, which end before the client's own time-out and so notice a dead node.
 _PIECE = 2.0
 # After trouble, so that who looks and waits in turn does not spin.
@@ -44,7 +42,7 @@ class DoorWatch:
             try:
                 if self._heard(self._link.client.execute_command(*self._asked(left))):
                     return
-            except _TROUBLE:
+            except TROUBLE:
                 time.sleep(min(_PAUSE, left))
                 return
 
@@ -97,7 +95,7 @@ class EventWatch:
         self._watch: _NodeWatch | None = None
 
     def wait(self, timeout: float) -> None:
-        with suppress(*_TROUBLE):
+        with suppress(*TROUBLE):
             watch = self._by(self._link.client)
             watch.wait(timeout)
             if not watch.gone:

@@ -119,7 +119,7 @@ def _claim(command: c.Claim, count: int) -> Plan[list[Delivery]]:
             if isinstance(outcome, list):
                 found += cast("list[Delivery]", outcome)
                 leases += asked.leases[len(cast("list[Delivery]", outcome)) :]
-    return found
+    return sorted(found, key=lambda delivery: queues.index(delivery.job.queue))
 
 
 def _deal(command: c.Claim, lots: list[tuple[int, int]], leases: list[str]) -> Iterator[tuple[int, c.Claim]]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from ...contracts.errors import BadSetup
 from ..rows import SCHEMA_VERSION
+from ..safety import UnsafeStore as UnsafeStore
 
 # By which field of INFO a server says what it is, what that is called, and the oldest version that will do. The first
 # that is there counts: the others answer with a `redis_version` that they are compatible with.
@@ -15,10 +16,6 @@ _PRODUCTS = (
     ("valkey_version", "Valkey", (7, 2)),
     ("redis_version", "Redis", (6, 2)),
 )
-
-
-class UnsafeStore(UserWarning):
-    """The store works, but can lose acknowledged writes, or has lost some. The message says when, and what to do."""
 
 
 def check_server(info: Mapping[str, Any], schema: bytes | None, url: str, replicas: int = 0) -> None:

@@ -11,6 +11,7 @@ from anyio import to_thread
 from redis import exceptions
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unconfirmed, Unreachable
+from ..coded.codec import Codec
 from ..commands import Claim, Command, Heartbeat, Reap
 from ..operations import READING
 from ..rows import SCHEMA_VERSION
@@ -39,6 +40,8 @@ _ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of 
 
 class RedisStore:
     """A namespace on a Redis server. `url` is as users write it, `scripts` finds a script."""
+
+    codec: Codec | None = None
 
     def __init__(self, url: str, namespace: str, *, scripts: Callable[[str], Script] = script) -> None:
         self._given_url = url
@@ -176,6 +179,8 @@ class RedisStore:
             return BadSetup(f"{self.url} refused the login: {error}")
         if isinstance(error, exceptions.NoPermissionError) or "The user executing the script can't" in text:
             return BadSetup(f"{self.url}: the user may not do what this needs ({_ACL}): {text}")
+        if isinstance(error, exceptions.MovedError):
+            return BadSetup(f"{self.url} is one node of a cluster: write redis+cluster:// instead of redis://")
         if "CERTIFICATE_VERIFY_FAILED" in text:
             return BadSetup(f"{self.url} shows a certificate that can't be verified (?ssl_ca_certs=FILE): {text}")
         if not isinstance(error, exceptions.ResponseError):

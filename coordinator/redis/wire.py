@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import fields
+from operator import methodcaller
 from typing import Any, TypeVar, cast
 
 import msgpack
@@ -51,7 +52,8 @@ def _fence(fence: c.Fence) -> list[Arg]:
 def _new_checkpoint(new: c.NewCheckpoint | None) -> list[Arg]:
     if new is None:
         return [""]
-    record: list[Arg] = [new.id, new.header, new.state, new.native, new.step, new.ttl, new.spans]
+    words = b"%s%08d%010d" % (digest(new.thread).encode(), len(new.header), len(new.state))
+    record: list[Arg] = [new.id, words + new.header + new.state + new.native, new.step, new.ttl, new.spans]
     if new.spans:
         record += [new.base, len(new.appends), *(part for append in new.appends for part in append)]
     return record
@@ -110,7 +112,12 @@ def _flat(items: list[bytes]) -> dict[str, bytes]:
     return {items[i].decode(): items[i + 1] for i in range(0, len(items), 2)}
 
 
-_READERS: dict[str, Callable[[bytes], Any]] = {"int": int, "str": _text, "bytes": bytes}
+# Not by functions of ours: a job has many fields, and waits for its worker to read them.
+_READERS: dict[str, Callable[[bytes], Any]] = {
+    "int": int,
+    "str": methodcaller("decode", "utf-8", "replace"),
+    "bytes": bytes,
+}
 # What the job's fields are called in Redis and here, and how they are read. What else is stored is the scripts' own.
 _JOB_FIELDS = {field.name.encode(): (field.name, _READERS[str(field.type)]) for field in fields(JobRow)}
 _JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
@@ -144,17 +151,14 @@ def _unpacked(items: bytes) -> list[bytes]:
 
 
 def _checkpoint_row(parts: list[bytes]) -> CheckpointRow:
-    id_, thread, record, *bodies = parts
-    words = record.split(b" ", 9)
-    if len(words) < 10 or not (words[7].isdigit() and words[8].isdigit()):
+    id_, thread, commit, record, *bodies = parts
+    lengths = record[32:40], record[40:50]
+    if not (lengths[0].isdigit() and lengths[1].isdigit()):
         return CheckpointRow(_text(id_), _text(thread), record, "")  # damaged: who opens it says so
-    held = words[9]
-    state = int(words[7])
-    native = state + int(words[8])
-    commit = _text(b" ".join(words[1:7]))
-    return CheckpointRow(
-        _text(id_), _text(thread), held[:state], commit, held[state:native], held[native:], tuple(bodies)
-    )
+    state = 50 + int(lengths[0])
+    native = state + int(lengths[1])
+    held = record[50:state], _text(commit), record[state:native], record[native:]
+    return CheckpointRow(_text(id_), _text(thread), *held, tuple(bodies))
 
 
 def _delivery(parts: list[Any]) -> Delivery:

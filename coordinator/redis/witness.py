@@ -9,7 +9,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from ..commands import Command, Events, LastEvent
-from .server import UnsafeStore
+from ..safety import UnsafeStore
 
 _log = logging.getLogger("batonpass.store")
 # Seconds between two looks at the store. A server that syncs its file every second loses up to two.

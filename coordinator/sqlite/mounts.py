@@ -6,14 +6,14 @@ import os
 import re
 
 # Between machines, or between a host and its guests: there locks and shared memory do not reach the other side.
-_NETWORK = frozenset(
-    "9p acfs afs beegfs ceph cifs coda drvfs glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs panfs pvfs2 "
-    "smb2 smb3 smbfs vboxsf virtiofs vmhgfs".split()
+_NETWORK = (
+    "9p acfs afs beegfs ceph cifs coda drvfs glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs panfs "
+    "pvfs2 smb2 smb3 smbfs vboxsf virtiofs vmhgfs"
 )
 # User-space file systems are local (NTFS, encryption) or not; these are not.
-_NETWORK_FUSE = frozenset(
-    "afpfs blobfuse blobfuse2 ceph-fuse cephfs curlftpfs davfs davfs2 gcsfuse glusterfs goofys grpcfuse httpfs "
-    "juicefs mount-s3 nfs osxfs rclone s3fs seaweedfs smbnetfs sshfs vmhgfs-fuse".split()
+_NETWORK_FUSE = (
+    "afpfs blobfuse blobfuse2 ceph-fuse cephfs curlftpfs davfs davfs2 gcsfuse glusterfs goofys grpcfuse "
+    "httpfs juicefs mount-s3 nfs osxfs rclone s3fs seaweedfs smbnetfs sshfs vmhgfs-fuse"
 )
 
 
@@ -33,8 +33,8 @@ def network_file_system(path: str, mounts: str) -> str | None:
         if _leads_to(place, where) and len(place) >= longest:
             longest, found = len(place), fields[2]
     kind, _, program = found.partition(".")
-    over_network = program in _NETWORK_FUSE if kind in ("fuse", "fuseblk") else kind in _NETWORK
-    return found if over_network else None
+    known = _NETWORK_FUSE if kind in ("fuse", "fuseblk") else _NETWORK
+    return found if (program or kind) in known.split() else None
 
 
 def _leads_to(place: str, path: str) -> bool:

@@ -13,6 +13,7 @@ from anyio import to_thread
 
 from ..backup import Progress
 from ..bell import Bell
+from ..coded.codec import Codec
 from ..commands import Claim, Command
 from ..operations import READING, run
 from ..store import Topic, Watch, rings
@@ -41,6 +42,8 @@ class SqliteStore:
 
     Readers have a connection of their own: they wait neither for the disk nor for other processes' writes.
     """
+
+    codec: Codec | None = None
 
     def __init__(self, path: str, namespace: str, *, clock: Callable[[], int] = _milliseconds) -> None:
         self.path = os.path.abspath(path)
@@ -71,7 +74,7 @@ class SqliteStore:
         if type(command) in READING:
             with self._reading as connection:
                 return patiently(partial(self._read, connection, command))
-        if isinstance(command, Claim) and not self._anything_to_claim(command):
+        if self._nothing_to_claim(command):
             return cast("R", [])  # an idle worker must not queue for the write lock
         return self._line.write(command)
 
@@ -87,12 +90,14 @@ class SqliteStore:
         check_not_newer(connection, self.path)
         return run(SqliteRecords(connection, self._namespace, self._clock()), command)
 
-    def _anything_to_claim(self, command: Claim) -> bool:
+    def _nothing_to_claim(self, command: Command[Any]) -> bool:
+        if not isinstance(command, Claim):
+            return False
         marks = ", ".join("?" * len(command.queues))
         query = f"SELECT 1 FROM job WHERE namespace = ? AND queue IN ({marks}) AND ready > 0 LIMIT 1"
         values = (self._namespace, *(queue for queue, _ in command.queues))
         with self._reading as connection:
-            return patiently(lambda: connection.execute(query, values).fetchone()) is not None
+            return patiently(lambda: connection.execute(query, values).fetchone()) is None
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
         """Wait, then carry a command out."""

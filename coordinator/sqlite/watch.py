@@ -24,13 +24,13 @@ class SqliteWatch:
         self._path = path
         self._seen = bell.rings
         self._handle = Handle(partial(open_file, path))
-        self._version = self._data_version()
+        self._version: tuple[int, int] = self._data_version()
 
     def _data_version(self) -> tuple[int, int]:
         """Differs from the last answer if somebody else has committed since, or if the connection is a new one."""
         try:
             with self._handle as connection:
-                version = patiently(lambda: connection.execute("PRAGMA data_version").fetchone()[0])
+                version: int = patiently(lambda: connection.execute("PRAGMA data_version").fetchone()[0])
                 return self._handle.times_opened, version
         except sqlite3.Error as error:
             raise in_our_words(error, self._path) from error

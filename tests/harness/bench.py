@@ -76,6 +76,7 @@ class Bench:
         self.clock = harness.clock
         self.side = side
         self._runner = asyncio.Runner()
+        self._threads: dict[str, str] = {}
         self.store: Store = harness.store(namespace)
         self.each(self.store.open, self.store.aopen)
 
@@ -107,7 +108,11 @@ class Bench:
         return self.run((awaited if self.side == "async" else sync)())
 
     def do(self, command: c.Command[R]) -> R:
-        """Carry a command out."""
+        """Carry a command out. A checkpoint under a lease is on its job's thread, whatever it was made for."""
+        if isinstance(command, c.Submit):
+            self._threads[command.job_id] = command.thread
+        if isinstance(command, c.Save | c.HandOff | c.Complete | c.Suspend) and command.fence and command.checkpoint:
+            command.checkpoint.thread = self._threads.get(command.fence.job_id, command.fence.job_id)
         if self.side == "async":
             return self._runner.run(self.store.acall(command))
         return self.store.call(command)

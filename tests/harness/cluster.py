@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import redis
+from redis.cluster import ClusterNode
 
 from batonpass.coordinator.redis.cluster import ClusterStore
 from tests.capabilities import note
@@ -88,7 +89,7 @@ class Cluster:
 
     def client(self) -> Any:
         """A plain client of the whole cluster."""
-        return redis.RedisCluster(host="127.0.0.1", port=self.nodes[0].port)
+        return redis.RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", node.port) for node in self.nodes])
 
     def owner(self, key: str) -> Node:
         """The primary that serves a key's slot now."""
@@ -149,4 +150,8 @@ class ClusterHarness(RedisHarness):
 
     def keys(self) -> Iterator[str]:
         """All keys that the store made, but for wake-ups, which mean nothing to who looks."""
-        return filter(lambda key: "}:d:" not in key, super().keys())
+        return iter(self.kept())
+
+    def kept(self) -> list[str]:
+        """Their names."""
+        return [key for key in RedisHarness.keys(self) if "}:d:" not in key]

@@ -41,8 +41,9 @@ class RedisServer:
         """Start it, or start it again on the same files, and wait until it has loaded them."""
         command: Sequence[str] = [str(self._binary), *self._arguments()]
         # Python ignores SIGXFSZ, and so shall the server: outgrowing `limit_files` is an error then, as a full disk is.
-        quiet = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-        self._process = subprocess.Popen(command, restore_signals=False, **quiet)
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, restore_signals=False
+        )
         with self.client() as client:
             wait_until(
                 lambda: self._answers(client), what=f"{self._binary} did not start, see {self._folder}/redis.log"

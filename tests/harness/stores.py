@@ -40,6 +40,14 @@ class Harness(Protocol):
         """While it lasts a stored checkpoint's "header", "state", "native" or "commit" is changed behind the store."""
         ...
 
+    def logs(self) -> dict[str, bytes]:
+        """What logs are stored of, by names of this harness's own."""
+        ...
+
+    def put_log(self, name: str, data: bytes) -> None:
+        """Change what a log is stored of, behind the store."""
+        ...
+
 
 class MemoryHarness:
     """Dicts. A namespace is a store object of its own."""
@@ -70,6 +78,13 @@ class MemoryHarness:
         yield
         rows[checkpoint] = whole
 
+    def logs(self) -> dict[str, bytes]:
+        return {log: bytes(data) for store in self._stores.values() for log, data in store._records._logs.items()}
+
+    def put_log(self, name: str, data: bytes) -> None:
+        [logs] = [store._records._logs for store in self._stores.values() if name in store._records._logs]
+        logs[name] = bytearray(data)
+
 
 class SqliteHarness:
     """One file, looked into with a connection of our own."""
@@ -98,6 +113,14 @@ class SqliteHarness:
             db.execute(write, (change(whole), checkpoint))
             yield
             db.execute(write, (whole, checkpoint))
+
+    def logs(self) -> dict[str, bytes]:
+        with closing(sqlite3.connect(self.path)) as db:
+            return {str(place): data for place, data in db.execute("SELECT place, data FROM piece")}
+
+    def put_log(self, name: str, data: bytes) -> None:
+        with closing(sqlite3.connect(self.path, isolation_level=None)) as db:
+            db.execute("UPDATE piece SET data = ? WHERE place = ?", (data, int(name)))
 
 
 class RedisHarness:
@@ -148,9 +171,23 @@ class RedisHarness:
     def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> Iterator[None]:
         [key] = [name for prefix in self._prefixes if self.server.exists(name := f"{prefix}c:{checkpoint}")]
         whole: Any = self.server.get(key)
+        if part == "commit":
+            thread_key = key.replace(f"}}:c:{checkpoint}", f"}}:t:{whole[:32].decode()}")
+            commit: Any = self.server.hget(thread_key, checkpoint)
+            self.server.hset(thread_key, checkpoint, change(commit))
+            yield
+            self.server.hset(thread_key, checkpoint, commit)
+            return
         self.server.set(key, change_record(part, whole, change))
         yield
         self.server.set(key, whole)
+
+    def logs(self) -> dict[str, bytes]:
+        found: dict[str, Any] = {key: self.server.get(key) for key in self.keys() if "}:l:" in key}
+        return found
+
+    def put_log(self, name: str, data: bytes) -> None:
+        self.server.set(name, data)
 
     def close(self) -> None:
         """Remove what was kept."""
@@ -162,14 +199,13 @@ class RedisHarness:
 
 
 def change_record(part: str, whole: bytes, change: Callable[[bytes], bytes]) -> bytes:
-    """A record is the thread's digest, the commit line's six words, two lengths, and header, state and native part."""
-    thread, *line, header_length, state_length, held = whole.split(b" ", 9)
-    state = int(header_length)
-    native = state + int(state_length)
-    parts = {"commit": b" ".join(line), "header": held[:state], "state": held[state:native], "native": held[native:]}
+    """A record is the thread's digest, two lengths, and header, state and native part."""
+    state = 50 + int(whole[32:40])
+    native = state + int(whole[40:50])
+    parts = {"header": whole[50:state], "state": whole[state:native], "native": whole[native:]}
     parts[part] = change(parts[part])
-    lengths = [str(len(parts[name])).encode() for name in ("header", "state")]
-    return b" ".join([thread, parts["commit"], *lengths, parts["header"]]) + parts["state"] + parts["native"]
+    lengths = b"%08d%010d" % (len(parts["header"]), len(parts["state"]))
+    return whole[:32] + lengths + b"".join(parts.values())
 
 
 # Not DUMP: the order of a hash's fields is the server's own affair.

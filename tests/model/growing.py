@@ -11,14 +11,14 @@ from batonpass.coordinator.parts.nodes import Base
 from batonpass.coordinator.parts.share import Sharing
 from batonpass.coordinator.snapshots import draft
 
-# Large enough to be kept apart from its neighbours.
-_TEXT = 120
+# A state of so many texts is large enough to be shared from its first checkpoint on.
+_TEXT, _FIRST, _MOST = 120, 20, 30
 HOW = list(Sharing)
 
 
-def text(number: int) -> str:
+def text(number: float) -> str:
     """A text that nothing else holds."""
-    return f"{number:06} " * _TEXT
+    return f"{number:09.2f} " * _TEXT
 
 
 class Growing:
@@ -41,10 +41,10 @@ class Growing:
         self, number: int, base: str, sharing: Sharing, *, thread: str, checkpoint_id: str = "", ttl: int = 0
     ) -> NewCheckpoint:
         """What `base` holds and more, or without what was first, or with another end."""
-        said = self._said.get(base, [])
-        grown = [*said, text(number)]
-        changed = [[*said[:-1], text(number)], said[1:] + [text(number)]]
-        said = changed[number % 2] if number % 5 == 0 or len(said) > 8 else grown
+        before = self._said.get(base) or [text(number + at / 100) for at in range(_FIRST)]
+        grown = [*before, text(number)]
+        changed = [[*before[:-1], text(number)], [*before[1:], text(number)], [*before[:9], *before[10:]]]
+        said = changed[number % 3] if number % 4 == 0 or len(before) >= _MOST else grown
         made = draft(
             Snapshot(step="step", state={"said": said}),
             thread=thread,

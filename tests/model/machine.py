@@ -27,7 +27,7 @@ class Machine(RuleBasedStateMachine):
 
     @invariant()
     def the_same_jobs(self) -> None:
-        self.world.compare_jobs()
+        self.world.look()
 
     def teardown(self) -> None:
         try:

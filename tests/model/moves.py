@@ -64,9 +64,7 @@ def submit(world: World, pick: Picks) -> None:
     origin = pick.new_of(world.checkpoints) if pick.one_in(4) else ""
     payload = str(pick.below(8) // 7)
     world.say(
-        new_job(
-            pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, delay=delay, origin=origin
-        )
+        new_job(pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, delay=delay, origin=origin)
     )
 
 

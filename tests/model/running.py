@@ -28,7 +28,7 @@ def run_examples(stores: Stores, examples: int, steps: int, *, fixed: bool) -> T
             derandomize=fixed,
             phases=[Phase.generate, Phase.shrink],
             report_multiple_bugs=False,
-            suppress_health_check=list(HealthCheck),
+            suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
         ),
     )
     return tally

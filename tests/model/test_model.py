@@ -7,15 +7,12 @@ from pathlib import Path
 import pytest
 
 from tests.capabilities import note
-from tests.harness.redis import cluster_binary
 from tests.model.running import never_done, run_examples
 from tests.model.stores import Stores
 
 
 @pytest.mark.timeout(180)
-def test_every_store_is_as_the_model(request: pytest.FixtureRequest, redis_server: str, tmp_path: Path) -> None:
+def test_every_store_is_as_the_model(redis_server: str, tmp_path: Path) -> None:
     note("sqlite")
-    cluster: str = request.getfixturevalue("redis_cluster") if cluster_binary() else ""
-    stores = Stores(tmp_path, redis=redis_server, cluster=cluster)
-    tally = run_examples(stores, examples=300, steps=50, fixed=True)
+    tally = run_examples(Stores(tmp_path, redis=redis_server), examples=300, steps=50, fixed=True)
     assert never_done(tally) == set()

@@ -28,6 +28,7 @@ KEYS = ["k", "l"]
 # takes nor a clock that is set back a little decides.
 STEP, HALF, A_LITTLE = 1_000_000, 500_000, 1_000
 ALL = 5000
+_EACH = 4  # steps between two comparisons of all jobs
 
 
 class Picks:
@@ -64,7 +65,7 @@ class World:
         self.said: list[c.Command[Any]] = []
         self.rows: list[JobRow] = []
         self.growing = Growing()
-        self._reaped = 0
+        self._reaped = self._looks = 0
 
     def ask(self, command: c.Command[Any]) -> Any:
         """Carry a command out on every store; the model's answer, None if all refused in the same words."""
@@ -140,9 +141,10 @@ class World:
 
     # what must hold
 
-    def compare_jobs(self) -> None:
-        """All jobs are the same everywhere, and each is at one place: nothing is lost."""
-        self.rows = self.ask(c.ListJobs(ALL))
+    def look(self) -> None:
+        """Every job of the model is at one place: nothing is lost. Now and then all stores are asked."""
+        self._looks += 1
+        self.rows = self.model.do(c.ListJobs(ALL)) if self._looks % _EACH else self.ask(c.ListJobs(ALL))
         for row in self.rows:
             ended = row.state in ("completed", "failed", "canceled", "rejected")
             waiting = row.state == "input_required"

@@ -14,15 +14,16 @@ FOLDER = Path(scripts.__file__).with_name("lua")
 FILES = Path(scripts.__file__).with_name("acl")
 READING = ("declared", "events", "last_event", "latest", "list_jobs", "read_job", "restore", "takers", "timeline")
 WRITING = ("answer", "cancel", "declare", "expire", "save_unleased", "submit")
-# What partitions and the look at the store need: the first two may be used by who only reads.
-OF_READERS, OF_WRITERS = ("store/above", "store/ready"), ("store/ring", "store/witness")
+# What partitions and the look at the store need: the first may be used by who only reads.
+OF_READERS, OF_WRITERS = ("store/above",), ("store/note", "store/ring", "store/witness")
 # The connection, the calls of scripts, what opening looks at, and waiting by subscription.
 _ALL = {
     *("auth", "eval", "evalsha", "hello", "info", "ping", "select", "get", "xrange", "xrevrange"),
     *("psubscribe", "punsubscribe", "subscribe", "unsubscribe"),
+    *("asking", "cluster|slots", "command"),
 }
 _WRITERS = {"publish", "set", "wait"}
-_WORKERS = {"blpop", "exec", "multi", "pexpire", "rpush"}
+_WORKERS = {"blpop", "bzpopmax", "exec", "multi", "pexpire", "rpush"}
 
 
 def _code(path: Path) -> str:

@@ -15,7 +15,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.redis.server import UnsafeStore
+from batonpass.coordinator.safety import UnsafeStore
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import MINUTE, fence_of, new_checkpoint, new_job, new_target
@@ -25,7 +25,7 @@ from tests.workers.serving import Ask, Reply, only
 
 pytestmark = pytest.mark.capability("redis-sentinel")
 # What the store says when it has noticed a loss is one test's subject, and no error of the others.
-quiet = pytest.mark.filterwarnings("ignore::batonpass.coordinator.redis.server.UnsafeStore")
+quiet = pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
 QUEUE = (new_target().queue, MINUTE)
 
 

@@ -8,7 +8,7 @@ import sys
 import time
 from collections import Counter
 
-from tests.simulation.ledger import Violation
+from tests.simulation.known import Violation
 from tests.simulation.report import Total, run_many, run_some, summary
 from tests.simulation.seeds import simulate
 
@@ -32,22 +32,27 @@ def main() -> None:
         for total in run_many(asked.first, asked.seeds, asked.processes, until_broken=asked.until_broken):
             rate = total.seeds / (time.monotonic() - began)
             if sys.stderr.isatty():
-                print(f"\r{total.seeds:,} seeds, {rate:.0f}/s, {len(total.broken)} violations", end="", file=sys.stderr)
+                sys.stderr.write(f"\r{total.seeds:,} seeds, {rate:.0f}/s, {len(total.broken)} violations")
     took = time.monotonic() - began
-    print(summary(total))
-    print(f"{took:.0f} s, {total.seeds / took:.0f} seeds/s on {asked.processes} processes")
+    say(summary(total))
+    say(f"{took:.0f} s, {total.seeds / took:.0f} seeds/s on {asked.processes} processes")
     for seed, why in sorted(total.broken.items())[:10]:
-        print(f"seed {seed}: {why}\n  again, step by step: python -m tests.simulation --seed {seed}")
+        say(f"seed {seed}: {why}\n  again, step by step: python -m tests.simulation --seed {seed}")
     sys.exit(bool(total.broken))
+
+
+def say(text: str) -> None:
+    """A line."""
+    sys.stdout.write(f"{text}\n")
 
 
 def _tell(seed: int) -> int:
     try:
-        result = simulate(seed, Counter(), print)
+        result = simulate(seed, Counter(), say)
     except Violation as violation:
-        print(f"seed {seed}: {violation}")
+        say(f"seed {seed}: {violation}")
         return 1
-    print(f"seed {seed}: {result.operations} operations, {result.workers} workers, {dict(result.faults)}: no violation")
+    say(f"seed {seed}: {result.operations} operations, {result.workers} workers, {dict(result.faults)}: no violation")
     return 0
 
 

@@ -1,4 +1,4 @@
-"""Actors: workers and clients as generators that yield commands and are sent answers, or naps (ticks) and are sent None.
+"""Actors: workers and clients as generators that yield commands and are sent the answers, or yield naps (in ticks).
 
 One that crashes is closed and never heard of again. One that is paused goes on later with what it believes.
 """

@@ -1,8 +1,11 @@
-"""What the ledger knows of a job and of a thread. The names are those of the store's rows, to be compared with them."""
+"""What is known of jobs and threads. The names are those of the store's rows, to be compared with them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+
+from batonpass.coordinator.commands import Fence, NewCheckpoint
+from tests.model.growing import Growing
 
 ENDED = frozenset({"completed", "failed", "canceled", "rejected"})
 # A job is at one place at any moment. In the order of a job's life, for tables.
@@ -10,6 +13,10 @@ PLACES = [
     *("none", "scheduled", "retry_at", "ready", "working", "input_required"),
     *("completed", "failed", "rejected", "canceled"),
 ]
+
+
+class Violation(AssertionError):
+    """The store broke a promise."""
 
 
 @dataclass(slots=True)
@@ -53,14 +60,8 @@ class Job:
 
     def next_hop(self, queue: str) -> None:
         self.make_ready()
-        self.queue, self.hop, self.attempt, self.crashes, self.answer, self.journal = (
-            queue,
-            self.hop + 1,
-            1,
-            0,
-            b"",
-            {},
-        )
+        self.queue, self.hop, self.attempt, self.crashes = queue, self.hop + 1, 1, 0
+        self.answer, self.journal = b"", {}
 
     def end(self, state: str, reason: str, now: int) -> None:
         self.state, self.reason, self.due, self.journal = state, reason, 0, {}
@@ -81,3 +82,42 @@ class Thread:
     def append(self, checkpoint_id: str) -> None:
         self.line.append(checkpoint_id)
         self.tip, self.count = checkpoint_id, self.count + 1
+
+
+class Known:
+    """Everything that is known: jobs, threads, checkpoints (their thread, their end, as they were saved), first uses of
+    keys, and what shared states hold."""
+
+    def __init__(self, growing: Growing) -> None:
+        self.growing = growing
+        self.jobs: dict[str, Job] = {}
+        self.threads: dict[str, Thread] = {}
+        self.kept: dict[str, tuple[str, int, NewCheckpoint]] = {}
+        self.keys: dict[str, tuple[str, str]] = {}
+
+    def thread(self, name: str) -> Thread:
+        return self.threads.setdefault(name, Thread(name))
+
+    def owns(self, fence: Fence) -> bool:
+        """Whether that lease is the job's."""
+        job = self.jobs.get(fence.job_id)
+        return job is not None and job.lease == fence.lease_id and job.token == fence.token
+
+    def needed(self, checkpoint_id: str) -> bool:
+        """Whether a job would go on from it."""
+        job = self.thread(self.kept[checkpoint_id][0]).job
+        return bool(job) and self.jobs[job].tip == checkpoint_id
+
+    def first(self, idem: str, now: int) -> tuple[str, str] | None:
+        """The job and the payload that a key was first used for, unless it is forgotten by now."""
+        first = self.keys.get(idem) if idem else None
+        return None if first and 0 < self.jobs[first[0]].forget_at <= now else first
+
+    def shown(self, thread: Thread, now: int) -> list[str]:
+        """A thread's checkpoints, newest first, without those that are over."""
+        return [id_ for id_ in reversed(thread.line) if not 0 < self.kept[id_][1] <= now]
+
+    @property
+    def ended(self) -> bool:
+        """Whether every job has ended."""
+        return all(job.state in ENDED for job in self.jobs.values())

@@ -1,132 +1,39 @@
-"""Ledger: what must be true of the store, kept apart from it. Every command is judged before and after it is run.
+"""Ledger: what must be true of the store, kept apart from it, and compared with it after every command.
 
-It is a second, shorter telling of the operations. What it demands: nothing is lost, one owner per token, tokens that
-only grow, no acknowledgement without its checkpoint, what is recorded stays recorded and is recorded once, the same key
-the same job, threads with the right parents, tips and counts.
+With judging.py it is a second, shorter telling of the operations. What it demands: nothing is lost, one owner per
+token, tokens that only grow, no acknowledgement without its checkpoint, what is recorded stays recorded and is recorded
+once, the same key the same job, threads with the right parents, tips and counts.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
-from operator import attrgetter
 from typing import Any
 
-from batonpass.contracts import event as kinds
 from batonpass.contracts.errors import BatonpassError
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.operations.upkeep import POISON
 from batonpass.coordinator.records import Records
 from batonpass.coordinator.rows import CommitLine, Delivery
-from tests.simulation.known import ENDED, Job, Thread
-
-_SEEN = attrgetter(
-    *("state", "reason", "queue", "hop", "attempt", "crashes", "token", "lease", "lease_until", "due", "tip", "closed"),
-    *("answer", "result"),
-)
-_CLOSING = {
-    c.HandOff: "hand_off",
-    c.Complete: "complete",
-    c.Fail: "fail",
-    c.Suspend: "suspend",
-    c.Release: "release",
-}
-_ENDS = {kinds.COMPLETED, kinds.FAILED, kinds.REJECTED, kinds.CANCELED}
+from tests.model.growing import Growing
+from tests.simulation.auditing import compare_job
+from tests.simulation.judging import CLOSING
+from tests.simulation.known import ENDED, Job, Known, Thread, Violation
 
 # A job's place, what was asked, and its place then or the refusal.
 Coverage = Counter[tuple[str, str, str]]
 
 
-class Violation(AssertionError):
-    """The store broke a promise."""
-
-
-class Ledger:
+class Ledger(Known):
     """Jobs, threads, checkpoints and keys as they must be. `given` is the highest token that a job's workers ever had,
     also by a claim that the store has lost since."""
 
-    def __init__(self, given: dict[str, int], coverage: Coverage, *, replaying: bool = False) -> None:
-        self.jobs: dict[str, Job] = {}
-        self.threads: dict[str, Thread] = {}
-        self.kept: dict[str, tuple[str, int, c.NewCheckpoint]] = {}  # thread, expiry, as it was saved
-        self.keys: dict[str, tuple[str, str]] = {}
+    def __init__(self, growing: Growing, given: dict[str, int], coverage: Coverage, *, replaying: bool = False) -> None:
+        super().__init__(growing)
         self.replaying = replaying
         self.given = given
         self._coverage = coverage
         self._touched: dict[str, str] = {}
-
-    def thread(self, name: str) -> Thread:
-        return self.threads.setdefault(name, Thread(name))
-
-    def owns(self, fence: c.Fence) -> bool:
-        job = self.jobs.get(fence.job_id)
-        return job is not None and job.lease == fence.lease_id and job.token == fence.token
-
-    # before: what must be refused, and how
-
-    def refusal(self, command: c.Command[Any], now: int) -> str:
-        """The error that the command must end with, "" if it must be carried out."""
-        fence = getattr(command, "fence", None)
-        if fence is not None:
-            return self._fenced(fence, _CLOSING.get(type(command), ""))
-        judge = _JUDGES.get(type(command))
-        return judge(self, command, now) if judge else ""
-
-    def _fenced(self, fence: c.Fence, closing: str) -> str:
-        job = self.jobs.get(fence.job_id)
-        if job is None:
-            return "NotFound"
-        if self.owns(fence) or (closing and job.closed == f"{closing} {fence.lease_id}"):
-            return ""
-        return "Canceled" if job.state == "canceled" else "Fenced"
-
-    def _may_submit(self, command: c.Submit, now: int) -> str:
-        if command.job_id in self.jobs:
-            return ""
-        if first := self._first(command.idem, now):
-            return "KeyConflict" if first[1] != command.payload_digest else ""
-        if self.thread(command.thread).job:
-            return "ThreadBusy"
-        return "NotFound" if command.origin and command.origin not in self.kept else ""
-
-    def _may_save(self, command: c.Save, now: int) -> str:
-        thread = self.thread(command.thread)
-        if command.checkpoint.id in self.kept:
-            return ""
-        if thread.job:
-            return "ThreadBusy"
-        if command.parent and command.parent not in self.kept:
-            return "NotFound"
-        return "Conflict" if command.parent and command.parent != thread.tip and not command.branch else ""
-
-    def _may_answer(self, command: c.AnswerJob, now: int) -> str:
-        job = self.jobs.get(command.job_id)
-        if job is None:
-            return "NotFound"
-        again = job.state == "submitted" and job.answer == command.answer
-        return "" if job.state == "input_required" or again else "WrongState"
-
-    def _may_cancel(self, command: c.Cancel | c.ReadJob, now: int) -> str:
-        return "" if command.job_id in self.jobs else "NotFound"
-
-    def _may_expire(self, command: c.Expire, now: int) -> str:
-        if command.checkpoint_id not in self.kept:
-            return "NotFound"
-        return "ThreadBusy" if self._needed(command.checkpoint_id) else ""
-
-    def _may_restore(self, command: c.Restore, now: int) -> str:
-        kept = self.kept.get(command.checkpoint_id)
-        return "" if kept and not 0 < kept[1] <= now else "NotFound"
-
-    def _needed(self, checkpoint_id: str) -> bool:
-        job = self.thread(self.kept[checkpoint_id][0]).job
-        return bool(job) and self.jobs[job].tip == checkpoint_id
-
-    def _first(self, idem: str, now: int) -> tuple[str, str] | None:
-        first = self.keys.get(idem) if idem else None
-        return None if first and 0 < self.jobs[first[0]].forget_at <= now else first
-
-    # after: what the answer must be, and what is known from then on
 
     def accept(self, command: c.Command[Any], answer: Any, now: int, records: Records) -> None:
         """Learn from a command that was carried out, and compare the store with what must be there now."""
@@ -137,7 +44,7 @@ class Ledger:
         learn(self, command, answer, now, records)
         name = type(command).__name__
         for job_id, before in self._touched.items():
-            self.compare(job_id, records)
+            compare_job(self.jobs[job_id], records)
             if not self.replaying:
                 self._coverage[before, name, self.jobs[job_id].place] += 1
 
@@ -148,21 +55,13 @@ class Ledger:
         if job is not None:
             self._coverage[job.place, type(command).__name__, type(error).__name__] += 1
 
-    def compare(self, job_id: str, records: Records) -> None:
-        """The store's job must be the one that is known."""
-        row, job = records.job(job_id), self.jobs[job_id]
-        if row is None:
-            raise Violation(f"job {job_id} is gone")
-        if _SEEN(row) != _SEEN(job) or bool(row.ready) != (job.place == "ready"):
-            raise Violation(f"job {job_id} is {_SEEN(row)} ready={row.ready}, must be {_SEEN(job)} {job.place}")
-
     def touch(self, job: Job) -> Job:
         """A job that the command changes, or answers with."""
         self._touched.setdefault(job.id, job.place)
         return job
 
     def _submitted(self, m: c.Submit, row: Any, now: int, records: Records) -> None:
-        first = self._first(m.idem, now)
+        first = self.first(m.idem, now)
         expected = m.job_id if m.job_id in self.jobs or not first else first[0]
         if row.id != expected:
             raise Violation(f"a submit with key {m.key!r} made {row.id}; {expected} has that key")
@@ -211,7 +110,9 @@ class Ledger:
         job = self.touch(self.jobs[m.fence.job_id])
         for name, value in m.records.items():
             if job.journal.setdefault(name, value) != value:
-                raise Violation(f"job {job.id} hop {job.hop}: {name} is recorded twice: {job.journal[name]!r}, {value!r}")
+                raise Violation(
+                    f"job {job.id} hop {job.hop}: {name} is recorded twice: {job.journal[name]!r}, {value!r}"
+                )
         if records.journal(job.id) != job.journal:
             raise Violation(f"job {job.id}: its journal is {records.journal(job.id)}, must be {job.journal}")
 
@@ -230,12 +131,8 @@ class Ledger:
     def _append(self, thread: Thread, new: c.NewCheckpoint, parent: str, now: int, records: Records) -> None:
         """An acknowledged checkpoint must be there as it was sent, at the end of its thread."""
         row = records.checkpoint(new.id)
-        if row is None or (row.thread, row.header, row.state, row.native) != (
-            thread.name,
-            new.header,
-            new.state,
-            new.native,
-        ):
+        sent = (thread.name, new.header, new.state, new.native)
+        if row is None or (row.thread, row.header, row.state, row.native) != sent:
             raise Violation(f"checkpoint {new.id} was acknowledged and is not there as it was sent")
         expected = f"{thread.count} {parent or '-'} {now} {now + new.ttl if new.ttl else 0}"
         if not row.commit.startswith(f"{expected} "):
@@ -251,7 +148,7 @@ class Ledger:
         if new := getattr(m, "checkpoint", None):
             self._append(self.thread(job.thread), new, job.tip, now, records)
             job.tip = new.id
-        job.let_go(f"{_CLOSING[type(m)]} {fence.lease_id}")
+        job.let_go(f"{CLOSING[type(m)]} {fence.lease_id}")
         if isinstance(m, c.HandOff):
             job.next_hop(m.target.queue)
         elif isinstance(m, c.Complete):
@@ -290,10 +187,7 @@ class Ledger:
         thread = self.thread(self.kept.pop(checkpoint_id)[0])
         thread.line.remove(checkpoint_id)
         if thread.tip == checkpoint_id:
-            thread.tip = next(iter(self._shown(thread, now)), "")
-
-    def _shown(self, thread: Thread, now: int) -> list[str]:
-        return [id_ for id_ in reversed(thread.line) if not 0 < self.kept[id_][1] <= now]
+            thread.tip = next(iter(self.shown(thread, now)), "")
 
     def _reaped(self, m: c.Reap, reaped: c.Reaped, now: int, records: Records) -> None:
         moved = 0
@@ -309,7 +203,7 @@ class Ledger:
             elif 0 < job.due <= now:
                 self.touch(job).make_ready()
                 moved += 1
-        for checkpoint_id in [id_ for id_, kept in self.kept.items() if 0 < kept[1] <= now and not self._needed(id_)]:
+        for checkpoint_id in [id_ for id_, kept in self.kept.items() if 0 < kept[1] <= now and not self.needed(id_)]:
             self._drop(checkpoint_id, now)
         times = [at for job in self.jobs.values() for at in (job.lease_until, job.due) if at]
         due = min(times) - now if times else -1
@@ -320,73 +214,16 @@ class Ledger:
         job.end(state, reason, now)
         self.thread(job.thread).job = ""
 
-    # the whole
 
-    def compare_all(self, records: Records, now: int) -> None:
-        """Everything that is kept must be what is known."""
-        for job_id in self.jobs:
-            self.compare(job_id, records)
-        self._same("jobs", sorted(row.id for row in records.jobs(10_000, "")), sorted(self.jobs))
-        for thread in self.threads.values():
-            row = records.thread(thread.name)
-            self._same(f"thread {thread.name}", (row.tip, row.count, row.job), (thread.tip, thread.count, thread.job))
-            shown = [row.id for row in records.checkpoints(thread.name, 10_000, "")]
-            self._same(f"timeline {thread.name}", shown, self._shown(thread, now))
-        for checkpoint_id, (thread_name, _, new) in self.kept.items():
-            found = records.checkpoint(checkpoint_id)
-            if found is None or (found.thread, found.state) != (thread_name, new.state):
-                raise Violation(f"checkpoint {checkpoint_id} is gone or another")
-        for idem, (job_id, payload_digest) in self.keys.items():
-            expected = (job_id, payload_digest) if self._first(idem, now) else None
-            self._same(f"key {idem}", records.first_use(idem), expected)
-
-    def compare_events(self, records: Records) -> None:
-        """A job's events are in order: its tokens grow, and it ends once."""
-        tokens: dict[str, int] = {}
-        over: set[str] = set()
-        for row in records.events("", 1_000_000):
-            kind, job = row.fields["type"], row.fields["subject"]
-            if job not in self.jobs or kind == kinds.EXPIRED:
-                continue
-            if job in over:
-                raise Violation(f"job {job} has ended, and then: {row.fields}")
-            if kind == kinds.STARTED:
-                token = int(row.fields["token"])
-                if token <= tokens.get(job, 0):
-                    raise Violation(f"job {job} was started with token {token} after {tokens[job]}")
-                tokens[job] = token
-            if kind in _ENDS:
-                over.add(job)
-        self._same("jobs with an end among their events", over, {id_ for id_, job in self.jobs.items() if ended([job])})
-
-    def _same(self, what: str, found: object, expected: object) -> None:
-        if found != expected:
-            raise Violation(f"{what}: {found}, must be {expected}")
-
-
-_JUDGES: dict[type[c.Command[Any]], Any] = {
-    c.Submit: Ledger._may_submit,
-    c.Save: Ledger._may_save,
-    c.AnswerJob: Ledger._may_answer,
-    c.Cancel: Ledger._may_cancel,
-    c.Expire: Ledger._may_expire,
-    c.Restore: Ledger._may_restore,
-    c.ReadJob: Ledger._may_cancel,
-}
 _LEARNERS: dict[type[c.Command[Any]], Any] = {
     c.Submit: Ledger._submitted,
     c.Claim: Ledger._claimed,
     c.Heartbeat: Ledger._beaten,
     c.Record: Ledger._recorded,
     c.Save: Ledger._saved,
-    **dict.fromkeys(_CLOSING, Ledger._closed),
+    **dict.fromkeys(CLOSING, Ledger._closed),
     c.AnswerJob: Ledger._answered,
     c.Cancel: Ledger._canceled,
     c.Expire: Ledger._expired,
     c.Reap: Ledger._reaped,
 }
-
-
-def ended(jobs: Iterable[Job]) -> bool:
-    """Whether all have ended."""
-    return all(job.state in ENDED for job in jobs)

@@ -6,8 +6,11 @@ from collections.abc import Callable
 from random import Random
 from typing import Any
 
+from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator import commands as c
-from tests.harness.bench import new_checkpoint, new_target
+from batonpass.coordinator.snapshots import close_snapshot
+from tests.harness.bench import new_target
+from tests.model.growing import HOW, Growing
 from tests.simulation.ledger import Ledger
 
 AGENTS = ("write", "review", "publish")
@@ -20,8 +23,10 @@ THREADS = ("t0", "t1", "t2")
 class Makers:
     """What is known of the store's content is only used to say something that matters more often."""
 
-    def __init__(self, random: Random, ledger: Callable[[], Ledger]) -> None:
+    def __init__(self, random: Random, growing: Growing, ledger: Callable[[], Ledger]) -> None:
         self._random = random
+        self._growing = growing
+        self._shared = random.choice([0, 0, 0, 0.5])  # of the checkpoints; the others are small, and cheap
         self._ledger = ledger
         self._count = 0
         self._jobs: list[str] = [self.id("j")]
@@ -35,11 +40,14 @@ class Makers:
         return _TARGETS[self._random.choice(AGENTS)]
 
     def checkpoint(self, thread: str, ttl: int = 0) -> c.NewCheckpoint:
-        """A checkpoint with content of its own."""
-        self._count += 1
-        new = new_checkpoint(self._count, thread=thread, ttl=ttl)
-        new.id = f"c{self._count:023}"
-        return new
+        """A checkpoint with content of its own; in some seeds many share with the thread's tip or with another one."""
+        checkpoint_id = self.id("c")
+        if self._random.random() >= self._shared:
+            small = Snapshot(step="step", state=self._count)
+            return close_snapshot(small, thread=thread, agent="write", ttl=ttl, checkpoint_id=checkpoint_id)
+        base = self._ledger().thread(thread).tip if self._random.random() < 0.8 else self.known_checkpoint()
+        sharing = self._random.choice(HOW)
+        return self._growing.draft(self._count, base, sharing, thread=thread, checkpoint_id=checkpoint_id, ttl=ttl)
 
     def submit(self) -> c.Command[Any]:
         """A job, with or without a key; after enough of them only old keys."""
@@ -84,5 +92,3 @@ class Makers:
         if what == 0:
             return c.Restore(self.known_checkpoint())
         return c.ReadJob(self.job()) if what == 1 else c.Latest(self._random.choice(THREADS))
-
-

@@ -8,8 +8,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from batonpass.contracts.errors import BatonpassError
-from tests.simulation.known import PLACES
-from tests.simulation.ledger import Coverage, Violation
+from tests.simulation.known import PLACES, Violation
+from tests.simulation.ledger import Coverage
 from tests.simulation.seeds import simulate
 
 _AT_ONCE = 100

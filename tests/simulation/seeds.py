@@ -9,8 +9,10 @@ from random import Random
 
 from batonpass.contracts.errors import BatonpassError
 from batonpass.coordinator import commands as c
+from tests.model.growing import Growing
 from tests.simulation.actors import Acting, Client, Worker
-from tests.simulation.ledger import Coverage, Violation, ended
+from tests.simulation.known import ENDED, Violation
+from tests.simulation.ledger import Coverage
 from tests.simulation.makers import Makers
 from tests.simulation.server import Server
 
@@ -60,8 +62,9 @@ class Actor:
 def simulate(seed: int, coverage: Coverage, say: Callable[[str], None] | None = None) -> Result:
     """Run a seed; `Violation` if the store breaks a promise."""
     random = Random(seed)
-    server = Server(random, coverage, say)
-    makers = Makers(random, lambda: server.ledger)
+    growing = Growing()
+    server = Server(random, growing, coverage, say)
+    makers = Makers(random, growing, lambda: server.ledger)
     workers = [Actor(f"w{n}", lambda name: Worker(makers, random, name).act()) for n in range(random.randint(*WORKERS))]
     clients = [Actor(f"c{n}", lambda name: Client(makers, random).act()) for n in range(CLIENTS)]
     server.woken = lambda: _wake(workers, random)
@@ -102,7 +105,7 @@ def _drain(server: Server, workers: list[Actor]) -> None:
         server.pass_time()
         due = server.carry_out(c.Reap()).next_due
         jobs = server.ledger.jobs
-        if ended(jobs.values()):
+        if server.ledger.ended:
             break
         for job in list(jobs.values()):
             if job.state == "input_required":
@@ -112,7 +115,7 @@ def _drain(server: Server, workers: list[Actor]) -> None:
         if due > 0 and not any(job.place == "ready" for job in jobs.values()):
             server.now += due
     else:
-        left = [(job.id, job.place) for job in server.ledger.jobs.values() if not ended([job])]
+        left = [(job.id, job.place) for job in server.ledger.jobs.values() if job.state not in ENDED]
         raise Violation(f"jobs that never end: {left}")
     server.now += 10_000
     if server.carry_out(c.Reap()).next_due != -1:

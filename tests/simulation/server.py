@@ -1,12 +1,11 @@
-"""Server: the model store in a bad world. Replies get lost, requests come late and twice, it forgets and its clock jumps.
+"""Server: the model store in a bad world. Replies get lost, requests come late and twice, its clock jumps, it forgets.
 
-A restart that loses the last writes is a new store to which only the older commands are said again: operations are pure,
-so the same commands at the same times make the same records.
+A restart that loses the last writes is a new store to which only the older commands are said again: operations are
+pure, so the same commands at the same times make the same records.
 """
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from random import Random
 from typing import Any
@@ -16,8 +15,12 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.memory.records import MemoryRecords
 from batonpass.coordinator.operations import READING, run
 from batonpass.coordinator.store import rings
+from tests.model.growing import Growing
+from tests.simulation.auditing import compare_all, compare_events
 from tests.simulation.faults import Faults
-from tests.simulation.ledger import Coverage, Ledger, Violation
+from tests.simulation.judging import refusal
+from tests.simulation.known import Violation
+from tests.simulation.ledger import Coverage, Ledger
 
 START = 1_000_000
 # A restart takes longer than tokens can be ahead of the clock.
@@ -27,13 +30,15 @@ RESTART_MS = 1_000
 class Server:
     """`ask` is what a caller sees, `carry_out` what happens. `say` hears all of it."""
 
-    def __init__(self, random: Random, coverage: Coverage, say: Callable[[str], None] | None = None) -> None:
+    def __init__(
+        self, random: Random, growing: Growing, coverage: Coverage, say: Callable[[str], None] | None = None
+    ) -> None:
         self.random = random
         self.now = self._latest = START
         self.tick = 0
         self.operations = 0
         self.faults = Faults(random)
-        self.ledger = Ledger({}, coverage)
+        self.ledger = Ledger(growing, {}, coverage)
         self.woken: Callable[[], None] = lambda: None
         self._coverage = coverage
         self._records = MemoryRecords()
@@ -92,7 +97,7 @@ class Server:
         """Run a command, and hold the ledger against what it does and answers."""
         self.operations += 1
         self._records.now = self.now
-        must = self.ledger.refusal(command, self.now)
+        must = refusal(self.ledger, command, self.now, self._records)
         try:
             answer = run(self._records, command)
         except BatonpassError as error:
@@ -114,7 +119,7 @@ class Server:
         """Start again without the last `lost` writes."""
         del self._log[max(len(self._log) - lost, 0) :]
         self._records = MemoryRecords()
-        self.ledger = Ledger(self.ledger.given, self._coverage, replaying=True)
+        self.ledger = Ledger(self.ledger.growing, self.ledger.given, self._coverage, replaying=True)
         for now, command in self._log:
             self._records.now = now
             self.ledger.accept(command, run(self._records, command), now, self._records)
@@ -125,8 +130,8 @@ class Server:
     def audit(self) -> None:
         """Compare everything that is kept with the ledger."""
         self._records.now = self.now
-        self.ledger.compare_all(self._records, self.now)
-        self.ledger.compare_events(self._records)
+        compare_all(self.ledger, self._records, self.now)
+        compare_events(self.ledger, self._records)
 
     def calm(self) -> None:
         """No more faults; what was late never comes."""

@@ -123,8 +123,12 @@ def test_nothing_is_overwritten(store: SqliteStore, copy: Path, name: str) -> No
 
 def test_a_name_that_is_taken_meanwhile(store: SqliteStore, copy: Path) -> None:
     store.call(new_job())
+
+    def take(copied: int, size: int) -> None:
+        copy.write_text("mine")
+
     with pytest.raises(bp.BadSetup, match="overwrites nothing"):
-        store.backup(str(copy), lambda *_: copy.write_text("mine") and None)
+        store.backup(str(copy), take)
     assert copy.read_text() == "mine"
     assert not list(copy.parent.glob("*.part-*"))
 
@@ -156,7 +160,7 @@ def test_a_damaged_store_is_no_backup(store: SqliteStore, path: Path, copy: Path
 
 
 def test_a_folder_that_is_not_there(store: SqliteStore, tmp_path: Path) -> None:
-    with pytest.raises(bp.BadSetup, match="there is no folder .*/none for the backup"):
+    with pytest.raises(bp.BadSetup, match=r"there is no folder .*/none for the backup"):
         store.backup(str(tmp_path / "none" / "copy.db"))
 
 

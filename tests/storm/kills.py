@@ -10,11 +10,13 @@ from __future__ import annotations
 
 import argparse
 import random
+import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -76,7 +78,7 @@ class Storm:
                 poisoned = self._see_jobs_end()
             finally:
                 for victim in victims:
-                    victim.kill()
+                    victim.end()
         self._check()
         steps = self.evidence.finished
         cut_off = sum(count - 1 for count in self.evidence.ran.values())
@@ -89,8 +91,7 @@ class Storm:
         for _ in range(kills):
             place = self._choose.randrange(len(victims))
             self._see(coordinator, victims[place].at_work)
-            moment = time.monotonic() + self._choose.uniform(0, 0.1)
-            self._see(coordinator, lambda moment=moment: time.monotonic() > moment)  # type: ignore[misc]
+            self._see(coordinator, partial(_past, time.monotonic() + self._choose.uniform(0, 0.1)))
             victims[place].kill()
             victims[place] = makers[place]()
 
@@ -104,7 +105,11 @@ class Storm:
                 self.jobs.append(coordinator.submit("begin", Task(number=len(self.jobs)), returns=Task))
             return condition()
 
-        wait_until(look, timeout=60, what="a process that is to be killed does not work")
+        try:
+            wait_until(look, timeout=60)
+        except AssertionError:
+            unended = [info for job in self.jobs if not (info := job.info()).state.ended]
+            raise AssertionError(f"who is to be killed does nothing; these jobs have not ended: {unended}") from None
 
     def _writer(self) -> Victim:
         self._started += 1
@@ -119,7 +124,8 @@ class Storm:
         """How many were given up, because too many workers had died under them."""
         poisoned = 0
         for number, job in enumerate(self.jobs):
-            info = wait_until(lambda job=job: (i := job.info()).state.ended and i, timeout=60, what=f"{job.id} to end")  # type: ignore[misc]
+            wait_until(partial(_ended, job), timeout=60, what=f"{job.id} did not end")
+            info = job.info()
             if info.state == bp.JobState.FAILED:
                 assert info.reason == "poison", info
                 poisoned += 1
@@ -135,6 +141,14 @@ class Storm:
         for log in self.logs:
             check(store, log)
         store.close()
+
+
+def _past(moment: float) -> bool:
+    return time.monotonic() > moment
+
+
+def _ended(job: bp.SyncJob[Any]) -> bool:
+    return job.info().state.ended
 
 
 @contextmanager
@@ -172,10 +186,10 @@ def main() -> None:
     parser.add_argument("--kills", type=int, default=200)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     asked = parser.parse_args()
-    print(f"{asked.store}, seed {asked.seed}", flush=True)
     with tempfile.TemporaryDirectory(prefix="batonpass-storm-") as name, warm() as zygote:
         run = on_sqlite if asked.store == "sqlite" else on_redis
-        print(run(Path(name), zygote, asked.kills, asked.seed))
+        report = run(Path(name), zygote, asked.kills, asked.seed)
+    sys.stdout.write(f"{asked.store}, seed {asked.seed}: {report}\n")
 
 
 if __name__ == "__main__":

@@ -27,6 +27,10 @@ class Victim(Protocol):
         """SIGKILL; fails if it had ended by itself."""
         ...
 
+    def end(self) -> None:
+        """Leave nothing behind, however it is with it."""
+        ...
+
 
 class Writer:
     """Submits, saves, hands off and completes, and notes in a log of its own what was acknowledged."""
@@ -43,10 +47,13 @@ class Writer:
 
     def kill(self) -> None:
         alive = self._process.poll() is None
+        self.end()
+        assert alive, self.log.with_suffix(".err").read_text()
+
+    def end(self) -> None:
         self._process.kill()
         self._process.wait()
         self._complaints.close()
-        assert alive, self.log.with_suffix(".err").read_text()
 
 
 class Evidence:
@@ -95,6 +102,10 @@ class WorkerProcess:
         return self._evidence.notes[self._pid] >= _BUSY
 
     def kill(self) -> None:
-        os.kill(self._pid, signal.SIGKILL)
-        wait_until(lambda: self._pid in self._zygote.ended, what=f"the end of worker {self._pid}")
+        self.end()
         assert self._zygote.ended[self._pid] == -signal.SIGKILL, self._out.read_text()
+
+    def end(self) -> None:
+        if self._pid not in self._zygote.ended:
+            os.kill(self._pid, signal.SIGKILL)
+        wait_until(lambda: self._pid in self._zygote.ended, what=f"the end of worker {self._pid}")

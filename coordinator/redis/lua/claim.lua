@@ -2,7 +2,7 @@
 -- lease is the only record of ownership.
 -- KEYS prefix
 -- ARGV worker, number of queues, (queue, lease ms) for each, lease id for each delivery wanted
--- Returns {'+', {job's fields packed, {id, record, what each span holds ...} or false, journal} ...}
+-- Returns {'+', {job's fields packed, {id, commit line, record, what each span holds ...} or false, journal} ...}
 --@ uses clock parts whole
 local worker, queues = ARGV[1], tonumber(ARGV[2])
 local first_lease = 3 + 2 * queues

@@ -1,16 +1,16 @@
 -- Ends a job with its result.
 -- KEYS prefix
 -- ARGV job, token, lease, result, checkpoint (lib/checkpoint.lua; '' for none)
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'complete', 'idem', 'key_ttl')
 if not fields then
   return refused
 end
-local last = read_last(5)
-if last == false then
-  return refuse('ungrounded', ARGV[5 + 7])
+local last, wrong = read_last(5, fields.thread)
+if wrong then
+  return wrong
 end
 local count = last and counted(fields)
 

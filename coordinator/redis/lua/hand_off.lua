@@ -1,16 +1,16 @@
 -- Ends this delivery and makes the next one, for another agent, together with the last checkpoint.
 -- KEYS prefix
 -- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (lib/checkpoint.lua; '' for none)
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}
+-- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off')
 if not fields then
   return refused
 end
-local last = read_last(8)
-if last == false then
-  return refuse('ungrounded', ARGV[8 + 7])
+local last, wrong = read_last(8, fields.thread)
+if wrong then
+  return wrong
 end
 local count = last and counted(fields)
 

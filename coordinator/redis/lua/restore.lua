@@ -1,7 +1,7 @@
 -- One checkpoint with its state.
 -- KEYS prefix
 -- ARGV checkpoint
--- Returns {'+', {id, thread name, record, what each span holds ...}}, {'!no_checkpoint', id}
+-- Returns {'+', {id, thread name, commit line, record, what each span holds ...}}, {'!no_checkpoint', id}
 --@ uses clock record parts whole
 local record, head = read_head(ARGV[1])
 if not record or (head.expires > 0 and head.expires <= now_ms()) then

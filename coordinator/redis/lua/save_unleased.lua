@@ -25,11 +25,11 @@ if not grounded(checkpoint) then
   return refused('ungrounded', checkpoint.base)
 end
 
-local count = tonumber(state[1] or 0)
-local commit = append(checkpoint, thread, count, parent, now_ms())
+local count = state[1] or '0'
+local commit = append(checkpoint, thread, count, parent, now_ms(),
+  'name', name, 'tip', checkpoint.id, 'count', num(tonumber(count) + 1))
 if not commit then
   return { '+', saved_before(checkpoint.id) }
 end
-redis.call('HSET', P .. 't:' .. thread, 'name', name, 'tip', checkpoint.id, 'count', num(count + 1))
 emit(name, thread, 'batonpass.checkpoint.saved', 'agent', ARGV[5], 'checkpoint', checkpoint.id, 'step', checkpoint.step)
 return { '+', commit }

@@ -1,7 +1,7 @@
 -- A page of a thread's checkpoints without their state, newest first.
 -- KEYS prefix
 -- ARGV thread digest, thread name, limit, checkpoint to start below or ''
--- Returns {'+', {id, thread name, record without its state} ...}, {'!no_checkpoint', id}
+-- Returns {'+', {id, thread name, commit line, head of the record} ...}, {'!no_checkpoint', id}
 --@ uses clock record thread
 local below = '+inf'
 if ARGV[4] ~= '' then
@@ -16,6 +16,6 @@ if ARGV[4] ~= '' then
 end
 local page = { '+' }
 for _, found in ipairs(newest(ARGV[1], below, tonumber(ARGV[3]), now_ms())) do
-  page[#page + 1] = { found[1], ARGV[2], found[2] }
+  page[#page + 1] = { found[1], ARGV[2], found[2], found[3] }
 end
 return page

@@ -1,13 +1,14 @@
 -- Prepended to every script. KEYS[1] is the partition's prefix, with the hash tag: every key that a script touches is
 -- that prefix, a fixed suffix and a minted id or a digest, never a text from a user.
---   j:<job>     hash    the job                        t:<thread digest>  hash  name, tip, count, unended job
+--   j:<job>     hash    the job                        t:<thread digest>  hash  name, tip, count, unended job, commit lines
 --   n:<job>     hash    journal of the hop             o:<thread digest>  zset  checkpoints by step index
 --   c:<id>      string  checkpoint, see lib/record.lua
 --   l:<log>:<n> string  segment n of a log, see lib/parts.lua   u:<log>  hash  its spans in use -> by how many checkpoints
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
---   i:<digest>  hash    first use of an idempotency key: job, payload
+--   i:<digest>  hash    first use of an idempotency key: job, payload; when it was noted, if the job lives elsewhere
+--   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
 local P = KEYS[1]
 local LEASES, TIMERS, EVENTS = P .. 'leases', P .. 'timers', P .. 'events'

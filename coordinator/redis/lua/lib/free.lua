@@ -58,6 +58,7 @@ local function drop(id, head, now, dropped)
   local thread = head.thread
   redis.call('ZREM', P .. 'o:' .. thread, id)
   redis.call('ZREM', P .. 'expiry', id)
+  redis.call('HDEL', P .. 't:' .. thread, id)
   redis.call('DEL', P .. 'c:' .. id)
   for log, first, last in each_span(head.spans) do
     if redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, -1) <= 0 then

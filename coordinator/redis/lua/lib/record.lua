@@ -1,24 +1,21 @@
--- A checkpoint's record: one string of words, header, state and native part. The words are the thread's digest, the commit
--- line (step index, parent, created, expires, spans, seal), and how long header and state are.
+-- A checkpoint's record, as its maker sends it: the thread's digest (32), how long header (8) and state (10) are, then
+-- header, state and native part. What the store adds, the commit line (step index, parent, created, expires, spans, seal),
+-- is a field of the thread's hash: a script that put the two together would copy the state.
 
-local WORDS = '^(%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%S+) (%d+) (%d+) ()'
-
--- A record without state and native part, and what its words say; nil for an unknown checkpoint. A damaged record is
--- given whole, with nothing said of it: its reader notices.
+-- A record's head, which is all but state and native part, and what it and its commit line say; nil for an unknown
+-- checkpoint. Of a damaged one nothing is said: its reader notices.
 local function read_head(id)
   local key = P .. 'c:' .. id
   local record = redis.call('GETRANGE', key, 0, 1023)
   if record == '' then
     return nil
   end
-  local thread, _, _, _, expires, spans, _, length, _, at = string.match(record, WORDS)
-  if #record == 1024 and (not at or at + length > 1025) then
-    record = redis.call('GET', key)
-    thread, _, _, _, expires, spans, _, length, _, at = string.match(record, WORDS)
+  local thread, length = string.sub(record, 1, 32), tonumber(string.sub(record, 33, 40)) or 0
+  if 50 + length > 1024 then
+    record = redis.call('GETRANGE', key, 0, 49 + length)
   end
-  if not at then
-    return record, { thread = string.match(record, '^%S*'), expires = 0, spans = '-' }
-  end
-  local head = { thread = thread, expires = tonumber(expires) or 0, spans = spans }
-  return string.sub(record, 1, at + length - 1), head
+  local commit = redis.call('HGET', P .. 't:' .. thread, id) or ''
+  local expires, spans = string.match(commit, '^%S+ %S+ %S+ (%d+) (%S+) ')
+  local head = { thread = thread, commit = commit, expires = tonumber(expires) or 0, spans = spans or '-' }
+  return string.sub(record, 1, 50 + length), head
 end

@@ -1,6 +1,6 @@
 -- What a thread's checkpoints are read by.
 
--- The newest checkpoints of a thread that have not expired: pairs of id and record, from a step index downwards.
+-- The newest checkpoints of a thread that have not expired: id, commit line and head of the record, from a step index downwards.
 local function newest(thread, below, limit, now)
   local found = {}
   local offset = 0
@@ -13,7 +13,7 @@ local function newest(thread, below, limit, now)
     for _, id in ipairs(ids) do
       local record, head = read_head(id)
       if #found < limit and record and (head.expires == 0 or head.expires > now) then
-        found[#found + 1] = { id, record }
+        found[#found + 1] = { id, head.commit, record }
       end
     end
   end

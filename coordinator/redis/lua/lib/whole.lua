@@ -14,16 +14,16 @@ local function read_span(log, first, last)
   return #pieces == 1 and pieces[1] or table.concat(pieces)
 end
 
--- What a reply says of a checkpoint: id, record, and what each of its spans holds, if that is not too much. Nil for an
--- unknown one.
+-- What a reply says of a checkpoint: id, commit line, record, and what each of its spans holds, if that is not too much.
+-- Nil for an unknown one.
 local function read_whole(id)
   local record = redis.call('GET', P .. 'c:' .. id)
   if not record then
     return nil
   end
-  local reply = { id, record }
-  local spans = string.match(record, '^%S+ %S+ %S+ %S+ %S+ (%S+) ') or ''
-  local size = 0
+  local commit = redis.call('HGET', P .. 't:' .. string.sub(record, 1, 32), id) or ''
+  local reply = { id, commit, record }
+  local spans, size = string.match(commit, '^%S+ %S+ %S+ %S+ (%S+) ') or '', 0
   for _, first, last in each_span(spans) do
     size = size + last - first
   end

@@ -1,0 +1,33 @@
+"""Strangers: what msgpack packs and reads without asking the codec."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgpack
+
+from .builtin_types import FEW, NotPlain, check_hashes
+
+# Packed as bytes, and as extension types of ours. A Timestamp is also read without asking.
+_STRANGERS: frozenset[type[Any]] = frozenset({bytearray, memoryview, msgpack.ExtType, msgpack.Timestamp})
+_LEAVES: frozenset[type[Any]] = frozenset({str, int, float, bool, bytes, type(None)})
+
+
+def without_strangers(value: Any) -> Any:
+    """The value; `NotPlain` if a stranger lies in its lists and dicts, or a dict that takes quadratic time to read."""
+    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
+    if kind is dict:
+        if len(value) > FEW:
+            check_hashes(value)
+        for key, item in value.items():
+            if type(item) not in _LEAVES:
+                without_strangers(item)
+            if type(key) not in _LEAVES:
+                without_strangers(key)
+    elif kind is list:
+        for item in value:
+            if type(item) not in _LEAVES:
+                without_strangers(item)
+    elif kind in _STRANGERS:
+        raise NotPlain(f"a {kind.__qualname__} does not come back as one: use bytes")
+    return value

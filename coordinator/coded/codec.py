@@ -1,0 +1,147 @@
+"""Codec: how what is kept is compressed, and signed or encrypted, with keys that can be changed.
+
+    stored = 2, kind, length of the key's name, name, then
+             e: nonce (12), AES-GCM of the content        s: HMAC-SHA256 (32), content        c: content
+    content = r and the bytes, or z and the bytes compressed by zstd
+
+What it protects is bound to its place (`about`): a record that was moved is refused like one that was changed.
+"""
+
+from __future__ import annotations
+
+import hmac
+from collections.abc import Mapping
+from hashlib import sha256
+from typing import Any
+
+from ...contracts.errors import BadSetup, Corrupted, MissingExtra
+
+CODED = b"\x02"
+# Less than this, or a gain of less than an eighth, does not pay for unpacking it again.
+_LEAST = 128
+# What a compressed content may grow to, in bytes: a damaged or hostile one must not take all memory.
+_LARGEST = 512 * 1024 * 1024
+
+
+class Codec:
+    """Protects a store's contents: states, contexts, payloads, questions, answers, results and journals.
+
+    `encrypt` (AES-GCM; 16 or 32 bytes each) or `sign` (HMAC-SHA256; 16 bytes at least) are keys by name: the first
+    writes, all read. So keys are rotated: put the new one first, and drop the old one when nothing is left that was
+    written with it. `compress` uses zstd where it pays. `plain` accepts what is not protected, while a store
+    that has such records is moved to a codec. Names of agents, threads, steps and keys, and texts of errors, are not
+    hidden.
+    """
+
+    def __init__(
+        self,
+        *,
+        encrypt: Mapping[str, bytes] | None = None,
+        sign: Mapping[str, bytes] | None = None,
+        compress: bool = False,
+        plain: bool = False,
+    ) -> None:
+        if encrypt and sign:
+            raise BadSetup("a codec encrypts or signs, not both: encrypted records can't be forged either")
+        self._kind = b"e" if encrypt else b"s" if sign else b"c"
+        self._keys = _checked(dict(encrypt or sign or {}), (16, 32) if encrypt else None)
+        self._current = next(iter(self._keys), "")
+        self._ciphers = {name: _cipher(key) for name, key in self._keys.items()} if encrypt else {}
+        self._zstd = _zstd() if compress else None
+        self._plain = plain or not self._keys
+
+    def wrap(self, data: bytes, about: str) -> bytes:
+        """Bytes as they are kept at the place that `about` names. The same bytes there give the same."""
+        content = b"r" + data
+        if self._zstd is not None and len(data) >= _LEAST:
+            smaller = b"z" + self._zstd.ZstdCompressor(level=3).compress(data)
+            content = smaller if len(smaller) < len(content) * 7 // 8 else content
+        name = self._current.encode()
+        head = CODED + self._kind + bytes([len(name)]) + name
+        if self._kind == b"e":
+            nonce = self._mac("nonce", content, about)[:12]
+            sealed: bytes = self._ciphers[self._current].encrypt(nonce, content, head + about.encode())
+            return head + nonce + sealed
+        if self._kind == b"s":
+            return head + self._mac("sign", head + content, about) + content
+        return head + content
+
+    def unwrap(self, data: bytes, about: str) -> bytes:
+        """The bytes that `wrap` was given; `Corrupted` if these are not what it made of them for this place."""
+        if data[:1] != CODED:
+            if not data or self._plain:
+                return data
+            raise Corrupted(f"{about} is not protected, as this codec demands: Codec(plain=True) would read it")
+        kind, length = data[1:2], data[2] if len(data) > 2 else 0
+        head, rest, name = data[: 3 + length], data[3 + length :], data[3 : 3 + length].decode("ascii", "replace")
+        if kind != self._kind and not (kind == b"c" and self._plain):
+            raise Corrupted(f"{about} is kept in another way than this codec's: it may have been put there by others")
+        if kind != b"c" and name not in self._keys:
+            raise BadSetup(f"{about} is kept with the key {name!r}, which the codec was not given")
+        if kind == b"e":
+            content = self._decrypted(name, rest, head, about)
+        elif kind == b"s":
+            content = rest[32:]
+            if not hmac.compare_digest(self._mac("sign", head + content, about, name), rest[:32]):
+                raise Corrupted(f"{about} is not what was signed")
+        else:
+            content = rest
+        return _inflated(content, about)
+
+    def keyed(self, text: str) -> str:
+        """A text from which its origin can't be guessed without the key."""
+        return self._mac("text", text.encode(), "").hex() if text and self._keys else text
+
+    def _decrypted(self, name: str, rest: bytes, head: bytes, about: str) -> bytes:
+        from cryptography.exceptions import InvalidTag
+
+        try:
+            content: bytes = self._ciphers[name].decrypt(rest[:12], rest[12:], head + about.encode())
+        except (InvalidTag, ValueError):
+            raise Corrupted(f"{about} is not what was encrypted") from None
+        return content
+
+    def _mac(self, use: str, data: bytes, about: str, name: str = "") -> bytes:
+        key = self._keys[name or self._current]
+        place = f"batonpass {use} {len(about)} {about} ".encode()
+        return hmac.new(key, place + data, sha256).digest()
+
+
+def _checked(keys: dict[str, bytes], sizes: tuple[int, ...] | None) -> dict[str, bytes]:
+    for name, key in keys.items():
+        if not name.isascii() or not 0 < len(name) <= 64:
+            raise BadSetup(f"the key name {name!r} can't be used: 1 to 64 ASCII characters")
+        if len(key) not in sizes if sizes else len(key) < 16:
+            wanted = "16 or 32" if sizes else "at least 16"
+            raise BadSetup(f"the key {name!r} has {len(key)} bytes: it must have {wanted}")
+    return keys
+
+
+def _cipher(key: bytes) -> Any:
+    try:
+        from cryptography.hazmat.primitives.ciphers.aead import AESGCM
+    except ImportError:
+        raise MissingExtra("encryption needs the library cryptography: pip install 'batonpass[crypto]'") from None
+    return AESGCM(key)
+
+
+def _zstd() -> Any:
+    try:
+        import zstandard
+    except ImportError:
+        raise MissingExtra("compression needs the library zstandard: pip install 'batonpass[zstd]'") from None
+    return zstandard
+
+
+def _inflated(content: bytes, about: str) -> bytes:
+    if content[:1] == b"r":
+        return content[1:]
+    if content[:1] == b"z":
+        zstd = _zstd()
+        try:
+            if zstd.frame_content_size(content[1:]) <= _LARGEST:
+                plain: bytes = zstd.ZstdDecompressor().decompress(content[1:], max_output_size=_LARGEST)
+                return plain
+        except zstd.ZstdError:
+            pass
+    raise Corrupted(f"{about} can't be unpacked")

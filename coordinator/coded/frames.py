@@ -1,0 +1,26 @@
+"""Frames: a log's bytes in portions that were coded one by one. A frame is a length (4 bytes) and the coded bytes."""
+
+from __future__ import annotations
+
+from ...contracts.errors import Corrupted
+from ..parts.spans import Span
+from .codec import Codec
+
+
+def frame(codec: Codec, log: str, at: int, data: bytes) -> bytes:
+    """Bytes to be appended at a place of a log."""
+    coded = codec.wrap(data, f"{log}:{at}")
+    return len(coded).to_bytes(4, "big") + coded
+
+
+def unframe(codec: Codec, span: Span, stored: bytes) -> bytes:
+    """What the frames of a span hold; `Corrupted` if they are not what was appended there."""
+    pieces: list[bytes] = []
+    at = 0
+    while at < len(stored):
+        end = at + 4 + int.from_bytes(stored[at : at + 4], "big")
+        if end > len(stored):
+            raise Corrupted(f"{span.log}:{span.first + at} is cut short")
+        pieces.append(codec.unwrap(stored[at + 4 : end], f"{span.log}:{span.first + at}"))
+        at = end
+    return b"".join(pieces)

@@ -1,0 +1,203 @@
+"""CodedStore: any store, behind a codec. Commands are coded on their way in, answers on their way out."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from typing import Any, TypeVar, cast
+
+from ...contracts.codec import unpack
+from ...contracts.errors import Corrupted
+from .. import commands as c
+from ..parts.spans import Span, read_spans
+from ..rows import CheckpointRow, CommitLine, Delivery, JobRow
+from ..seals import FORMAT, read_commit, seal_of
+from ..store import Store, Topic, Watch
+from .codec import CODED, Codec
+from .frames import unframe
+
+R = TypeVar("R")
+
+
+class CodedStore:
+    """A store whose contents are coded. What it answers is as any store's, and was verified."""
+
+    def __init__(self, inner: Store, codec: Codec) -> None:
+        self.inner = inner
+        self.codec: Codec | None = codec
+        self._codec = codec
+
+    @property
+    def url(self) -> str:
+        """The inner store's."""
+        return self.inner.url
+
+    def call(self, command: c.Command[R]) -> R:
+        """Carry a command out."""
+        return self._read(command, self.inner.call(self._coded(command)))
+
+    async def acall(self, command: c.Command[R]) -> R:
+        """`call` for async code."""
+        return self._read(command, await self.inner.acall(self._coded(command)))
+
+    async def acall_after(self, watch: Watch, timeout: float, command: c.Command[R]) -> R:
+        """Wait, then carry a command out."""
+        return self._read(command, await self.inner.acall_after(watch, timeout, self._coded(command)))
+
+    def watch(self, topic: Topic) -> Watch:
+        return self.inner.watch(topic)
+
+    def sibling(self) -> CodedStore:
+        """The same, with a connection of its own."""
+        return CodedStore(self.inner.sibling(), self._codec)
+
+    def open(self) -> None:
+        self.inner.open()
+
+    def close(self) -> None:
+        self.inner.close()
+
+    async def aopen(self) -> None:
+        await self.inner.aopen()
+
+    async def aclose(self) -> None:
+        await self.inner.aclose()
+
+    def _coded(self, command: c.Command[R]) -> c.Command[R]:
+        code = _CODERS.get(type(command))
+        return cast("c.Command[R]", code(self._codec, command)) if code else command
+
+    def _read(self, command: c.Command[R], answer: R) -> R:
+        codec = self._codec
+        read: Any = answer
+        if isinstance(read, JobRow):
+            read = _job(codec, read)
+        elif isinstance(read, CheckpointRow):
+            read = _checkpoint(codec, read)
+        elif isinstance(read, list) and not isinstance(command, c.Events | c.Heartbeat):
+            read = [_item(codec, item) for item in cast("list[Any]", read)]
+        return cast("R", read)
+
+
+# on the way in
+
+
+def _target(codec: Codec, target: c.Target, job_id: str) -> c.Target:
+    return replace(target, envelope=codec.wrap(target.envelope, f"the envelope of job {job_id}"))
+
+
+def _new(codec: Codec, new: c.NewCheckpoint | None) -> c.NewCheckpoint | None:
+    if new is None:
+        return None
+    return replace(
+        new,
+        header=codec.wrap(new.header, f"the record of checkpoint {new.id}"),
+        state=codec.wrap(new.state, f"the state of checkpoint {new.id}"),
+        native=codec.wrap(new.native, f"the native state of checkpoint {new.id}") if new.native else b"",
+    )
+
+
+def _submit(codec: Codec, m: c.Submit) -> c.Submit:
+    return replace(m, target=_target(codec, m.target, m.job_id), payload_digest=codec.keyed(m.payload_digest))
+
+
+def _records(codec: Codec, records: Mapping[str, bytes], job_id: str) -> dict[str, bytes]:
+    return {key: codec.wrap(value, f"record {key!r} of job {job_id}") for key, value in records.items()}
+
+
+def _save(codec: Codec, m: c.Save) -> c.Save:
+    records = _records(codec, m.records, m.fence.job_id) if m.fence else m.records
+    return replace(m, checkpoint=cast("c.NewCheckpoint", _new(codec, m.checkpoint)), records=records)
+
+
+def _hand_off(codec: Codec, m: c.HandOff) -> c.HandOff:
+    return replace(m, target=_target(codec, m.target, m.fence.job_id), checkpoint=_new(codec, m.checkpoint))
+
+
+def _complete(codec: Codec, m: c.Complete) -> c.Complete:
+    result = codec.wrap(m.result, f"the result of job {m.fence.job_id}")
+    return replace(m, result=result, checkpoint=_new(codec, m.checkpoint))
+
+
+def _suspend(codec: Codec, m: c.Suspend) -> c.Suspend:
+    question = codec.wrap(m.question, f"the question of job {m.fence.job_id}")
+    return replace(m, question=question, checkpoint=_new(codec, m.checkpoint))
+
+
+_CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
+    c.Submit: _submit,
+    c.Save: _save,
+    c.Record: lambda codec, m: replace(m, records=_records(codec, m.records, m.fence.job_id)),
+    c.HandOff: _hand_off,
+    c.Complete: _complete,
+    c.Suspend: _suspend,
+    c.AnswerJob: lambda codec, m: replace(m, answer=codec.wrap(m.answer, f"the answer to job {m.job_id}")),
+}
+
+
+# on the way out
+
+
+def _item(codec: Codec, item: Any) -> Any:
+    if isinstance(item, Delivery):
+        job_id = item.job.id
+        journal = {key: codec.unwrap(data, f"record {key!r} of job {job_id}") for key, data in item.journal.items()}
+        checkpoint = _checkpoint(codec, item.checkpoint) if item.checkpoint else None
+        return Delivery(_job(codec, item.job), checkpoint, journal)
+    if isinstance(item, JobRow):
+        return _job(codec, item)
+    return _checkpoint(codec, item) if isinstance(item, CheckpointRow) else item
+
+
+def _job(codec: Codec, row: JobRow) -> JobRow:
+    """A damaged blob stays as it is: who opens it says which, and the rest of the job can be seen."""
+    places = {"envelope": "of", "result": "of", "question": "of", "answer": "to"}
+    read = {name: _tried(codec, getattr(row, name), f"the {name} {word} job {row.id}") for name, word in places.items()}
+    return replace(row, **read)
+
+
+def _tried(codec: Codec, data: bytes, about: str) -> bytes:
+    try:
+        return codec.unwrap(data, about)
+    except Corrupted:
+        return data
+
+
+def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
+    """The row as a store without a codec would give it. Its seal is verified here, and made anew without the code."""
+    try:
+        commit = read_commit(row.commit, row.id)
+        if seal_of(row.header, commit.sealed) != commit.seal:
+            return row
+        header = codec.unwrap(row.header, f"the record of checkpoint {row.id}")
+        bodies = _bodies(codec, header, commit, row.bodies)
+    except Corrupted:
+        return replace(row, commit="")  # who opens it says so
+    return replace(
+        row,
+        header=header,
+        commit=replace(commit, seal=seal_of(header, commit.sealed)).line(),
+        state=_tried(codec, row.state, f"the state of checkpoint {row.id}"),
+        native=_tried(codec, row.native, f"the native state of checkpoint {row.id}"),
+        bodies=bodies,
+    )
+
+
+def _bodies(codec: Codec, header: bytes, commit: CommitLine, stored: tuple[bytes, ...]) -> tuple[bytes, ...]:
+    if not stored or header[:1] != FORMAT:
+        return stored
+    framed: list[bool] = []
+    for entry in (unpack(header[1:])[9:] or [[]])[0]:
+        framed += [bool(entry[6:])] * entry[4]
+    spans = read_spans(commit.spans)
+    return tuple(
+        _unframed(codec, span, data) if is_framed else data
+        for span, data, is_framed in zip(spans, stored, framed, strict=False)
+    )
+
+
+def _unframed(codec: Codec, span: Span, data: bytes) -> bytes:
+    try:
+        return unframe(codec, span, data)
+    except Corrupted:
+        return CODED  # its hash tells that it is not what was saved

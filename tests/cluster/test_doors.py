@@ -1,0 +1,145 @@
+"""How workers wait on a cluster: at one place for all partitions, and one delivery wakes one of them."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.rows import Delivery
+from batonpass.coordinator.store import Topic
+from tests.harness.bench import MINUTE, Bench, new_job, new_target
+from tests.harness.cluster import ClusterHarness
+
+QUEUE = new_target().queue
+LONG = 20.0
+
+
+@pytest.fixture
+def bench(harness: ClusterHarness) -> Iterator[Bench]:
+    with Bench(harness, side="async") as made:
+        yield made
+
+
+def claim(lease: int = MINUTE) -> c.Claim:
+    return c.Claim("w", ((QUEUE, lease),), (mint("l"),))
+
+
+async def waiting(bench: Bench, number: int) -> list[asyncio.Task[list[Delivery]]]:
+    """Workers that wait at the door."""
+    tasks: list[asyncio.Task[list[Delivery]]] = []
+    for _ in range(number):
+        watch = bench.store.watch(Topic(queues=(QUEUE,)))
+        tasks.append(asyncio.create_task(bench.store.acall_after(watch, LONG, claim())))
+    with_clients = bench.harness.server  # type: ignore[attr-defined]
+
+    def blocked() -> int:
+        infos = with_clients.info("clients", target_nodes="primaries")
+        return sum(info["blocked_clients"] for info in infos.values())
+
+    async with asyncio.timeout(LONG):
+        while blocked() < number:
+            await asyncio.sleep(0.005)
+    return tasks
+
+
+async def all_woken(bench: Bench) -> None:
+    tasks = await waiting(bench, 3)
+    for left in (2, 1, 0):
+        began = time.monotonic()
+        row = await bench.store.acall(new_job())
+        done, rest = await asyncio.wait([task for task in tasks if not task.done()], return_when="FIRST_COMPLETED")
+        assert time.monotonic() - began < LONG / 4
+        assert [delivery.job.id for task in done for delivery in task.result()] == [row.id]
+        assert len(rest) == left, "one delivery wakes one worker"
+
+
+def test_one_delivery_wakes_one_worker(bench: Bench) -> None:
+    bench.run(all_woken(bench))
+
+
+async def passed_on(bench: Bench) -> list[int]:
+    """Three deliveries of one thread's partition arrive while nobody waits; each worker takes one."""
+    for _ in range(3):
+        submit = new_job()
+        submit.job_id = submit.thread = mint("j", 5)
+        await bench.store.acall(submit)
+    found: list[int] = []
+    for _ in range(4):
+        watch = bench.store.watch(Topic(queues=(QUEUE,)))
+        found.append(len(await bench.store.acall_after(watch, 0.3, claim())))
+    return found
+
+
+def test_what_one_worker_leaves_the_next_is_told(bench: Bench) -> None:
+    assert bench.run(passed_on(bench)) == [1, 1, 1, 0]
+
+
+async def missed(bench: Bench) -> int:
+    await bench.store.acall(new_job())
+    bench.harness.server.delete(f"{bench.store.prefix(0)}d:{QUEUE}")  # type: ignore[attr-defined]
+    watch = bench.store.watch(Topic(queues=(QUEUE,)))
+    return len(await bench.store.acall_after(watch, 0.2, claim()))
+
+
+def test_a_lost_ring_costs_time_only(bench: Bench) -> None:
+    assert bench.run(missed(bench)) == 1
+
+
+def test_what_comes_back_rings_too(bench: Bench) -> None:
+    """Released, answered, handed on, taken back from the dead, due: each at a door."""
+
+    def rung() -> bool:
+        watch = bench.store.watch(Topic(queues=(QUEUE, new_target("review").queue)))
+        began = time.monotonic()
+        bench.run(watch.await_(LONG))
+        return time.monotonic() - began < LONG / 4
+
+    bench.submit()
+    assert rung()
+    bench.do(c.Release(bench.take()))
+    assert rung()
+    fence = bench.take()
+    bench.suspend(fence)
+    bench.do(c.AnswerJob(fence.job_id, b"yes"))
+    assert rung()
+    bench.do(c.HandOff(bench.take(), new_target("review")))
+    assert rung()
+    bench.do(c.Fail(bench.take(agent="review"), "boom", "", 1000))
+    bench.clock.advance(1000)
+    bench.do(c.Reap())
+    assert rung()
+    bench.take(agent="review", lease=1000)
+    bench.clock.advance(1000)
+    bench.do(c.Reap())
+    assert rung()
+
+
+async def taken_back(bench: Bench) -> list[int]:
+    await bench.store.acall(new_job())
+    watch = bench.store.watch(Topic(queues=(QUEUE,)))
+    assert await bench.store.acall_after(watch, LONG, claim(lease=1000))
+    tasks = await waiting(bench, 2)
+    bench.clock.advance(1000)
+    await bench.store.acall(c.Reap())
+    return sorted(len(found) for found in await asyncio.gather(*tasks))
+
+
+def test_what_a_dead_worker_left_wakes_one_more(bench: Bench) -> None:
+    """Who waits first may be the very worker that is frozen, and would swallow the one wake-up."""
+    assert bench.run(taken_back(bench)) == [0, 1]
+
+
+def test_nothing_is_left_at_the_doors(bench: Bench, harness: ClusterHarness) -> None:
+    """What nobody fetches goes by itself, and so do the wake-ups of a single server's workers."""
+    for _ in range(8):
+        bench.submit()
+    prefix = bench.store.prefix(0)  # type: ignore[attr-defined]
+    left = harness.server.pttl(f"{prefix}d:{QUEUE}")
+    assert 0 < left <= 10_000
+    assert len(bench.claim(20)) == 8
+    assert not [key for key in harness.kept() if "}:w:" in key]

@@ -1,0 +1,91 @@
+"""The cluster changes under a store: a slot moves to another node, a primary dies and its replica takes over."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import mint, partition_of
+from batonpass.coordinator import commands as c
+from tests.harness.bench import Bench, fence_of, new_job
+from tests.harness.cluster import Cluster, ClusterHarness, Node
+
+
+class Text(bp.Contract, name="cluster-tests.text"):
+    text: str
+
+
+app = bp.App("cluster-tests")
+
+
+@app.agent("shout", accepts=Text, returns=Text)
+async def shout(text: Text) -> Text:
+    return Text(text=text.text.upper())
+
+
+def move_slot(source: Node, target: Node, slot: int) -> None:
+    """As `redis-cli --cluster reshard` does it."""
+    target.ask("CLUSTER SETSLOT", slot, "IMPORTING", source.id)
+    source.ask("CLUSTER SETSLOT", slot, "MIGRATING", target.id)
+    while keys := source.ask("CLUSTER GETKEYSINSLOT", slot, 100):
+        source.ask("MIGRATE", "127.0.0.1", target.port, "", 0, 5000, "KEYS", *keys)
+    for node in (target, source):
+        node.ask("CLUSTER SETSLOT", slot, "NODE", target.id)
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_slot_moves_to_another_node(three_nodes: Cluster, side: str) -> None:
+    """The doors' partition too: nobody notices."""
+    harness = ClusterHarness(three_nodes)
+    with Bench(harness, side=side) as bench:
+        jobs = {bench.submit() for _ in range(20)}
+        fences = {fence.job_id: fence for fence in map(fence_of, bench.claim(10))}
+        store: Any = bench.store
+        for partition in (0, partition_of(next(iter(fences))) % 16):
+            key = store.prefix(partition)
+            source = three_nodes.owner(key)
+            target = next(node for node in three_nodes.primaries if node is not source)
+            with three_nodes.client() as client:
+                move_slot(source, target, client.keyslot(key))
+            assert three_nodes.owner(key) is target
+        for job_id, fence in fences.items():
+            bench.save(fence, "state", thread=job_id)
+            bench.do(c.Complete(fence, b"result"))
+        assert {row.id for row in bench.do(c.ListJobs(50))} == jobs
+        assert {each.job.id for each in bench.claim(20)} == jobs - set(fences)
+        at_the_doors = new_job()
+        at_the_doors.job_id = at_the_doors.thread = mint("j", 0)
+        assert bench.do(at_the_doors).state == "submitted"
+        assert len(bench.claim()) == 1
+    harness.close()
+
+
+async def ask_until_done(coordinator: bp.Coordinator, number: int) -> str:
+    """What a client does: the store may be unavailable for a while, and asking again is safe."""
+    while True:
+        try:
+            job = await coordinator.submit("shout", Text(text=f"job {number}"), key=str(number), returns=Text)
+            return (await job.result(timeout=30)).text
+        except bp.Unavailable:
+            await asyncio.sleep(0.1)
+
+
+async def through_a_failover(cluster: Cluster) -> None:
+    async with bp.connect(cluster.url, app=app) as coordinator:
+        async with app.worker(coordinator), asyncio.timeout(50):
+            assert await ask_until_done(coordinator, 0) == "JOB 0"
+            lost = cluster.primaries[0]
+            lost.kill()
+            answers = await asyncio.gather(*(ask_until_done(coordinator, number) for number in range(1, 60)))
+            assert answers == [f"JOB {number}" for number in range(1, 60)]
+            assert len(await coordinator.jobs(state="completed", limit=100)) >= 59
+    assert int(cluster.owner("bp:{default:0}:").port) != lost.port
+
+
+@pytest.mark.timeout(90)
+def test_jobs_go_on_when_a_replica_takes_over(own_cluster: Cluster) -> None:
+    """Its primary was killed. The jobs of the others never stop for long."""
+    asyncio.run(through_a_failover(own_cluster))

@@ -1,0 +1,93 @@
+"""Damage to what large states are made of: it is noticed, named, and costs what it touches only."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from tests.conformance.test_growth import Thread
+from tests.harness.bench import Bench
+from tests.harness.texts import message
+
+
+def _saved(bench: Bench) -> tuple[Thread, list[str]]:
+    run, chance = Thread(bench), random.Random(4)
+    state: dict[str, Any] = {"messages": [], "notes": {"n": 1}, "doc": "d" * 5000}
+    ids: list[str] = []
+    for _ in range(24):
+        state["messages"] = [*state["messages"], message(chance)]
+        ids.append(run.save(state).id)
+    return run, ids
+
+
+def _messages(bench: Bench) -> tuple[str, bytes]:
+    """What the end of the transcript is stored in."""
+    return [(name, data) for name, data in bench.harness.logs().items() if b"assistant" in data][-1]
+
+
+def _flip(data: bytes, at: int, bit: int = 3) -> bytes:
+    return data[:at] + bytes([data[at] ^ 1 << bit]) + data[at + 1 :]
+
+
+def test_a_flipped_bit_anywhere_in_a_log_is_found(bench: Bench) -> None:
+    """Every checkpoint reads as it was saved, or says which of its values is damaged; and most read as they were."""
+    run, ids = _saved(bench)
+    right = [run.restore(id_).state for id_ in ids]
+    chance = random.Random(5)
+    for name, whole in bench.harness.logs().items():
+        for at in chance.sample(range(len(whole)), 4):
+            bench.harness.put_log(name, _flip(whole, at, chance.randrange(8)))
+            spoilt = 0
+            for id_, state in zip(ids, right, strict=True):
+                found = run.restore(id_, partial=True)
+                if not found.damaged:
+                    assert found.state == state
+                    continue
+                assert found.damaged in (("state['messages']",), ("state['doc']",))
+                with pytest.raises(bp.Corrupted, match=rf"{id_}: its state\['"):
+                    run.restore(id_)
+                spoilt += 1
+            assert spoilt
+            bench.harness.put_log(name, whole)
+    assert [run.restore(id_).state for id_ in ids] == right
+
+
+def test_damage_at_the_end_leaves_what_came_before(bench: Bench) -> None:
+    run, ids = _saved(bench)
+    name, whole = _messages(bench)
+    bench.harness.put_log(name, _flip(whole, len(whole) - 1))
+    with pytest.raises(bp.Corrupted):
+        run.restore(ids[-1])
+    assert all(run.restore(id_) for id_ in ids[:-1])
+
+
+def test_the_rest_of_a_damaged_checkpoint_can_be_read(bench: Bench) -> None:
+    run, ids = _saved(bench)
+    whole_state = run.restore(ids[-1]).state
+    name, whole = _messages(bench)
+    bench.harness.put_log(name, _flip(whole, 10))
+    found = run.restore(ids[-1], partial=True)
+    assert found.damaged == ("state['messages']",)
+    assert found.state == {**whole_state, "messages": None}
+    assert run.restore(ids[0], partial=True).damaged == ()
+
+
+def test_the_parts_of_a_damaged_record_can_be_read(bench: Bench) -> None:
+    """What lies in the checkpoint itself is lost, what lies in logs is not."""
+    run, ids = _saved(bench)
+    whole_state = run.restore(ids[-1]).state
+    with bench.harness.tampered(ids[-1], "state", lambda data: _flip(data, len(data) - 1)):
+        found = run.restore(ids[-1], partial=True)
+        assert found.damaged == ("state",)
+        assert found.state == {"messages": whole_state["messages"], "doc": whole_state["doc"]}
+
+
+def test_a_log_that_is_gone_is_damage_too(bench: Bench) -> None:
+    run, ids = _saved(bench)
+    for name in bench.harness.logs():
+        bench.harness.put_log(name, b"")
+    with pytest.raises(bp.Corrupted, match=ids[-1]):
+        run.restore(ids[-1])

@@ -1,0 +1,169 @@
+"""Records: real ones of every kind that is stored, and how each is read."""
+
+from __future__ import annotations
+
+import datetime as dt
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
+from decimal import Decimal
+from enum import Enum
+from pathlib import Path
+from typing import Any, NamedTuple
+from uuid import UUID
+from zoneinfo import ZoneInfo
+
+from pydantic import BaseModel
+
+import batonpass as bp
+from batonpass.contracts.codec import pack, unpack
+from batonpass.contracts.contract import dump_payload, load_mapping, load_payload
+from batonpass.contracts.handoff import Envelope
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.book import Book, close_declaration, open_declaration
+from batonpass.coordinator.calls.events import read as read_event
+from batonpass.coordinator.letters import FORMAT, open_envelope, open_letter, seal_envelope, seal_letter
+from batonpass.coordinator.memory.store import MemoryStore
+from batonpass.coordinator.rows import CheckpointRow, EventRow
+from batonpass.coordinator.seals import content_hash, read_commit, seal_of
+from batonpass.coordinator.snapshots import open_checkpoint
+
+
+@bp.state_type("test.tree")
+class Tree(BaseModel):
+    name: str = ""
+    leaves: list[Any] = []
+    at: dt.datetime | None = None
+
+
+@bp.state_type("test.pair")
+@dataclass
+class Pair:
+    one: Any
+    other: Any
+
+
+@bp.state_type("test.mood")
+class Mood(Enum):
+    GOOD = 1
+
+
+class Spot(NamedTuple):
+    x: int
+
+
+bp.state_type("test.spot", Spot)
+
+
+class Notes(bp.Contract, name="fuzz.notes"):
+    text: str
+    facts: list[str] = []
+
+
+_NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 6, dt.UTC)
+STATES: list[Any] = [
+    {"messages": [{"role": "user", "content": "x" * 40, "id": n} for n in range(20)], "n": [1, 2.5, None, True]},
+    {"deep": [[[[{}]]]], "t": (1, {2, 3}, frozenset([4]), 2**100, -(2**70)), "b": b"\0\xff" * 40},
+    [_NOW, _NOW.astimezone(ZoneInfo("Europe/Berlin")), dt.date(2026, 1, 2), dt.time(1, 2), dt.timedelta(days=-1)],
+    {UUID(int=5): Decimal("1.20"), (1, "a"): b"\0\xff", Path("/a"): float("inf"), 7: {None: (), 2.5: {1: 2}}},
+    [Tree(name="x", leaves=[Pair(1, {"a": (Mood.GOOD,)})], at=_NOW), {Mood.GOOD: Spot(1)}, Notes(text="x")],
+    [bp.UnknownValue("test.unknown", pack([1, (2,)])), {"text": "ü💥" * 30}],
+    {"log": "words and words " * 2000, "rows": [{"n": n, "text": "row " * 20} for n in range(300)]},
+]
+
+
+class Kind(NamedTuple):
+    """A kind of record: samples as named bytes, how they are read, and how a forger makes their seals right again."""
+
+    samples: list[dict[str, bytes]]
+    read: Callable[[Mapping[str, bytes]], Any]
+    forge: Callable[[dict[str, bytes], str], dict[str, bytes]] = lambda parts, changed: parts
+
+
+def _whole(samples: list[bytes], read: Callable[[bytes], Any]) -> Kind:
+    return Kind([{"data": data} for data in samples], lambda parts: read(parts["data"]))
+
+
+def _letters(samples: list[bytes], read: Callable[..., Any]) -> Kind:
+    def forge(parts: dict[str, bytes], changed: str) -> dict[str, bytes]:
+        body = parts["data"][17:]
+        return {"data": FORMAT + content_hash(body) + body}
+
+    return Kind([{"data": data} for data in samples], lambda parts: read(parts["data"], of="the letter"), forge)
+
+
+def _checkpoints() -> Kind:
+    store = MemoryStore()
+    face = bp.SyncCoordinator(store, Book(None))
+    rows: list[CheckpointRow] = []
+    for number, state in enumerate(STATES):
+        for more in ({}, {"more": [number] * 600}):
+            grown = {**state, **more} if isinstance(state, dict) else [state, more]
+            saved = face.save(state=grown, thread=f"t{number}", step="step", agent="a", context={"k": (number,)})
+            rows.append(store.call(c.Restore(saved.id)))
+
+    def read(parts: Mapping[str, bytes]) -> Any:
+        bodies = tuple(data for name, data in parts.items() if name.startswith("body"))
+        commit = parts["commit"].decode("utf-8", "replace")
+        row = replace(rows[0], header=parts["header"], state=parts["state"], commit=commit, bodies=bodies)
+        return open_checkpoint(row)
+
+    return Kind([_parts(row) for row in rows], read, _forged)
+
+
+def _parts(row: CheckpointRow) -> dict[str, bytes]:
+    bodies = {f"body{number}": bytes(body) for number, body in enumerate(row.bodies)}
+    return {"header": row.header, "state": row.state, "commit": row.commit.encode(), **bodies}
+
+
+def _forged(parts: dict[str, bytes], changed: str) -> dict[str, bytes]:
+    """With the hash of what was changed in the header, and the seal over it in the commit line."""
+    commit = parts["commit"].decode("utf-8", "replace")
+    try:
+        line = read_commit(commit, "c")
+        header = unpack(parts["header"][1:])
+        header[7] = content_hash(parts["state"]) if changed == "state" else header[7]
+        for entry in header[9] if changed.startswith("body") else ():
+            entry[5] = content_hash(b"".join(data for name, data in parts.items() if name.startswith("body")))
+        packed = FORMAT + pack(header)
+    except Exception:  # what was changed is the header, or the line
+        words = commit.split(" ")
+        return {**parts, "commit": " ".join([*words[:-1], seal_of(parts["header"], " ".join(words[:-1]))]).encode()}
+    if changed == "header":
+        packed = parts["header"]
+    return {**parts, "header": packed, "commit": replace(line, seal=seal_of(packed, line.sealed)).line().encode()}
+
+
+def _events() -> Kind:
+    store = MemoryStore()
+    bp.SyncCoordinator(store, Book(None)).save(state={}, thread="t", step="s", agent="a")
+    rows = store.call(c.Events(limit=10))
+
+    def read(parts: Mapping[str, bytes]) -> Any:
+        texts = {name: data.decode("utf-8", "replace") for name, data in parts.items()}
+        return read_event(EventRow(texts.pop("position"), texts), "source")
+
+    numbers = {"hop": b"1", "token": b"2", "attempt": b"1", "due": b"5"}
+    samples = [{"position": row.position.encode(), **{k: v.encode() for k, v in row.fields.items()}} for row in rows]
+    return Kind([{**sample, **numbers} for sample in samples], read)
+
+
+def kinds() -> dict[str, Kind]:
+    """Every kind of record."""
+    notes = Notes(text="x", facts=["a", "b"])
+    envelopes = [
+        Envelope(contract=bp.ContractRef("fuzz.notes", 1), payload=dump_payload(notes), path=("a", "b"), sender=sender)
+        for sender in (None, "a")
+    ]
+    app = bp.App("fuzz")
+    agent = app.agent("a", accepts=Notes, returns=Notes)(lambda notes: notes)
+    payloads = [dump_payload(notes), dump_payload(bp.State.model_validate({"a": (1, {2})}))]
+    return {
+        "value": _whole([pack(state) for state in STATES], unpack),
+        "letter": _letters([seal_letter(state, path="result") for state in STATES], open_letter),
+        "envelope": _letters([seal_envelope(each) for each in envelopes], open_envelope),
+        "checkpoint": _checkpoints(),
+        "event": _events(),
+        "declaration": _whole([close_declaration(agent, "fuzz")], open_declaration),
+        "payload": _whole(payloads, lambda data: load_payload(Notes, data)),
+        "unknown payload": _whole(payloads, lambda data: load_mapping(bp.ContractRef("x", 1), data)),
+    }

@@ -1,0 +1,169 @@
+"""Keyspace: all that a namespace keeps on a Redis server, read at once, and what must be true of it at any moment."""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import redis
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.snapshots import open_checkpoint
+from batonpass.coordinator.store import Store
+
+ENDED = ("completed", "failed", "canceled", "rejected")
+# Keys that are there once in a namespace, for ever.
+SINGLE = {"schema", "epoch", "rewound", "jobs", "events", "agents", "leases", "timers", "expiry", "clock", "log"}
+# What each end of a job, and nothing else, leaves in the events.
+_LAST_EVENT = {state: f"batonpass.job.{state}" for state in ENDED}
+
+
+class Keyspace:
+    """The keys of one prefix, without it, and their values."""
+
+    def __init__(self, server: redis.Redis, prefix: str) -> None:
+        escaped = re.sub(r"([\[\]*?\\])", r"\\\1", prefix)
+        self._server: Any = server
+        self.keys: dict[str, Any] = {}
+        self.expiring: set[str] = set()
+        found: list[bytes] = list(self._server.scan_iter(match=f"{escaped}*", count=1000))
+        for key in found:
+            name = key.decode().removeprefix(prefix)
+            kind: Any = self._server.type(key)
+            value = _READ[kind](self._server, key)
+            if value is not None:
+                self.keys[name] = value
+                if self._server.pttl(key) >= 0:
+                    self.expiring.add(name)
+
+    def of(self, kind: str) -> dict[str, Any]:
+        """The keys `kind:<id>`, by id."""
+        return {name[2:]: value for name, value in self.keys.items() if name.startswith(f"{kind}:")}
+
+    def single(self, name: str) -> Mapping[bytes, float]:
+        """One of the sorted sets that there is one of."""
+        found: Mapping[bytes, float] = self.keys.get(name, {})
+        return found
+
+    def problems(self) -> list[str]:
+        """What is not as it must be."""
+        return [*self._jobs(), *self._queues(), *self._threads(), *self._owners(), *self._events()]
+
+    # Rule 4: a job is deliverable, leased, scheduled, waiting, or ended.
+
+    def _jobs(self) -> Iterator[str]:
+        jobs = self.of("j")
+        if {id_.decode() for id_ in self.single("jobs")} != jobs.keys():
+            yield "the index of jobs is not that of the jobs"
+        for id_, job in jobs.items():
+            at = f"job {id_} ({job[b'state'].decode()})"
+            places = {
+                "ready": (job[b"delivery"], id_.encode()) in self._deliveries(job),
+                "leased": self.single("leases").get(id_.encode()) is not None,
+                "timed": self.single("timers").get(id_.encode()) is not None,
+                "asking": job[b"state"] == b"input_required" and bool(job.get(b"question")),
+                "ended": job[b"state"].decode() in ENDED,
+            }
+            held = [name for name, is_there in places.items() if is_there]
+            if len(held) != 1:
+                yield f"{at} is in {held or 'no place'}"
+            if places["leased"] != (job[b"state"] == b"working") or places["leased"] != bool(job[b"lease"]):
+                yield f"{at} and its lease do not fit"
+            thread = self.keys.get(f"t:{job[b'thread_digest'].decode()}", {})
+            if (thread.get(b"job") == id_.encode()) == places["ended"]:
+                yield f"{at} and its thread, which belongs to {thread.get(b'job')!r}, do not fit"
+            if job[b"tip"] and f"c:{job[b'tip'].decode()}" not in self.keys and not places["ended"]:
+                yield f"{at} would resume from {job[b'tip'].decode()}, which is not there"
+
+    def _deliveries(self, job: Mapping[bytes, bytes]) -> set[tuple[bytes, bytes]]:
+        stream: list[Any] = self.keys.get(f"q:{job[b'queue'].decode()}", [])
+        return {(entry, fields[b"job"]) for entry, fields in stream}
+
+    def _queues(self) -> Iterator[str]:
+        for name in ("leases", "timers"):
+            for id_ in self.single(name):
+                if f"j:{id_.decode()}" not in self.keys:
+                    yield f"{name} has {id_.decode()}, which is no job"
+        for queue, stream in self.of("q").items():
+            for _, fields in stream:
+                if f"j:{fields[b'job'].decode()}" not in self.keys:
+                    yield f"queue {queue} has {fields[b'job'].decode()}, which is no job"
+
+    def _threads(self) -> Iterator[str]:
+        listed = {id_.decode() for line in self.of("o").values() for id_ in line}
+        if listed != self.of("c").keys():
+            yield f"checkpoints on no thread, or lost ones: {sorted(listed ^ self.of('c').keys())}"
+        for thread, fields in self.of("t").items():
+            line = self.of("o").get(thread, {})
+            tip, job = fields.get(b"tip", b""), fields.get(b"job", b"")
+            if tip and not job and tip not in line:
+                yield f"thread {thread} has a tip {tip.decode()} that is not on it"
+        for id_ in self.single("expiry"):
+            if f"c:{id_.decode()}" not in self.keys:
+                yield f"{id_.decode()} is to expire and is not there"
+
+    # Every key has an owner, and goes with it or by its time.
+
+    def _owners(self) -> Iterator[str]:
+        owned: dict[str, Callable[[str], bool]] = {
+            "j": lambda id_: True,  # an ended job stays until its thread is deleted
+            "t": lambda id_: True,
+            "c": lambda id_: True,  # on a thread, see above
+            "n": lambda id_: self._unended(id_),
+            "o": lambda id_: f"t:{id_}" in self.keys,
+            "l": lambda id_: "u:" + id_.split(":")[0] in self.keys,
+            "u": lambda id_: all(int(count) > 0 for count in self.keys[f"u:{id_}"].values()),
+            "q": lambda id_: True,  # one for each agent and contract, empty most of the time
+            "w": lambda id_: f"q:{id_}" in self.keys,
+            "i": lambda id_: self._unended(self.keys[f"i:{id_}"][b"job"].decode()),
+        }
+        for name in self.keys:
+            kind, _, id_ = name.partition(":")
+            if not (name in SINGLE or name in self.expiring or (kind in owned and owned[kind](id_))):
+                yield f"nobody owns the key {name}"
+
+    def _unended(self, job: str) -> bool:
+        return f"j:{job}" in self.keys and self.keys[f"j:{job}"][b"state"].decode() not in ENDED
+
+    # An operation is whole: what it did to the job and what it told are both there or both not.
+
+    def _events(self) -> Iterator[str]:
+        told: Counter[tuple[str, str]] = Counter()
+        for _, fields in self.keys.get("events", []):
+            told[fields[b"subject"].decode(), fields[b"type"].decode()] += 1
+        for id_, job in self.of("j").items():
+            for state, kind in _LAST_EVENT.items():
+                if told[id_, kind] != (job[b"state"].decode() == state):
+                    yield f"job {id_} is {job[b'state'].decode()}, but {kind} was told {told[id_, kind]} times"
+            if told[id_, "batonpass.job.submitted"] < 1:
+                yield f"job {id_} was never submitted"
+            hops = told[id_, "batonpass.job.handed_off"]
+            if int(job[b"hop"]) != hops:
+                yield f"job {id_} is in hop {int(job[b'hop'])}, but was handed off {hops} times"
+        for (subject, kind), _ in told.items():
+            if kind.startswith("batonpass.job.") and subject not in self.of("j"):
+                yield f"{kind} was told of {subject}, which is no job"
+
+
+def restorable(store: Store, keyspace: Keyspace) -> Iterator[str]:
+    """Which checkpoints of a keyspace can't be restored, whole and verified."""
+    for id_ in keyspace.of("c"):
+        try:
+            open_checkpoint(store.call(c.Restore(id_)))
+        except bp.BatonpassError as error:
+            gone = isinstance(error, bp.NotFound) and id_.encode() in keyspace.single("expiry")
+            if not gone:  # it may have expired without having been reaped yet
+                yield f"checkpoint {id_}: {error}"
+
+
+_READ: dict[bytes, Any] = {
+    b"hash": lambda server, key: server.hgetall(key),
+    b"list": lambda server, key: server.lrange(key, 0, -1),
+    b"stream": lambda server, key: server.xrange(key),
+    b"string": lambda server, key: server.get(key),
+    b"zset": lambda server, key: dict(server.zrange(key, 0, -1, withscores=True)),
+    b"none": lambda server, key: None,
+}

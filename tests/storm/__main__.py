@@ -1,0 +1,52 @@
+"""`make storm`: every long run, one after the other, each in a process of its own. Some minutes to an hour.
+
+python -m tests.storm                  all of them
+python -m tests.storm model kills-redis
+"""
+
+from __future__ import annotations
+
+import argparse
+import subprocess
+import sys
+import time
+
+# Each ends with something else than 0 if it finds what must not be.
+RUNS = {
+    "model": "tests.model --examples 2000 --steps 50",
+    "simulation": "tests.simulation --seeds 100000",
+    "fuzz": "tests.fuzz --records 1000000",
+    "kills-sqlite": "tests.storm.kills --store sqlite --kills 200",
+    "kills-redis": "tests.storm.kills --store redis --kills 200",
+}
+
+
+def main() -> None:
+    """Run what is asked for, tell how each ended."""
+    parser = argparse.ArgumentParser(
+        prog="python -m tests.storm", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    parser.add_argument("runs", nargs="*", metavar="run", help=f"some of: {', '.join(RUNS)}")
+    asked: list[str] = parser.parse_args().runs
+    if unknown := set(asked) - set(RUNS):
+        parser.error(f"there is no {', '.join(sorted(unknown))}, but: {', '.join(RUNS)}")
+    ends: list[str] = []
+    failed = False
+    for name in asked or RUNS:
+        say(f"== {name}: python -m {RUNS[name]}")
+        began = time.monotonic()
+        code = subprocess.run([sys.executable, "-m", *RUNS[name].split()]).returncode
+        failed |= code != 0
+        ends.append(f"{name:<14}{'passed' if code == 0 else f'FAILED ({code})':<14}{time.monotonic() - began:7.0f} s")
+    say("\n".join(["== all", *ends]))
+    sys.exit(failed)
+
+
+def say(text: str) -> None:
+    """A line at once, whatever the run that follows writes."""
+    sys.stdout.write(f"{text}\n")
+    sys.stdout.flush()
+
+
+if __name__ == "__main__":
+    main()
