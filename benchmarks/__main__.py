@@ -6,7 +6,7 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks import hand_off, save, start, takeover, throughput
+from benchmarks import growth, hand_off, restore, save, start, takeover, throughput
 from benchmarks.places import Places, places
 from benchmarks.report import Result, as_json, as_table
 from benchmarks.timing import QUICK, Effort
@@ -14,6 +14,9 @@ from benchmarks.timing import QUICK, Effort
 BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
     "save-redis": save.on_redis,
     "save-sqlite": save.on_sqlite,
+    "restore-redis": restore.on_redis,
+    "growth-redis": growth.on_redis,
+    "growth-sqlite": growth.on_sqlite,
     "hand-off-redis": hand_off.on_redis,
     "start-redis": start.on_redis,
     "start-sqlite": start.on_sqlite,

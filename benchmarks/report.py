@@ -27,7 +27,7 @@ class Result:
     """One row. The bar is for the ratio where there is a floor, else for the slowest of ours, in seconds."""
 
     what: str
-    ours: Spread
+    ours: Spread | None
     floor: Spread | None = None
     ratio: float | None = None
     slowest: float | None = None
@@ -43,6 +43,11 @@ class Result:
     def alone(what: str, seconds: list[float], *, bar: float | None = None) -> Result:
         """Ours without a floor."""
         return Result(what, Spread.of(seconds), slowest=max(seconds), bar=bar)
+
+    @staticmethod
+    def figure(what: str, ratio: float, *, bar: float | None = None) -> Result:
+        """A ratio of something else than times."""
+        return Result(what, None, ratio=round(ratio, 2), bar=bar)
 
     @property
     def met(self) -> bool | None:
@@ -70,10 +75,11 @@ def _padded(row: Sequence[str], widths: Sequence[int]) -> list[str]:
 
 def _row(result: Result) -> tuple[str, ...]:
     floor = (_time(result.floor.p50), _time(result.floor.p99)) if result.floor else ("-", "-")
+    ours = (_time(result.ours.p50), _time(result.ours.p99)) if result.ours else ("-", "-")
     ratio = f"{result.ratio:.2f}" if result.ratio is not None else "-"
-    bar = "-" if result.bar is None else f"<= {result.bar:g}" if result.floor else f"<= {result.bar:g} s"
+    bar = "-" if result.bar is None else f"<= {result.bar:g}" if result.ratio is not None else f"<= {result.bar:g} s"
     verdict = {True: "met", False: "MISSED", None: ""}[result.met]
-    return (result.what, _time(result.ours.p50), _time(result.ours.p99), *floor, ratio, bar, verdict)
+    return (result.what, *ours, *floor, ratio, bar, verdict)
 
 
 def _time(seconds: float) -> str:

@@ -18,9 +18,11 @@ class Effort:
     kills: int = 5
     lease: float | None = None
     writers: int = 8
+    steps: int = 1000
+    forks: int = 100
 
 
-QUICK = Effort(rounds=1, calls=3, jobs=2, kills=1, lease=0.5, writers=2)
+QUICK = Effort(rounds=1, calls=3, jobs=2, kills=1, lease=0.5, writers=2, steps=60, forks=3)
 
 
 @dataclass

@@ -48,7 +48,11 @@ def class_of(value: object) -> type[Any]:
 
 
 class NotPlain(Exception):
-    """The value could not come back as it is; the text says why."""
+    """The value could not come back as it is; the text says why, `advice` what to do."""
+
+    def __init__(self, reason: str, *, advice: str = "Convert it to plain values first") -> None:
+        super().__init__(reason)
+        self.advice = advice
 
 
 def check_hashes(keys: Collection[Any]) -> None:

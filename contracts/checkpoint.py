@@ -13,7 +13,9 @@ class CheckpointSummary:
     """What lists show of a checkpoint: everything but its state.
 
     `step_index` counts the thread's checkpoints from 0. `job` and `hop` are set when a worker saved it under a job.
-    `context` is small user metadata. Times are the store's, in UTC; `expires_at` is None when it is kept.
+    `context` is small user metadata. Times are the store's, in UTC; `expires_at` is None when it is kept. One that has
+    a `name` is kept, too, until that is taken away. `version` is that of the state, as its agent declared it. `copy_of`
+    is set in a copied thread: the checkpoint that this is a copy of, with `original_at`, when that state was first saved.
     """
 
     id: str
@@ -28,6 +30,10 @@ class CheckpointSummary:
     context: Mapping[str, Any]
     created_at: datetime
     expires_at: datetime | None
+    name: str | None = None
+    version: int = 1
+    copy_of: str | None = None
+    original_at: datetime | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -11,7 +11,6 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
-from importlib import metadata
 from typing import Any, TypeVar, overload
 
 from pydantic import ValidationError
@@ -146,11 +145,16 @@ def type_of(kind: type[Any]) -> StateType:
     if found is None and _provide(kind.__module__.partition(".")[0]):
         found = _by_class.get(kind)
     if found is None:
-        raise NotPlain(
-            f"{_where(kind)} is not a plain type, and not registered: "
-            f'see bp.state_type, e.g. @bp.state_type("{kind.__module__.rpartition(".")[2]}.{kind.__name__.lower()}")'
-        )
+        raise _not_registered(kind)
     return found
+
+
+def _not_registered(kind: type[Any]) -> NotPlain:
+    reason = f"{_where(kind)} is neither a plain type nor a registered one"
+    if kind.__module__ == "builtins":
+        return NotPlain(reason)
+    name = f"{kind.__module__.rpartition('.')[2].strip('_')}.{kind.__name__.lower()}"
+    return NotPlain(reason, advice=f'Register the class, e.g. @bp.state_type("{name}"), or convert it to plain values')
 
 
 def type_named(name: str) -> StateType | None:
@@ -205,7 +209,9 @@ def _contracts() -> Iterator[type[Any]]:
 @cache
 def _provide(root: str) -> bool:
     """Let the installed package that provides state types for the package `root` register them, once."""
-    for point in metadata.entry_points(group=GROUP, name=root):
+    from importlib.metadata import entry_points  # costs more than all of this file
+
+    for point in entry_points(group=GROUP, name=root):
         try:
             point.load()()
         except ImportError:  # what it provides types for is not installed: nobody here has values of them

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any
 
-from .builtin_types import class_of
+from .builtin_types import NotPlain, class_of
 from .errors import Unserializable
 from .state_types import type_of
 
@@ -16,11 +16,12 @@ _DEEPEST = 1100
 
 def explain(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes]) -> Unserializable:
     """The refusal, with the path to the innermost value that `pack` refuses."""
-    where, reason = _find(value, path, str(error), pack)
-    return Unserializable(f"{where} can't be saved: {reason.rstrip('.')}. Convert it to plain values first", path=where)
+    where, refused = _find(value, path, error, pack)
+    advice = refused.advice if isinstance(refused, NotPlain) else "Convert it to plain values first"
+    return Unserializable(f"{where} can't be saved: {str(refused).rstrip('.')}. {advice}", path=where)
 
 
-def _find(value: Any, path: str, reason: str, pack: Callable[[Any], bytes]) -> tuple[str, str]:
+def _find(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes]) -> tuple[str, Exception]:
     where = path
     above: dict[int, Any] = {}
     while id(value) not in above:
@@ -28,20 +29,20 @@ def _find(value: Any, path: str, reason: str, pack: Callable[[Any], bytes]) -> t
         for inner, part in _parts(value, where):
             refused = _refusal(part, pack)
             if refused is not None:
-                where, value, reason = inner, part, refused
+                where, value, error = inner, part, refused
                 break
         else:
-            return where, reason
+            return where, error
         if len(above) > _DEEPEST:
-            return path, "lists and dicts lie inside of each other too deep"
-    return where, "it contains itself"
+            return path, NotPlain("lists and dicts lie inside of each other too deep")
+    return where, NotPlain("it contains itself")
 
 
-def _refusal(value: Any, pack: Callable[[Any], bytes]) -> str | None:
+def _refusal(value: Any, pack: Callable[[Any], bytes]) -> Exception | None:
     try:
         pack(value)
     except Exception as error:
-        return str(error)
+        return error
     return None
 
 

@@ -317,7 +317,7 @@ class Prune(Command[Freed]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteThread(Command[Freed]):
-    """Free `limit` of a thread's checkpoints, then its ended jobs, then forget it. `next` is -1 when nothing is left."""
+    """Free `limit` of a thread's checkpoints, then its ended jobs, then forget it: `next` is -1 then."""
 
     thread: str
     limit: int = 500

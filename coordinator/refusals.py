@@ -78,6 +78,22 @@ def _cursor(position: str) -> BatonpassError:
     return BadSetup(f"{position!r} is not an event cursor of this store: use the .cursor of one of its events")
 
 
+def _named(thread: str, name: str, checkpoint_id: str) -> BatonpassError:
+    return Conflict(f"checkpoint {checkpoint_id} of thread {thread!r} is named {name!r}: unname it, or use another")
+
+
+def _no_name(thread: str, name: str) -> BatonpassError:
+    return NotFound(f"no checkpoint of thread {thread!r} is named {name!r}: `batonpass timeline --named` lists them")
+
+
+def _exists(thread: str) -> BatonpassError:
+    return Conflict(f"thread {thread!r} is not new, or was saved to meanwhile: use another name, or delete it first")
+
+
+def _unended(job_id: str, state: str) -> BatonpassError:
+    return WrongState(f"job {job_id} is {state}: cancel it, or wait for its end, before you delete it")
+
+
 _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "fenced": _fenced,
     "no_job": _no_job,
@@ -88,6 +104,11 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "moved": _moved,
     "not_asking": _not_asking,
     "cursor": _cursor,
+    "named": _named,
+    "names": lambda thread, most: Conflict(f"thread {thread!r} has {most} named checkpoints already: unname some"),
+    "no_name": _no_name,
+    "exists": _exists,
+    "unended": _unended,
     "thread": lambda checkpoint: BadSetup(f"checkpoint {checkpoint} was made for another thread than its job's"),
     "ungrounded": lambda base: Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one"),
 }

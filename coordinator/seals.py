@@ -1,7 +1,8 @@
 """Seals: how a stored checkpoint proves that it is what was saved.
 
     header = format byte + packed [thread, job, hop, agent, step, framework, context, hash of state, hash of native,
-             and of each part: state or native, path, kind, count, number of spans, hash]
+             and of each part: state or native, path, kind, count, number of spans, hash;
+             and, if there is more to say, a map: version of the state, what it is a copy of]
     commit = step_index parent created_at expires_at spans    (what the store adds, in its own transaction)
     seal   = sha1(header + " " + commit)                      (sha1 is what a Redis script has)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -46,10 +47,11 @@ def draft(
     sharing: Sharing = Sharing.APPEND,
     checkpoint_id: str = "",
     codec: Codec | None = None,
+    more: Mapping[str, Any] | None = None,
 ) -> Draft:
     """Pack a snapshot; `Unserializable` names a value that could not come back.
 
-    What the checkpoint `base` keeps is not kept again, as far as `sharing` allows.
+    What the checkpoint `base` keeps is not kept again, as far as `sharing` allows. `more` is what few headers say.
     """
     checkpoint_id = checkpoint_id or mint("c", home(thread))
     writer = Writer(checkpoint_id, sharing, partial(frame, codec) if codec else None)
@@ -64,8 +66,10 @@ def draft(
     context = pack(dict(snapshot.context), path="context") if snapshot.context else _NO_CONTEXT
     about: list[Any] = [thread, job, hop, agent, snapshot.step, snapshot.framework, context]
     about += [content_hash(held), content_hash(held_native)]
-    if entries:
+    if entries or more:
         about.append(entries)
+    if more:
+        about.append(dict(more))
     new = NewCheckpoint(
         id=checkpoint_id,
         thread=thread,
@@ -101,6 +105,32 @@ def _amended(snapshot: Snapshot, base: Base | None) -> Snapshot:
     return replace(snapshot, state=value(state), changes={}, append={})
 
 
+def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint:
+    """A stored checkpoint for another thread. It keeps what it is made of: nothing that lies in logs is sent."""
+    commit, header = _verified(row)
+    header[0] = thread
+    more = header[10] if len(header) > 10 else {}
+    header[9:] = [*header[9:10], *([] if header[9:] else [[]]), {**more, **copy_of(row.id, commit, more)}]
+    return NewCheckpoint(
+        id=checkpoint_id,
+        thread=thread,
+        header=FORMAT + pack(header),
+        state=row.state,
+        native=row.native,
+        agent=header[3],
+        step=header[4],
+        ttl=commit.expires - commit.created if commit.expires else 0,
+        spans=commit.spans,
+        base=row.id if commit.spans else "",
+    )
+
+
+def copy_of(checkpoint_id: str, commit: CommitLine, more: Mapping[str, Any]) -> dict[str, Any]:
+    """What the header of a copy says in addition: of what, and when that was saved."""
+    first = more.get("copy")
+    return {"copy": [checkpoint_id, first[1] if first else commit.created]}
+
+
 def close_snapshot(snapshot: Snapshot, **about: Any) -> NewCheckpoint:
     """A snapshot as a store gets it; arguments as of `draft`."""
     return draft(snapshot, **about).new
@@ -125,7 +155,7 @@ class _Saved(Checkpoint):
         if name in ("state", "native"):
             found = {name: value(draft.nodes.state if name == "state" else draft.nodes.native)}
         else:
-            found = _about(draft.new.id, unpack(draft.new.header[1:]), self._commit)
+            found = _about(draft.new.id, unpack(draft.new.header[1:]), self._commit, "")
         self.__dict__.update(found)
         return found[name]
 
@@ -189,7 +219,7 @@ class Opened:
 def open_row(row: CheckpointRow) -> Opened:
     """Verify a stored checkpoint; `Corrupted` names it if even its record is damaged."""
     commit, header = _verified(row)
-    state_hash, native_hash, *entries = header[7:]
+    state_hash, native_hash, *entries = header[7:10]
     damaged: list[str] = []
     roots: list[Any] = []
     for name, data, expected in (("state", row.state, state_hash), ("native", row.native, native_hash)):
@@ -199,7 +229,7 @@ def open_row(row: CheckpointRow) -> Opened:
             damaged.append(name)
     read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies)) if entries else []
     damaged += [part.name for part in read if part.part is None]
-    return Opened(row, _about(row.id, header, commit), roots, read, damaged)
+    return Opened(row, _about(row.id, header, commit, row.name), roots, read, damaged)
 
 
 def open_checkpoint(row: CheckpointRow) -> Checkpoint:
@@ -210,7 +240,7 @@ def open_checkpoint(row: CheckpointRow) -> Checkpoint:
 def open_summary(row: CheckpointRow) -> CheckpointSummary:
     """Verify and unpack a stored checkpoint's header, for lists."""
     commit, header = _verified(row)
-    return CheckpointSummary(**_about(row.id, header, commit))
+    return CheckpointSummary(**_about(row.id, header, commit, row.name))
 
 
 def _verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
@@ -220,9 +250,11 @@ def _verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
     return commit, unpack(_body(row, row.header))
 
 
-def _about(checkpoint_id: str, header: list[Any], commit: CommitLine) -> dict[str, Any]:
+def _about(checkpoint_id: str, header: list[Any], commit: CommitLine, name: str) -> dict[str, Any]:
     """What a header and a commit say of a checkpoint, by the names of `CheckpointSummary`."""
     thread, job, hop, agent, step, framework, context = header[:7]
+    more: dict[str, Any] = header[10] if len(header) > 10 else {}
+    copy: list[Any] = more.get("copy") or [None, 0]
     return {
         "id": checkpoint_id,
         "thread": thread,
@@ -236,6 +268,10 @@ def _about(checkpoint_id: str, header: list[Any], commit: CommitLine) -> dict[st
         "parent_id": commit.parent or None,
         "created_at": from_ms(commit.created),
         "expires_at": from_ms(commit.expires) if commit.expires else None,
+        "name": name or None,
+        "version": more.get("version", 1),
+        "copy_of": copy[0],
+        "original_at": from_ms(copy[1]) if copy[1] else None,
     }
 
 

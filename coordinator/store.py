@@ -82,7 +82,10 @@ class Store(Protocol):
     async def aclose(self) -> None: ...
 
 
-_QUIET = (c.Heartbeat, c.Save, c.Record, c.Declare)
+_QUIET = (
+    *(c.Heartbeat, c.Save, c.Record, c.Declare),
+    *(c.Name, c.Import, c.Prune, c.DeleteThread, c.DeleteJob, c.PruneJobs),
+)
 
 
 def rings(command: c.Command[R], answer: R) -> bool:

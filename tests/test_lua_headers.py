@@ -109,7 +109,7 @@ def test_a_header_says_what_it_does_takes_and_gives(name: str) -> None:
 def test_the_documented_arguments_are_those_sent(name: str) -> None:
     """Their number: `of each`, `for each` and `then` repeat, a checkpoint is as many as its library reads."""
     documented = header(name)["ARGV"]
-    read_checkpoint = re.search(r"from ARGV\[at\]: ([^.]*)\.", (FOLDER / "lib" / "checkpoint.lua").read_text())
+    read_checkpoint = re.search(r"from ARGV\[at\]: ([^.;]*);", (FOLDER / "lib" / "checkpoint.lua").read_text())
     assert read_checkpoint
     size = len(read_checkpoint[1].split(","))
     assert size == len(wire.arguments(c.HandOff(FENCE, TARGET, LAST))[1]) - 7
@@ -127,7 +127,7 @@ def test_the_arguments_used_are_sent(name: str) -> None:
     used = {int(index) for index in re.findall(r"ARGV\[(\d+)\]", code(body(name)))}
     starts = [
         int(at)
-        for at in re.findall(r"(?:read_checkpoint|append_journal|append_last)\((?:.*?, )?(\d+)", code(body(name)))
+        for at in re.findall(r"(?:read_checkpoint|append_journal|read_last)\((?:.*?, )?(\d+)", code(body(name)))
     ]
     for argv in SENT[name]:
         assert max(used, default=0) <= len(argv)

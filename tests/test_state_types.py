@@ -119,7 +119,13 @@ def hidden(value: int) -> Tree:
 
 VALUES: list[Any] = [
     *(Colour.RED, Level.LOW, Word.YES, Rights.READ, Rights.READ | Rights.WRITE, Rights(0)),
-    *(Point(1), Point(1, Point(2, {3})), Box(1, [Box(2), (Frozen(3),)]), Frozen(4), replace(Box({}), what={1: Word.YES})),
+    *(
+        Point(1),
+        Point(1, Point(2, {3})),
+        Box(1, [Box(2), (Frozen(3),)]),
+        Frozen(4),
+        replace(Box({}), what={1: Word.YES}),
+    ),
     *(Tree(name="x"), Tree(leaves=[Tree(), Decimal("1.0")], at=dt.date(2026, 1, 2)), hidden(7)),
     *(Tree.model_validate({"name": "a", "more": [Level.LOW]}), Tree.model_construct(name="never checked")),
     *(Link(url=HttpUrl("https://example.com/")), Link(url=HttpUrl("http://a/"), items=[Item(kind=Kind.A)])),
@@ -166,15 +172,19 @@ class Child(Tree):
 @pytest.mark.parametrize(
     ("value", "path", "reason"),
     [
-        (Stranger(x=1), "state", r'Stranger is not a plain type, and not registered.*@bp.state_type\("'),
-        (Child(), "state", "Child is not a plain type, and not registered"),
-        (Kind.A, "state", "Kind is not"),
-        ({"a": [Box(1, [Stranger(x=1)])]}, "state['a'][0].others[0]", "Stranger is not"),
-        (Tree(leaves=[1, {"k": object()}]), "state.leaves[1]['k']", "builtins.object is not"),
-        (Point(1, y=[Kind.A]), "state.y[0]", "Kind is not"),
-        (Note.model_construct(text=SecretStr("x")), "state.text", "SecretStr is not"),
-        (Link.model_construct(url=Level), "state.url", "EnumType is not"),
-        (Tree.model_validate({"more": Kind.A}), "state.more", "Kind is not"),
+        (
+            Stranger(x=1),
+            "state",
+            r'Stranger is neither.*, e\.g\. @bp\.state_type\("test_state_types\.stranger"\), or convert',
+        ),
+        (Child(), "state", "Child is neither a plain type nor"),
+        (Kind.A, "state", "Kind is neither"),
+        ({"a": [Box(1, [Stranger(x=1)])]}, "state['a'][0].others[0]", "Stranger is neither"),
+        (Tree(leaves=[1, {"k": object()}]), "state.leaves[1]['k']", "builtins.object is neither"),
+        (Point(1, y=[Kind.A]), "state.y[0]", "Kind is neither"),
+        (Note.model_construct(text=SecretStr("x")), "state.text", "SecretStr is neither"),
+        (Link.model_construct(url=Level), "state.url", "EnumType is neither"),
+        (Tree.model_validate({"more": Kind.A}), "state.more", "Kind is neither"),
         (Link.model_construct(), "state", "its field 'url' was never set"),
         (object.__new__(Frozen), "state", "its field 'x' was never set"),
     ],
@@ -312,7 +322,7 @@ import sys
 import batonpass as bp
 from batonpass.contracts.codec import pack, unpack
 before = {*sys.modules}
-for name in ("trap.Trap", "trap", "pathlib.Path", "subprocess.Popen", "batonpass.contracts.checkpoint.Snapshot", "trap@1"):
+for name in ("trap.Trap", "trap", "trap@1", "pathlib.Path", "subprocess.Popen", "batonpass.contracts.app.App"):
     value = unpack(pack(bp.UnknownValue(name, pack({"args": 1}))))
     assert type(value) is bp.UnknownValue, value
 assert "trap" not in sys.modules and "subprocess" not in {*sys.modules} - before

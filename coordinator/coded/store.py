@@ -128,6 +128,7 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Submit: _submit,
     c.Save: _save,
     c.Record: lambda codec, m: replace(m, records=_records(codec, m.records, m.fence.job_id)),
+    c.Import: lambda codec, m: replace(m, checkpoints=[cast("c.NewCheckpoint", _new(codec, n)) for n in m.checkpoints]),
     c.HandOff: _hand_off,
     c.Complete: _complete,
     c.Suspend: _suspend,

@@ -21,6 +21,7 @@ class MemoryRecords:
         self._checkpoints: dict[str, CheckpointRow] = {}
         self._expiry: dict[str, int] = {}
         self._order: dict[str, list[str]] = {}
+        self._index: dict[str, int] = {}
         self._logs: dict[str, bytearray] = {}
         self._uses: dict[str, dict[tuple[int, int], int]] = {}
         self._first_uses: dict[str, tuple[str, str]] = {}
@@ -69,6 +70,17 @@ class MemoryRecords:
     def next_due(self) -> int:
         return min((at for row in self._jobs.values() for at in (row.lease_until, row.due) if at), default=0)
 
+    def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
+        found = [row for row in self._jobs.values() if row.thread == thread]
+        return [replace(row) for row in sorted(found, key=lambda row: (row.created, row.id))[:limit]]
+
+    def oldest_jobs(self, start: int, limit: int) -> list[JobRow]:
+        oldest_first = sorted(self._jobs.values(), key=lambda row: (row.created, row.id))
+        return [replace(row) for row in oldest_first[start : start + limit]]
+
+    def drop_job(self, job_id: str) -> None:
+        del self._jobs[job_id]
+
     # threads and checkpoints
 
     def thread(self, name: str) -> ThreadRow:
@@ -77,6 +89,16 @@ class MemoryRecords:
 
     def put_thread(self, row: ThreadRow) -> None:
         self._threads[row.name] = replace(row)
+
+    def has_thread(self, name: str) -> bool:
+        return name in self._threads
+
+    def drop_thread(self, name: str) -> None:
+        self._threads.pop(name)
+        self._order.pop(name, None)
+
+    def threads(self, limit: int, after: str) -> list[str]:
+        return sorted(name for name in self._threads if name > after)[:limit]
 
     def checkpoint(self, checkpoint_id: str) -> CheckpointRow | None:
         return self._checkpoints.get(checkpoint_id)
@@ -89,21 +111,47 @@ class MemoryRecords:
         if expires:
             self._expiry[row.id] = expires
         self._order.setdefault(row.thread, []).append(row.id)
+        self._index[row.id] = step_index
 
     def drop_checkpoint(self, checkpoint_id: str) -> None:
         row = self._checkpoints.pop(checkpoint_id)
         self._expiry.pop(checkpoint_id, None)
         self._order[row.thread].remove(checkpoint_id)
+        del self._index[checkpoint_id]
 
-    def checkpoints(self, thread: str, limit: int, before: str) -> list[CheckpointRow]:
+    def checkpoints(self, thread: str, limit: int, before: str, *, named: bool = False) -> list[CheckpointRow]:
         order = self._order.get(thread, [])
         if before:
             order = order[: order.index(before)] if before in order else []
         found: list[CheckpointRow] = []
         for checkpoint_id in reversed(order):
-            if len(found) < limit and not 0 < self._expiry.get(checkpoint_id, 0) <= self.now:
-                found.append(replace(self._checkpoints[checkpoint_id], state=b"", native=b""))
+            row = self._checkpoints[checkpoint_id]
+            expired = 0 < self._expiry.get(checkpoint_id, 0) <= self.now
+            if len(found) < limit and not expired and (row.name or not named):
+                found.append(replace(row, state=b"", native=b""))
         return found
+
+    def line(self, thread: str, start: int, limit: int) -> list[tuple[int, CheckpointRow]]:
+        found = [(self._index[id_], self._checkpoints[id_]) for id_ in self._order.get(thread, ())]
+        return [(index, row) for index, row in found if index >= start][:limit]
+
+    def nth_newest(self, thread: str, n: int) -> int | None:
+        order = self._order.get(thread, [])
+        return self._index[order[-n]] if n <= len(order) else None
+
+    def put_name(self, row: CheckpointRow, name: str, expires: int) -> None:
+        self._checkpoints[row.id] = replace(row, name=name)
+        if expires:
+            self._expiry[row.id] = expires
+        else:
+            self._expiry.pop(row.id, None)
+
+    def find_name(self, thread: str, name: str) -> str:
+        named = (id_ for id_ in self._order.get(thread, ()) if self._checkpoints[id_].name == name)
+        return next(named, "")
+
+    def count_names(self, thread: str) -> int:
+        return sum(1 for id_ in self._order.get(thread, ()) if self._checkpoints[id_].name)
 
     def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
         unended = (self._jobs[row.job] for row in self._threads.values() if row.job)
@@ -158,6 +206,11 @@ class MemoryRecords:
 
     def forget_first_use(self, idem: str, at: int) -> None:
         self._forget_at[idem] = at
+
+    def drop_first_use(self, idem: str, job_id: str) -> None:
+        if self._first_uses.get(idem, ("",))[0] == job_id:
+            del self._first_uses[idem]
+            self._forget_at.pop(idem, None)
 
     def journal(self, job_id: str) -> dict[str, bytes]:
         return dict(self._journals.get(job_id, {}))

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from .. import commands as c
 from ..records import Records
-from . import checkpoints, clients, holders, reading, upkeep
+from . import checkpoints, clients, holders, reading, retention, travel, upkeep
 
 R = TypeVar("R")
 
@@ -30,10 +30,20 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Release: holders.release,
     c.Save: checkpoints.save,
     c.Expire: checkpoints.expire,
+    c.Name: travel.name,
+    c.Import: travel.import_,
+    c.Prune: retention.prune,
+    c.DeleteThread: retention.delete_thread,
+    c.DeleteJob: retention.delete_job,
+    c.PruneJobs: retention.prune_jobs,
     c.Reap: upkeep.reap,
     c.Restore: reading.restore,
     c.Latest: reading.latest,
     c.Timeline: reading.timeline,
+    c.Ancestors: travel.ancestors,
+    c.FindName: travel.find_name,
+    c.Threads: travel.threads,
+    c.Export: travel.export,
     c.Events: reading.events,
     c.LastEvent: reading.last_event,
     c.ReadJob: reading.read_job,
@@ -42,7 +52,10 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Takers: reading.takers,
 }
 READING = frozenset(
-    {c.Restore, c.Latest, c.Timeline, c.Events, c.LastEvent, c.ReadJob, c.ListJobs, c.Declared, c.Takers}
+    {
+        *(c.Restore, c.Latest, c.Timeline, c.Ancestors, c.FindName, c.Threads, c.Export),
+        *(c.Events, c.LastEvent, c.ReadJob, c.ListJobs, c.Declared, c.Takers),
+    }
 )
 
 

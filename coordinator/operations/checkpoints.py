@@ -117,10 +117,17 @@ def expire(records: Records, command: Expire) -> None:
 
 
 def drop(records: Records, rows: Sequence[CheckpointRow]) -> None:
-    """Free checkpoints that nothing resumes from, and what they alone used."""
+    """Free checkpoints that nothing resumes from, and tell so of each."""
+    free(records, rows)
+    for row in rows:
+        announce(records, kinds.EXPIRED, records.thread(row.thread).job or row.thread, checkpoint=row.id)
+
+
+def free(records: Records, rows: Sequence[CheckpointRow]) -> None:
+    """Free checkpoints, and what they alone used."""
     dropped: dict[str, list[Span]] = {}
     for row in rows:
-        _drop(records, row)
+        _take_away(records, row)
         for span in spans_of(row):
             if records.disuse(span):
                 dropped.setdefault(span.log, []).append(span)
@@ -130,11 +137,10 @@ def drop(records: Records, rows: Sequence[CheckpointRow]) -> None:
             records.free_log(span, used)
 
 
-def _drop(records: Records, row: CheckpointRow) -> None:
+def _take_away(records: Records, row: CheckpointRow) -> None:
     records.drop_checkpoint(row.id)
     thread = records.thread(row.thread)
     if thread.tip == row.id:
         left = records.checkpoints(row.thread, 1, "")
         thread.tip = left[0].id if left else ""
         records.put_thread(thread)
-    announce(records, kinds.EXPIRED, thread.job or row.thread, checkpoint=row.id)

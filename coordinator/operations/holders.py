@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from ...contracts import event as kinds
 from ..commands import Claim, Complete, Fail, Fence, HandOff, Heartbeat, NewCheckpoint, Record, Release, Suspend
 from ..records import Records
+from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
 from .jobs import close, emit, end, enqueue, held, store
@@ -24,7 +27,7 @@ def claim(records: Records, command: Claim) -> list[Delivery]:
             emit(records, kinds.STARTED, row, worker=row.worker, token=row.token, attempt=row.attempt)
             store(records, row)
             checkpoint = records.checkpoint(row.tip) if row.tip else None
-            tip = whole(records, checkpoint) if checkpoint else None
+            tip = replace(whole(records, checkpoint), name="") if checkpoint else None
             deliveries.append(Delivery(row, tip, records.journal(row.id)))
         if not leases:
             break

@@ -6,14 +6,14 @@ from ..commands import Declared, Events, LastEvent, Latest, ListJobs, ReadJob, R
 from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, EventRow, JobRow
-from ..seals import read_commit
 from .checkpoints import whole
+from .travel import hidden
 
 
 def restore(records: Records, command: Restore) -> CheckpointRow:
     """One checkpoint; one whose time is over is gone, freed or not."""
     row = records.checkpoint(command.checkpoint_id)
-    if row is None or 0 < read_commit(row.commit, row.id).expires <= records.now:
+    if row is None or hidden(records, row):
         raise refusal("no_checkpoint", command.checkpoint_id)
     return whole(records, row)
 
@@ -29,7 +29,7 @@ def timeline(records: Records, command: Timeline) -> list[CheckpointRow]:
     """A page of a thread's checkpoints."""
     if command.before and records.checkpoint(command.before) is None:
         raise refusal("no_checkpoint", command.before)
-    return records.checkpoints(command.thread, command.limit, command.before)
+    return records.checkpoints(command.thread, command.limit, command.before, named=command.named)
 
 
 def events(records: Records, command: Events) -> list[EventRow]:

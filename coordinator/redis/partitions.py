@@ -17,7 +17,7 @@ from ...contracts.errors import BadSetup
 from ...contracts.names import home, is_id, partition_of
 from .. import commands as c
 from ..rows import Delivery, JobRow
-from . import partitions_events, partitions_jobs, partitions_submit
+from . import partitions_events, partitions_jobs, partitions_submit, partitions_upkeep
 from .partitions_plan import Plan, Ready, Ring, good
 
 R = TypeVar("R")
@@ -184,4 +184,6 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.ListJobs: partitions_jobs.list_jobs,
     c.Events: partitions_events.events,
     c.LastEvent: partitions_events.last_event,
+    c.Threads: partitions_upkeep.threads,
+    c.PruneJobs: partitions_upkeep.prune_jobs,
 }

@@ -14,6 +14,7 @@ import msgpack
 
 from ...contracts.names import digest
 from .. import commands as c
+from ..operations.travel import NAMES
 from ..operations.upkeep import POISON
 from ..refusals import refusal
 from ..rows import CheckpointRow, CommitLine, Delivery, EventRow, JobRow
@@ -51,7 +52,7 @@ def _fence(fence: c.Fence) -> list[Arg]:
 
 def _new_checkpoint(new: c.NewCheckpoint | None) -> list[Arg]:
     if new is None:
-        return [""]
+        return ["", "", "", "", ""]
     words = b"%s%08d%010d" % (digest(new.thread).encode(), len(new.header), len(new.state))
     record: list[Arg] = [new.id, words + new.header + new.state + new.native, new.step, new.ttl, new.spans]
     if new.spans:
@@ -99,6 +100,17 @@ def _save_unleased(m: c.Save) -> list[Arg]:
 def _hand_off(m: c.HandOff) -> list[Arg]:
     target: list[Arg] = [m.target.agent, m.target.contract, m.target.queue, m.target.envelope]
     return [*_fence(m.fence), *target, *_new_checkpoint(m.checkpoint)]
+
+
+def _import(m: c.Import) -> list[Arg]:
+    pairs = zip(m.checkpoints, m.parents, strict=True)
+    each = [part for new, parent in pairs for part in (parent, new.agent, *_new_checkpoint(new))]
+    return [digest(m.thread), m.thread, m.count, *each]
+
+
+def _prune(m: c.Prune) -> list[Arg]:
+    which: list[Arg] = [m.keep_last, m.older_than, int(m.keep_named), m.start, m.limit]
+    return [digest(m.thread), m.thread, *which]
 
 
 def _fail(m: c.Fail) -> list[Arg]:
@@ -151,14 +163,14 @@ def _unpacked(items: bytes) -> list[bytes]:
 
 
 def _checkpoint_row(parts: list[bytes]) -> CheckpointRow:
-    id_, thread, commit, record, *bodies = parts
+    id_, thread, name, commit, record, *bodies = parts
     lengths = record[32:40], record[40:50]
     if not (lengths[0].isdigit() and lengths[1].isdigit()):
         return CheckpointRow(_text(id_), _text(thread), record, "")  # damaged: who opens it says so
     state = 50 + int(lengths[0])
     native = state + int(lengths[1])
     held = record[50:state], _text(commit), record[state:native], record[native:]
-    return CheckpointRow(_text(id_), _text(thread), *held, tuple(bodies))
+    return CheckpointRow(_text(id_), _text(thread), *held, tuple(bodies), _text(name))
 
 
 def _delivery(parts: list[Any]) -> Delivery:
@@ -166,7 +178,7 @@ def _delivery(parts: list[Any]) -> Delivery:
     checkpoint = None
     if parts[1]:
         id_, *stored = parts[1]
-        checkpoint = _checkpoint_row([id_, row.thread.encode("utf-8", "surrogatepass"), *stored])
+        checkpoint = _checkpoint_row([id_, row.thread.encode("utf-8", "surrogatepass"), b"", *stored])
     return Delivery(row, checkpoint, _flat(parts[2]))
 
 
@@ -174,6 +186,14 @@ def _event_row(parts: list[Any]) -> EventRow:
     position = parts[0].decode()
     read = {name: _text(value) for name, value in _flat(parts[1]).items() if value}
     return EventRow(position, {**read, "time": position.partition("-")[0]} if read else {})
+
+
+def _rows(_: object, reply: list[Any]) -> list[CheckpointRow]:
+    return [_checkpoint_row(parts) for parts in reply]
+
+
+def _freed(_: object, reply: list[Any]) -> c.Freed:
+    return c.Freed(*reply)
 
 
 def _nothing(_: object, reply: list[Any]) -> None:
@@ -209,9 +229,19 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Latest: ("latest", lambda m: [digest(m.thread), m.thread], lambda _, r: _checkpoint_row(r[0]) if r[0] else None),
     c.Timeline: (
         "timeline",
-        lambda m: [digest(m.thread), m.thread, m.limit, m.before],
-        lambda _, r: [_checkpoint_row(parts) for parts in r],
+        lambda m: [digest(m.thread), m.thread, m.limit, m.before, int(m.named)],
+        _rows,
     ),
+    c.Ancestors: ("ancestors", lambda m: [m.checkpoint_id, m.limit], _rows),
+    c.Name: ("name", lambda m: [m.checkpoint_id, m.name, NAMES], _nothing),
+    c.FindName: ("find_name", lambda m: [digest(m.thread), m.thread, m.name], lambda _, r: _text(r[0])),
+    c.Threads: ("threads", lambda m: [m.limit, m.after], lambda _, r: [_text(name) for name in r]),
+    c.Export: ("export", lambda m: [digest(m.thread), m.thread, m.start, m.limit], _rows),
+    c.Import: ("import", _import, lambda _, r: [read_commit(_text(line), "just saved") for line in r]),
+    c.Prune: ("prune", _prune, _freed),
+    c.DeleteThread: ("delete_thread", lambda m: [digest(m.thread), m.thread, m.limit], _freed),
+    c.DeleteJob: ("delete_job", lambda m: [m.job_id], _nothing),
+    c.PruneJobs: ("prune_jobs", lambda m: [m.older_than, m.start, m.limit], _freed),
     c.Events: ("events", lambda m: [m.after, m.subject, m.limit], lambda _, r: [_event_row(parts) for parts in r]),
     c.LastEvent: ("last_event", lambda m: [], lambda _, r: r[0].decode()),
     c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: _job_row(r[0])),

@@ -19,7 +19,7 @@ _FIXED = ("id", "thread", "key", "idem", "key_ttl", "created")
 _CHANGING = [name for name in _JOB if name not in _FIXED]
 _UPDATE_JOB = f"UPDATE job SET {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"
 # As bytes, because a damaged text could not be read at all, and its reader is to say what is damaged.
-_SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB)"
+_SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name"
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
@@ -71,6 +71,15 @@ class SqliteRecords(SqliteLogs):
         ).fetchone()
         return row[0] or 0
 
+    def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
+        return self._jobs_where("thread = ? ORDER BY created, id LIMIT ?", thread, limit)
+
+    def oldest_jobs(self, start: int, limit: int) -> list[JobRow]:
+        return self._jobs_where("1 ORDER BY created, id LIMIT ? OFFSET ?", limit, start)
+
+    def drop_job(self, job_id: str) -> None:
+        self._db.execute("DELETE FROM job WHERE id = ?", (job_id,))
+
     # threads and checkpoints
 
     def thread(self, name: str) -> ThreadRow:
@@ -85,6 +94,17 @@ class SqliteRecords(SqliteLogs):
             "ON CONFLICT DO UPDATE SET tip = excluded.tip, count = excluded.count, job = excluded.job",
             (self._namespace, row.name, row.tip, row.count, row.job),
         )
+
+    def has_thread(self, name: str) -> bool:
+        where = (self._namespace, name)
+        return self._db.execute("SELECT 1 FROM thread WHERE namespace = ? AND name = ?", where).fetchone() is not None
+
+    def drop_thread(self, name: str) -> None:
+        self._db.execute("DELETE FROM thread WHERE namespace = ? AND name = ?", (self._namespace, name))
+
+    def threads(self, limit: int, after: str) -> list[str]:
+        query = "SELECT name FROM thread WHERE namespace = ? AND name > ? ORDER BY name LIMIT ?"
+        return [row[0] for row in self._db.execute(query, (self._namespace, after, limit))]
 
     def checkpoint(self, checkpoint_id: str) -> CheckpointRow | None:
         row = self._db.execute(
@@ -107,7 +127,7 @@ class SqliteRecords(SqliteLogs):
     def drop_checkpoint(self, checkpoint_id: str) -> None:
         self._db.execute("DELETE FROM checkpoint WHERE id = ?", (checkpoint_id,))
 
-    def checkpoints(self, thread: str, limit: int, before: str) -> list[CheckpointRow]:
+    def checkpoints(self, thread: str, limit: int, before: str, *, named: bool = False) -> list[CheckpointRow]:
         edge = 2**62
         if before:
             row = self._db.execute(
@@ -115,11 +135,45 @@ class SqliteRecords(SqliteLogs):
                 (before, self._namespace, thread),
             ).fetchone()
             edge = row[0] if row else 0
+        which = "AND name <> ''" if named else ""
         rows = self._db.execute(
-            f"{_SELECT_CHECKPOINT} FROM checkpoint {_NEWEST_FIRST} ORDER BY step_index DESC LIMIT ?",
+            f"{_SELECT_CHECKPOINT} FROM checkpoint {_NEWEST_FIRST} {which} ORDER BY step_index DESC LIMIT ?",
             (self._namespace, thread, edge, self.now, limit),
         )
         return [_checkpoint_row(*row) for row in rows]
+
+    def line(self, thread: str, start: int, limit: int) -> list[tuple[int, CheckpointRow]]:
+        rows = self._db.execute(
+            f"{_SELECT_CHECKPOINT}, state, native, step_index FROM checkpoint "
+            "WHERE namespace = ? AND thread = ? AND step_index >= ? ORDER BY step_index LIMIT ?",
+            (self._namespace, thread, start, limit),
+        )
+        return [(index, _checkpoint_row(*row)) for *row, index in rows]
+
+    def nth_newest(self, thread: str, n: int) -> int | None:
+        row = self._db.execute(
+            "SELECT step_index FROM checkpoint WHERE namespace = ? AND thread = ? "
+            "ORDER BY step_index DESC LIMIT 1 OFFSET ?",
+            (self._namespace, thread, n - 1),
+        ).fetchone()
+        return row[0] if row else None
+
+    def put_name(self, row: CheckpointRow, name: str, expires: int) -> None:
+        self._db.execute("UPDATE checkpoint SET name = ?, expires = ? WHERE id = ?", (name, expires, row.id))
+
+    def find_name(self, thread: str, name: str) -> str:
+        row = self._db.execute(
+            "SELECT id FROM checkpoint WHERE namespace = ? AND thread = ? AND name = ? AND name <> ''",
+            (self._namespace, thread, name),
+        ).fetchone()
+        return row[0] if row else ""
+
+    def count_names(self, thread: str) -> int:
+        row = self._db.execute(
+            "SELECT count(*) FROM checkpoint WHERE namespace = ? AND thread = ? AND name <> ''",
+            (self._namespace, thread),
+        ).fetchone()
+        return int(row[0])
 
     def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
         rows = self._db.execute(
@@ -149,6 +203,10 @@ class SqliteRecords(SqliteLogs):
             "UPDATE first_use SET forget_at = ? WHERE namespace = ? AND idem = ?", (at, self._namespace, idem)
         )
 
+    def drop_first_use(self, idem: str, job_id: str) -> None:
+        where = (self._namespace, idem, job_id)
+        self._db.execute("DELETE FROM first_use WHERE namespace = ? AND idem = ? AND job = ?", where)
+
     def journal(self, job_id: str) -> dict[str, bytes]:
         return dict(self._db.execute("SELECT key, value FROM journal WHERE job = ? ORDER BY place", (job_id,)))
 
@@ -164,7 +222,7 @@ class SqliteRecords(SqliteLogs):
     # events, declarations, presence
 
     def add_event(self, fields: Mapping[str, str]) -> int:
-        text = json.dumps({**fields, "time": str(self.now)}, ensure_ascii=True)
+        text = json.dumps({**fields, "time": str(self.now)}, ensure_ascii=True, separators=(",", ":"))
         cursor = self._db.execute("INSERT INTO event (namespace, fields) VALUES (?, ?)", (self._namespace, text))
         return cursor.lastrowid or 0
 
@@ -204,6 +262,6 @@ class SqliteRecords(SqliteLogs):
 
 
 def _checkpoint_row(
-    id_: str, thread: str, header: bytes, commit: bytes, state: bytes = b"", native: bytes = b""
+    id_: str, thread: str, header: bytes, commit: bytes, name: str, state: bytes = b"", native: bytes = b""
 ) -> CheckpointRow:
-    return CheckpointRow(id_, thread, header, commit.decode("utf-8", "replace"), state, native)
+    return CheckpointRow(id_, thread, header, commit.decode("utf-8", "replace"), state, native, (), name)

@@ -36,7 +36,7 @@ def test_every_command_goes_to_the_partition_of_what_it_is_about() -> None:
     }
     assert without - {"Command"} == {
         *("Claim", "Heartbeat", "Reap", "ListJobs", "Events", "LastEvent"),
-        *("Declare", "Declared", "Takers"),
+        *("Threads", "PruneJobs", "Declare", "Declared", "Takers"),
     }
     job, fence = mint("j", 700), c.Fence(mint("j", 701), 1, mint("l"))
     about = (c.ReadJob(job), c.Release(fence), c.Restore(mint("c", 702)))
@@ -94,12 +94,15 @@ def test_heartbeats_of_several_partitions(bench: Bench) -> None:
 def test_upkeep_of_all_partitions(bench: Bench) -> None:
     for _ in range(20):
         bench.submit()
-    bench.claim(20, lease=1000)
+    bench.claim(12, lease=1000)
+    bench.claim(8, lease=2000)
     queue = new_target().queue
     assert bench.do(c.Reap(worker="w", queues=(queue,), presence=MINUTE)) == c.Reaped(0, 1000)
     assert bench.do(c.Takers(queue)) == 1
     bench.clock.advance(1000)
-    assert bench.do(c.Reap()) == c.Reaped(20, -1)
+    assert bench.do(c.Reap()) == c.Reaped(12, 1000)
+    bench.clock.advance(1000)
+    assert bench.do(c.Reap()) == c.Reaped(8, -1)
     assert len(bench.claim(30)) == 20
 
 

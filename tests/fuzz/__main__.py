@@ -10,6 +10,7 @@ import resource
 import sys
 import time
 
+from .records import kinds
 from .running import Fuzzer, Tally
 
 _STEP = 10_000
@@ -22,8 +23,9 @@ def main() -> None:
     )
     parser.add_argument("--records", type=int, default=20_000, help="how many records to mutate")
     parser.add_argument("--first", type=int, default=0, help="the first seed")
+    parser.add_argument("--only", choices=list(kinds()), help="records of this kind alone")
     asked = parser.parse_args()
-    fuzzer, tally = Fuzzer(), Tally()
+    fuzzer, tally = Fuzzer(asked.only), Tally()
     began = time.monotonic()
     for done in range(asked.records):
         fuzzer.run(asked.first + done, tally)

@@ -3,9 +3,16 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Sequence
+import re
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 import msgpack
+
+_ODD: list[Any] = [None, True, 0, -1, 2**63, 1e300, "", "x" * 300, b"", b"\xff" * 20, [], {}, [[]], {1: 2}, {None: 1}]
+_NUMBER = re.compile(rb"\d+")
+_NUMBERS = [b"0", b"-1", b"9" * 30, b"9" * 5000, b"253402300800000", b"1e5", b"", b"00"]
 
 # Heads of what claims to be very long, of types of ours and of none, and of what lies deep in itself.
 _HEADS = [
@@ -16,21 +23,25 @@ _HEADS = [
     *(b"\x91" * 1100, b"\x81\xa1k" * 1100, b"\xdc\x27\x10" * 300),
 ]
 # What a value of each of our types may claim to be.
-_BODIES = [
-    *(b"1e999999999", b"-1E+425000000", b"9" * 5000, b"sNaN", b"0x", b"\xff\xfe", b"", b"\0" * 400, b"../../etc/passwd"),
-    *(msgpack.packb(value) for value in (-1, [], {}, None, [[]], "a" * 100, {"a": 1}, [0, 0, 2**63], [1.5] * 3)),
-    *(msgpack.packb(["2026-01-02T03:04:05", zone, 1]) for zone in ("../x", "Europe/Nowhere", "", 2**60, [], ["x"], [1, 2])),
-    *(b"\0\x09test.tree" + msgpack.packb(value) for value in (1, [], {"a": 1}, [{}, 1, 2, 3], "{}", "[" * 500)),
+_BODIES: list[bytes] = [
+    *(b"1e999999999", b"-1E+425000000", b"9" * 5000, b"sNaN", b"0x", b"\xff\xfe", b"", b"\0" * 400, b"../passwd"),
+    *map(msgpack.packb, (-1, [], {}, None, [[]], "a" * 100, {"a": 1}, [0, 0, 2**63], [1.5] * 3)),
+    *(msgpack.packb(["2026-01-02T03:04:05", zone, 1]) for zone in ("../x", "Europe/Nowhere", "", 2**60, [], [1, 2])),
+    *(b"\0\x09fuzz.tree" + msgpack.packb(value) for value in (1, [], {"a": 1}, [{}, 1, 2, 3], "{}", "[" * 500)),
     *(b"\xff\xff", b"\0\0", b"\0\x01a", b"\0\x06os.env\x80", b"\0\x10trap.Trap\x80"),
 ]
 
 
 def mutated(data: bytes, choose: random.Random, others: Sequence[bytes]) -> bytes:
-    """The bytes after one to six changes."""
+    """The bytes with some of their values exchanged, or after one to six changes that know nothing of values."""
+    if choose.random() < 0.4:
+        found = reshaped(data, choose)
+        if found is not None:
+            return found
     changed = bytearray(data)
     for _ in range(choose.choice((1, 1, 1, 2, 3, 6))):
         at = choose.randrange(len(changed) + 1)
-        match choose.randrange(9):
+        match choose.randrange(10):
             case 0:
                 changed[at : at + 1] = bytes([choose.randrange(256)])
             case 1 if at < len(changed):
@@ -48,9 +59,53 @@ def mutated(data: bytes, choose: random.Random, others: Sequence[bytes]) -> byte
             case 7:
                 other = choose.choice(others)
                 changed[at:] = other[choose.randrange(len(other) + 1) :]
+            case 8:
+                changed = renumbered(changed, choose)
             case _:
                 changed = wrapped(changed, choose)
     return bytes(changed)
+
+
+def reshaped(data: bytes, choose: random.Random) -> bytes | None:
+    """The same values with one of them exchanged, taken out or put in twice, and some inside of our types."""
+    for start in (0, 1, 17):  # after a format byte, or a format byte and a hash
+        try:
+            value = msgpack.unpackb(data[start:], strict_map_key=False)
+        except Exception:
+            continue
+        places = list(_places(value, lambda _: None))
+        if places:
+            for _ in range(choose.choice((1, 1, 2))):
+                item, put = choose.choice(places)
+                put(_other(item, choose))
+        packed: bytes = msgpack.packb(value)
+        return data[:start] + packed
+    return None
+
+
+def _places(value: Any, put: Callable[[Any], None]) -> Iterator[tuple[Any, Callable[[Any], None]]]:
+    """Every value that lies in another, and how another one is put in its place."""
+    if isinstance(value, dict | list):
+        keys: Any = list(value) if isinstance(value, dict) else range(len(value))
+        for key in keys:
+            yield value[key], partial(value.__setitem__, key)
+            yield from _places(value[key], partial(value.__setitem__, key))
+    elif isinstance(value, msgpack.ExtType):
+        yield value, put
+
+
+def _other(item: Any, choose: random.Random) -> Any:
+    way = choose.randrange(6)
+    if way == 0 and isinstance(item, msgpack.ExtType):
+        inner = reshaped(item.data, choose)
+        return msgpack.ExtType(item.code, item.data[1:] if inner is None else inner)
+    if way == 1 and isinstance(item, msgpack.ExtType):
+        return msgpack.ExtType(choose.choice((*range(12), 20, 21)), item.data)
+    if way == 2:
+        return msgpack.ExtType(choose.choice((*range(12), 20)), choose.choice(_BODIES))
+    if way == 3:
+        return [item, item]
+    return {"x": item} if way == 4 else choose.choice(_ODD)
 
 
 def extension(choose: random.Random) -> bytes:
@@ -59,10 +114,15 @@ def extension(choose: random.Random) -> bytes:
     return packed
 
 
+def renumbered(data: bytes | bytearray, choose: random.Random) -> bytearray:
+    """The bytes with other numbers in their texts."""
+    return bytearray(_NUMBER.sub(lambda _: choose.choice(_NUMBERS), bytes(data), count=choose.randrange(9)))
+
+
 def wrapped(data: bytes | bytearray, choose: random.Random) -> bytearray:
     """The bytes as what lies in tuples, sets and objects, one in the other."""
     inner = bytes(data[:2000])
+    heads = (b"", b"\x91", b"\x92\x01", b"\xdc\x00\x01")
     for _ in range(choose.choice((1, 2, 31, 32, 33, 40))):
-        code = choose.choice((0, 0, 1, 2, 10))
-        inner = msgpack.packb(msgpack.ExtType(code, choose.choice((b"", b"\x91", b"\x92\x01", b"\xdc\x00\x01")) + inner))
+        inner = msgpack.packb(msgpack.ExtType(choose.choice((0, 0, 1, 2, 10)), choose.choice(heads) + inner))
     return bytearray(inner)

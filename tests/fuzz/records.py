@@ -21,28 +21,28 @@ from batonpass.contracts.handoff import Envelope
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book, close_declaration, open_declaration
 from batonpass.coordinator.calls.events import read as read_event
-from batonpass.coordinator.letters import FORMAT, open_envelope, open_letter, seal_envelope, seal_letter
+from batonpass.coordinator.letters import open_envelope, open_letter, seal_envelope, seal_letter
 from batonpass.coordinator.memory.store import MemoryStore
 from batonpass.coordinator.rows import CheckpointRow, EventRow
-from batonpass.coordinator.seals import content_hash, read_commit, seal_of
+from batonpass.coordinator.seals import FORMAT, content_hash, read_commit, seal_of
 from batonpass.coordinator.snapshots import open_checkpoint
 
 
-@bp.state_type("test.tree")
+@bp.state_type("fuzz.tree")
 class Tree(BaseModel):
     name: str = ""
     leaves: list[Any] = []
     at: dt.datetime | None = None
 
 
-@bp.state_type("test.pair")
+@bp.state_type("fuzz.pair")
 @dataclass
 class Pair:
     one: Any
     other: Any
 
 
-@bp.state_type("test.mood")
+@bp.state_type("fuzz.mood")
 class Mood(Enum):
     GOOD = 1
 
@@ -51,12 +51,12 @@ class Spot(NamedTuple):
     x: int
 
 
-bp.state_type("test.spot", Spot)
+bp.state_type("fuzz.spot", Spot)
 
 
 class Notes(bp.Contract, name="fuzz.notes"):
     text: str
-    facts: list[str] = []
+    facts: tuple[str, ...] = ()
 
 
 _NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 6, dt.UTC)
@@ -66,7 +66,7 @@ STATES: list[Any] = [
     [_NOW, _NOW.astimezone(ZoneInfo("Europe/Berlin")), dt.date(2026, 1, 2), dt.time(1, 2), dt.timedelta(days=-1)],
     {UUID(int=5): Decimal("1.20"), (1, "a"): b"\0\xff", Path("/a"): float("inf"), 7: {None: (), 2.5: {1: 2}}},
     [Tree(name="x", leaves=[Pair(1, {"a": (Mood.GOOD,)})], at=_NOW), {Mood.GOOD: Spot(1)}, Notes(text="x")],
-    [bp.UnknownValue("test.unknown", pack([1, (2,)])), {"text": "ü💥" * 30}],
+    [bp.UnknownValue("fuzz.unknown", pack([1, (2,)])), {"text": "ü💥" * 30}],
     {"log": "words and words " * 2000, "rows": [{"n": n, "text": "row " * 20} for n in range(300)]},
 ]
 
@@ -149,7 +149,7 @@ def _events() -> Kind:
 
 def kinds() -> dict[str, Kind]:
     """Every kind of record."""
-    notes = Notes(text="x", facts=["a", "b"])
+    notes = Notes(text="x", facts=("a", "b"))
     envelopes = [
         Envelope(contract=bp.ContractRef("fuzz.notes", 1), payload=dump_payload(notes), path=("a", "b"), sender=sender)
         for sender in (None, "a")

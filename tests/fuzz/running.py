@@ -32,11 +32,11 @@ class Tally:
 
 
 class Fuzzer:
-    """Each number is a seed, and gives one mutated record: the same in every process."""
+    """Each number is a seed, and gives one mutated record: the same in every process. `only`: of one kind."""
 
-    def __init__(self) -> None:
+    def __init__(self, only: str | None = None) -> None:
         self._kinds = kinds()
-        self._names = list(self._kinds)
+        self._names = [only] if only else list(self._kinds)
         self._all = [data for kind in self._kinds.values() for sample in kind.samples for data in sample.values()]
 
     def run(self, seed: int, tally: Tally) -> None:

@@ -82,7 +82,9 @@ class Bench:
 
     def beside(self, namespace: str = "default") -> Bench:
         """Another handle on the same records, or on another namespace of theirs."""
-        return Bench(self.harness, side=self.side, namespace=namespace)
+        made = Bench(self.harness, side=self.side, namespace=namespace)
+        made._threads = self._threads
+        return made
 
     def close(self) -> None:
         """Close the handle."""

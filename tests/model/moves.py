@@ -12,7 +12,7 @@ from typing import Any
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from tests.harness.bench import new_job, new_target
-from tests.model.world import A_LITTLE, AGENTS, FREE, HALF, KEYS, QUEUES, STEP, THREADS, Picks, World
+from tests.model.world import A_LITTLE, AGENTS, COPIES, FREE, HALF, KEYS, NAMES, QUEUES, STEP, THREADS, Picks, World
 
 Move = Callable[[World, Picks], None]
 MOVES: dict[str, Move] = {}
@@ -51,7 +51,7 @@ def later(pick: Picks) -> int:
 
 def maybe_new(world: World, pick: Picks, fence: c.Fence) -> c.NewCheckpoint | None:
     """The last checkpoint of a delivery, or none."""
-    return world.new(pick, fence.job_id) if pick.below(2) else None
+    return world.new(pick, world.thread_of(fence)) if pick.below(2) else None
 
 
 # clients
@@ -97,6 +97,46 @@ def declare(world: World, pick: Picks) -> None:
     world.say(c.Declare({pick.of(AGENTS): b"%d" % pick.below(3), "other": b"o"}))
 
 
+@move(2)
+def name(world: World, pick: Picks) -> None:
+    world.say(c.Name(pick.new_of(world.checkpoints), pick.of([*NAMES, ""])))
+
+
+@move(1)
+def import_(world: World, pick: Picks) -> None:
+    """Checkpoints of a copy, the second, if there is one, behind the first."""
+    thread = pick.of([*COPIES, FREE])
+    made = [world.new(pick, thread)]
+    if pick.below(2):
+        made.append(world.new(pick, thread, base=made[0].id))
+    parents = [pick.of(["", pick.new_of(world.checkpoints)]), made[0].id]
+    world.say(c.Import(thread, pick.below(3), made, parents[: len(made)]))
+
+
+# what is over goes
+
+
+@move(2)
+def prune(world: World, pick: Picks) -> None:
+    age, named, limit = pick.of([0, STEP, 5 * STEP]), bool(pick.below(2)), pick.of([500, 1, 2])
+    world.say(c.Prune(world.thread(pick), pick.below(3), age, named, pick.of([0, 0, 1, 3]), limit))
+
+
+@move(1)
+def delete_thread(world: World, pick: Picks) -> None:
+    world.say(c.DeleteThread(pick.of([world.thread(pick), *COPIES]), pick.of([500, 1])))
+
+
+@move(1)
+def delete_job(world: World, pick: Picks) -> None:
+    world.say(c.DeleteJob(world.job(pick, "completed", "failed", "canceled", "rejected")))
+
+
+@move(1)
+def prune_jobs(world: World, pick: Picks) -> None:
+    world.say(c.PruneJobs(pick.of([0, STEP, 5 * STEP]), pick.of([0, 0, 1]), pick.of([500, 1, 2])))
+
+
 # workers
 
 
@@ -112,7 +152,8 @@ def save(world: World, pick: Picks) -> None:
     fence = world.fence(pick)
     ttl = later(pick) if pick.one_in(4) else 0
     records = {f"r{pick.below(3)}/{i}": b"%d" % pick.below(4) for i in range(pick.below(3))}
-    world.say(c.Save(fence.job_id, world.new(pick, fence.job_id, ttl), fence, records=records))
+    thread = world.thread_of(fence)
+    world.say(c.Save(thread, world.new(pick, thread, ttl), fence, records=records))
 
 
 @move(3, holders=True)
@@ -193,11 +234,15 @@ def set_the_clock(world: World, pick: Picks) -> None:
 # reads
 
 
-@move(4)
+@move(7)
 def look(world: World, pick: Picks) -> None:
     checkpoint, limit = pick.new_of(world.checkpoints), pick.below(4) + 1
     reads: list[c.Command[Any]] = [
-        c.Timeline(world.thread(pick), limit, pick.of(["", checkpoint])),
+        c.Timeline(world.thread(pick), limit, pick.of(["", checkpoint]), bool(pick.below(2))),
+        c.Ancestors(checkpoint, limit),
+        c.FindName(world.thread(pick), pick.of(NAMES)),
+        c.Threads(limit, pick.of(["", *THREADS])),
+        c.Export(world.thread(pick), pick.below(3), limit),
         c.Latest(world.thread(pick)),
         c.Restore(checkpoint),
         c.ReadJob(world.job(pick)),

@@ -23,6 +23,8 @@ AGENTS = ["write", "review"]
 QUEUES = [new_target(agent).queue for agent in AGENTS]
 THREADS = ["run", "walk"]  # that jobs and savers meet on
 FREE = "free"
+COPIES = ["copy", "twin"]  # that checkpoints are imported to
+NAMES = ["first", "best"]
 KEYS = ["k", "l"]
 # Whole steps of the clock and half steps of everything that comes due, so that neither the time that the test itself
 # takes nor a clock that is set back a little decides.
@@ -65,6 +67,7 @@ class World:
         self.said: list[c.Command[Any]] = []
         self.rows: list[JobRow] = []
         self.growing = Growing()
+        self.shared: list[str] = []  # checkpoints that were saved, with parts that others may share
         self._reaped = self._looks = 0
 
     def ask(self, command: c.Command[Any]) -> Any:
@@ -102,9 +105,13 @@ class World:
             self.fences += [fence_of(delivery) for delivery in answer]
         if isinstance(command, c.Submit) and answer and answer.id not in self.jobs:
             self.jobs.append(answer.id)
-        new = getattr(command, "checkpoint", None)
+        if isinstance(command, c.Import):
+            self.checkpoints += [new.id for new in command.checkpoints]
+        new: c.NewCheckpoint | None = getattr(command, "checkpoint", None)
         if new and new.id not in self.checkpoints:
             self.checkpoints.append(new.id)
+            if new.spans and self.model.store.call(c.Ancestors(new.id, 1)):
+                self.shared.append(new.id)
 
     def advance(self, milliseconds: int) -> None:
         """Move every store's clock."""
@@ -129,15 +136,21 @@ class World:
         return pick.of(fitting) if fitting and not pick.one_in(4) else pick.new_of(self.jobs)
 
     def thread(self, pick: Picks) -> str:
+        """Any thread."""
         return pick.of([*THREADS, FREE, *self.jobs[-3:]])
 
-    def new(self, pick: Picks, thread: str, ttl: int = 0) -> c.NewCheckpoint:
+    def thread_of(self, fence: c.Fence) -> str:
+        """The thread of the job that the fence is of."""
+        return next((row.thread for row in self.rows if row.id == fence.job_id), fence.job_id)
+
+    def new(self, pick: Picks, thread: str, ttl: int = 0, base: str = "") -> c.NewCheckpoint:
         """A checkpoint to save: a small state, with and without a native part, or one that shares with another."""
         if pick.one_in(4):
             n = pick.below(8)
             return new_checkpoint(n, thread=thread, native=n if n % 4 == 0 else None, ttl=ttl)
-        base = pick.new_of(ids, 3) if (ids := self.growing.ids) and not pick.one_in(8) else ""
-        return self.growing.draft(len(ids), base, pick.of([*HOW, HOW[0]]), thread=thread, ttl=ttl)
+        known = self.growing.ids if pick.one_in(6) else self.shared
+        base = base or (pick.new_of(known, 3) if known and not pick.one_in(8) else "")
+        return self.growing.draft(len(self.growing.ids), base, pick.of([*HOW, HOW[0]]), thread=thread, ttl=ttl)
 
     # what must hold
 
@@ -165,8 +178,12 @@ class World:
 
     def compare_all(self) -> None:
         """Whatever can be asked is asked, and then done: the whole state is the same."""
-        for thread in [*THREADS, FREE, *self.jobs]:
+        for thread in [*THREADS, FREE, *COPIES, *self.jobs]:
             self.ask(c.Timeline(thread, ALL))
+            self.ask(c.Timeline(thread, ALL, named=True))
+            for name in NAMES:
+                self.ask(c.FindName(thread, name))
+            self.ask(c.Export(thread))
             self.ask(c.Latest(thread))
         for checkpoint in self.checkpoints:
             row = self.ask(c.Restore(checkpoint))
@@ -175,6 +192,7 @@ class World:
         for queue in QUEUES:
             self.ask(c.Takers(queue))
         self.ask(c.Declared())
+        self.ask(c.Threads())
         everything = c.Claim("w", tuple((queue, HALF) for queue in QUEUES), tuple(mint("l") for _ in range(100)))
         for wait in (0, 0, 10 * STEP):  # what is ready, what is due, what comes due; in its order, with its journals
             self.advance(wait)

@@ -81,16 +81,18 @@ each_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys()
 
 # Commands that can only fail on a key of another type, or by lack of memory where they are a script's first write.
 TYPES = {
-    **dict.fromkeys(["HSET", "HSETNX", "HGET", "HMGET", "HGETALL"], "hash"),
+    **dict.fromkeys(["HSET", "HSETNX", "HGET", "HMGET", "HGETALL", "HKEYS", "HINCRBY", "HDEL"], "hash"),
     **dict.fromkeys(
         ["ZADD", "ZCARD", "ZREM", "ZREMRANGEBYSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"], "zset"
     ),
     **dict.fromkeys(["XADD", "XDEL", "XRANGE"], "stream"),
     **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE"], "list"),
-    **dict.fromkeys(["DEL", "PEXPIRE", "EXISTS", "PTTL", "PUBLISH", "GET", "MGET", "MSET", "TIME"], ""),
+    **dict.fromkeys(
+        ["DEL", "PEXPIRE", "EXISTS", "PTTL", "PUBLISH", "GET", "SET", "GETRANGE", "STRLEN", "APPEND", "TIME"], ""
+    ),
 }
 READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
-READS.update(["ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"])
+READS.update(["GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"])
 
 
 @pytest.fixture

@@ -98,7 +98,7 @@ def test_letters() -> None:
     for change in changes(letter):
         with pytest.raises(bp.Corrupted, match="the answer of job j1"):
             open_letter(change(letter), of="the answer of job j1")
-    for other in (b"", b"\x01", b"\x02" + letter[1:], pack({})):
+    for other in (b"", b"\x01", b"\x07" + letter[1:], pack({})):
         with pytest.raises(bp.Corrupted):
             open_envelope(other, of="the envelope of job j1")
 
@@ -106,7 +106,7 @@ def test_letters() -> None:
 def test_an_unknown_format_is_named() -> None:
     """What a newer version wrote is not called damaged."""
     new = new_checkpoint(thread="run")
-    header = b"\x02" + new.header[1:]
+    header = b"\x07" + new.header[1:]
     commit = seal(header, 0, "", 1, 0, "")
     with pytest.raises(bp.Corrupted, match=r"unknown format.*newer Batonpass"):
         open_checkpoint(CheckpointRow(new.id, "run", header, commit.line(), new.state, new.native))

@@ -1,6 +1,6 @@
 -- Ends a job with its result.
 -- KEYS prefix
--- ARGV job, token, lease, result, checkpoint (lib/checkpoint.lua; '' for none)
+-- ARGV job, token, lease, result, checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]

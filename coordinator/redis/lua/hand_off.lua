@@ -1,6 +1,6 @@
 -- Ends this delivery and makes the next one, for another agent, together with the last checkpoint.
 -- KEYS prefix
--- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (lib/checkpoint.lua; '' for none)
+-- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]

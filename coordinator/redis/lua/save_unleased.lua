@@ -1,6 +1,6 @@
 -- Commits a checkpoint of a thread on which no job runs. The same checkpoint again answers what the first time did.
 -- KEYS prefix
--- ARGV thread digest, thread name, parent or '', '1' to branch, agent, checkpoint (lib/checkpoint.lua)
+-- ARGV thread digest, thread name, parent or '', '1' to branch, agent, checkpoint (5 or more: lib/checkpoint.lua)
 -- Returns {'+', commit line}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...}, {'!ungrounded', base}
 --@ uses clock parts append checkpoint
 local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(6)
@@ -30,6 +30,9 @@ local commit = append(checkpoint, thread, count, parent, now_ms(),
   'name', name, 'tip', checkpoint.id, 'count', num(tonumber(count) + 1))
 if not commit then
   return { '+', saved_before(checkpoint.id) }
+end
+if not state[1] then
+  redis.call('ZADD', P .. 'threads', 0, name)
 end
 emit(name, thread, 'batonpass.checkpoint.saved', 'agent', ARGV[5], 'checkpoint', checkpoint.id, 'step', checkpoint.step)
 return { '+', commit }

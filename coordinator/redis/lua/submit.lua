@@ -45,6 +45,12 @@ else
   entry = enqueue(id, ARGV[7], unpack(fields))
 end
 redis.call('ZADD', P .. 'jobs', num(now), id)
+if not state[3] then
+  redis.call('ZADD', P .. 'threads', 0, ARGV[8])
+end
+if ARGV[8] ~= id then
+  redis.call('ZADD', P .. 'y:' .. thread, num(now), id)
+end
 redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, 'count', state[3] or '0')
 if idem ~= '' then
   redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)

@@ -1,21 +1,26 @@
 -- A page of a thread's checkpoints without their state, newest first.
 -- KEYS prefix
--- ARGV thread digest, thread name, limit, checkpoint to start below or ''
--- Returns {'+', {id, thread name, commit line, head of the record} ...}, {'!no_checkpoint', id}
+-- ARGV thread digest, thread name, limit, checkpoint to start below or '', '1' for those with a name only
+-- Returns {'+', {id, thread name, name, commit line, head of the record} ...}, {'!no_checkpoint', id}
 --@ uses clock record thread
-local below = '+inf'
+local limit, place = tonumber(ARGV[3]), nil
 if ARGV[4] ~= '' then
   if redis.call('EXISTS', P .. 'c:' .. ARGV[4]) == 0 then
     return refuse('no_checkpoint', ARGV[4])
   end
-  local place = redis.call('ZSCORE', P .. 'o:' .. ARGV[1], ARGV[4])
+  place = redis.call('ZSCORE', P .. 'o:' .. ARGV[1], ARGV[4])
   if not place then
     return { '+' }
   end
-  below = '(' .. place
+end
+local found
+if ARGV[5] == '1' then
+  found = newest_named(ARGV[1], tonumber(place or math.huge), limit)
+else
+  found = newest(ARGV[1], place and '(' .. place or '+inf', limit, now_ms())
 end
 local page = { '+' }
-for _, found in ipairs(newest(ARGV[1], below, tonumber(ARGV[3]), now_ms())) do
-  page[#page + 1] = { found[1], ARGV[2], found[2], found[3] }
+for _, row in ipairs(found) do
+  page[#page + 1] = { row[1], ARGV[2], row[2], row[3], row[4] }
 end
 return page

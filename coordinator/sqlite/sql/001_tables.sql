@@ -14,6 +14,7 @@ CREATE INDEX job_ready ON job (namespace, queue, ready) WHERE ready > 0;
 CREATE INDEX job_lease ON job (namespace, lease_until) WHERE lease_until > 0;
 CREATE INDEX job_due ON job (namespace, due) WHERE due > 0;
 CREATE INDEX job_created ON job (namespace, created, id);
+CREATE INDEX job_thread ON job (namespace, thread);
 
 CREATE TABLE thread (
     namespace TEXT NOT NULL, name TEXT NOT NULL, tip TEXT NOT NULL, count INTEGER NOT NULL, job TEXT NOT NULL,
@@ -22,9 +23,11 @@ CREATE TABLE thread (
 
 CREATE TABLE checkpoint (
     id TEXT NOT NULL PRIMARY KEY, namespace TEXT NOT NULL, thread TEXT NOT NULL, step_index INTEGER NOT NULL,
-    expires INTEGER NOT NULL, header BLOB NOT NULL, commit_line TEXT NOT NULL, state BLOB NOT NULL, native BLOB NOT NULL
+    expires INTEGER NOT NULL, header BLOB NOT NULL, commit_line TEXT NOT NULL, state BLOB NOT NULL, native BLOB NOT NULL,
+    name TEXT NOT NULL DEFAULT ''
 );
 CREATE UNIQUE INDEX checkpoint_order ON checkpoint (namespace, thread, step_index);
+CREATE UNIQUE INDEX checkpoint_name ON checkpoint (namespace, thread, name) WHERE name <> '';
 CREATE INDEX checkpoint_expiry ON checkpoint (namespace, expires) WHERE expires > 0;
 
 -- Logs. A piece of one lies at place = number * 2^36 + its first byte, so that a log is read in one sweep of the table.

@@ -7,6 +7,8 @@
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
+--   m:<thread digest>  hash  @checkpoint -> name, =name -> checkpoint      y:<thread digest>  zset  jobs not named as it
+--   threads     zset    names of threads
 --   i:<digest>  hash    first use of an idempotency key: job, payload; when it was noted, if the job lives elsewhere
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone

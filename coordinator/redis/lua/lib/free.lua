@@ -52,14 +52,16 @@ local function free_logs(dropped)
   end
 end
 
--- Drops a checkpoint, whose head is given. The thread's tip falls back to the newest that is left. `dropped` takes what
--- `free_logs` is told at the end.
-local function drop(id, head, now, dropped)
-  local thread = head.thread
+-- Takes a checkpoint away, whose head is given, with its name. `dropped` takes what `free_logs` is told at the end.
+local function discard(id, thread, head, dropped)
+  local name = name_of(id, thread)
   redis.call('ZREM', P .. 'o:' .. thread, id)
   redis.call('ZREM', P .. 'expiry', id)
   redis.call('HDEL', P .. 't:' .. thread, id)
   redis.call('DEL', P .. 'c:' .. id)
+  if name ~= '' then
+    redis.call('HDEL', P .. 'm:' .. thread, '@' .. id, '=' .. name)
+  end
   for log, first, last in each_span(head.spans) do
     if redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, -1) <= 0 then
       redis.call('HDEL', P .. 'u:' .. log, first .. ':' .. last)
@@ -67,14 +69,38 @@ local function drop(id, head, now, dropped)
       table.insert(dropped[log], { tonumber(first), tonumber(last) })
     end
   end
+end
+
+-- The thread's tip falls back to the newest checkpoint that is left.
+local function fall_back(thread, now)
+  local left = newest(thread, '+inf', 1, now)
+  redis.call('HSET', P .. 't:' .. thread, 'tip', left[1] and left[1][1] or '')
+end
+
+-- Drops a checkpoint, and tells so.
+local function drop(id, head, now, dropped)
+  local thread = head.thread
+  discard(id, thread, head, dropped)
   local state = redis.call('HMGET', P .. 't:' .. thread, 'tip', 'job', 'name')
   if state[1] == id then
-    local left = newest(thread, '+inf', 1, now)
-    redis.call('HSET', P .. 't:' .. thread, 'tip', left[1] and left[1][1] or '')
+    fall_back(thread, now)
   end
   if state[2] and state[2] ~= '' then
     emit(state[2], state[2], 'batonpass.checkpoint.expired', 'checkpoint', id)
   else
     emit(state[3], thread, 'batonpass.checkpoint.expired', 'checkpoint', id)
+  end
+end
+
+-- Frees checkpoints of a thread, pairs of id and head, and what they alone used.
+local function free(old, thread, now)
+  local tip, fell, dropped = redis.call('HGET', P .. 't:' .. thread, 'tip'), false, {}
+  for _, one in ipairs(old) do
+    discard(one[1], thread, one[2], dropped)
+    fell = fell or one[1] == tip
+  end
+  free_logs(dropped)
+  if fell then
+    fall_back(thread, now)
   end
 end

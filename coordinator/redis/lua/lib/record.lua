@@ -15,7 +15,18 @@ local function read_head(id)
     record = redis.call('GETRANGE', key, 0, 49 + length)
   end
   local commit = redis.call('HGET', P .. 't:' .. thread, id) or ''
-  local expires, spans = string.match(commit, '^%S+ %S+ %S+ (%d+) (%S+) ')
-  local head = { thread = thread, commit = commit, expires = tonumber(expires) or 0, spans = spans or '-' }
+  local parent, created, expires, spans = string.match(commit, '^%S+ (%S+) (%d+) (%d+) (%S+) ')
+  local head = { thread = thread, commit = commit, parent = parent or '-', created = tonumber(created) or 0,
+    expires = tonumber(expires) or 0, spans = spans or '-' }
   return string.sub(record, 1, 50 + length), head
+end
+
+-- A checkpoint's name, '' for none.
+local function name_of(id, thread)
+  return redis.call('HGET', P .. 'm:' .. thread, '@' .. id) or ''
+end
+
+-- Whether a checkpoint's time is over, freed or not. A name keeps it.
+local function hidden(id, head, now)
+  return head.expires > 0 and head.expires <= now and name_of(id, head.thread) == ''
 end

@@ -1,0 +1,37 @@
+"""Understood: what reads stored records ends with a value or with one of our errors, whatever the record holds."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import wraps
+from typing import ParamSpec, TypeVar
+
+from .errors import BatonpassError, Corrupted
+
+P = ParamSpec("P")
+R = TypeVar("R")
+
+
+def understood(what: Callable[..., str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+    """Make a reader raise `Corrupted` where the record has another form than it expects.
+
+    `what` names the record; it gets the reader's arguments.
+    """
+
+    def decorate(read: Callable[P, R]) -> Callable[P, R]:
+        @wraps(read)
+        def reading(*args: P.args, **kwargs: P.kwargs) -> R:
+            try:
+                return read(*args, **kwargs)
+            except BatonpassError:
+                raise
+            except Exception as error:  # each form that a record may wrongly have fails in a way of its own
+                told = " ".join(str(error).split())[:200]
+                raise Corrupted(
+                    f"{what(*args, **kwargs)} is not what Batonpass writes ({type(error).__name__}: {told}): "
+                    "it is damaged, or something else wrote it"
+                ) from None
+
+        return reading
+
+    return decorate

@@ -1,0 +1,72 @@
+"""Calls that let go of what is old or not wanted any more. Each step frees some hundreds at most."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from ...contracts.errors import BadSetup, ThreadBusy
+from ..commands import Command, DeleteJob, DeleteThread, Freed, Prune, PruneJobs, ReadJob, Threads
+from ..parts.bases import Bases
+from ..rows import JobRow
+from . import Call
+from .inputs import milliseconds, text
+from .jobs import checked
+
+_PAGE = 500
+
+
+def prune(thread: str | None, keep_last: int | None, older_than: float | None, keep_named: bool) -> Call[int]:
+    """Free a thread's old checkpoints, or all threads'; how many."""
+    if keep_last is None and older_than is None:
+        raise BadSetup("prune needs keep_last= (how many of each thread stay), older_than= (seconds), or both")
+    if keep_last is not None and keep_last < 0:
+        raise BadSetup(f"keep_last={keep_last}, but it can't be less than 0")
+    age = milliseconds(older_than, "older_than") if older_than is not None else 0
+    freed = 0
+    for name in [text(thread, "thread")] if thread is not None else (yield from _threads()):
+        at = 0
+        while at >= 0:
+            done: Freed = yield Prune(name, keep_last or 0, age, keep_named, at)
+            freed, at = freed + done.count, done.next
+    return freed
+
+
+def _threads() -> Generator[Command[Any], Any, list[str]]:
+    names: list[str] = []
+    while True:
+        page: list[str] = yield Threads(_PAGE, names[-1] if names else "")
+        names += page
+        if len(page) < _PAGE:
+            return names
+
+
+def delete(bases: Bases, thread: str) -> Call[int]:
+    """Delete a thread with all that is only its own; how many checkpoints."""
+    bases.forget(text(thread, "thread"))
+    freed, at = 0, 0
+    while at >= 0:
+        done: Freed = yield DeleteThread(thread)
+        freed, at = freed + done.count, done.next
+    return freed
+
+
+def delete_job(bases: Bases, job_id: str) -> Call[None]:
+    """Delete an ended job, and the thread that is its own."""
+    row: JobRow = yield ReadJob(checked(job_id))
+    yield DeleteJob(row.id)
+    if row.thread == row.id:
+        try:
+            yield from delete(bases, row.thread)
+        except ThreadBusy:  # another job was put there: the thread is that one's now
+            pass
+
+
+def prune_jobs(older_than: float) -> Call[int]:
+    """Delete the jobs that ended long ago; how many."""
+    age = milliseconds(older_than, "older_than")
+    count, at = 0, 0
+    while at >= 0:
+        done: Freed = yield PruneJobs(age, at)
+        count, at = count + done.count, done.next
+    return count

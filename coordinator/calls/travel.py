@@ -1,0 +1,117 @@
+"""Calls that look through a thread's history."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...contracts.checkpoint import CheckpointSummary
+from ...contracts.errors import BadSetup
+from ...contracts.names import is_id
+from ..commands import Ancestors, FindName, Name, Timeline
+from ..refusals import refusal
+from ..rows import CheckpointRow
+from ..snapshots import open_summary
+from . import Call
+from .checkpoints import checked
+from .inputs import text
+
+# What one script looks at, at most.
+_PAGE = 500
+_LONGEST_NAME = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Wanted:
+    """Which checkpoints a list shows: those that fit in all that is given. `named`: only those with a name."""
+
+    agent: str | None = None
+    step: str | None = None
+    framework: str | None = None
+    job: str | None = None
+    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    named: bool = False
+
+    @property
+    def anything(self) -> bool:
+        """Whether every checkpoint fits. (The store picks the named ones itself.)"""
+        return not self.context and all(given is None for given in (self.agent, self.step, self.framework, self.job))
+
+    def fits(self, found: CheckpointSummary) -> bool:
+        """Whether a checkpoint is one of those."""
+        given = (self.agent, self.step, self.framework, self.job)
+        has = (found.agent, found.step, found.framework, found.job)
+        return all(wanted in (None, value) for wanted, value in zip(given, has, strict=True)) and all(
+            key in found.context and found.context[key] == value for key, value in self.context.items()
+        )
+
+
+def timeline(thread: str, limit: int, before: str | None, wanted: Wanted) -> Call[list[CheckpointSummary]]:
+    """A page of the thread's checkpoints that fit, newest first."""
+    text(thread, "thread")
+    at = checked(before) if before else ""
+    found: list[CheckpointSummary] = []
+    while len(found) < limit:
+        size = min(limit - len(found), _PAGE) if wanted.anything else _PAGE
+        rows: list[CheckpointRow] = yield Timeline(thread, size, at, wanted.named)
+        found += [summary for row in rows if wanted.fits(summary := open_summary(row))]
+        if len(rows) < size:
+            break
+        at = rows[-1].id
+    return found[:limit]
+
+
+def ancestors(checkpoint_id: str, limit: int | None) -> Call[list[CheckpointSummary]]:
+    """What a checkpoint came from, nearest first, over threads: as far as it is kept."""
+    found: list[CheckpointSummary] = []
+    at: str | None = checked(checkpoint_id)
+    while at and (limit is None or len(found) <= limit):
+        rows: list[CheckpointRow] = yield Ancestors(at)
+        if not rows:
+            if not found:
+                raise refusal("no_checkpoint", checkpoint_id)
+            break
+        found += map(open_summary, rows)
+        at = found[-1].parent_id
+    return found[1 : None if limit is None else limit + 1]
+
+
+def branches(thread: str) -> Call[list[CheckpointSummary]]:
+    """The thread's checkpoints from which nothing in it goes on, newest first."""
+    tips: list[CheckpointSummary] = []
+    parents: set[str | None] = set()
+    at: str | None = None
+    while True:
+        page = yield from timeline(thread, _PAGE, at, Wanted())
+        for each in page:  # what goes on from a checkpoint is always newer
+            if each.id not in parents:
+                tips.append(each)
+            parents.add(each.parent_id)
+        if len(page) < _PAGE:
+            return tips
+        at = page[-1].id
+
+
+def name(checkpoint_id: str, name: str) -> Call[None]:
+    """Give a checkpoint a name."""
+    if not name or len(name) > _LONGEST_NAME:
+        raise BadSetup(f"a checkpoint's name has 1 to {_LONGEST_NAME} characters, this one {len(name)}")
+    if is_id(name, "c"):
+        raise BadSetup(f"{name!r} looks like a checkpoint's id: use another name")
+    yield Name(checked(checkpoint_id), text(name, "name"))
+
+
+def unname(checkpoint_id: str) -> Call[None]:
+    """Take a checkpoint's name away."""
+    yield Name(checked(checkpoint_id), "")
+
+
+def resolve(checkpoint_id: str | None, thread: str | None, name: str | None) -> Call[str]:
+    """The checkpoint that is meant: by its id, or by its name in a thread."""
+    if (checkpoint_id is None) is (name is None) or (name is None) is not (thread is None):
+        raise BadSetup("say which checkpoint: by its id, or by thread= and name=")
+    if checkpoint_id is not None:
+        return checked(checkpoint_id)
+    found: str = yield FindName(text(thread or "", "thread"), text(name or "", "name"))
+    return found

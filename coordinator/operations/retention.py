@@ -1,0 +1,124 @@
+"""Retention: what is old or not wanted any more goes, and what only it used goes with it."""
+
+from __future__ import annotations
+
+from ...contracts import event as kinds
+from ...contracts.errors import Corrupted
+from ...contracts.job import JobState
+from ..commands import DeleteJob, DeleteThread, Freed, Prune, PruneJobs
+from ..records import Records
+from ..refusals import refusal
+from ..rows import CheckpointRow, JobRow
+from ..seals import read_commit
+from .checkpoints import free
+from .jobs import announce, emit
+
+# Jobs of one thread that are deleted at once.
+_JOBS = 500
+
+
+def prune(records: Records, command: Prune) -> Freed:
+    """Free the old checkpoints of a thread."""
+    thread = records.thread(command.thread)
+    job = records.job(thread.job) if thread.job else None
+    edge = records.nth_newest(thread.name, command.keep_last) if command.keep_last else 2**62
+    line = records.line(thread.name, command.start, command.limit)
+    looked = [(index, row) for index, row in line if edge is not None and index < edge]
+    old = [
+        row
+        for _, row in looked
+        if _created(row) <= records.now - command.older_than
+        and not (job and job.tip == row.id)
+        and not (command.keep_named and row.name)
+    ]
+    if old:
+        free(records, old)
+        announce(records, kinds.PRUNED, thread.job or thread.name, freed=len(old))
+    _forget(records, thread.name)
+    return Freed(len(old), looked[-1][0] + 1 if len(looked) == command.limit else -1)
+
+
+def delete_thread(records: Records, command: DeleteThread) -> Freed:
+    """Delete a thread that no job runs on, a part of it at a time."""
+    thread = records.thread(command.thread)
+    if thread.job:
+        raise refusal("busy", thread.name, thread.job)
+    freed, done = _clear(records, thread.name, command.limit)
+    return Freed(freed, -1 if done else 0)
+
+
+def delete_job(records: Records, command: DeleteJob) -> None:
+    """Delete an ended job's record."""
+    row = records.job(command.job_id)
+    if row is None:
+        raise refusal("no_job", command.job_id)
+    if not JobState(row.state).ended:
+        raise refusal("unended", row.id, row.state)
+    _drop_job(records, row)
+    _forget(records, row.thread)
+
+
+def prune_jobs(records: Records, command: PruneJobs) -> Freed:
+    """Delete jobs that ended long ago, each with its own thread. One whose thread is still of use stays."""
+    rows = records.oldest_jobs(command.start, command.limit)
+    cutoff = records.now - command.older_than
+    old: list[tuple[JobRow, bool, int]] = []
+    for number, row in enumerate(rows):
+        own = row.thread == row.id and len(records.jobs_on(row.id, 2)) == 1
+        if JobState(row.state).ended and row.updated <= cutoff and not (own and _of_use(records, row.id, cutoff)):
+            old.append((row, own, number - len(old)))
+    budget = command.limit
+    for number, (row, own, kept) in enumerate(old):
+        freed, done = 0, True
+        if budget > 0 and own:
+            freed, done = _clear(records, row.thread, budget)
+        elif budget > 0:
+            _drop_job(records, row)
+            _forget(records, row.thread)
+        if budget <= 0 or not done:
+            return Freed(number, command.start + kept)
+        budget -= freed + 1
+    return Freed(len(old), command.start + len(rows) - len(old) if len(rows) == command.limit else -1)
+
+
+def _of_use(records: Records, thread: str, cutoff: int) -> bool:
+    """Whether somebody named a checkpoint of a thread, or saved one lately."""
+    newest = records.checkpoints(thread, 1, "")
+    return records.count_names(thread) > 0 or bool(newest and _created(newest[0]) > cutoff)
+
+
+def _created(row: CheckpointRow) -> int:
+    """When a checkpoint was saved; of one that can't be read any more, long ago."""
+    try:
+        return read_commit(row.commit, row.id).created
+    except Corrupted:
+        return 0
+
+
+def _clear(records: Records, name: str, limit: int) -> tuple[int, bool]:
+    """Free the oldest of a thread; with the last one its jobs and the thread itself go. Whether that was done."""
+    rows = [row for _, row in records.line(name, 0, limit)]
+    free(records, rows)
+    if records.line(name, 0, 1):
+        return len(rows), False
+    for row in records.jobs_on(name, _JOBS):
+        _drop_job(records, row)
+    if records.jobs_on(name, 1):
+        return len(rows), False
+    if records.has_thread(name):
+        records.drop_thread(name)
+        announce(records, kinds.THREAD_DELETED, name)
+    return len(rows), True
+
+
+def _drop_job(records: Records, row: JobRow) -> None:
+    records.drop_job(row.id)
+    if row.idem:
+        records.drop_first_use(row.idem, row.id)
+    emit(records, kinds.JOB_DELETED, row)
+
+
+def _forget(records: Records, name: str) -> None:
+    """Nothing reminds of a thread on which nothing is left."""
+    if records.has_thread(name) and not records.line(name, 0, 1) and not records.jobs_on(name, 1):
+        records.drop_thread(name)

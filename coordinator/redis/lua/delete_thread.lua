@@ -1,0 +1,13 @@
+-- Frees checkpoints of a thread that no job runs on, then its ended jobs, then forgets it.
+-- KEYS prefix
+-- ARGV thread digest, thread name, limit
+-- Returns {'+', how many checkpoints were freed, 0 to go on or -1}, {'!busy', thread, job}
+--@ uses clock record parts thread free forget
+local job = redis.call('HGET', P .. 't:' .. ARGV[1], 'job')
+if job and job ~= '' then
+  return refuse('busy', ARGV[2], job)
+end
+
+relieve()
+local freed, done = clear(ARGV[1], ARGV[2], tonumber(ARGV[3]), now_ms())
+return { '+', freed, done and -1 or 0 }

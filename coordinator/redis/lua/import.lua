@@ -1,0 +1,41 @@
+-- Commits checkpoints to a thread in order, with parents as they are given. The same again answers what the first time
+-- did.
+-- KEYS prefix
+-- ARGV thread digest, thread name, how many it had so far, then parent or '', agent, checkpoint (lib/checkpoint.lua) of each
+-- Returns {'+', commit line ...}, {'!busy', thread, job}, {'!exists', thread}, {'!thread', id}, {'!ungrounded', base}
+--@ uses clock parts append checkpoint
+local thread, name, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
+local found, before, at = {}, {}, 4
+while at <= #ARGV do
+  local one = { parent = ARGV[at], agent = ARGV[at + 1] }
+  one.checkpoint, at = read_checkpoint(at + 2)
+  found[#found + 1], before[#before + 1] = one, saved_before(one.checkpoint.id)
+end
+if #before > 0 then
+  return { '+', unpack(before) }
+end
+local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'job')
+if state[2] and state[2] ~= '' then
+  return refuse('busy', name, state[2])
+elseif tonumber(state[1] or 0) ~= count then
+  return refuse('exists', name)
+end
+for _, one in ipairs(found) do
+  if string.sub(one.checkpoint.record, 1, 32) ~= thread then
+    return refuse('thread', one.checkpoint.id)
+  elseif not grounded(one.checkpoint) then
+    return refuse('ungrounded', one.checkpoint.base)
+  end
+end
+
+local now, lines = now_ms(), { '+' }
+for i, one in ipairs(found) do
+  local id = one.checkpoint.id
+  lines[#lines + 1] = append(one.checkpoint, thread, num(count + i - 1), one.parent, now,
+    'name', name, 'tip', id, 'count', num(count + i))
+  emit(name, thread, 'batonpass.checkpoint.saved', 'agent', one.agent, 'checkpoint', id, 'step', one.checkpoint.step)
+end
+if not state[1] then
+  redis.call('ZADD', P .. 'threads', 0, name)
+end
+return lines

@@ -1,0 +1,74 @@
+-- Forgetting jobs and threads.
+
+local ENDED = { completed = true, failed = true, canceled = true, rejected = true }
+
+-- Deletes an ended job's record, and its idempotency key unless that is another job's by now.
+local function drop_job(id)
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'idem', 'thread_digest', 'agent', 'hop')
+  if job[1] ~= '' and redis.call('HGET', P .. 'i:' .. job[1], 'job') == id then
+    redis.call('DEL', P .. 'i:' .. job[1])
+  end
+  redis.call('DEL', P .. 'j:' .. id, P .. 'n:' .. id)
+  redis.call('ZREM', P .. 'jobs', id)
+  redis.call('ZREM', P .. 'y:' .. job[2], id)
+  emit_job(id, 'batonpass.job.deleted', job[3], job[4])
+end
+
+local function drop_thread(thread, name)
+  redis.call('DEL', P .. 't:' .. thread, P .. 'm:' .. thread)
+  redis.call('ZREM', P .. 'threads', name)
+end
+
+-- The job that a thread is named by, if it is one of its jobs.
+local function own_job(thread, name)
+  local known = redis.call('ZSCORE', P .. 'jobs', name)
+  return known and redis.call('HGET', P .. 'j:' .. name, 'thread_digest') == thread and name or nil
+end
+
+-- Nothing reminds of a thread on which nothing is left.
+local function forget_if_empty(thread, name)
+  local of_use = redis.call('EXISTS', P .. 'o:' .. thread, P .. 'y:' .. thread) > 0 or own_job(thread, name)
+  if not of_use then
+    drop_thread(thread, name)
+  end
+end
+
+-- Whether somebody named a checkpoint of a thread, or saved one lately.
+local function of_use(thread, cutoff, now)
+  if redis.call('EXISTS', P .. 'm:' .. thread) == 1 then
+    return true
+  end
+  local left = newest(thread, '+inf', 1, now)
+  local created = left[1] and string.match(left[1][3], '^%S+ %S+ (%d+) ')
+  return created ~= nil and tonumber(created) > cutoff
+end
+
+-- Frees the oldest checkpoints of a thread; with the last one its jobs and the thread itself go. How many checkpoints, and
+-- whether all is gone.
+local function clear(thread, name, limit, now)
+  local old = {}
+  for _, found in ipairs(oldest(thread, '-inf', '+inf', limit)) do
+    local _, head = read_head(found[1])
+    old[#old + 1] = { found[1], head }
+  end
+  free(old, thread, now)
+  if redis.call('EXISTS', P .. 'o:' .. thread) == 1 then
+    return #old, false
+  end
+  local own = own_job(thread, name)
+  if own then
+    drop_job(own)
+  end
+  local jobs = redis.call('ZRANGE', P .. 'y:' .. thread, 0, 498)
+  for _, id in ipairs(jobs) do
+    drop_job(id)
+  end
+  if redis.call('EXISTS', P .. 'y:' .. thread) == 1 then
+    return #old, false
+  end
+  if redis.call('EXISTS', P .. 't:' .. thread) == 1 then
+    drop_thread(thread, name)
+    emit(name, thread, 'batonpass.thread.deleted')
+  end
+  return #old, true
+end

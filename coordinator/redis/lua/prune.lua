@@ -1,0 +1,32 @@
+-- Frees checkpoints of a thread that are neither among its newest nor young.
+-- KEYS prefix
+-- ARGV thread digest, thread name, how many of the newest stay, age in ms, '1' if named ones stay, step index to start
+--      from, limit
+-- Returns {'+', how many were freed, step index to go on from or -1}
+--@ uses clock record parts thread free forget
+local thread, limit = ARGV[1], tonumber(ARGV[7])
+local now = now_ms()
+local keep, bound = tonumber(ARGV[3]), '+inf'
+if keep > 0 then
+  local edge = redis.call('ZREVRANGE', P .. 'o:' .. thread, keep - 1, keep - 1, 'WITHSCORES')
+  bound = edge[2] and '(' .. edge[2] or '-inf'
+end
+local job = redis.call('HGET', P .. 't:' .. thread, 'job')
+local needed = job and job ~= '' and redis.call('HGET', P .. 'j:' .. job, 'tip')
+local looked, old = oldest(thread, ARGV[6], bound, limit), {}
+for _, found in ipairs(looked) do
+  local id = found[1]
+  local _, head = read_head(id)
+  if head.created <= now - tonumber(ARGV[4]) and id ~= needed and not (ARGV[5] == '1' and name_of(id, thread) ~= '') then
+    old[#old + 1] = { id, head }
+  end
+end
+
+relieve()
+free(old, thread, now)
+if #old > 0 then
+  local subject = job and job ~= '' and job
+  emit(subject or ARGV[2], subject or thread, 'batonpass.thread.pruned', 'freed', #old)
+end
+forget_if_empty(thread, ARGV[2])
+return { '+', #old, #looked == limit and looked[#looked][2] + 1 or -1 }
