@@ -20,7 +20,8 @@ class Agent(Generic[In]):
     `fn` is the original function: the agent itself for kind "function", else a factory that returns the framework's
     object. `enter(payload, ctx)` and `leave(result, ctx)` replace the adapter's defaults for the contract's way in
     and out. `retries` is how many attempts a hop has. `lease` is how long a delivery stays this worker's without a
-    heartbeat, `timeout` how long one attempt may run; both in seconds.
+    heartbeat, `timeout` how long one attempt may run; both in seconds. `state_version` is stored with each of the
+    agent's states: raise it when their form changes, and write an `@app.migration` for those that are stored.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Agent(Generic[In]):
     retries: int = 3
     lease: float | None = None
     timeout: float | None = None
+    state_version: int = 1
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -48,6 +50,8 @@ class Agent(Generic[In]):
             raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
         if self.retries < 1:
             raise BadSetup(f"agent {self.name!r}: retries={self.retries}, but a hop needs at least 1 attempt")
+        if self.state_version < 1:
+            raise BadSetup(f"agent {self.name!r}: state_version={self.state_version}, but versions start at 1")
         for option in ("lease", "timeout"):
             seconds = getattr(self, option)
             if seconds is not None and seconds <= 0:

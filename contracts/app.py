@@ -10,11 +10,14 @@ from typing import Any, TypedDict, TypeVar, overload
 from typing_extensions import Unpack
 
 from .agent import Agent
+from .checkpoint import Checkpoint
 from .contract import Contract, contract_ref
 from .errors import BadSetup, UnknownAgent
+from .migrating import Migration, migrated
 
 In = TypeVar("In", bound=Contract)
 Fn = Callable[..., Any]
+Step = TypeVar("Step", bound=Migration)
 
 
 class Options(TypedDict, total=False):
@@ -27,6 +30,7 @@ class Options(TypedDict, total=False):
     retries: int
     lease: float | None
     timeout: float | None
+    state_version: int
 
 
 class App:
@@ -40,6 +44,7 @@ class App:
         self.name = name
         self.lifespan = lifespan
         self._agents: dict[str, Agent[Any]] = {}
+        self._migrations: dict[str, dict[int, Migration]] = {}
         _APPS.append(weakref.ref(self, _APPS.remove))
 
     @overload
@@ -78,6 +83,22 @@ class App:
         """Declare an agent whose factory returns an AutoGen team or agent."""
         return self.agent(name, accepts=accepts, kind="autogen", **options)
 
+    def migration(self, agent: str, *, from_version: int) -> Callable[[Step], Step]:
+        """Declare how a state that `agent` stored under one `state_version` becomes one of the next: `fn(state)` gives
+        it. It is called when such a checkpoint is read; what is stored stays as it is."""
+
+        def declare(fn: Step) -> Step:
+            if self._migrations.setdefault(agent, {}).setdefault(from_version, fn) is not fn:
+                raise BadSetup(f"app {self.name!r} has two migrations of agent {agent!r} from version {from_version}")
+            return fn
+
+        return declare
+
+    def migrated(self, checkpoint: Checkpoint) -> Checkpoint:
+        """The checkpoint with its state as its agent's present version has it, if that is an agent of this app."""
+        agent = self._agents.get(checkpoint.agent)
+        return migrated(checkpoint, agent, self._migrations.get(agent.name, {})) if agent else checkpoint
+
     def add(self, agent: Agent[In]) -> Agent[In]:
         """Register an agent; a second one of the same name is refused."""
         if agent.name in self._agents:
@@ -115,6 +136,13 @@ class App:
                         f"agent {agent.name!r} hands {contract_ref(contract)} to {target!r}, "
                         f"which accepts {contract_ref(receiver.accepts)}"
                     )
+
+        for name, steps in self._migrations.items():
+            known = self[name].state_version
+            if max(steps) >= known or min(steps) < 1:
+                raise BadSetup(
+                    f"agent {name!r} has state_version={known}, but migrations from {sorted(steps)}: raise it"
+                )
 
     def contracts(self) -> Iterator[type[Contract]]:
         """Every contract that an agent of this app accepts, returns or hands off."""

@@ -10,6 +10,7 @@ from pydantic_core import from_json, to_json
 
 from ..contracts.agent import Agent
 from ..contracts.app import App, apps
+from ..contracts.checkpoint import Checkpoint
 from ..contracts.codec import pack, unpack
 from ..contracts.contract import (
     Contract,
@@ -50,6 +51,16 @@ class Book:
     def agent(self, name: str) -> Agent[Any] | None:
         """The agent's declaration in this process."""
         return next((app[name] for app in self._apps() if name in app), None)
+
+    def state_version(self, agent: str) -> int:
+        """The version of the states that an agent saves."""
+        found = self.agent(agent)
+        return found.state_version if found else 1
+
+    def migrated(self, checkpoint: Checkpoint) -> Checkpoint:
+        """A checkpoint as its agent's present version has it, if this process knows the agent."""
+        app = next((app for app in self._apps() if checkpoint.agent in app), None)
+        return app.migrated(checkpoint) if app else checkpoint
 
     def contract(self, ref: ContractRef) -> type[Contract] | None:
         """The class of a contract in this process."""

@@ -10,29 +10,24 @@ from anyio import to_thread
 
 from ..contracts.agent import Agent
 from ..contracts.app import App
-from ..contracts.checkpoint import Checkpoint, CheckpointSummary
+from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.event import Event
 from ..contracts.job import JobInfo
 from .backup import Progress, back_up
-from .book import Book, close_declaration
-from .calls import adrive, checkpoints, events, jobs
+from .book import close_declaration
+from .calls import adrive, checkpoints, events, jobs, travel
 from .commands import Declare
+from .history import History
 from .job import Job
-from .parts.bases import Bases
-from .store import Store, Topic
+from .store import Topic
 
 P = TypeVar("P", bound=Contract)
 R = TypeVar("R", bound=Contract)
 
 
-class Coordinator:
+class Coordinator(History):
     """Submits, watches, saves and restores. Made by `async with batonpass.connect(url)`."""
-
-    def __init__(self, store: Store, book: Book) -> None:
-        self.store = store
-        self.book = book
-        self._bases = Bases(store.codec)
 
     @property
     def url(self) -> str:
@@ -122,24 +117,30 @@ class Coordinator:
         for ever. Raises `Unserializable` with the path of a value that could not be restored, `ThreadBusy` while a
         job runs on the thread.
         """
-        place = checkpoints.Place(thread, agent, parent, branch, ttl)
+        place = checkpoints.Place(thread, agent, parent, branch, ttl, self.book.state_version(agent))
         snapshot = checkpoints.snapshot(state, changes, append, step, context, framework)
         return await adrive(self.store, checkpoints.save(self._bases, place, snapshot))
 
-    async def restore(self, checkpoint_id: str, *, partial: bool = False) -> Checkpoint:
-        """One checkpoint with its state, verified: `NotFound` or `Corrupted` otherwise.
+    async def restore(
+        self,
+        checkpoint_id: str | None = None,
+        *,
+        thread: str | None = None,
+        name: str | None = None,
+        partial: bool = False,
+    ) -> Checkpoint:
+        """One checkpoint with its state, verified: by its id, or by its name in a thread. `NotFound` or `Corrupted`
+        otherwise.
 
-        `partial` gives the rest of a damaged one: what could not be verified is left out, and named in `.damaged`.
+        A state that an older version of its agent saved is migrated. `partial` gives the rest of a damaged one: what
+        could not be verified is left out, and named in `.damaged`.
         """
-        return await adrive(self.store, checkpoints.restore(checkpoint_id, rest=partial))
+        return await adrive(self.store, travel.restore(self.book, checkpoint_id, thread, name, rest=partial))
 
     async def latest(self, *, thread: str) -> Checkpoint | None:
         """The thread's newest checkpoint with its state, or None."""
-        return await adrive(self.store, checkpoints.latest(self._bases, thread))
-
-    async def timeline(self, *, thread: str, limit: int = 50, before: str | None = None) -> list[CheckpointSummary]:
-        """The thread's checkpoints without their state, newest first; `before` a checkpoint's id pages."""
-        return await adrive(self.store, checkpoints.timeline(thread, limit, before))
+        found = await adrive(self.store, checkpoints.latest(self._bases, thread))
+        return self.book.migrated(found) if found else None
 
     async def hand_off(
         self,

@@ -84,7 +84,7 @@ def draft(
         new.spans = write_spans(spans)
         new.appends = writer.appends
         new.base = base.id if base else ""
-    return Draft(new, Base(checkpoint_id, state, native))
+    return Draft(new, Base(checkpoint_id, state, native, more.get("version", 1) if more else 1))
 
 
 def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node, Node | None]:
@@ -100,9 +100,13 @@ def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node,
 
 def _amended(snapshot: Snapshot, base: Base | None) -> Snapshot:
     """The same snapshot with a whole state."""
-    aside = Writer("", Sharing.REFER)
-    state = amend(base.state if base else Inline(pack({})), snapshot.changes, snapshot.append, aside, "state")
-    return replace(snapshot, state=value(state), changes={}, append={})
+    state = value(base.state) if base else {}
+    return replace(snapshot, state=amended(state, snapshot.changes, snapshot.append), changes={}, append={})
+
+
+def amended(state: Any, changes: Mapping[str, Any], append: Mapping[str, Any]) -> Any:
+    """A state with some values changed and some continued."""
+    return value(amend(Inline(pack(state)), changes, append, Writer("", Sharing.REFER), "state"))
 
 
 def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint:
@@ -211,9 +215,8 @@ class Opened:
             below[part.root][part.path] = part.part
         # Unpacked again: what users got is theirs to change.
         state = node_of(unpack(self.row.state[1:]), below[STATE])
-        return Base(
-            self.row.id, state, node_of(unpack(self.row.native[1:]), below[NATIVE]) if self.row.native else None
-        )
+        native = node_of(unpack(self.row.native[1:]), below[NATIVE]) if self.row.native else None
+        return Base(self.row.id, state, native, self.about["version"])
 
 
 def open_row(row: CheckpointRow) -> Opened:

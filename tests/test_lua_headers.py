@@ -43,9 +43,19 @@ SAMPLES: list[c.Command[Any]] = [
     c.Cancel(mint("j")),
     c.Expire(mint("c")),
     c.Reap(7, USER, ("q" * 32, "r" * 32), 9),
+    c.Name(mint("c"), USER),
+    c.Import(USER, 1, [new_checkpoint(thread=USER), new_checkpoint(thread=USER)], [mint("c"), ""]),
+    c.Prune(USER, 1, 2, True, 3, 4),
+    c.DeleteThread(USER, 5),
+    c.DeleteJob(mint("j")),
+    c.PruneJobs(1, 2, 3),
     c.Restore(mint("c")),
     c.Latest(USER),
-    c.Timeline(USER, 5, mint("c")),
+    c.Timeline(USER, 5, mint("c"), True),
+    c.Ancestors(mint("c"), 5),
+    c.FindName(USER, USER),
+    c.Threads(5, USER),
+    c.Export(USER, 1, 5),
     c.Events("1-1", USER, 5),
     c.LastEvent(),
     c.ReadJob(mint("j")),
@@ -126,8 +136,7 @@ def test_the_documented_arguments_are_those_sent(name: str) -> None:
 def test_the_arguments_used_are_sent(name: str) -> None:
     used = {int(index) for index in re.findall(r"ARGV\[(\d+)\]", code(body(name)))}
     starts = [
-        int(at)
-        for at in re.findall(r"(?:read_checkpoint|append_journal|read_last)\((?:.*?, )?(\d+)", code(body(name)))
+        int(at) for at in re.findall(r"(?:read_checkpoint|append_journal|read_last)\((?:.*?, )?(\d+)", code(body(name)))
     ]
     for argv in SENT[name]:
         assert max(used, default=0) <= len(argv)
@@ -162,7 +171,10 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
     into_keys |= {
         names[variable] for variable in re.findall(r"\bP \.\. '[a-z]+:' \.\. (\w+)", text) if variable in names
     }
-    passed_on = r"\b(?:held|enqueue|append|append_journal|close|finish|newest|drop|emit_job)\((ARGV\[(\d+)\]|\w+)"
+    functions = (
+        "held|enqueue|append|append_journal|close|finish|newest|newest_named|oldest|drop|drop_job|emit_job|name_of"
+    )
+    passed_on = rf"\b(?:{functions}|read_head)\((ARGV\[(\d+)\]|\w+)"
     for argument, index in re.findall(passed_on, text):
         into_keys |= {index} if index else {names[argument]} if argument in names else set()
     for argv in SENT[name]:

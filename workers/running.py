@@ -90,7 +90,7 @@ class Runner:
         started = ("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
         self._loop.call_soon(_log.info, *started)
         try:
-            session = LeaseSession(self._store, delivery)
+            session = LeaseSession(self._store, delivery, self._app)
         except BatonpassError as error:
             session = LeaseSession(self._store, Delivery(_bare(row), None))
             await self._failed(about, None, session, error)

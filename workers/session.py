@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 
 import anyio
 
+from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.errors import Canceled, Fenced, Unavailable
 from ..contracts.handoff import Answer
@@ -36,8 +37,10 @@ class Drained(Fenced):
 class LeaseSession:
     """The `Session` of a worker. Usable from any thread and from the worker's event loop."""
 
-    def __init__(self, store: Store, delivery: Delivery) -> None:
+    def __init__(self, store: Store, delivery: Delivery, app: App | None = None) -> None:
         row = delivery.job
+        version = app[row.agent].state_version if app and row.agent in app else 1
+        self._more = {"version": version} if version > 1 else None
         self._store = store
         self.fence = Fence(row.id, row.token, row.lease)
         self.job_id = row.id
@@ -54,7 +57,8 @@ class LeaseSession:
         # Logs of another thread's checkpoint are that thread's to go on with.
         self._sharing = Sharing.APPEND if tip and tip.thread == row.thread else Sharing.REFER
         self._drafts: dict[str, tuple[Snapshot, Sharing, Draft]] = {}  # of saves that are not answered yet
-        self.checkpoint = tip if tip and (tip.job, tip.hop) == (row.id, row.hop) else None
+        mine = tip if tip and (tip.job, tip.hop) == (row.id, row.hop) else None
+        self.checkpoint = app.migrated(mine) if app and mine else mine
         self.tip_id = row.tip
         about = f"of job {row.id}"
         self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
@@ -117,6 +121,7 @@ class LeaseSession:
             sharing=sharing,
             codec=self._store.codec,
             checkpoint_id=checkpoint_id or mint("c", partition_of(self.job_id)),
+            more=self._more,
         )
         self._drafts[made.new.id] = snapshot, sharing, made
         return made.new

@@ -7,18 +7,18 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
 
-from ...contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
+from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.contract import State
 from ...contracts.errors import BadSetup, Conflict, ContractViolation, Corrupted, NotFound, ThreadBusy
 from ...contracts.names import is_id
 from ..book import Book
-from ..commands import Expire, Latest, Restore, Save, Timeline
+from ..commands import Expire, Latest, Restore, Save
 from ..parts.bases import Bases
 from ..parts.nodes import Base
 from ..parts.share import Sharing
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow, CommitLine, JobRow
-from ..snapshots import Draft, draft, open_row, open_summary, saved
+from ..snapshots import Draft, Opened, draft, open_row, saved
 from . import Call, jobs
 from .inputs import milliseconds, text
 
@@ -29,13 +29,14 @@ _NOTHING: Mapping[str, Any] = {}
 
 @dataclass(slots=True)  # not frozen: one is made with every save
 class Place:
-    """Where a checkpoint goes, whose it is, and for how many seconds."""
+    """Where a checkpoint goes, whose it is, and for how many seconds. `version` is its state's."""
 
     thread: str
     agent: str
     parent: str | None = None
     branch: bool = False
     ttl: float | None = None
+    version: int = 1
 
 
 def snapshot(
@@ -68,6 +69,11 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
         return (yield from _save(bases, place, snapshot, bases.get(place.thread), parent))
     for _ in range(_TRIES):
         base = yield from _base_of(bases, place.thread, parent)
+        if base is not None and base.version != place.version:
+            raise BadSetup(
+                f"the state of checkpoint {base.id} is of version {base.version}, agent {place.agent!r} has version "
+                f"{place.version}: restore it and save the whole state= once"
+            )
         try:
             return (yield from _save(bases, place, snapshot, base, parent or (base.id if base else "")))
         except ThreadBusy:
@@ -81,16 +87,17 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
 
 def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, parent: str) -> Call[Checkpoint]:
     lives = 0 if place.ttl is None else milliseconds(place.ttl, "ttl", least=0.001)
+    more = None if place.version == 1 else {"version": place.version}
     drafts: Iterable[Draft] = ()
     if base is None:
-        alone = draft(snapshot, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec)
+        alone = draft(snapshot, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec, more=more)
         # Before a large state is sent whole: who saved to this thread before may have sent most of it.
         if alone.new.appends and (yield from latest(bases, place.thread)):
             base = bases.get(place.thread)
         else:
             drafts = (alone,)
     if base is not None:
-        make = partial(draft, snapshot, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec)
+        make = partial(draft, snapshot, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec, more=more)
         drafts = (make(base=base, sharing=sharing) for sharing in Sharing)
     for made in drafts:
         try:
@@ -116,28 +123,32 @@ def _base_of(bases: Bases, thread: str, parent: str) -> Call[Base | None]:
 
 def restore(checkpoint_id: str, *, rest: bool = False) -> Call[Checkpoint]:
     """One checkpoint, verified."""
-    row: CheckpointRow = yield Restore(checked(checkpoint_id))
-    opened = open_row(row)
+    opened = yield from _opened(Restore(checked(checkpoint_id)))
+    assert opened is not None
     return opened.partial if rest else opened.checkpoint
+
+
+def _opened(command: Restore | Latest) -> Call[Opened | None]:
+    """What is read, looked at. Large states may be read in two steps: if one is damaged because it was freed in
+    between, then reading it again says that it is gone."""
+    row: CheckpointRow | None = yield command
+    opened = open_row(row) if row else None
+    if opened is not None and opened.damaged and opened.row.bodies:
+        row = yield command
+        opened = open_row(row) if row else None
+    return opened
 
 
 def latest(bases: Bases, thread: str) -> Call[Checkpoint | None]:
     """The thread's newest checkpoint, verified; None for a thread without any."""
-    row: CheckpointRow | None = yield Latest(text(thread, "thread"))
-    if row is None:
+    opened = yield from _opened(Latest(text(thread, "thread")))
+    if opened is None:
         bases.forget(thread)
         return None
-    opened = open_row(row)
-    checkpoint = opened.checkpoint
+    checkpoint, row = opened.checkpoint, opened.row
     size = len(row.state) + len(row.native) + sum(map(len, row.bodies))
     bases.put_later(thread, size, lambda: opened.base)
     return checkpoint
-
-
-def timeline(thread: str, limit: int, before: str | None) -> Call[list[CheckpointSummary]]:
-    """A page of the thread's checkpoints, newest first."""
-    rows: list[CheckpointRow] = yield Timeline(text(thread, "thread"), limit, checked(before) if before else "")
-    return [open_summary(row) for row in rows]
 
 
 def expire(checkpoint_id: str) -> Call[None]:
@@ -147,17 +158,21 @@ def expire(checkpoint_id: str) -> Call[None]:
 
 def hand_off(book: Book, checkpoint_id: str, to: str, payload: object, key: str | None) -> Call[JobRow]:
     """A new job for an agent, going on from a checkpoint; without payload, with its state."""
-    checkpoint = yield from restore(checkpoint_id)
+    checkpoint = book.migrated((yield from restore(checkpoint_id)))
     if payload is None:
-        given: object = checkpoint.state
-        if not isinstance(given, dict):
-            kind = type(given).__name__
-            raise ContractViolation(f"the state of checkpoint {checkpoint_id} is a {kind}, not a dict: give payload=")
-        state = cast("dict[str, Any]", given)
-        agent = book.agent(to)
-        is_state = agent is not None and agent.accepts is State
-        payload = State(**state) if is_state else dict(state)
+        payload = as_payload(book, to, checkpoint_id, checkpoint.state)
     return (yield from jobs.submit(book, to, payload, key=key, origin=checkpoint_id))
+
+
+def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object:
+    """A state as what an agent accepts."""
+    if not isinstance(given, dict):
+        kind = type(given).__name__
+        raise ContractViolation(f"the state of checkpoint {checkpoint_id} is a {kind}, not a dict: give payload=")
+    state = cast("dict[str, Any]", given)
+    agent = book.agent(to)
+    is_state = agent is not None and agent.accepts is State
+    return State(**state) if is_state else dict(state)
 
 
 def checked(checkpoint_id: str) -> str:

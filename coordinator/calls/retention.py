@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from contextlib import suppress
 from typing import Any
 
 from ...contracts.errors import BadSetup, ThreadBusy
@@ -56,10 +57,8 @@ def delete_job(bases: Bases, job_id: str) -> Call[None]:
     row: JobRow = yield ReadJob(checked(job_id))
     yield DeleteJob(row.id)
     if row.thread == row.id:
-        try:
+        with suppress(ThreadBusy):  # another job was put there: the thread is that one's now
             yield from delete(bases, row.thread)
-        except ThreadBusy:  # another job was put there: the thread is that one's now
-            pass
 
 
 def prune_jobs(older_than: float) -> Call[int]:

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from ...contracts.checkpoint import CheckpointSummary
+from ...contracts.checkpoint import Checkpoint, CheckpointSummary
+from ...contracts.diff import Diff, diff
 from ...contracts.errors import BadSetup
 from ...contracts.names import is_id
+from ..book import Book
 from ..commands import Ancestors, FindName, Name, Timeline
 from ..refusals import refusal
 from ..rows import CheckpointRow
 from ..snapshots import open_summary
-from . import Call
+from . import Call, checkpoints
 from .checkpoints import checked
 from .inputs import text
 
@@ -115,3 +117,20 @@ def resolve(checkpoint_id: str | None, thread: str | None, name: str | None) -> 
         return checked(checkpoint_id)
     found: str = yield FindName(text(thread or "", "thread"), text(name or "", "name"))
     return found
+
+
+def restore(
+    book: Book, checkpoint_id: str | None, thread: str | None, name: str | None, *, rest: bool = False
+) -> Call[Checkpoint]:
+    """One checkpoint, verified, with its state as its agent's present version has it."""
+    at = yield from resolve(checkpoint_id, thread, name)
+    return book.migrated((yield from checkpoints.restore(at, rest=rest)))
+
+
+def differ(book: Book, old: str | Checkpoint, new: str | Checkpoint) -> Call[Diff]:
+    """How two checkpoints' states differ, wherever they are."""
+    states: list[Any] = []
+    for given in (old, new):
+        found = given if isinstance(given, Checkpoint) else (yield from restore(book, given, None, None))
+        states.append(found.state)
+    return diff(*states)

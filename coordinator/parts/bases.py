@@ -21,6 +21,7 @@ class Bases:
         self._lock = Lock()
         self._known: OrderedDict[str, Callable[[], Base]] = OrderedDict()
         self._sizes: dict[str, int] = {}
+        self._size = 0
 
     def get(self, thread: str) -> Base | None:
         """The thread's base, if it is remembered."""
@@ -44,13 +45,14 @@ class Bases:
         with self._lock:
             self._known[thread] = make
             self._known.move_to_end(thread)
+            self._size += size - self._sizes.get(thread, 0)
             self._sizes[thread] = size
-            while len(self._known) > _THREADS or (len(self._known) > 1 and sum(self._sizes.values()) > _BYTES):
+            while len(self._known) > _THREADS or (len(self._known) > 1 and self._size > _BYTES):
                 oldest, _ = self._known.popitem(last=False)
-                del self._sizes[oldest]
+                self._size -= self._sizes.pop(oldest)
 
     def forget(self, thread: str) -> None:
         """The thread is not what it was."""
         with self._lock:
             self._known.pop(thread, None)
-            self._sizes.pop(thread, None)
+            self._size -= self._sizes.pop(thread, 0)

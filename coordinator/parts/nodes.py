@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 from threading import Lock
@@ -15,6 +16,14 @@ from .spans import Span
 
 Path: TypeAlias = tuple[Any, ...]
 _GROWING = Lock()
+
+
+def _forked() -> None:
+    global _GROWING  # another thread of the parent may have held it
+    _GROWING = Lock()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 @dataclass(slots=True)
@@ -62,7 +71,10 @@ class Part:
             buffer = self.buffer
             if not isinstance(buffer, bytearray) or len(buffer) != self.length:
                 buffer = bytearray(buffer[: self.length])
-            buffer += data
+            try:
+                buffer += data
+            except BufferError:  # another thread is just reading it
+                buffer = bytearray(buffer[: self.length]) + data
         return Part(self.kind, count, spans, buffer, self.length + len(data), hashed, framed=self.framed)
 
 
@@ -78,11 +90,13 @@ Node: TypeAlias = Inline | Part | Branch
 
 @dataclass(slots=True)
 class Base:
-    """What is known of a stored checkpoint, for the next one to share: its state's node and its native part's."""
+    """What is known of a stored checkpoint, for the next one to share: its state's node and its native part's, and of
+    which version the state is."""
 
     id: str
     state: Node
     native: Node | None
+    version: int = 1
 
     @property
     def size(self) -> int:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Lock
 from typing import Any
 from urllib.parse import urlsplit, urlunsplit
@@ -141,8 +142,11 @@ class ClusterLink:
     async def aclose(self) -> None:
         self.close()
         if self._async is not None:
-            await self._async.aclose()
-            self._async = None
+            client, self._async = self._async, None
+            await client.aclose()
+            for node in client.get_nodes():  # it closes nothing while it wants to look at the cluster anew
+                with suppress(*ASYNC_TROUBLE):
+                    await node.disconnect()
 
 
 def _place(url: str, netloc: str) -> Place:

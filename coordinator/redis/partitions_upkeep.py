@@ -15,7 +15,7 @@ def threads(command: c.Threads, count: int) -> Plan[list[str]]:
 
 
 def prune_jobs(command: c.PruneJobs, count: int) -> Plan[c.Freed]:
-    """One partition after the other. Where to go on is the number of the job there times `count`, plus the partition."""
+    """One partition after the other. Where to go on: the number of the job there times `count`, plus that partition."""
     start, at = divmod(command.start, count)
     freed = 0
     while at < count:

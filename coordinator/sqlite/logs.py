@@ -40,7 +40,7 @@ class SqliteLogs:
             rows = self._db.execute(
                 "SELECT place, data FROM piece WHERE place >= ? AND place < ? ORDER BY place", (start + begun, place)
             ).fetchall()
-            if rows:
+            if rows := _together(rows, place):
                 self._db.execute("DELETE FROM piece WHERE place >= ? AND place < ?", (rows[0][0], place))
                 place, data = rows[0][0], b"".join([*(row[1] for row in rows), data])
         stop = _SEGMENT - (place - start) % _SEGMENT
@@ -105,3 +105,12 @@ class SqliteLogs:
     def _start(self, log: str) -> int | None:
         row = self._db.execute("SELECT number FROM log WHERE name = ?", (log,)).fetchone()
         return row[0] * _ROOM if row else None
+
+
+def _together(rows: list[tuple[int, bytes]], end: int) -> list[tuple[int, bytes]]:
+    """Of pieces in order the last ones that follow each other up to `end`: what lay between others may be freed."""
+    first = len(rows)
+    while first and rows[first - 1][0] + len(rows[first - 1][1]) == end:
+        first -= 1
+        end = rows[first][0]
+    return rows[first:]

@@ -68,7 +68,8 @@ def test_each_may_do_its_part(cluster_url: str) -> None:
 
 @pytest.mark.usefixtures("users")
 def test_a_wrong_password_is_a_wrong_setup(cluster_url: str) -> None:
-    with pytest.raises(bp.BadSetup, match="refused the login"), bp.connect(
-        url(cluster_url, "worker").replace("secret", "guess")
+    with (
+        pytest.raises(bp.BadSetup, match="refused the login"),
+        bp.connect(url(cluster_url, "worker").replace("secret", "guess")),
     ):
         pass

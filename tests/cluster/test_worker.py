@@ -42,7 +42,7 @@ def test_another_worker_takes_over_what_a_killed_one_left(desk: Desk) -> None:
     first = desk.serving("sync", "--concurrency", "4")
     with bp.connect(desk.url, app=app) as coordinator:
         jobs = [coordinator.submit("sync", Task(text=str(n)), returns=Done) for n in range(4)]
-        wait_until(lambda: sum(what.endswith("two") for what in desk.ran()) == 4, timeout=DEADLINE, what="four jobs run")
+        wait_until(lambda: sum(what.endswith("two") for what in desk.ran()) == 4, timeout=DEADLINE, what="four")
         first.send(signal.SIGKILL)
         desk.start("--agents", "sync", "--concurrency", "4")
         desk.open_gate("two")

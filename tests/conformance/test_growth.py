@@ -233,6 +233,23 @@ def test_what_nobody_uses_is_freed(bench: Bench) -> None:
     assert _kept(bench) < empty + 2000
 
 
+def test_a_log_with_a_hole_goes_on(bench: Bench) -> None:
+    """The middle of a transcript was cut out and freed; what is appended later lies where it should."""
+    run = Thread(bench)
+    saved = _grown(run, 26)
+    state = saved[-1][1]
+    state["messages"] = state["messages"][:5] + state["messages"][18:]
+    cut = run.save(state).id
+    for id_, _ in saved:
+        bench.do(c.Expire(id_))
+    chance = random.Random(9)
+    later: list[tuple[str, Any]] = [(cut, copy.deepcopy(state))]
+    for _ in range(200):
+        state["messages"].append(message(chance))
+        later.append((run.save(state).id, copy.deepcopy(state)))
+    assert [run.restore(id_).state for id_, _ in later[::20]] == [state for _, state in later[::20]]
+
+
 def test_ttl_frees_as_expire_does(bench: Bench) -> None:
     run = Thread(bench)
     empty = _kept(bench)

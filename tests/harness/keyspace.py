@@ -16,7 +16,10 @@ from batonpass.coordinator.store import Store
 
 ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
-SINGLE = {"schema", "epoch", "rewound", "jobs", "events", "agents", "leases", "timers", "expiry", "clock", "log"}
+SINGLE = {
+    *("schema", "epoch", "rewound", "agents", "clock", "log"),
+    *("jobs", "threads", "events", "leases", "timers", "expiry"),
+}
 # What each end of a job, and nothing else, leaves in the events.
 _LAST_EVENT = {state: f"batonpass.job.{state}" for state in ENDED}
 
@@ -101,6 +104,10 @@ class Keyspace:
             tip, job = fields.get(b"tip", b""), fields.get(b"job", b"")
             if tip and not job and tip not in line:
                 yield f"thread {thread} has a tip {tip.decode()} that is not on it"
+        named = {fields[b"name"] for fields in self.of("t").values()}
+        for name in self.single("threads"):
+            if name not in named:
+                yield f"the index of threads has {name!r}, which is none"
         for id_ in self.single("expiry"):
             if f"c:{id_.decode()}" not in self.keys:
                 yield f"{id_.decode()} is to expire and is not there"
@@ -114,6 +121,8 @@ class Keyspace:
             "c": lambda id_: True,  # on a thread, see above
             "n": lambda id_: self._unended(id_),
             "o": lambda id_: f"t:{id_}" in self.keys,
+            "m": lambda id_: f"t:{id_}" in self.keys,
+            "y": lambda id_: all(f"j:{job.decode()}" in self.keys for job in self.keys[f"y:{id_}"]),
             "l": lambda id_: "u:" + id_.split(":")[0] in self.keys,
             "u": lambda id_: all(int(count) > 0 for count in self.keys[f"u:{id_}"].values()),
             "q": lambda id_: True,  # one for each agent and contract, empty most of the time

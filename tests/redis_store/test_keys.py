@@ -92,7 +92,7 @@ def test_a_full_life(harness: RedisHarness) -> None:
         assert not left.single("expiry")
         assert all(stream == [] for stream in left.of("q").values())
         # What stays: ended jobs with their threads, what there is one of, and one empty stream for each queue.
-        assert kinds(left) <= SINGLE | {"j", "t", "q"}
+        assert kinds(left) <= SINGLE | {"j", "t", "q", "y"}
 
 
 def test_a_retried_key_after_its_time(harness: RedisHarness) -> None:

@@ -43,6 +43,28 @@ def _claim(bench: Bench) -> c.Command[Any]:
     return c.Claim("w", ((new_target().queue, MINUTE),), ("lease",))
 
 
+def _named(bench: Bench) -> c.Command[Any]:
+    named = bench.save(None, ttl=MINUTE)
+    bench.do(c.Name(named, "first"))
+    return c.Name(named, "")
+
+
+def _pruned(bench: Bench) -> c.Command[Any]:
+    for _ in range(3):
+        bench.save(None, thread="run")
+    return c.Prune("run", keep_last=1)
+
+
+def _ended(command: Callable[[str], c.Command[Any]]) -> Scene:
+    def scene(bench: Bench) -> c.Command[Any]:
+        fence = bench.start(thread="run", key="k")
+        bench.save(fence, {"messages": ["x" * 5000] * 9}, thread="run")
+        bench.do(c.Complete(fence, b"result"))
+        return command(fence.job_id)
+
+    return scene
+
+
 def _suspended(bench: Bench) -> c.Command[Any]:
     fence = bench.start()
     bench.suspend(fence)
@@ -62,6 +84,8 @@ GROWING: dict[str, Scene] = {
     "suspend without a checkpoint": _started(lambda f: c.Suspend(f, b"sure?")),
     "answer": _suspended,
     "declare": lambda bench: c.Declare({"write": b"1"}),
+    "name": lambda bench: c.Name(bench.save(None, ttl=MINUTE), "first"),
+    "import": lambda bench: c.Import("new", 0, [new_checkpoint(thread="new")], [bench.save(None)]),
 }
 # Each brings something to its end or keeps it going: it must work on a full server too.
 ENDING: dict[str, Scene] = {
@@ -73,6 +97,11 @@ ENDING: dict[str, Scene] = {
     "cancel": _started(lambda f: c.Cancel(f.job_id)),
     "heartbeat": _started(lambda f: c.Heartbeat(((f, 2 * MINUTE),))),
     "expire": lambda bench: c.Expire(bench.save(None, ttl=MINUTE)),
+    "unname": _named,
+    "prune": _pruned,
+    "delete a thread": _ended(lambda job_id: c.DeleteThread("run")),
+    "delete a job": _ended(c.DeleteJob),
+    "prune jobs": _ended(lambda job_id: c.PruneJobs(0)),
     "reap": _reap,
     "claim": _claim,
 }
@@ -81,9 +110,13 @@ each_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys()
 
 # Commands that can only fail on a key of another type, or by lack of memory where they are a script's first write.
 TYPES = {
-    **dict.fromkeys(["HSET", "HSETNX", "HGET", "HMGET", "HGETALL", "HKEYS", "HINCRBY", "HDEL"], "hash"),
+    **dict.fromkeys(["HSET", "HSETNX", "HGET", "HMGET", "HGETALL", "HKEYS", "HLEN", "HINCRBY", "HDEL"], "hash"),
     **dict.fromkeys(
-        ["ZADD", "ZCARD", "ZREM", "ZREMRANGEBYSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"], "zset"
+        [
+            *("ZADD", "ZCARD", "ZREM", "ZREMRANGEBYSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE", "ZREVRANGEBYSCORE"),
+            *("ZSCORE",),
+        ],
+        "zset",
     ),
     **dict.fromkeys(["XADD", "XDEL", "XRANGE"], "stream"),
     **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE"], "list"),
@@ -92,7 +125,9 @@ TYPES = {
     ),
 }
 READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
-READS.update(["GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"])
+READS.update(
+    ["HLEN", "ZREVRANGE", "ZSCORE", "GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"]
+)
 
 
 @pytest.fixture

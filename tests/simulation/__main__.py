@@ -30,9 +30,9 @@ def main() -> None:
         total = run_some(asked.first, asked.seeds, until_broken=asked.until_broken)
     else:
         for total in run_many(asked.first, asked.seeds, asked.processes, until_broken=asked.until_broken):
-            rate = total.seeds / (time.monotonic() - began)
-            if sys.stderr.isatty():
-                sys.stderr.write(f"\r{total.seeds:,} seeds, {rate:.0f}/s, {len(total.broken)} violations")
+            if total.seeds % 5000 == 0:
+                rate = total.seeds / (time.monotonic() - began)
+                sys.stderr.write(f"{total.seeds:,} seeds, {rate:.0f}/s, {len(total.broken)} violations\n")
     took = time.monotonic() - began
     say(summary(total))
     say(f"{took:.0f} s, {total.seeds / took:.0f} seeds/s on {asked.processes} processes")

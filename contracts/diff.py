@@ -1,0 +1,165 @@
+"""Diff: how two states differ, value by value."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from difflib import SequenceMatcher
+from typing import Any, TypeAlias, cast
+
+from pydantic import BaseModel
+
+from .alike import alike
+from .codec import pack
+from .errors import Unserializable
+
+# Lists whose differing parts are longer than this are compared place by place: aligning takes the square of it.
+_ALIGNED = 2000
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """A place at which two states differ: `old` is None where something was added, `new` where it was removed.
+
+    `path` is as in Python, `state['messages'][3]['text']`; of what was removed it is the place in the old state.
+    """
+
+    path: str
+    old: Any = None
+    new: Any = None
+
+
+@dataclass(frozen=True, slots=True)
+class Diff:
+    """What it takes to get from one state to another."""
+
+    added: tuple[Change, ...] = ()
+    removed: tuple[Change, ...] = ()
+    changed: tuple[Change, ...] = ()
+
+    def __bool__(self) -> bool:
+        """Whether there is any difference."""
+        return bool(self.added or self.removed or self.changed)
+
+    def lines(self, width: int = 100) -> Iterator[str]:
+        """The differences as text: `-` what was removed, `+` what was added, `~` what was changed."""
+        for change in self.removed:
+            yield f"- {change.path}: {_clip(repr(change.old), width)}"
+        for change in self.added:
+            yield f"+ {change.path}: {_clip(repr(change.new), width)}"
+        for change in self.changed:
+            yield f"~ {change.path}: {_both(change.old, change.new, width)}"
+
+
+def diff(old: Any, new: Any, path: str = "state") -> Diff:
+    """Compare two values. Types count (1 is not True), the order of a dict's keys does not, nan is equal to nan."""
+    return _Comparison(path).run(old, new)
+
+
+_Pair: TypeAlias = tuple[str, Any, Any]
+
+
+class _Comparison:
+    """One diff being made. What is left to compare stands in a list, so that deep states need no deep stack."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._added: list[Change] = []
+        self._removed: list[Change] = []
+        self._changed: list[Change] = []
+
+    def run(self, old: Any, new: Any) -> Diff:
+        left: list[_Pair] = [(self._path, old, new)]
+        while left:
+            left += reversed(list(self._compare(*left.pop())))
+        return Diff(tuple(self._added), tuple(self._removed), tuple(self._changed))
+
+    def _compare(self, path: str, old: Any, new: Any) -> Iterator[_Pair]:
+        """Note how two values differ; gives the pairs inside of them that are to be compared next."""
+        kind = type(old)
+        if kind is not type(new):
+            self._changed.append(Change(path, old, new))
+        elif issubclass(kind, dict):
+            yield from self._mappings(path, cast("dict[Any, Any]", old), cast("dict[Any, Any]", new))
+        elif issubclass(kind, list | tuple):
+            yield from self._sequences(path, list(cast("list[Any]", old)), list(cast("list[Any]", new)))
+        elif issubclass(kind, set | frozenset):
+            self._sets(path, cast("set[Any]", old), cast("set[Any]", new))
+        elif (fields := _fields(old)) is not None:
+            theirs = _fields(new) or {}
+            yield from ((f"{path}.{name}", value, theirs[name]) for name, value in fields.items() if name in theirs)
+        elif not alike(old, new):
+            self._changed.append(Change(path, old, new))
+
+    def _mappings(self, path: str, old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Iterator[_Pair]:
+        before = {_mark(key): (key, value) for key, value in old.items()}
+        after = {_mark(key): (key, value) for key, value in new.items()}
+        self._removed += [Change(f"{path}[{k!r}]", old=v) for mark, (k, v) in before.items() if mark not in after]
+        for mark, (key, value) in after.items():
+            if mark in before:
+                yield f"{path}[{key!r}]", before[mark][1], value
+            else:
+                self._added.append(Change(f"{path}[{key!r}]", new=value))
+
+    def _sequences(self, path: str, old: list[Any], new: list[Any]) -> Iterator[_Pair]:
+        for _, i1, i2, j1, j2 in _aligned([_mark(item) for item in old], [_mark(item) for item in new]):
+            both = min(i2 - i1, j2 - j1)
+            yield from ((f"{path}[{j1 + n}]", old[i1 + n], new[j1 + n]) for n in range(both))
+            self._removed += [Change(f"{path}[{i}]", old=old[i]) for i in range(i1 + both, i2)]
+            self._added += [Change(f"{path}[{j}]", new=new[j]) for j in range(j1 + both, j2)]
+
+    def _sets(self, path: str, old: set[Any], new: set[Any]) -> None:
+        before, after = {_mark(item): item for item in old}, {_mark(item): item for item in new}
+        gone = sorted(f"{path}{{{item!r}}}" for mark, item in before.items() if mark not in after)
+        come = sorted(f"{path}{{{item!r}}}" for mark, item in after.items() if mark not in before)
+        names = {f"{path}{{{item!r}}}": item for item in (*before.values(), *after.values())}
+        self._removed += [Change(name, old=names[name]) for name in gone]
+        self._added += [Change(name, new=names[name]) for name in come]
+
+
+def _aligned(old: list[object], new: list[object]) -> Iterator[tuple[str, int, int, int, int]]:
+    """Where two lists differ, as of difflib: the ranges of items that take each other's places."""
+    first = 0
+    while first < min(len(old), len(new)) and old[first] == new[first]:
+        first += 1
+    last = 0
+    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
+        last += 1
+    a, b = old[first : len(old) - last], new[first : len(new) - last]
+    if max(len(a), len(b)) > _ALIGNED:
+        yield "replace", first, first + len(a), first, first + len(b)
+        return
+    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
+        if tag != "equal":
+            yield tag, first + i1, first + i2, first + j1, first + j2
+
+
+def _mark(value: Any) -> object:
+    """Something to compare a value by that is hashable: equal only for values that are alike."""
+    try:
+        return pack(value)
+    except Unserializable:  # a state that was never stored may hold anything
+        return repr(value)
+
+
+def _fields(value: Any) -> dict[str, Any] | None:
+    """The fields of a model or a dataclass."""
+    if isinstance(value, BaseModel):
+        return dict(value)
+    if dataclasses.is_dataclass(value):
+        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
+    return None
+
+
+def _both(old: Any, new: Any, width: int) -> str:
+    """The two values; of long ones that begin alike, where they begin to differ."""
+    one, other = repr(old), repr(new)
+    same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
+    skip = same - 20 if same > 30 and max(len(one), len(other)) > width else 0
+    head = "..." if skip else ""
+    return " -> ".join(_clip(f"{head}{text[skip:]}", width) for text in (one, other))
+
+
+def _clip(text: str, width: int) -> str:
+    return text if len(text) <= width else f"{text[: width - 3]}..."

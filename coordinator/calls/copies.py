@@ -1,0 +1,97 @@
+"""Copying a thread: the same history again under another name."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from dataclasses import dataclass
+from typing import Any
+
+from ...contracts.checkpoint import Snapshot
+from ...contracts.errors import NotFound
+from ...contracts.names import home, mint
+from ..commands import Command, Export, Import, Name, Restore
+from ..parts.bases import Bases
+from ..parts.nodes import Base
+from ..refusals import Ungrounded
+from ..rows import CheckpointRow
+from ..seals import read_commit
+from ..snapshots import Draft, Opened, copied, copy_of, draft, open_row
+from . import Call
+from .forks import new_name
+from .inputs import text
+
+# Checkpoints that are copied at once.
+_PAGE = 100
+
+
+def copy(bases: Bases, thread: str, to: str) -> Call[int]:
+    """The thread's history again under another name; how many checkpoints. What they are made of is shared."""
+    copies: dict[str, str] = {}
+    names: dict[str, str] = {}
+    start, last = 0, _Last()
+    while True:
+        rows: list[CheckpointRow] = yield Export(text(thread, "thread"), start, _PAGE)
+        if rows:
+            yield from _copy_page(bases, rows, new_name(to), copies, last)
+            start = read_commit(rows[-1].commit, rows[-1].id).step_index + 1
+        names.update({copies[row.id]: row.name for row in rows if row.name})
+        if len(rows) < _PAGE:
+            break
+    if not copies:
+        raise NotFound(f"thread {thread!r} has no checkpoints that could be copied")
+    for made, name in names.items():
+        yield Name(made, name)
+    return len(copies)
+
+
+@dataclass(slots=True)
+class _Last:
+    """What was copied last, when nothing can be shared with the original."""
+
+    base: Base | None = None
+
+
+def _copy_page(
+    bases: Bases, rows: list[CheckpointRow], to: str, copies: dict[str, str], last: _Last
+) -> Generator[Command[Any], Any, None]:
+    count, parents = len(copies), list[str]()
+    for row in rows:
+        parent = read_commit(row.commit, row.id).parent
+        parents.append(copies.get(parent, parent))
+        copies[row.id] = mint("c", home(to))
+    if last.base is None:
+        try:
+            yield Import(to, count, [copied(row, to, copies[row.id]) for row in rows], parents)
+            return
+        except Ungrounded:  # the other thread lives where the logs of this one can't be reached
+            pass
+    for row, parent in zip(rows, parents, strict=True):
+        whole: CheckpointRow = yield Restore(row.id)
+        made = _whole_copy(bases, open_row(whole), to, copies[row.id], last.base)
+        yield Import(to, count, [made.new], [parent])
+        last.base = made.nodes
+        count += 1
+
+
+def _whole_copy(bases: Bases, opened: Opened, to: str, copy_id: str, base: Base | None) -> Draft:
+    source, commit = opened.checkpoint, read_commit(opened.row.commit, opened.row.id)
+    first = {"copy": [source.copy_of, int(source.original_at.timestamp() * 1000)]} if source.original_at else {}
+    more = copy_of(source.id, commit, first)
+    return draft(
+        Snapshot(
+            step=source.step,
+            state=source.state,
+            framework=source.framework,
+            native=source.native,
+            context=source.context,
+        ),
+        thread=to,
+        agent=source.agent,
+        job=source.job,
+        hop=source.hop,
+        ttl=commit.expires - commit.created if commit.expires else 0,
+        base=base,
+        checkpoint_id=copy_id,
+        codec=bases.codec,
+        more=more if source.version == 1 else {**more, "version": source.version},
+    )

@@ -1,0 +1,152 @@
+"""Calls that go on from an earlier checkpoint: as a branch, a thread or a job of its own. What it keeps is shared."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field, replace
+from functools import partial
+from typing import Any
+
+from ...contracts.checkpoint import Checkpoint, Snapshot
+from ...contracts.codec import pack
+from ...contracts.errors import BadSetup, Corrupted, KeyConflict, NotFound
+from ...contracts.names import digest, home, mint
+from ..book import Book
+from ..commands import Import, Restore, Save
+from ..parts.bases import Bases
+from ..parts.nodes import Base, value
+from ..parts.share import Sharing
+from ..refusals import Ungrounded
+from ..rows import CheckpointRow, CommitLine, JobRow
+from ..snapshots import Draft, Opened, amended, draft, open_row, saved
+from . import Call, jobs
+from .checkpoints import as_payload, checked
+from .inputs import text
+from .travel import resolve
+
+_SHARING = (Sharing.REFER, Sharing.NOTHING)
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a fork changes in the state that it goes on from: nothing by default, some of it, or all."""
+
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    append: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    state: Any = None
+
+    def __post_init__(self) -> None:
+        if self.state is not None and (self.changes or self.append):
+            raise BadSetup("fork takes the whole state=, or what is new in it (changes=, append=), not both")
+
+    def of(self, source: Checkpoint, base: Base, step: str) -> Snapshot:
+        """The snapshot to save. What the framework noted for itself goes along."""
+        made = Snapshot(step=step, framework=source.framework, native=source.native, context=source.context)
+        if not (self.changes or self.append):
+            return replace(made, state=source.state if self.state is None else self.state)
+        if base.version == source.version:
+            return replace(made, changes=self.changes, append=self.append)
+        return replace(made, state=amended(source.state, self.changes, self.append))  # of one that was migrated
+
+
+def fork(
+    bases: Bases, book: Book, checkpoint_id: str, edit: Edit, thread: str | None, key: str | None
+) -> Call[Checkpoint]:
+    """A checkpoint that goes on from another one, on its thread or as the first of a new one."""
+    source, base = yield from _source(book, checkpoint_id)
+    target = source.thread if thread is None else new_name(thread)
+    fork_id = _keyed(source.id, target, key) if key else mint("c", home(target))
+    snapshot = edit.of(source, base, "fork")
+    drafts = _drafts(bases, source, base, snapshot, target, fork_id)
+    if key and (first := (yield from _there(fork_id))):
+        return _same(first, next(drafts), key)
+    for made in drafts:
+        try:
+            if thread is None:
+                commit: CommitLine = yield Save(target, made.new, parent=source.id, branch=True)
+            else:
+                [commit] = yield Import(target, 0, [made.new], [source.id])
+        except Ungrounded:
+            continue
+        bases.put(target, made.nodes)
+        return saved(made, commit)
+    raise Corrupted(f"the store refuses a whole state of checkpoint {checkpoint_id}: its logs are not what they were")
+
+
+def check(agent: object, payload: object, thread: str | None) -> None:
+    """Refuse what a fork can't be at once."""
+    if agent is not None and thread is not None:
+        raise BadSetup("a fork goes to a thread= or to an agent=, whose job has its own: not both")
+    if agent is None and payload is not None:
+        raise BadSetup("payload= is for the job of an agent=; a checkpoint takes changes=, append= or state=")
+
+
+def fork_job(
+    bases: Bases, book: Book, checkpoint_id: str, edit: Edit, to: str, payload: object, key: str | None
+) -> Call[JobRow]:
+    """A new job that goes on from a checkpoint, with its state as edited unless there is a payload."""
+    source, base = yield from _source(book, checkpoint_id)
+    if payload is None:
+        made = next(_drafts(bases, source, base, edit.of(source, base, "fork"), source.thread, ""))
+        payload = as_payload(book, to, source.id, value(made.nodes.state))
+    elif edit.changes or edit.append or edit.state is not None:
+        raise BadSetup("a fork takes a payload= or an edited state (changes=, append=, state=), not both")
+    return (yield from jobs.submit(book, to, payload, key=key, origin=source.id))
+
+
+def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]:
+    """A new checkpoint at the thread's tip with the state of an older one, which is its parent."""
+    by_id = to[:1] == "c" and len(to) == 24
+    at = yield from resolve(to if by_id else None, None if by_id else thread, None if by_id else to)
+    source, base = yield from _source(book, at)
+    if source.thread != thread:
+        raise BadSetup(f"checkpoint {at} is on thread {source.thread!r}, not {thread!r}: fork it into a thread instead")
+    for made in _drafts(bases, source, base, Edit().of(source, base, "rollback"), thread, mint("c", home(thread))):
+        try:
+            commit: CommitLine = yield Save(thread, made.new, parent=at, branch=True)
+        except Ungrounded:
+            continue
+        bases.put(thread, made.nodes)
+        return saved(made, commit)
+    raise Corrupted(f"the store refuses a whole state of thread {thread!r}: its logs are not what they were")
+
+
+def _source(book: Book, checkpoint_id: str) -> Call[tuple[Checkpoint, Base]]:
+    row: CheckpointRow = yield Restore(checked(checkpoint_id))
+    opened = open_row(row)
+    return book.migrated(opened.checkpoint), opened.base
+
+
+def _drafts(
+    bases: Bases, source: Checkpoint, base: Base, snapshot: Snapshot, thread: str, checkpoint_id: str
+) -> Iterator[Draft]:
+    """The checkpoint with as much of its source as can be shared, then alone."""
+    more = None if source.version == 1 else {"version": source.version}
+    make = partial(draft, snapshot, thread=thread, agent=source.agent, base=base, codec=bases.codec, more=more)
+    return (make(sharing=sharing, checkpoint_id=checkpoint_id) for sharing in _SHARING)
+
+
+def new_name(thread: str) -> str:
+    if not thread:
+        raise BadSetup("a thread needs a name: any text that no other thread has")
+    return text(thread, "thread")
+
+
+def _keyed(checkpoint_id: str, thread: str, key: str) -> str:
+    """The id of the fork that a key makes: the same again is the same checkpoint."""
+    return mint("c", home(thread))[:3] + digest("fork", checkpoint_id, thread, text(key, "key"))[:21]
+
+
+def _there(checkpoint_id: str) -> Call[Opened | None]:
+    try:
+        row: CheckpointRow = yield Restore(checkpoint_id)
+    except NotFound:
+        return None
+    return open_row(row)
+
+
+def _same(first: Opened, made: Draft, key: str) -> Checkpoint:
+    found = first.checkpoint
+    if pack(found.state) != pack(value(made.nodes.state)):
+        raise KeyConflict(f"the key {key!r} was used for another fork, {found.id}: use another key, or that fork")
+    return found

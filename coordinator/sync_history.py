@@ -1,0 +1,141 @@
+"""SyncHistory: what a coordinator does with a thread's past, in sync code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, overload
+
+from ..contracts.agent import Agent
+from ..contracts.checkpoint import Checkpoint, CheckpointSummary
+from ..contracts.contract import Contract
+from ..contracts.diff import Diff
+from .book import Book
+from .calls import copies, drive, forks, retention, travel
+from .job import SyncJob
+from .parts.bases import Bases
+from .store import Store
+
+
+class SyncHistory:
+    """What each method means and raises stands at `History`'s."""
+
+    def __init__(self, store: Store, book: Book) -> None:
+        self.store = store
+        self.book = book
+        self._bases = Bases(store.codec)
+
+    def timeline(
+        self,
+        thread: str,
+        *,
+        limit: int = 50,
+        before: str | None = None,
+        agent: str | None = None,
+        step: str | None = None,
+        framework: str | None = None,
+        job: str | None = None,
+        context: Mapping[str, Any] | None = None,
+        named: bool = False,
+    ) -> list[CheckpointSummary]:
+        """The thread's checkpoints without their state, newest first."""
+        wanted = travel.Wanted(agent, step, framework, job, context or {}, named)
+        return drive(self.store, travel.timeline(thread, limit, before, wanted))
+
+    def ancestors(self, checkpoint_id: str, *, limit: int | None = None) -> list[CheckpointSummary]:
+        """What a checkpoint came from, nearest first, also over threads."""
+        return drive(self.store, travel.ancestors(checkpoint_id, limit))
+
+    def branches(self, thread: str) -> list[CheckpointSummary]:
+        """The tips of the thread's tree."""
+        return drive(self.store, travel.branches(thread))
+
+    def diff(self, old: str | Checkpoint, new: str | Checkpoint) -> Diff:
+        """How two checkpoints' states differ, also across threads and jobs."""
+        return drive(self.store, travel.differ(self.book, old, new))
+
+    def name(self, checkpoint_id: str, name: str) -> None:
+        """Name a checkpoint, uniquely in its thread."""
+        drive(self.store, travel.name(checkpoint_id, name))
+
+    def unname(self, checkpoint_id: str) -> None:
+        """Take a checkpoint's name away."""
+        drive(self.store, travel.unname(checkpoint_id))
+
+    @overload
+    def fork(
+        self,
+        checkpoint_id: str,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        state: Any = None,
+        agent: None = None,
+        thread: str | None = None,
+        key: str | None = None,
+    ) -> Checkpoint: ...
+
+    @overload
+    def fork(
+        self,
+        checkpoint_id: str,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        state: Any = None,
+        agent: str | Agent[Any],
+        payload: Contract | Mapping[str, Any] | None = None,
+        key: str | None = None,
+    ) -> SyncJob[Any]: ...
+
+    def fork(
+        self,
+        checkpoint_id: str,
+        *,
+        changes: Mapping[str, Any] | None = None,
+        append: Mapping[str, Any] | None = None,
+        state: Any = None,
+        agent: str | Agent[Any] | None = None,
+        payload: Any = None,
+        thread: str | None = None,
+        key: str | None = None,
+    ) -> Checkpoint | SyncJob[Any]:
+        """Go on from a checkpoint in another way, with its state as it is or edited."""
+        edit = forks.Edit(changes or {}, append or {}, state)
+        forks.check(agent, payload, thread)
+        if agent is None:
+            call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)
+            return drive(self.store, call)
+        name = agent if isinstance(agent, str) else agent.name
+        job = forks.fork_job(self._bases, self.book, checkpoint_id, edit, name, payload, key)
+        return SyncJob(self.store, self.book, drive(self.store, job).id, None)
+
+    def rollback(self, thread: str, *, to: str) -> Checkpoint:
+        """Go back to an earlier checkpoint of the thread, by its id or name."""
+        return drive(self.store, forks.rollback(self._bases, self.book, thread, to))
+
+    def copy(self, thread: str, *, to: str) -> int:
+        """Copy a thread's history, with its tree and names, to a new thread."""
+        return drive(self.store, copies.copy(self._bases, thread, to))
+
+    def prune(
+        self,
+        thread: str | None = None,
+        *,
+        keep_last: int | None = None,
+        older_than: float | None = None,
+        keep_named: bool = True,
+    ) -> int:
+        """Free old checkpoints of a thread, or of all threads."""
+        return drive(self.store, retention.prune(thread, keep_last, older_than, keep_named))
+
+    def delete(self, thread: str) -> int:
+        """Delete a thread with its checkpoints, names and ended jobs."""
+        return drive(self.store, retention.delete(self._bases, thread))
+
+    def delete_job(self, job_id: str) -> None:
+        """Delete an ended job with its result, its idempotency key, and the thread that is its own."""
+        drive(self.store, retention.delete_job(self._bases, job_id))
+
+    def prune_jobs(self, *, older_than: float) -> int:
+        """Delete jobs that ended `older_than` seconds ago, each as `delete_job` does."""
+        return drive(self.store, retention.prune_jobs(older_than))
