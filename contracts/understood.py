@@ -12,10 +12,10 @@ P = ParamSpec("P")
 R = TypeVar("R")
 
 
-def understood(what: Callable[..., str]) -> Callable[[Callable[P, R]], Callable[P, R]]:
+def understood(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
     """Make a reader raise `Corrupted` where the record has another form than it expects.
 
-    `what` names the record; it gets the reader's arguments.
+    `what` names the record, formatted with the reader's arguments: "checkpoint {0.id}".
     """
 
     def decorate(read: Callable[P, R]) -> Callable[P, R]:
@@ -28,7 +28,7 @@ def understood(what: Callable[..., str]) -> Callable[[Callable[P, R]], Callable[
             except Exception as error:  # each form that a record may wrongly have fails in a way of its own
                 told = " ".join(str(error).split())[:200]
                 raise Corrupted(
-                    f"{what(*args, **kwargs)} is not what Batonpass writes ({type(error).__name__}: {told}): "
+                    f"{what.format(*args, **kwargs)} is not what Batonpass writes ({type(error).__name__}: {told}): "
                     "it is damaged, or something else wrote it"
                 ) from None
 

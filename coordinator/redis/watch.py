@@ -14,6 +14,7 @@ from .place import Place, connected_by
 
 # An error among them too: a master that is demoted ends its clients' waits with one.
 _TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ResponseError, OSError)
+_CLOSED_WITHIN = 2.0  # seconds
 
 
 class RedisWatch:
@@ -114,7 +115,11 @@ class RedisWatch:
             self._sync = self._client = None
 
     async def aclose(self) -> None:
-        if self._async is not None:
-            for each in [self._async, *connected_by(self._aclient)]:
-                await each.aclose()
-            self._async = self._aclient = self._line = None
+        if self._async is None:
+            return
+        ending = [self._async, *connected_by(self._aclient)]
+        self._async = self._aclient = self._line = None
+        with move_on_after(_CLOSED_WITHIN, shield=True):  # whoever waited may have been cancelled
+            for each in ending:
+                with suppress(*_TROUBLE):
+                    await each.aclose()

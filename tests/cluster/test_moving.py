@@ -13,6 +13,7 @@ from batonpass.contracts.names import mint, partition_of
 from batonpass.coordinator import commands as c
 from tests.harness.bench import Bench, fence_of, new_job
 from tests.harness.cluster import Cluster, ClusterHarness, Node
+from tests.harness.waiting import wait_until
 
 
 class Text(bp.Contract, name="cluster-tests.text"):
@@ -37,6 +38,15 @@ def move_slot(source: Node, target: Node, slot: int) -> None:
         node.ask("CLUSTER SETSLOT", slot, "NODE", target.id)
 
 
+def move(cluster: Cluster, key: str) -> None:
+    """Have another node serve a key's slot."""
+    source = cluster.owner(key)
+    target = next(node for node in cluster.primaries if node is not source)
+    with cluster.client() as client:
+        move_slot(source, target, client.keyslot(key))
+    wait_until(lambda: cluster.owner(key) is target, what="the nodes do not tell each other")
+
+
 @pytest.mark.parametrize("side", ["sync", "async"])
 def test_a_slot_moves_to_another_node(three_nodes: Cluster, side: str) -> None:
     """The doors' partition too: nobody notices."""
@@ -46,12 +56,7 @@ def test_a_slot_moves_to_another_node(three_nodes: Cluster, side: str) -> None:
         fences = {fence.job_id: fence for fence in map(fence_of, bench.claim(10))}
         store: Any = bench.store
         for partition in (0, partition_of(next(iter(fences))) % 16):
-            key = store.prefix(partition)
-            source = three_nodes.owner(key)
-            target = next(node for node in three_nodes.primaries if node is not source)
-            with three_nodes.client() as client:
-                move_slot(source, target, client.keyslot(key))
-            assert three_nodes.owner(key) is target
+            move(three_nodes, store.prefix(partition))
         for job_id, fence in fences.items():
             bench.save(fence, "state", thread=job_id)
             bench.do(c.Complete(fence, b"result"))

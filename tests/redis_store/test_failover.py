@@ -53,7 +53,7 @@ async def test_jobs_go_on(trio: Failover, tmp_path: Path) -> None:
         await anyio.sleep(0.02)
         return Reply(text=ask.text)
 
-    app = only(work)
+    app = only(work, lease=2.0)  # a claim whose reply the failover ate comes back soon
     async with bp.connect(trio.url, app=app) as coordinator:
         jobs = [await coordinator.submit("a", Ask(text=str(number)), returns=Reply) for number in range(40)]
         with trio.master.client() as master:

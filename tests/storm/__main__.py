@@ -18,6 +18,7 @@ RUNS = {
     "fuzz": "tests.fuzz --records 1000000",
     "kills-sqlite": "tests.storm.kills --store sqlite --kills 200",
     "kills-redis": "tests.storm.kills --store redis --kills 200",
+    "redis-loss": "tests.storm.redis_loss --kills 20 --cuts 200",
 }
 
 
