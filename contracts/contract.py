@@ -12,6 +12,7 @@ from pydantic_core import from_json, to_json
 
 from .codec import pack, unpack
 from .errors import BadSetup, ContractViolation
+from .understood import understood
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*(\[.+\])?\Z")
 
@@ -134,9 +135,11 @@ def load_payload(contract: type[C], data: bytes) -> C:
         raise violation(contract, error) from None
 
 
+@understood("a payload of {0}")
 def load_mapping(ref: ContractRef, data: bytes) -> Payload:
     """Stored bytes without their class."""
-    return Payload(ref, unpack(data[1:]) if data[:1] == b"s" else from_json(data[1:]))
+    values: Any = unpack(data[1:]) if data[:1] == b"s" else from_json(data[1:])
+    return Payload(ref, {**values})
 
 
 def convert(contract: type[C], value: Any) -> C:

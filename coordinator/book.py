@@ -25,6 +25,7 @@ from ..contracts.contract import (
 )
 from ..contracts.errors import BadSetup, ContractViolation, UnknownAgent
 from ..contracts.names import digest
+from ..contracts.understood import understood
 from .commands import Command, Declared, Target
 
 
@@ -157,6 +158,7 @@ def close_declaration(agent: Agent[Any], app: str) -> bytes:
     return pack(about, path=f"agent {agent.name!r}")
 
 
+@understood("the store's record of an agent")
 def open_declaration(data: bytes) -> Declaration:
     """A recorded declaration."""
     opened = unpack(data)

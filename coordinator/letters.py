@@ -8,6 +8,7 @@ from ..contracts.codec import pack, unpack
 from ..contracts.contract import ContractRef
 from ..contracts.errors import BadSetup, Corrupted
 from ..contracts.handoff import Envelope
+from ..contracts.understood import understood
 from .coded.codec import CODED
 from .seals import FORMAT, content_hash
 
@@ -34,6 +35,7 @@ def seal_envelope(envelope: Envelope) -> bytes:
     return seal_letter([*fields, dict(envelope.trace)], path="envelope")
 
 
+@understood("{of}")
 def open_envelope(data: bytes, *, of: str) -> Envelope:
     """A stored envelope."""
     name, version, payload, path, sender, checkpoint, trace = open_letter(data, of=of)

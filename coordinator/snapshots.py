@@ -12,6 +12,7 @@ from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ..contracts.codec import pack, unpack
 from ..contracts.errors import BadSetup, Corrupted
 from ..contracts.names import home, mint
+from ..contracts.understood import understood
 from .coded.codec import CODED, Codec
 from .coded.frames import frame
 from .commands import NewCheckpoint
@@ -198,6 +199,7 @@ class Opened:
         return self.partial
 
     @property
+    @understood("checkpoint {0.row.id}")
     def partial(self) -> Checkpoint:
         """What is not damaged of it; the rest is left out, and named in `damaged`."""
         roots = list(self.roots)
@@ -219,6 +221,7 @@ class Opened:
         return Base(self.row.id, state, native, self.about["version"])
 
 
+@understood("checkpoint {0.id}")
 def open_row(row: CheckpointRow) -> Opened:
     """Verify a stored checkpoint; `Corrupted` names it if even its record is damaged."""
     commit, header = _verified(row)
@@ -240,6 +243,7 @@ def open_checkpoint(row: CheckpointRow) -> Checkpoint:
     return open_row(row).checkpoint
 
 
+@understood("checkpoint {0.id}")
 def open_summary(row: CheckpointRow) -> CheckpointSummary:
     """Verify and unpack a stored checkpoint's header, for lists."""
     commit, header = _verified(row)

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from ...contracts.event import Event
+from ...contracts.understood import understood
 from ..commands import Events, LastEvent
 from ..rows import EventRow
 from ..snapshots import from_ms
@@ -29,6 +30,7 @@ def last() -> Call[str]:
     return position
 
 
+@understood("event {0.position!r:.60}")
 def read(row: EventRow, source: str) -> Event:
     """A stored event as users see it."""
     fields: Mapping[str, str] = row.fields
