@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.errors import BatonpassError, JobError
 
-from . import backup, history, jobs, worker
+from . import backup, history, jobs, retention, travel, worker
 
 app = typer.Typer(
     name="batonpass",
@@ -28,6 +28,14 @@ for _command in (
     jobs.cancel,
     history.timeline,
     history.events,
+    travel.restore,
+    travel.diff,
+    travel.fork,
+    travel.rollback,
+    travel.name,
+    travel.copy,
+    retention.prune,
+    retention.delete,
     backup.backup,
 ):
     app.command()(_command)

@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.names import is_id
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
 from .printing import cell, print_json, print_table
 
 
@@ -17,6 +17,16 @@ def timeline(
     thread: Annotated[str, typer.Argument(metavar="JOB|THREAD", help="A job's id, or a thread's name")],
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
     before: Annotated[str | None, typer.Option(help="Only checkpoints older than this one")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only this agent's")] = None,
+    step: Annotated[str | None, typer.Option(help="Only those of this step")] = None,
+    framework: Annotated[str | None, typer.Option(help="Only those of this framework")] = None,
+    context: Annotated[
+        list[str] | None, typer.Option(metavar="NAME=JSON", help="Only those whose context has this value")
+    ] = None,
+    named: Annotated[bool, typer.Option("--named", help="Only those that have a name")] = False,
+    branches: Annotated[
+        bool, typer.Option("--branches", help="Only the tips: those from which nothing goes on")
+    ] = False,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
@@ -24,14 +34,27 @@ def timeline(
     """List a job's or thread's checkpoints, newest first."""
     with opened(store, namespace) as coordinator:
         name = coordinator.job(thread).info().thread if is_id(thread, "j") else thread
-        found = coordinator.timeline(thread=name, limit=limit, before=before)
+        if branches:
+            found = coordinator.branches(name)[:limit]
+        else:
+            found = coordinator.timeline(
+                name,
+                limit=limit,
+                before=before,
+                agent=agent,
+                step=step,
+                framework=framework,
+                context=dict(map(assignment, context or ())),
+                named=named,
+            )
     if as_json:
         print_json([asdict(checkpoint) for checkpoint in found])
         return
     rows = [
-        (c.step_index, c.id, c.agent, c.hop, c.framework, c.step, c.created_at, dict(c.context) or None) for c in found
+        (c.step_index, c.id, c.name, c.agent, c.hop, c.framework, c.step, c.created_at, dict(c.context) or None)
+        for c in found
     ]
-    print_table(("#", "CHECKPOINT", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT"), rows)
+    print_table(("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT"), rows)
 
 
 def events(

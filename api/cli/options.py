@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+import json
+from typing import Annotated, Any
 
 import typer
 
 from batonpass.contracts.app import App
+from batonpass.contracts.errors import BadSetup
 from batonpass.coordinator.connection import Connection, connect
 
 DEFAULT_STORE = "sqlite:///batonpass.db"
@@ -20,6 +22,17 @@ Namespace = Annotated[
     str | None, typer.Option(help="Which of the store's namespaces (default: the URL's, or 'default')")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
+
+
+def assignment(text: str) -> tuple[str, Any]:
+    """NAME=JSON as a name and a value."""
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise BadSetup(f"{text!r}: write a name, = and JSON, e.g. round=3")
+    try:
+        return name, json.loads(value)
+    except ValueError:
+        raise BadSetup(f"{text!r}: what follows = is not JSON; a text needs quotes, e.g. {name}='\"hi\"'") from None
 
 
 def opened(store: str, namespace: str | None, app: str | None = None) -> Connection:

@@ -152,9 +152,9 @@ class Keyspace:
             hops = told[id_, "batonpass.job.handed_off"]
             if int(job[b"hop"]) != hops:
                 yield f"job {id_} is in hop {int(job[b'hop'])}, but was handed off {hops} times"
-        for (subject, kind), _ in told.items():
-            if kind.startswith("batonpass.job.") and subject not in self.of("j"):
-                yield f"{kind} was told of {subject}, which is no job"
+        for subject in {subject for subject, kind in told if kind.startswith("batonpass.job.")} - self.of("j").keys():
+            if not any(told[subject, kind] for kind in _LAST_EVENT.values()):
+                yield f"job {subject} was told of, did not end, and is gone"
 
 
 def restorable(store: Store, keyspace: Keyspace) -> Iterator[str]:

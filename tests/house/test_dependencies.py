@@ -26,7 +26,9 @@ def imported(path: Path) -> Iterator[str]:
 
 def test_the_base_install_declares_what_it_imports() -> None:
     project = PYPROJECT["project"]
-    requirements = [*project["dependencies"], *project["optional-dependencies"]["redis"]]
+    # Extras of the coordinator: without one, its use says which to install.
+    extras = [project["optional-dependencies"][extra] for extra in ("redis", "crypto", "zstd")]
+    requirements = [*project["dependencies"], *(requirement for extra in extras for requirement in extra)]
     declared = {re.split(r"[^A-Za-z0-9-]", requirement, maxsplit=1)[0] for requirement in requirements}
     providers = packages_distributions()
     used = {module for folder in BASE for path in files(folder) if path.suffix == ".py" for module in imported(path)}

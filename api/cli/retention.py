@@ -1,0 +1,65 @@
+"""Commands that let go of what is old: prune, delete."""
+
+from __future__ import annotations
+
+import re
+from typing import Annotated
+
+import typer
+
+from batonpass.contracts.errors import BadSetup
+from batonpass.contracts.names import is_id
+
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .printing import print_json
+
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
+
+
+def prune(
+    thread: Annotated[str | None, typer.Argument(metavar="[THREAD]", help="Only this thread (default: all)")] = None,
+    keep_last: Annotated[int | None, typer.Option(help="So many of each thread stay", min=0)] = None,
+    older_than: Annotated[
+        str | None, typer.Option(metavar="AGE", help="Only what is older: seconds, or 90m, 12h, 30d, 8w")
+    ] = None,
+    named: Annotated[bool, typer.Option("--named", help="Named checkpoints too")] = False,
+    jobs: Annotated[bool, typer.Option("--jobs", help="Ended jobs, each with its own thread, instead")] = False,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Free old checkpoints, or with --jobs old jobs. What a job would resume from stays."""
+    age = None if older_than is None else _seconds(older_than)
+    if jobs and (age is None or keep_last is not None or thread is not None or named):
+        raise BadSetup("prune --jobs takes --older-than AGE, and nothing else")
+    with opened(store, namespace) as coordinator:
+        if jobs:
+            count = coordinator.prune_jobs(older_than=age or 0)
+        else:
+            count = coordinator.prune(thread, keep_last=keep_last, older_than=age, keep_named=not named)
+    what = "job" if jobs else "checkpoint"
+    print_json({f"{what}s": count}) if as_json else typer.echo(f"freed {count} {what}{'' if count == 1 else 's'}")
+
+
+def delete(
+    what: Annotated[str, typer.Argument(metavar="THREAD|JOB", help="A thread's name, or an ended job's id")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Delete a thread with its checkpoints and ended jobs, or an ended job with its own thread. Events stay."""
+    with opened(store, namespace) as coordinator:
+        if is_id(what, "j"):
+            coordinator.delete_job(what)
+            text, about = f"deleted job {what}", {"job": what}
+        else:
+            count = coordinator.delete(what)
+            text, about = f"deleted {count} checkpoint(s) of {what}", {"thread": what, "checkpoints": count}
+    print_json(about) if as_json else typer.echo(text)
+
+
+def _seconds(age: str) -> float:
+    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", age.strip(), re.ASCII)
+    if found is None:
+        raise BadSetup(f"--older-than {age!r}: write seconds, or a number with s, m, h, d or w, e.g. 30d")
+    return float(found[1]) * _UNITS[found[2] or "s"]

@@ -1,0 +1,135 @@
+"""Commands that go through a thread's history: restore, diff, fork, rollback, name, copy."""
+
+from __future__ import annotations
+
+import sys
+from dataclasses import asdict
+from typing import Annotated, Any
+
+import typer
+
+from batonpass.contracts.checkpoint import Checkpoint
+from batonpass.contracts.diff import Diff
+from batonpass.contracts.errors import BadSetup
+
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
+from .places import put
+from .printing import print_json
+
+CheckpointId = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint's id: `timeline` lists them")]
+ThreadName = Annotated[
+    str, typer.Argument(metavar="THREAD", help="A thread's name, or the id of the job that it is of")
+]
+_COLOURS = {"-": "red", "+": "green", "~": "yellow"}
+
+
+def restore(
+    checkpoint: Annotated[str, typer.Argument(metavar="CHECKPOINT|NAME", help="Its id, or with --thread its name")],
+    thread: Annotated[str | None, typer.Option(help="The thread in which it has that name")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="Of a damaged one, what is left")] = False,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Print a checkpoint's state as JSON; what JSON lacks as text. With --json the whole checkpoint."""
+    with opened(store, namespace) as coordinator:
+        if thread is None:
+            found = coordinator.restore(checkpoint, partial=partial)
+        else:
+            found = coordinator.restore(thread=thread, name=checkpoint, partial=partial)
+    if found.damaged:
+        typer.echo(f"batonpass: left out, because it is damaged: {', '.join(found.damaged)}", err=True)
+    print_json(_described(found) if as_json else found.state)
+
+
+def diff(
+    old: Annotated[str, typer.Argument(metavar="OLD", help="A checkpoint's id")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another one's, of any thread")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Show how two states differ: - what was removed, + what was added, ~ what was changed."""
+    with opened(store, namespace) as coordinator:
+        found: Diff = coordinator.diff(old, new)
+    if as_json:
+        print_json(asdict(found))
+        return
+    for line in found.lines():
+        typer.echo(typer.style(line, fg=_COLOURS[line[0]]) if sys.stdout.isatty() else line)
+
+
+def fork(
+    checkpoint: CheckpointId,
+    edits: Annotated[
+        list[str] | None,
+        typer.Option("--set", metavar="PLACE=JSON", help="Change a value, e.g. messages[3].text='\"hi\"'"),
+    ] = None,
+    agent: Annotated[str | None, typer.Option(help="Give it to this agent, as a new job")] = None,
+    thread: Annotated[
+        str | None, typer.Option(help="Put it on this new thread (default: as a branch of its own)")
+    ] = None,
+    key: Annotated[str | None, typer.Option(help="Idempotency key: the same one answers with the first fork")] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Go on from a checkpoint in another way: as a branch, a new thread, or a new job. Prints the new one's id."""
+    with opened(store, namespace) as coordinator:
+        state = None
+        if edits:
+            state = coordinator.restore(checkpoint).state
+            for edit in edits:
+                state = put(state, *assignment(edit))
+        if agent is None:
+            made = coordinator.fork(checkpoint, state=state, thread=thread, key=key).id
+        elif thread is not None:
+            raise BadSetup("--agent makes a job, which has a thread of its own: leave --thread out")
+        else:
+            made = coordinator.fork(checkpoint, state=state, agent=agent, key=key).id
+    print_json({"id": made}) if as_json else typer.echo(made)
+
+
+def rollback(
+    thread: ThreadName,
+    to: Annotated[str, typer.Argument(metavar="CHECKPOINT|NAME", help="Where to go back to: an id, or a name there")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Go back to an earlier state of a thread. Nothing is deleted: what came after stays as a branch."""
+    with opened(store, namespace) as coordinator:
+        made = coordinator.rollback(thread, to=to)
+    print_json({"id": made.id, "to": made.parent_id}) if as_json else typer.echo(made.id)
+
+
+def name(
+    checkpoint: CheckpointId,
+    name: Annotated[str, typer.Argument(metavar="NAME", help='Unique in its thread; "" takes it away')],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Name a checkpoint. As long as it has a name it is kept, whatever its ttl, and `prune` leaves it."""
+    with opened(store, namespace) as coordinator:
+        coordinator.name(checkpoint, name) if name else coordinator.unname(checkpoint)
+    print_json({"id": checkpoint, "name": name or None}) if as_json else typer.echo(f"{checkpoint} {name}".strip())
+
+
+def copy(
+    thread: ThreadName,
+    to: Annotated[str, typer.Argument(metavar="NEW", help="A name that no thread has")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Copy a thread's history to a new thread."""
+    with opened(store, namespace) as coordinator:
+        count = coordinator.copy(thread, to=to)
+    text = f"copied {count} checkpoint(s) of {thread} to {to}"
+    print_json({"thread": to, "copied": count}) if as_json else typer.echo(text)
+
+
+def _described(found: Checkpoint) -> dict[str, Any]:
+    about = {name: value for name, value in vars(found).items() if name != "native"}
+    return {**about, "damaged": list(found.damaged)}
