@@ -59,6 +59,7 @@ from batonpass.contracts.job import JobInfo, JobState, Lease
 from batonpass.contracts.state_types import UnknownValue, state_type
 
 if TYPE_CHECKING:
+    from batonpass.contracts.diff import Change, Diff
     from batonpass.coordinator.client import Coordinator
     from batonpass.coordinator.coded.codec import Codec
     from batonpass.coordinator.connection import Connection, connect
@@ -75,6 +76,7 @@ __all__ = [
     "BadSetup",
     "BatonpassError",
     "Canceled",
+    "Change",
     "Checkpoint",
     "CheckpointSummary",
     "Codec",
@@ -86,6 +88,7 @@ __all__ = [
     "ContractViolation",
     "Coordinator",
     "Corrupted",
+    "Diff",
     "Event",
     "Fenced",
     "Handoff",
@@ -127,10 +130,12 @@ __all__ = [
 
 # Loaded when first used: declaring an app, or a contract alone, needs no event loop and no store.
 _LATER = {
+    "Change": "contracts.diff",
     "Codec": "coordinator.coded.codec",
     "Connection": "coordinator.connection",
     "Context": "workers.context",
     "Coordinator": "coordinator.client",
+    "Diff": "contracts.diff",
     "Job": "coordinator.job",
     "SyncContext": "workers.context",
     "SyncCoordinator": "coordinator.sync_client",

@@ -51,7 +51,10 @@ class Book:
 
     def agent(self, name: str) -> Agent[Any] | None:
         """The agent's declaration in this process."""
-        return next((app[name] for app in self._apps() if name in app), None)
+        for app in self._apps():
+            if name in app:
+                return app[name]
+        return None
 
     def state_version(self, agent: str) -> int:
         """The version of the states that an agent saves."""

@@ -173,7 +173,8 @@ class _Saved(Checkpoint):
 def saved(draft: Draft, commit: CommitLine) -> Checkpoint:
     """The checkpoint that was just committed."""
     checkpoint = _Saved.__new__(_Saved)
-    checkpoint.__dict__.update(_draft=draft, _commit=commit)
+    # A field with a default is never missing: those that may differ from theirs are said.
+    checkpoint.__dict__.update(_draft=draft, _commit=commit, version=draft.nodes.version)
     return checkpoint
 
 

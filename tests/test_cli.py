@@ -220,8 +220,8 @@ def test_timeline_lists_checkpoints_newest_first(cli: CommandLine, worker: Worke
     assert [row["step"] for row in cli("timeline", "T", "--before", saved.id, "--json").json] == ["write"]
     assert [row["step"] for row in cli("timeline", "T", "--limit", "1", "--json").json] == ["after"]
     [heading, newest, oldest] = cli("timeline", "T").out.splitlines()
-    assert heading.split() == ["#", "CHECKPOINT", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT"]
-    assert newest.startswith(f"1  {saved.id}  by hand")
+    assert heading.split() == ["#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT"]
+    assert newest.startswith(f"1  {saved.id}  -     by hand")
     assert newest.endswith("{'invoice': 'I-1'}")
     assert "write" in oldest
 

@@ -24,9 +24,7 @@ def timeline(
         list[str] | None, typer.Option(metavar="NAME=JSON", help="Only those whose context has this value")
     ] = None,
     named: Annotated[bool, typer.Option("--named", help="Only those that have a name")] = False,
-    branches: Annotated[
-        bool, typer.Option("--branches", help="Only the tips: those from which nothing goes on")
-    ] = False,
+    branches: Annotated[bool, typer.Option("--branches", help="Only tips: those from which nothing goes on")] = False,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,

@@ -1,4 +1,4 @@
-"""Places in a state, as people write them: `messages[3].text`, or as `diff` prints them: `state['messages'][3]['text']`."""
+"""Places in a state, as people write them: `messages[3].text`, or as `diff` prints: `state['messages'][3]['text']`."""
 
 from __future__ import annotations
 

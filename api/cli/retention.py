@@ -48,6 +48,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Delete a thread with its checkpoints and ended jobs, or an ended job with its own thread. Events stay."""
+    about: dict[str, str | int]
     with opened(store, namespace) as coordinator:
         if is_id(what, "j"):
             coordinator.delete_job(what)

@@ -17,9 +17,7 @@ from .places import put
 from .printing import print_json
 
 CheckpointId = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint's id: `timeline` lists them")]
-ThreadName = Annotated[
-    str, typer.Argument(metavar="THREAD", help="A thread's name, or the id of the job that it is of")
-]
+ThreadName = Annotated[str, typer.Argument(metavar="THREAD", help="A thread's name: by default its job's id")]
 _COLOURS = {"-": "red", "+": "green", "~": "yellow"}
 
 

@@ -12,8 +12,9 @@ from .nodes import Branch, Inline, Node, Part, children_of, value
 from .share import Writer, shared, whole
 from .spans import joined
 
-# A state of a page at most is stored whole, and so is a value too small to pay for its place in the header.
-_PAGE = 4096
+# A small state is stored whole, because comparing it takes longer than sending it, and so is a value too small to pay
+# for its place in the header.
+_PAGE = 8192
 _LEAST = 512
 # A value of this size is worth a log before anything is known to share it.
 _LARGE = 16_384

@@ -14,6 +14,15 @@ from typing import Any
 
 from redis.exceptions import ResponseError as _Refused
 
+try:
+    from hiredis import pack_command as _pack
+except ImportError:  # the client's own, which is slower
+    _pack = None
+
+
+def _packed(connection: Any, command: tuple[Any, ...]) -> Any:
+    return [_pack(command)] if _pack else connection.pack_command(*command)
+
 
 class Lines:
     """The idle connections of a client for sync code. Usable from any thread."""
@@ -32,7 +41,7 @@ class Lines:
         except IndexError:
             connection = self._pool.get_connection()
         try:
-            connection.send_packed_command(connection.pack_command(*command))
+            connection.send_packed_command(_packed(connection, command))
             reply = connection.read_response()
         except _Refused:
             self._idle.append(connection)
@@ -64,7 +73,7 @@ class AsyncLines:
         """The reply to a command; an error of the client library if the server refuses it or is not there."""
         connection = self._idle.pop() if self._idle else await self._pool.get_connection()
         try:
-            await connection.send_packed_command(connection.pack_command(*command))
+            await connection.send_packed_command(_packed(connection, command))
             reply = await connection.read_response()
         except _Refused:
             self._idle.append(connection)

@@ -206,7 +206,9 @@ def _reaped(_: object, reply: list[Any]) -> c.Reaped:
 
 
 def _commit(_: object, reply: list[Any]) -> CommitLine:
-    return read_commit(_text(reply[0]), "just saved")
+    step_index, parent, created, expires, spans, seal = reply[0].decode().split(" ")
+    parent, spans = "" if parent == "-" else parent, "" if spans == "-" else spans
+    return CommitLine(int(step_index), parent, int(created), int(expires), spans, seal)
 
 
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]

@@ -119,7 +119,7 @@ def some_cluster(folder: Path) -> Iterator[Cluster]:
     cluster = Cluster(folder)
     try:
         cluster.start()
-        note("redis cluster", f"{cluster.version}, {len(cluster.nodes)} nodes")
+        note("redis-cluster", f"{cluster.version}, {len(cluster.nodes)} nodes")
         if cluster.holds_to_one_slot:
             note("redis one-slot check", cluster.version)
         yield cluster

@@ -177,7 +177,7 @@ def on_sqlite(folder: Path, zygote: Zygote, kills: int, seed: int) -> Report:
 
 def on_redis(folder: Path, zygote: Zygote, kills: int, seed: int) -> Report:
     """On a server of its own."""
-    server = RedisServer(folder)
+    server = RedisServer(folder, "--appendfsync", "always")
     server.start()
     try:
         return Storm(server.url, folder, zygote, seed).run(kills)

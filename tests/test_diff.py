@@ -1,0 +1,157 @@
+"""How two states differ: what is said of each kind of value, and that what is said is all."""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+import math
+from decimal import Decimal
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from pydantic import BaseModel
+
+from batonpass.contracts.alike import alike
+from batonpass.contracts.diff import Change, Diff, diff
+
+
+def told(old: Any, new: Any) -> list[str]:
+    return list(diff(old, new).lines())
+
+
+NAN = float("nan")
+SAME = [
+    ({"a": [1, {"b": NAN}]}, {"a": [1, {"b": math.nan}]}),
+    ({"a": 1, "b": 2}, {"b": 2, "a": 1}),
+    ([{"a": 1, "b": 2}], [{"b": 2, "a": 1}]),
+    ({NAN: 1}, {float("nan"): 1}),
+    ((1, frozenset({2})), (1, frozenset({2}))),
+]
+
+
+@pytest.mark.parametrize(("old", "new"), SAME)
+def test_what_is_the_same(old: Any, new: Any) -> None:
+    assert not diff(old, new)
+    assert diff(old, new) == Diff()
+
+
+CHANGED = [
+    ({"a": 1}, {"a": 2}, ["~ state['a']: 1 -> 2"]),
+    ({"a": 1}, {"a": True}, ["~ state['a']: 1 -> True"]),
+    ({"a": 1}, {"a": 1.0}, ["~ state['a']: 1 -> 1.0"]),
+    ({"a": (1,)}, {"a": [1]}, ["~ state['a']: (1,) -> [1]"]),
+    ({"a": Decimal("1.0")}, {"a": Decimal("1.00")}, ["~ state['a']: Decimal('1.0') -> Decimal('1.00')"]),
+    ({1: "a"}, {True: "a"}, ["- state[1]: 'a'", "+ state[True]: 'a'"]),
+    ({"a": None}, {}, ["- state['a']: None"]),
+    ({}, {("k", 1): 0}, ["+ state[('k', 1)]: 0"]),
+    ([1, 2], [1, 2, 3, 4], ["+ state[2]: 3", "+ state[3]: 4"]),
+    ([1, 2], [0, 1, 2], ["+ state[0]: 0"]),
+    ([1, 2, 3, 4], [1, 4], ["- state[1]: 2", "- state[2]: 3"]),
+    ([1, 2, 3], [1, 9, 3], ["~ state[1]: 2 -> 9"]),
+    ([[1], [2]], [[0], [1], [2, 3]], ["+ state[0]: [0]", "+ state[2][1]: 3"]),
+    ({"t": {1, 2}}, {"t": {2, 3}}, ["- state['t']{1}: 1", "+ state['t']{3}: 3"]),
+    ("text", ["text"], ["~ state: 'text' -> ['text']"]),
+    ({"a": {"x": 1}}, {"a": [1]}, ["~ state['a']: {'x': 1} -> [1]"]),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "lines"), CHANGED)
+def test_what_changed(old: Any, new: Any, lines: list[str]) -> None:
+    assert told(old, new) == lines
+
+
+def test_values_come_with_their_paths() -> None:
+    found = diff({"messages": [{"text": "a"}], "n": 1}, {"messages": [{"text": "b"}, {"text": "c"}], "m": 2})
+    assert found.changed == (Change("state['messages'][0]['text']", "a", "b"),)
+    assert found.added == (Change("state['m']", new=2), Change("state['messages'][1]", new={"text": "c"}))
+    assert found.removed == (Change("state['n']", old=1),)
+
+
+class Note(BaseModel):
+    text: str
+    tags: list[str] = []
+
+
+@dataclasses.dataclass
+class Point:
+    x: int
+    y: int
+
+
+def test_fields_of_models_and_dataclasses() -> None:
+    assert told([Note(text="a"), Point(1, 2)], [Note(text="b", tags=["t"]), Point(1, 3)]) == [
+        "+ state[0].tags[0]: 't'",
+        "~ state[0].text: 'a' -> 'b'",
+        "~ state[1].y: 2 -> 3",
+    ]
+
+
+def test_long_texts_are_shown_where_they_differ() -> None:
+    [line] = told("x" * 500 + "a" + "y" * 500, "x" * 500 + "b" + "y" * 500)
+    assert line.startswith("~ state: ...xxxx")
+    assert "xa" in line
+    assert "xb" in line
+    assert len(line) < 230
+
+
+def test_values_that_no_store_would_take() -> None:
+    thing = object()
+    assert not diff([thing], [thing])
+    assert len(diff([thing], [object()]).changed) == 1
+
+
+def test_deep_and_long_states() -> None:
+    deep: Any = 0
+    for _ in range(400):
+        deep = [deep]
+    other = copy.deepcopy(deep)
+    at = other
+    for _ in range(399):
+        at = at[0]
+    at[0] = 1
+    assert diff(deep, other).changed == (Change("state" + "[0]" * 400, 0, 1),)
+    many = [{"n": n} for n in range(20_000)]
+    assert len(diff(many, [{"n": -n} for n in range(20_000)]).changed) == 19_999
+
+
+plain = st.recursive(
+    st.none() | st.booleans() | st.integers(-3, 3) | st.floats() | st.sampled_from("abc"),
+    lambda inner: st.lists(inner, max_size=5) | st.dictionaries(st.sampled_from("abcd"), inner, max_size=4),
+    max_leaves=20,
+)
+
+
+@given(plain, plain)
+def test_nothing_is_said_only_where_nothing_differs(old: Any, new: Any) -> None:
+    assert not diff(old, copy.deepcopy(old))
+    if not diff(old, new):
+        assert alike(ordered(old), ordered(new))
+
+
+def ordered(value: Any) -> Any:
+    """With the keys of dicts in one order, which does not count."""
+    if isinstance(value, dict):
+        return {key: ordered(value[key]) for key in sorted(value)}
+    return [ordered(item) for item in value] if isinstance(value, list) else value
+
+
+@given(st.lists(st.integers(0, 4), max_size=12), st.lists(st.integers(0, 4), max_size=12))
+def test_a_list_can_be_made_from_what_is_said(old: list[int], new: list[int]) -> None:
+    found = diff(old, new)
+
+    def at(path: str) -> int:
+        return int(path.removeprefix("state[").removesuffix("]"))
+
+    gone = {at(change.path) for change in found.removed}
+    come = {at(change.path): change.new for change in found.added}
+    changed = {at(change.path): change.new for change in found.changed}
+    left = [item for place, item in enumerate(old) if place not in gone]
+    made = [come[place] if place in come else changed.get(place) for place in range(len(new))]
+    kept = iter(left)
+    for place in range(len(new)):
+        if place not in come:
+            item = next(kept)
+            made[place] = changed.get(place, item)
+    assert made == new
