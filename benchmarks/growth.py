@@ -1,6 +1,6 @@
 """A thread that grows: what it keeps, and what saving and reading cost when it is long.
 
-L is what each step adds, once, as the codec packs it: new messages, the rest of the state, and what is said of the step.
+L is what each step adds, once, as the codec packs it: new messages, the rest of the state, what is said of the step.
 """
 
 from __future__ import annotations
@@ -128,7 +128,7 @@ def _measured(
     with opened("append") as coordinator:
         appended = grow(coordinator, steps, _append)
     with opened("long") as coordinator:
-        long = grow(coordinator, 4 * steps, _append)
+        grow(coordinator, 4 * steps, _append)
         long_kept = kept(coordinator)
     last = Comparison()
     last.add_round(whole.times[-50:], whole.packing)
@@ -172,4 +172,3 @@ def _compressed(where: str, effort: Effort, opened: Callable[[str], Any], kept: 
         coded = SyncCoordinator(CodedStore(coordinator.store, bp.Codec(compress=True)), coordinator.book)
         grown = grow(coded, effort.steps, _append)
         return Result.figure(f"kept of {effort.steps:,} steps compressed, {where} / L", kept(coordinator) / grown.added)
-

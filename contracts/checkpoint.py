@@ -14,8 +14,11 @@ class CheckpointSummary:
 
     `step_index` counts the thread's checkpoints from 0. `job` and `hop` are set when a worker saved it under a job.
     `context` is small user metadata. Times are the store's, in UTC; `expires_at` is None when it is kept. One that has
-    a `name` is kept, too, until that is taken away. `version` is that of the state, as its agent declared it. `copy_of`
-    is set in a copied thread: the checkpoint that this is a copy of, with `original_at`, when that state was first saved.
+    a `name` is kept, too, until that is taken away. `version` is that of the state, as its agent declared it. In a
+    copied thread `copy_of` is the checkpoint that this is a copy of, and `original_at` when its state was first saved.
+
+    `damaged` names what is not what was saved: "record" in a list, of which nothing but id and thread are known then,
+    and in a partial restore the values that had to be left out.
     """
 
     id: str
@@ -34,6 +37,7 @@ class CheckpointSummary:
     version: int = 1
     copy_of: str | None = None
     original_at: datetime | None = None
+    damaged: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -41,20 +45,19 @@ class Checkpoint(CheckpointSummary):
     """A checkpoint with its state.
 
     `state` holds the user's logical values. `native` is the framework's own bookkeeping: opaque, versioned by its
-    adapter, None where there is none. `damaged` names what a partial restore had to leave out.
+    adapter, None where there is none.
     """
 
     state: Any
     native: Any
-    damaged: tuple[str, ...] = ()
 
 
 @dataclass(kw_only=True, slots=True)  # not frozen: one is made with every save
 class Snapshot:
     """A checkpoint about to be saved: what its maker knows. The store adds the parent, the index and the times.
 
-    Instead of a whole `state`: what is new in the parent's, `changes` (values by key) and `append` (what continues a list,
-    a dict or a text, by key). Saving then costs what is new, however large the state is.
+    Instead of a whole `state`: what is new in the parent's, `changes` (values by key) and `append` (what continues a
+    list, a dict or a text, by key). Saving then costs what is new, however large the state is.
     """
 
     step: str

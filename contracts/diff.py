@@ -77,14 +77,13 @@ class _Comparison:
 
     def _compare(self, path: str, old: Any, new: Any) -> Iterator[_Pair]:
         """Note how two values differ; gives the pairs inside of them that are to be compared next."""
-        kind = type(old)
-        if kind is not type(new):
+        if type(old) is not type(new):
             self._changed.append(Change(path, old, new))
-        elif issubclass(kind, dict):
-            yield from self._mappings(path, cast("dict[Any, Any]", old), cast("dict[Any, Any]", new))
-        elif issubclass(kind, list | tuple):
+        elif issubclass(type(old), dict):
+            yield from self._mappings(path, old, new)
+        elif isinstance(old, list | tuple):
             yield from self._sequences(path, list(cast("list[Any]", old)), list(cast("list[Any]", new)))
-        elif issubclass(kind, set | frozenset):
+        elif isinstance(old, set | frozenset):
             self._sets(path, cast("set[Any]", old), cast("set[Any]", new))
         elif (fields := _fields(old)) is not None:
             theirs = _fields(new) or {}

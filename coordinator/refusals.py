@@ -94,6 +94,18 @@ def _unended(job_id: str, state: str) -> BatonpassError:
     return WrongState(f"job {job_id} is {state}: cancel it, or wait for its end, before you delete it")
 
 
+def _names(thread: str, most: str) -> BatonpassError:
+    return Conflict(f"thread {thread!r} has {most} named checkpoints already: unname some")
+
+
+def _thread(checkpoint_id: str) -> BatonpassError:
+    return BadSetup(f"checkpoint {checkpoint_id} was made for another thread than its job's")
+
+
+def _ungrounded(base: str) -> BatonpassError:
+    return Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one")
+
+
 _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "fenced": _fenced,
     "no_job": _no_job,
@@ -105,10 +117,10 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "not_asking": _not_asking,
     "cursor": _cursor,
     "named": _named,
-    "names": lambda thread, most: Conflict(f"thread {thread!r} has {most} named checkpoints already: unname some"),
+    "names": _names,
     "no_name": _no_name,
     "exists": _exists,
     "unended": _unended,
-    "thread": lambda checkpoint: BadSetup(f"checkpoint {checkpoint} was made for another thread than its job's"),
-    "ungrounded": lambda base: Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one"),
+    "thread": _thread,
+    "ungrounded": _ungrounded,
 }

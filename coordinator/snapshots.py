@@ -101,7 +101,7 @@ def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node,
 
 def _amended(snapshot: Snapshot, base: Base | None) -> Snapshot:
     """The same snapshot with a whole state."""
-    state = value(base.state) if base else {}
+    state: Any = value(base.state) if base else {}
     return replace(snapshot, state=amended(state, snapshot.changes, snapshot.append), changes={}, append={})
 
 
@@ -114,7 +114,7 @@ def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint
     """A stored checkpoint for another thread. It keeps what it is made of: nothing that lies in logs is sent."""
     commit, header = _verified(row)
     header[0] = thread
-    more = header[10] if len(header) > 10 else {}
+    more: dict[str, Any] = header[10] if len(header) > 10 else {}
     header[9:] = [*header[9:10], *([] if header[9:] else [[]]), {**more, **copy_of(row.id, commit, more)}]
     return NewCheckpoint(
         id=checkpoint_id,
@@ -249,6 +249,16 @@ def open_summary(row: CheckpointRow) -> CheckpointSummary:
     """Verify and unpack a stored checkpoint's header, for lists."""
     commit, header = _verified(row)
     return CheckpointSummary(**_about(row.id, header, commit, row.name))
+
+
+def listed(row: CheckpointRow) -> CheckpointSummary:
+    """A stored checkpoint for a list: one that is damaged must not hide the others."""
+    try:
+        return open_summary(row)
+    except Corrupted:
+        nothing: dict[str, Any] = {"agent": "", "step": "", "step_index": -1, "framework": "", "parent_id": None}
+        nothing |= {"job": None, "hop": None, "context": {}, "created_at": from_ms(0), "expires_at": None}
+        return CheckpointSummary(id=row.id, thread=row.thread, **nothing, damaged=("record",))
 
 
 def _verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:

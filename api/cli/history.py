@@ -49,7 +49,17 @@ def timeline(
         print_json([asdict(checkpoint) for checkpoint in found])
         return
     rows = [
-        (c.step_index, c.id, c.name, c.agent, c.hop, c.framework, c.step, c.created_at, dict(c.context) or None)
+        (
+            "damaged" if c.damaged else c.step_index,
+            c.id,
+            c.name,
+            c.agent,
+            c.hop,
+            c.framework,
+            c.step,
+            c.created_at,
+            dict(c.context) or None,
+        )
         for c in found
     ]
     print_table(("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT"), rows)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import ast
 import re
 from collections.abc import Iterator
-from typing import Any, cast
+from typing import Any
 
 from batonpass.contracts.errors import BadSetup
 
@@ -15,42 +15,35 @@ _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>'(?:[^'\\]|\\.)*'|\"(?:[^\
 def put(state: Any, place: str, value: Any) -> Any:
     """The state with a value at a place: an item of a list, or one that is added at its end; a key of a dict, old or
     new. The state given is changed."""
-    steps = list(_steps(place))
+    *way, last = _steps(place)
     at = state
-    for number, step in enumerate(steps):
-        last = number == len(steps) - 1
-        if isinstance(at, list):
-            at = _into_list(cast("list[Any]", at), step, value, last, place)
-        elif isinstance(at, dict):
-            held = cast("dict[Any, Any]", at)
-            if last:
-                held[step] = value
-            elif step not in held:
-                raise BadSetup(f"there is no {place!r}: the state has nothing at {step!r}")
-            else:
-                at = held[step]
-        else:
-            raise BadSetup(f"there is no {place!r}: what holds {step!r} is a {type(at).__name__}, not a list or a dict")
+    for step in way:
+        _check(at, step, place, new=False)
+        at = at[step]
+    _check(at, last, place, new=True)
+    if issubclass(type(at), list) and last == len(at):
+        at.append(value)
+    else:
+        at[last] = value
     return state
 
 
-def _into_list(held: list[Any], step: Any, value: Any, last: bool, place: str) -> Any:
-    if not isinstance(step, int) or not -len(held) <= step <= len(held) - (not last):
+def _check(held: Any, step: Any, place: str, *, new: bool) -> None:
+    """Refuse a step that leads nowhere. `new`: something may be added there."""
+    if issubclass(type(held), dict):
+        if not new and step not in held:
+            raise BadSetup(f"there is no {place!r}: the state has nothing at {step!r}")
+    elif not issubclass(type(held), list):
+        raise BadSetup(f"there is no {place!r}: what holds {step!r} is a {type(held).__name__}, not a list or a dict")
+    elif type(step) is not int or not -len(held) <= step < len(held) + new:
         raise BadSetup(f"there is no {place!r}: a list of {len(held)} has no {step!r}")
-    if not last:
-        return held[step]
-    if step == len(held):
-        held.append(value)
-    else:
-        held[step] = value
-    return held
 
 
 def _steps(place: str) -> Iterator[Any]:
     text = place.removeprefix("state[")
     text = f"[{text}" if text != place else place
     at = 0
-    while at < len(text):
+    while at < len(text) or not text:
         found = _STEP.match(text, at)
         if found is None:
             raise BadSetup(f"{place!r} is not a place in a state: write e.g. round, messages[3].text")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from typing import Annotated
 
 import typer
@@ -48,7 +49,7 @@ def delete(
     as_json: Json = False,
 ) -> None:
     """Delete a thread with its checkpoints and ended jobs, or an ended job with its own thread. Events stay."""
-    about: dict[str, str | int]
+    about: Mapping[str, str | int]
     with opened(store, namespace) as coordinator:
         if is_id(what, "j"):
             coordinator.delete_job(what)

@@ -14,7 +14,7 @@ from ..book import Book
 from ..commands import Ancestors, FindName, Name, Timeline
 from ..refusals import refusal
 from ..rows import CheckpointRow
-from ..snapshots import open_summary
+from ..snapshots import listed
 from . import Call, checkpoints
 from .checkpoints import checked
 from .inputs import text
@@ -57,7 +57,7 @@ def timeline(thread: str, limit: int, before: str | None, wanted: Wanted) -> Cal
     while len(found) < limit:
         size = min(limit - len(found), _PAGE) if wanted.anything else _PAGE
         rows: list[CheckpointRow] = yield Timeline(thread, size, at, wanted.named)
-        found += [summary for row in rows if wanted.fits(summary := open_summary(row))]
+        found += [summary for row in rows if wanted.fits(summary := listed(row))]
         if len(rows) < size:
             break
         at = rows[-1].id
@@ -74,7 +74,7 @@ def ancestors(checkpoint_id: str, limit: int | None) -> Call[list[CheckpointSumm
             if not found:
                 raise refusal("no_checkpoint", checkpoint_id)
             break
-        found += map(open_summary, rows)
+        found += map(listed, rows)
         at = found[-1].parent_id
     return found[1 : None if limit is None else limit + 1]
 

@@ -34,15 +34,15 @@ class CodedStore:
 
     def call(self, command: c.Command[R]) -> R:
         """Carry a command out."""
-        return self._read(command, self.inner.call(self._coded(command)))
+        return self._read(self.inner.call(self._coded(command)))
 
     async def acall(self, command: c.Command[R]) -> R:
         """`call` for async code."""
-        return self._read(command, await self.inner.acall(self._coded(command)))
+        return self._read(await self.inner.acall(self._coded(command)))
 
     async def acall_after(self, watch: Watch, timeout: float, command: c.Command[R]) -> R:
         """Wait, then carry a command out."""
-        return self._read(command, await self.inner.acall_after(watch, timeout, self._coded(command)))
+        return self._read(await self.inner.acall_after(watch, timeout, self._coded(command)))
 
     def watch(self, topic: Topic) -> Watch:
         return self.inner.watch(topic)
@@ -67,16 +67,12 @@ class CodedStore:
         code = _CODERS.get(type(command))
         return cast("c.Command[R]", code(self._codec, command)) if code else command
 
-    def _read(self, command: c.Command[R], answer: R) -> R:
+    def _read(self, answer: R) -> R:
         codec = self._codec
         read: Any = answer
-        if isinstance(read, JobRow):
-            read = _job(codec, read)
-        elif isinstance(read, CheckpointRow):
-            read = _checkpoint(codec, read)
-        elif isinstance(read, list) and not isinstance(command, c.Events | c.Heartbeat):
-            read = [_item(codec, item) for item in cast("list[Any]", read)]
-        return cast("R", read)
+        if read.__class__ is list:
+            return cast("R", [_item(codec, item) for item in read])
+        return cast("R", _item(codec, read))
 
 
 # on the way in
@@ -124,9 +120,14 @@ def _suspend(codec: Codec, m: c.Suspend) -> c.Suspend:
     return replace(m, question=question, checkpoint=_new(codec, m.checkpoint))
 
 
+def _import(codec: Codec, m: c.Import) -> c.Import:
+    return replace(m, checkpoints=[cast("c.NewCheckpoint", _new(codec, new)) for new in m.checkpoints])
+
+
 _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Submit: _submit,
     c.Save: _save,
+    c.Import: _import,
     c.Record: lambda codec, m: replace(m, records=_records(codec, m.records, m.fence.job_id)),
     c.Import: lambda codec, m: replace(m, checkpoints=[cast("c.NewCheckpoint", _new(codec, n)) for n in m.checkpoints]),
     c.HandOff: _hand_off,
@@ -153,7 +154,9 @@ def _item(codec: Codec, item: Any) -> Any:
 def _job(codec: Codec, row: JobRow) -> JobRow:
     """A damaged blob stays as it is: who opens it says which, and the rest of the job can be seen."""
     places = {"envelope": "of", "result": "of", "question": "of", "answer": "to"}
-    read = {name: _tried(codec, getattr(row, name), f"the {name} {word} job {row.id}") for name, word in places.items()}
+    read: dict[str, Any] = {
+        name: _tried(codec, getattr(row, name), f"the {name} {word} job {row.id}") for name, word in places.items()
+    }
     return replace(row, **read)
 
 
@@ -188,7 +191,8 @@ def _bodies(codec: Codec, header: bytes, commit: CommitLine, stored: tuple[bytes
     if not stored or header[:1] != FORMAT:
         return stored
     framed: list[bool] = []
-    for entry in (unpack(header[1:])[9:] or [[]])[0]:
+    about: list[Any] = unpack(header[1:])
+    for entry in about[9] if len(about) > 9 else ():
         framed += [bool(entry[6:])] * entry[4]
     spans = read_spans(commit.spans)
     return tuple(

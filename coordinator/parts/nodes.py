@@ -15,15 +15,19 @@ from .body import value_of
 from .spans import Span
 
 Path: TypeAlias = tuple[Any, ...]
-_GROWING = Lock()
 
 
-def _forked() -> None:
-    global _GROWING  # another thread of the parent may have held it
-    _GROWING = Lock()
+class _Growing:
+    """Held while a buffer grows. A fork's child gets a new one: another thread of the parent may have held it."""
+
+    lock = Lock()
+
+    @classmethod
+    def renew(cls) -> None:
+        cls.lock = Lock()
 
 
-os.register_at_fork(after_in_child=_forked)
+os.register_at_fork(after_in_child=_Growing.renew)
 
 
 @dataclass(slots=True)
@@ -67,7 +71,7 @@ class Part:
         """A part with more bytes behind. Shares the buffer: each byte is kept once, however many parts there are."""
         hashed = self.hash.copy()
         hashed.update(data)
-        with _GROWING:
+        with _Growing.lock:
             buffer = self.buffer
             if not isinstance(buffer, bytearray) or len(buffer) != self.length:
                 buffer = bytearray(buffer[: self.length])

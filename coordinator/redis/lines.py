@@ -10,14 +10,18 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable
 from typing import Any
 
 from redis.exceptions import ResponseError as _Refused
 
+_pack: Callable[[tuple[Any, ...]], bytes] | None
 try:
-    from hiredis import pack_command as _pack
+    import hiredis
 except ImportError:  # the client's own, which is slower
     _pack = None
+else:
+    _pack = getattr(hiredis, "pack_command")  # noqa: B009  # typed for text and bytes alone
 
 
 def _packed(connection: Any, command: tuple[Any, ...]) -> Any:

@@ -149,7 +149,7 @@ def test_a_job_runs_behind_a_codec(bench: Bench, codec: dict[str, Any]) -> None:
     """Payloads, steps, questions, answers and results."""
     store = CodedStore(bench.store, bp.Codec(**codec))
     inner = bench.store
-    bench.store = store  # type: ignore[assignment]  # the bench's words work on any store
+    bench.store = store
     try:
         fence = bench.start(key="k", payload=f'{{"secret": "{_SECRET}"}}')
         bench.do(c.Record(fence, {"step": _SECRET.encode()}))

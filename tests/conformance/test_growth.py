@@ -126,7 +126,7 @@ def test_appending_is_the_same_as_saving_it_all(bench: Bench) -> None:
     run = Thread(bench)
     chance = random.Random(6)
     state: dict[str, Any] = {"messages": [], "notes": {}, "text": ""}
-    run.save(state)
+    made = run.save(state)
     for number in range(30):
         new, note, text = [message(chance)], {f"n{number}": number}, words(chance, 80)
         state = {"messages": state["messages"] + new, "notes": {**state["notes"], **note}, "text": state["text"] + text}

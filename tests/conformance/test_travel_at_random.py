@@ -154,8 +154,11 @@ class World:
             assert [each.id for each in self.run(self.face.branches(name))] == tips
 
 
-MOVES = ["save"] * 8 + ["fork"] * 4 + ["rollback", "rollback", "name", "name", "expire", "expire"]
-MOVES += ["prune", "delete", "copy"]
+MOVES = [
+    *["save"] * 8,
+    *["fork"] * 4,
+    *("rollback", "rollback", "name", "name", "expire", "expire", "prune", "delete", "copy"),
+]
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -113,8 +113,9 @@ class Bench:
         """Carry a command out. A checkpoint under a lease is on its job's thread, whatever it was made for."""
         if isinstance(command, c.Submit):
             self._threads[command.job_id] = command.thread
-        if isinstance(command, c.Save | c.HandOff | c.Complete | c.Suspend) and command.fence and command.checkpoint:
-            command.checkpoint.thread = self._threads.get(command.fence.job_id, command.fence.job_id)
+        sent: Any = command
+        if isinstance(sent, c.Save | c.HandOff | c.Complete | c.Suspend) and sent.fence and sent.checkpoint:
+            sent.checkpoint.thread = self._threads.get(sent.fence.job_id, sent.fence.job_id)
         if self.side == "async":
             return self._runner.run(self.store.acall(command))
         return self.store.call(command)

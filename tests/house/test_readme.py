@@ -104,6 +104,29 @@ async def test_checkpoints_without_agents(sqlite_url: str, capsys: pytest.Captur
     assert capsys.readouterr().out == "validate\n"
 
 
+async def test_time_travel(sqlite_url: str, capsys: pytest.CaptureFixture[str]) -> None:
+    async with bp.connect(sqlite_url) as coordinator:
+        for total in (12, 15):
+            await coordinator.save(
+                thread="run-001", agent="invoices", state={"total": total}, context={"invoice": "INV-4821"}
+            )
+        names = await run(shown("coordinator.rollback("), {"bp": bp, "coordinator": coordinator})
+        assert capsys.readouterr().out == "state['total'] 12 15\n"
+        assert names["fork"].state == {"total": 13}
+        tip = await coordinator.latest(thread="run-001")
+        assert tip is not None
+        assert (tip.state, tip.step) == ({"total": 12}, "rollback")
+        assert await coordinator.timeline("run-002") == []
+
+
+async def test_a_migration_is_declared(here: Path) -> None:
+    names = await run(shown('bp.App("desk")'), {"bp": bp})
+    app = bp.App("newer")
+    await run(shown("@app.migration"), names | {"app": app})
+    assert app["research"].state_version == 2
+    app.check()
+
+
 def test_every_command_that_is_shown_exists(here: Path) -> None:
     [table] = re.findall(r"## The command line\n\n(.*?)\n\n", README, re.DOTALL)
     commands = re.findall(r"(?:batonpass|\|) ([a-z]+)\b", table)

@@ -20,11 +20,18 @@ if state[2] and state[2] ~= '' then
 elseif tonumber(state[1] or 0) ~= count then
   return refuse('exists', name)
 end
+local logs = {}
 for _, one in ipairs(found) do
   if string.sub(one.checkpoint.record, 1, 32) ~= thread then
     return refuse('thread', one.checkpoint.id)
   elseif not grounded(one.checkpoint) then
     return refuse('ungrounded', one.checkpoint.base)
+  end
+  for i = one.checkpoint.first or 1, one.checkpoint.last or 0, 3 do
+    if logs[ARGV[i]] then  -- what two append to one log would not lie where each expects
+      return refuse('ungrounded', one.checkpoint.base)
+    end
+    logs[ARGV[i]] = true
   end
 end
 
