@@ -111,9 +111,9 @@ class Bench:
 
     def do(self, command: c.Command[R]) -> R:
         """Carry a command out. A checkpoint under a lease is on its job's thread, whatever it was made for."""
-        if isinstance(command, c.Submit):
-            self._threads[command.job_id] = command.thread
         sent: Any = command
+        if isinstance(sent, c.Submit):
+            self._threads[sent.job_id] = sent.thread
         if isinstance(sent, c.Save | c.HandOff | c.Complete | c.Suspend) and sent.fence and sent.checkpoint:
             sent.checkpoint.thread = self._threads.get(sent.fence.job_id, sent.fence.job_id)
         if self.side == "async":
