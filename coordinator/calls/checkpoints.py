@@ -133,7 +133,7 @@ def _opened(command: Restore | Latest) -> Call[Opened | None]:
     between, then reading it again says that it is gone."""
     row: CheckpointRow | None = yield command
     opened = open_row(row) if row else None
-    if opened is not None and opened.damaged and opened.row.bodies:
+    if opened is not None and opened.damaged:
         row = yield command
         opened = open_row(row) if row else None
     return opened

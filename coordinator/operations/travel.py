@@ -89,13 +89,15 @@ def import_(records: Records, command: Import) -> list[CommitLine]:
         raise refusal("busy", thread.name, thread.job)
     if thread.count != command.count:
         raise refusal("exists", thread.name)
-    logs = [append.log for new in command.checkpoints for append in new.appends]
+    logs: set[str] = set()
     for new in command.checkpoints:
         if new.thread != thread.name:
             raise refusal("thread", new.id)
         check_grounded(records, new)
-        if any(logs.count(append.log) > 1 for append in new.appends):  # they would not lie where each expects
-            raise refusal("ungrounded", new.base)
+        for each in new.appends:
+            if each.log in logs:  # what two append to one log would not lie where each expects
+                raise refusal("ungrounded", new.base)
+            logs.add(each.log)
     lines: list[CommitLine] = []
     for new, parent in zip(command.checkpoints, command.parents, strict=True):
         lines.append(append(records, thread, new, parent))

@@ -10,7 +10,6 @@ from ..commands import Command
 from .cluster_link import TROUBLE, Request
 from .partitions_plan import Above, Note, Ready, Ring, Used
 from .scripts import Script
-from .segments import READERS
 from .store import RedisStore
 from .wire import arguments
 from .witness import Witness
@@ -49,11 +48,7 @@ class Partition(RedisStore):
             about = (command.idem, command.job_id, command.payload_digest)
             times = (command.key_ttl + _NOTE_KEPT, _NOTE_FRESH)
             return self._own("store/note", (*about, *times, command.void), _used)
-        return self._kept(command)
-
-    def _kept(self, command: Command[R]) -> Run[R]:
-        result = yield from self._carefully(command, *arguments(command))
-        return (yield from self._whole(result)) if type(command) in READERS else result
+        return self._carefully(command, *arguments(command))
 
     def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Run[R]:
         [[_, *reply]] = yield from self._script(self._scripts(name), argv, [])

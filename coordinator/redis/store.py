@@ -116,6 +116,8 @@ class RedisStore:
             if not isinstance(seen, Exception):
                 self._witness.learn(*seen[1:])
         result = self._answer(command, reply)
+        if type(command) in READERS:
+            result = yield from self._whole(result)
         if confirmed:
             count = rest.pop()
             if isinstance(count, Exception):

@@ -1,0 +1,55 @@
+"""States too large for a script to hand over: read in a second step, whichever way the first one took."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis.store import RedisStore
+from batonpass.coordinator.snapshots import open_checkpoint
+from tests.harness.bench import Bench, new_target
+from tests.harness.stores import RedisHarness
+
+_STATE: dict[str, Any] = {"messages": [{"n": n, "text": f"{n}" * 300} for n in range(400)], "doc": "d" * 70_000}
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+@pytest.mark.parametrize("looking", [False, True])
+def test_a_large_state_comes_back_whole(redis_server: str, side: str, looking: bool) -> None:
+    """Also when it is time for a look at the store, which rides on the same call."""
+    harness = RedisHarness(redis_server)
+    with Bench(harness, side=side) as bench:
+        face, store = bench.face(), bench.store
+        assert isinstance(store, RedisStore)
+        saved = bench.run(face.save(thread="run", agent="write", state=_STATE))
+        for _ in range(3):
+            if looking:
+                store._witness.hurry()
+            assert bench.run(face.restore(saved.id)).state == _STATE
+            if looking:
+                store._witness.hurry()
+            assert bench.run(face.latest(thread="run")).state == _STATE
+        job = bench.submit(origin=saved.id)
+        if looking:
+            store._witness.hurry()
+        claim = c.Claim("w", ((new_target().queue, 60_000),), (mint("l"),))
+        [delivery] = bench.do(claim)
+        assert (delivery.job.id, delivery.checkpoint is not None) == (job, True)
+        assert delivery.checkpoint is not None
+        assert open_checkpoint(delivery.checkpoint).state == _STATE
+    harness.close()
+
+
+def test_a_large_state_that_is_gone_is_not_found(redis_server: str) -> None:
+    harness = RedisHarness(redis_server)
+    with Bench(harness, side="sync") as bench:
+        face = bench.face()
+        saved = face.save(thread="run", agent="write", state=_STATE)
+        face.expire(saved.id)
+        with pytest.raises(bp.NotFound):
+            face.restore(saved.id)
+    harness.close()
