@@ -162,7 +162,7 @@ def _forks(where: str, effort: Effort, opened: Callable[[str], Any], kept: Calla
         for number in range(effort.forks):
             edit = [message(chance)]
             changed += len(pack(edit)) + len(pack(["chat", "step", "python", number, time.time(), "c" * 24, "c" * 24]))
-            coordinator.fork(middle.id, append={"messages": edit}, thread=f"fork-{number}")
+            coordinator.fork(middle.id, append={"messages": edit})
         grew = kept(coordinator) - before
     return [Result.figure(f"kept of {effort.forks} forks, {where} / what they changed", grew / changed, bar=2.0)]
 
