@@ -8,6 +8,8 @@ from datetime import UTC, datetime
 from functools import partial
 from typing import Any
 
+import msgpack
+
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ..contracts.codec import pack, unpack
 from ..contracts.errors import BadSetup, Corrupted
@@ -25,6 +27,9 @@ from .rows import CheckpointRow, CommitLine
 from .seals import FORMAT, content_hash, read_commit, seal_of
 
 _NO_CONTEXT = pack({})
+# Of texts, numbers and bytes alone nothing has to be looked at.
+_TEXTS = msgpack.Packer()
+_PLAIN = 9
 _NO_PARTS: tuple[list[Any], list[Span]] = ([], [])
 
 
@@ -74,7 +79,7 @@ def draft(
     new = NewCheckpoint(
         id=checkpoint_id,
         thread=thread,
-        header=FORMAT + pack(about, path="checkpoint"),
+        header=FORMAT + _header(about),
         state=held,
         native=held_native,
         agent=agent,
@@ -86,6 +91,16 @@ def draft(
         new.appends = writer.appends
         new.base = base.id if base else ""
     return Draft(new, Base(checkpoint_id, state, native, more.get("version", 1) if more else 1))
+
+
+def _header(about: list[Any]) -> bytes:
+    if len(about) == _PLAIN:
+        try:
+            packed: bytes = _TEXTS.pack(about)
+            return packed
+        except (ValueError, TypeError, OverflowError):  # said in our words below
+            pass
+    return pack(about, path="checkpoint")
 
 
 def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node, Node | None]:
