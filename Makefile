@@ -26,7 +26,7 @@ demo: setup
 	@$(BIN)/batonpass demo $(ARGS)
 
 test: setup
-	@$(QUIET_FRAMEWORKS) $(BIN)/python -m pytest $(ARGS)
+	@$(QUIET_FRAMEWORKS) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
 check: setup
 	$(BIN)/ruff format --check .

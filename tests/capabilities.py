@@ -33,7 +33,24 @@ def pytest_runtest_makereport(
     return report
 
 
+class _Together:
+    """With several processes (pytest-xdist): what each of them ran is told to the one that decides."""
+
+    @staticmethod
+    def pytest_testnodedown(node: Any) -> None:
+        for name, details in getattr(node, "workeroutput", {}).get("capabilities", {}).items():
+            _ran.setdefault(name, set()).update(details)
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if config.pluginmanager.hasplugin("xdist"):
+        config.pluginmanager.register(_Together())
+
+
 def pytest_sessionfinish(session: pytest.Session) -> None:
+    if (told := getattr(session.config, "workeroutput", None)) is not None:
+        told["capabilities"] = {name: sorted(details) for name, details in _ran.items()}
+        return
     if _missing() and session.exitstatus == pytest.ExitCode.OK:
         session.exitstatus = pytest.ExitCode.TESTS_FAILED
 

@@ -12,8 +12,8 @@ from pathlib import Path
 from tests.house.tree import PYPROJECT, files
 
 BASE = ["api", "contracts", "coordinator", "workers"]
-# Pinned exactly by the package that brings it.
-PART_OF = {"pydantic-core": "pydantic"}
+# Brought by a package that we declare.
+PART_OF = {"pydantic-core": "pydantic", "hiredis": "redis"}
 
 
 def imported(path: Path) -> Iterator[str]:

@@ -74,7 +74,7 @@ CASES = {
     unknown: ("unknown_agent", r"no app here or in the store has an agent 'nobody'; known are a, b, c"),
     wrong_payload: ("contract", r"agent 'a' gave workers\.other@1, but it declares workers\.ask@1"),
     bad_payload: ("contract", r"not a valid workers\.ask@1: number: Input should be a valid integer"),
-    unserializable: ("refused", r"result of step 'work' can't be saved: type builtins\.object is not a plain type"),
+    unserializable: ("refused", r"result of step 'work' can't be saved: builtins\.object is neither a plain type"),
 }
 
 
