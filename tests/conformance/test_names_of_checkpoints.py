@@ -113,7 +113,7 @@ def test_some_hundreds_at_most(bench: Bench) -> None:
     assert len(bench.run(face.timeline(thread="run", named=True, limit=2 * NAMES))) == NAMES
 
 
-@pytest.mark.parametrize("name", ["", "x" * 201, mint("c"), "half \ud800"])
+@pytest.mark.parametrize("name", ["", "x" * 201, mint("c"), "half \ud800"], ids=["empty", "long", "an id", "half"])
 def test_names_that_are_none(bench: Bench, name: str) -> None:
     saved = bench.save(None, thread="run")
     with bench.refused(bp.BadSetup):
