@@ -26,6 +26,8 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
+    # An agent's last words may be no Unicode, and reports travel between processes.
+    report.sections = [(name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections]
     if report.when == "call" and report.passed:
         for mark in item.iter_markers("capability"):
             for name in mark.args:

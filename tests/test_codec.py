@@ -102,7 +102,10 @@ def alike(one: Any, other: Any) -> bool:
     return bool(one == other)
 
 
-@pytest.mark.parametrize("value", VALUES, ids=[f"{number}-{type(value).__name__}" for number, value in enumerate(VALUES)])
+IDS = [f"{number}-{type(value).__name__}" for number, value in enumerate(VALUES)]
+
+
+@pytest.mark.parametrize("value", VALUES, ids=IDS)
 def test_it_comes_back(value: Any) -> None:
     assert alike(unpack(pack(value)), value)
     assert alike(unpack(pack({"in": [value, (value,)]})), {"in": [value, (value,)]})

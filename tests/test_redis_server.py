@@ -138,7 +138,6 @@ def test_only_idempotency_records_and_presence_expire(own_redis: RedisServer, se
     store.close()
 
 
-@pytest.mark.xfail(reason="a script looks at 500 checkpoints at most, and then says that there is none")
 def test_reads_fall_back_over_more_expired_checkpoints_than_a_script_looks_at(redis_server: str) -> None:
     harness = RedisHarness(redis_server)
     with Bench(harness, side="sync") as bench:

@@ -78,10 +78,10 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
             return (yield from _save(bases, place, snapshot, base, parent or (base.id if base else "")))
         except ThreadBusy:
             raise
-        except Conflict:
+        except (Conflict, NotFound):
             if parent:
                 raise
-            bases.forget(place.thread)  # somebody else has saved: what is new belongs to their state
+            bases.forget(place.thread)  # somebody else has saved, or deleted: what is new belongs to what is there
     raise Conflict(f"thread {place.thread!r} was saved to by others at each of {_TRIES} tries: try again later")
 
 
@@ -117,18 +117,18 @@ def _base_of(bases: Bases, thread: str, parent: str) -> Call[Base | None]:
     if not parent:
         yield from latest(bases, thread)
         return bases.get(thread)
-    row: CheckpointRow = yield Restore(parent)
-    return open_row(row).base
+    opened = yield from read(Restore(parent))
+    return opened.base if opened else None
 
 
 def restore(checkpoint_id: str, *, rest: bool = False) -> Call[Checkpoint]:
     """One checkpoint, verified."""
-    opened = yield from _opened(Restore(checked(checkpoint_id)))
+    opened = yield from read(Restore(checked(checkpoint_id)))
     assert opened is not None
     return opened.partial if rest else opened.checkpoint
 
 
-def _opened(command: Restore | Latest) -> Call[Opened | None]:
+def read(command: Restore | Latest) -> Call[Opened | None]:
     """What is read, looked at. Large states may be read in two steps: if one is damaged because it was freed in
     between, then reading it again says that it is gone."""
     row: CheckpointRow | None = yield command
@@ -141,7 +141,7 @@ def _opened(command: Restore | Latest) -> Call[Opened | None]:
 
 def latest(bases: Bases, thread: str) -> Call[Checkpoint | None]:
     """The thread's newest checkpoint, verified; None for a thread without any."""
-    opened = yield from _opened(Latest(text(thread, "thread")))
+    opened = yield from read(Latest(text(thread, "thread")))
     if opened is None:
         bases.forget(thread)
         return None

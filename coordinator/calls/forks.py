@@ -20,7 +20,7 @@ from ..refusals import Ungrounded
 from ..rows import CheckpointRow, CommitLine, JobRow
 from ..snapshots import Draft, Opened, amended, draft, open_row, saved
 from . import Call, jobs
-from .checkpoints import as_payload, checked
+from .checkpoints import as_payload, checked, read
 from .inputs import text
 from .travel import resolve
 
@@ -68,6 +68,8 @@ def fork(
                 [commit] = yield Import(target, 0, [made.new], [source.id])
         except Ungrounded:
             continue
+        if key and (first := (yield from _there(fork_id))):  # somebody else may have been first
+            return _same(first, made, key)
         bases.put(target, made.nodes)
         return saved(made, commit)
     raise Corrupted(f"the store refuses a whole state of checkpoint {checkpoint_id}: its logs are not what they were")
@@ -112,8 +114,8 @@ def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]
 
 
 def _source(book: Book, checkpoint_id: str) -> Call[tuple[Checkpoint, Base]]:
-    row: CheckpointRow = yield Restore(checked(checkpoint_id))
-    opened = open_row(row)
+    opened = yield from read(Restore(checked(checkpoint_id)))
+    assert opened is not None
     return book.migrated(opened.checkpoint), opened.base
 
 

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, TypeVar, cast
 
 from ...contracts.codec import unpack
-from ...contracts.errors import Corrupted
+from ...contracts.errors import BadSetup, Corrupted
 from .. import commands as c
 from ..parts.spans import Span, read_spans
 from ..rows import CheckpointRow, CommitLine, Delivery, JobRow
@@ -17,6 +17,7 @@ from .codec import CODED, Codec
 from .frames import unframe
 
 R = TypeVar("R")
+_DAMAGED = b"\x00"  # no stored form begins with it
 
 
 class CodedStore:
@@ -72,7 +73,10 @@ class CodedStore:
         read: Any = answer
         if read.__class__ is list:
             return cast("R", [_item(codec, item) for item in read])
-        return cast("R", _item(codec, read))
+        item = _item(codec, read)
+        if isinstance(item, CheckpointRow) and item.header[:1] == CODED:
+            codec.unwrap(item.header, f"the record of checkpoint {item.id}")  # says which key is missing
+        return cast("R", item)
 
 
 # on the way in
@@ -143,7 +147,7 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
 def _item(codec: Codec, item: Any) -> Any:
     if isinstance(item, Delivery):
         job_id = item.job.id
-        journal = {key: codec.unwrap(data, f"record {key!r} of job {job_id}") for key, data in item.journal.items()}
+        journal = {key: _tried(codec, data, f"record {key!r} of job {job_id}") for key, data in item.journal.items()}
         checkpoint = _checkpoint(codec, item.checkpoint) if item.checkpoint else None
         return Delivery(_job(codec, item.job), checkpoint, journal)
     if isinstance(item, JobRow):
@@ -152,7 +156,6 @@ def _item(codec: Codec, item: Any) -> Any:
 
 
 def _job(codec: Codec, row: JobRow) -> JobRow:
-    """A damaged blob stays as it is: who opens it says which, and the rest of the job can be seen."""
     places = {"envelope": "of", "result": "of", "question": "of", "answer": "to"}
     read: dict[str, Any] = {
         name: _tried(codec, getattr(row, name), f"the {name} {word} job {row.id}") for name, word in places.items()
@@ -161,9 +164,12 @@ def _job(codec: Codec, row: JobRow) -> JobRow:
 
 
 def _tried(codec: Codec, data: bytes, about: str) -> bytes:
+    """What was coded, or something that nothing opens: who tries to says what is wrong, of this one alone."""
     try:
         return codec.unwrap(data, about)
     except Corrupted:
+        return _DAMAGED
+    except BadSetup:  # a key that is not here
         return data
 
 
@@ -177,6 +183,8 @@ def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
         bodies = _bodies(codec, header, commit, row.bodies)
     except Corrupted:
         return replace(row, commit="")  # who opens it says so
+    except BadSetup:
+        return row
     return replace(
         row,
         header=header,

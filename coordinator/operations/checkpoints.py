@@ -101,7 +101,9 @@ def _check_free(records: Records, thread: ThreadRow, command: Save) -> None:
     if not records.has_checkpoint(command.parent):
         raise refusal("no_checkpoint", command.parent)
     if command.parent != thread.tip and not command.branch:
-        raise refusal("moved", command.parent, thread.tip or "none")
+        newest = records.checkpoints(thread.name, 1, "")  # the tip's time may be over
+        if not newest or newest[0].id != command.parent:
+            raise refusal("moved", command.parent, thread.tip or "none")
 
 
 def expire(records: Records, command: Expire) -> None:

@@ -20,6 +20,8 @@ _LEAST = 512
 _LARGE = 16_384
 # A dict of more keys than this is compared as a row of pairs, not key by key.
 _WIDE = 64
+# Keys that are equal to themselves when they were stored and read: the path to a part is made of them.
+_FOUND_AGAIN = frozenset({str, int, bytes, bool, type(None)})
 
 
 def split(item: Any, base: Node | None, writer: Writer, path: str) -> Node:
@@ -45,7 +47,14 @@ def _splits(item: Any, base: Node | None) -> TypeGuard[dict[Any, Any]]:
 
 def _branch(item: dict[Any, Any], base: Node | None, writer: Writer, path: str) -> Branch:
     known = children_of(base)
-    return Branch({key: _node(child, known.get(key), writer, f"{path}[{key!r}]") for key, child in item.items()})
+    return Branch({key: _child(key, child, known.get(key), writer, path) for key, child in item.items()})
+
+
+def _child(key: Any, item: Any, base: Node | None, writer: Writer, path: str) -> Node:
+    below = f"{path}[{key!r}]"
+    if key.__class__ not in _FOUND_AGAIN:
+        return Inline(pack(item, path=below))
+    return _node(item, base, writer, below)
 
 
 def _node(item: Any, base: Node | None, writer: Writer, path: str) -> Node:
@@ -86,7 +95,7 @@ def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], wri
     if isinstance(base, Part):  # a dict of many keys, which is one row of pairs
         children.update({key: Inline(pack(item)) for key, item in value(base).items()})
     for key, item in changes.items():
-        children[key] = _node(item, children.get(key), writer, f"{path}[{key!r}]")
+        children[key] = _child(key, item, children.get(key), writer, path)
     for key, items in append.items():
         children[key] = _continued(items, children.get(key), writer, f"{path}[{key!r}]")
     amended = Branch(children)

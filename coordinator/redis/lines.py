@@ -15,6 +15,8 @@ from typing import Any
 
 from redis.exceptions import ResponseError as _Refused
 
+_MOST = 32
+
 _pack: Callable[[tuple[Any, ...]], bytes] | None
 try:
     import hiredis
@@ -22,6 +24,11 @@ except ImportError:  # the client's own, which is slower
     _pack = None
 else:
     _pack = getattr(hiredis, "pack_command")  # noqa: B009  # typed for text and bytes alone
+
+
+def _most(pool: Any) -> int:
+    """How many connections may wait for the next command: the client needs some of its pool's, too."""
+    return min(_MOST, int(getattr(pool, "max_connections", _MOST)) // 2)
 
 
 def _packed(connection: Any, command: tuple[Any, ...]) -> Any:
@@ -33,6 +40,7 @@ class Lines:
 
     def __init__(self, client: Any) -> None:
         self._pool = client.connection_pool
+        self._most = _most(self._pool)
         self._idle: deque[Any] = deque()
         self._pid = os.getpid()
 
@@ -48,13 +56,19 @@ class Lines:
             connection.send_packed_command(_packed(connection, command))
             reply = connection.read_response()
         except _Refused:
-            self._idle.append(connection)
+            self._keep(connection)
             raise
         except BaseException:
             self._drop(connection)  # nobody must read what is left of the reply
             raise
-        self._idle.append(connection)
+        self._keep(connection)
         return reply
+
+    def _keep(self, connection: Any) -> None:
+        if len(self._idle) < self._most:
+            self._idle.append(connection)
+        else:
+            self._pool.release(connection)
 
     def close(self) -> None:
         """Give all idle connections back."""
@@ -71,6 +85,7 @@ class AsyncLines:
 
     def __init__(self, client: Any) -> None:
         self._pool = client.connection_pool
+        self._most = _most(self._pool)
         self._idle: deque[Any] = deque()
 
     async def ask(self, *command: Any) -> Any:
@@ -80,14 +95,20 @@ class AsyncLines:
             await connection.send_packed_command(_packed(connection, command))
             reply = await connection.read_response()
         except _Refused:
-            self._idle.append(connection)
+            await self._keep(connection)
             raise
         except BaseException:
             await connection.disconnect(nowait=True)
             await self._pool.release(connection)
             raise
-        self._idle.append(connection)
+        await self._keep(connection)
         return reply
+
+    async def _keep(self, connection: Any) -> None:
+        if len(self._idle) < self._most:
+            self._idle.append(connection)
+        else:
+            await self._pool.release(connection)
 
     async def aclose(self) -> None:
         """Give all idle connections back."""

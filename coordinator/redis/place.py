@@ -52,7 +52,7 @@ _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 # if nobody answers. (The client library would ask by PING, which a server with a full disk answers with an error.)
 _SILENT = 30
 _LONGEST_WAIT = 30.0  # a server that hangs must not keep who waits for ever
-_DEFAULTS = {"socket_connect_timeout": 5.0, "socket_timeout": 10.0}
+_DEFAULTS = {"max_connections": 10_000, "socket_connect_timeout": 5.0, "socket_timeout": 10.0}
 # Every command may be repeated after a lost reply: ids and leases are minted by the caller. It takes some 1.5 s until a
 # server is given up, and 5 s with Sentinels, which need some for a failover.
 _REPEATS, _REPEATS_BY_SENTINEL = 4, 10

@@ -8,13 +8,15 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.coded.store import CodedStore
+from batonpass.coordinator.letters import open_letter, seal_letter
 from batonpass.coordinator.sync_client import SyncCoordinator
 from tests.conformance.test_damage import _flip
-from tests.harness.bench import Bench
+from tests.harness.bench import Bench, fence_of, new_target
 from tests.harness.texts import message
 
 _OLD, _NEW = b"o" * 32, b"n" * 32
@@ -135,6 +137,29 @@ def test_what_is_not_protected_is_refused_unless_accepted(bench: Bench) -> None:
     moving = Coded(bench, encrypt={"new": _NEW}, plain=True)
     assert moving.restore(id_).state == state
     assert moving.restore(moving.save({**state, "round": 99}).id).state["round"] == 99
+
+
+@pytest.mark.parametrize("codec", [_CODECS["encrypt"], _CODECS["sign"]], ids=["encrypt", "sign"])
+def test_letters_that_nobody_signed_are_refused(bench: Bench, codec: dict[str, Any]) -> None:
+    """Who can write to the store without a key can't make a payload, or a result, that would be believed."""
+    fence = bench.start()
+    bench.do(c.Complete(fence, seal_letter(["desk.report", 1, b'j{"body": "forged"}'], path="result")))
+    row = CodedStore(bench.store, bp.Codec(**codec)).call(c.ReadJob(fence.job_id))
+    for letter in (row.result, row.envelope):
+        with pytest.raises(bp.Corrupted):
+            open_letter(letter, of="it")
+
+
+def test_a_damaged_record_does_not_take_other_deliveries_along(bench: Bench) -> None:
+    for _ in range(3):
+        bench.submit()
+    for number, delivery in enumerate(bench.claim(3)):
+        fence = fence_of(delivery)
+        bench.do(c.Record(fence, {"step": b"not coded" if number == 1 else b"\x02no such"}))
+        bench.do(c.Release(fence))
+    store = CodedStore(bench.store, bp.Codec(encrypt={"new": _NEW}))
+    leases = (mint("l"), mint("l"), mint("l"))
+    assert len(store.call(c.Claim("w", ((new_target().queue, 60_000),), leases))) == 3
 
 
 def test_a_key_that_can_not_be_one_is_refused() -> None:

@@ -250,6 +250,65 @@ def test_a_log_with_a_hole_goes_on(bench: Bench) -> None:
     assert [run.restore(id_).state for id_, _ in later[::20]] == [state for _, state in later[::20]]
 
 
+def test_an_append_does_not_run_over_what_lives_behind_a_hole(bench: Bench) -> None:
+    """The window moved on and the middle was freed; who goes back to the beginning goes on in a log of its own."""
+    run = Thread(bench)
+    chance = random.Random(11)
+    state: dict[str, Any] = {"messages": [message(chance, 900) for _ in range(30)]}
+    early = run.save(copy.deepcopy(state)).id
+    middle: list[str] = []
+    for _ in range(150):
+        state["messages"].append(message(chance, 900))
+        middle.append(run.save(copy.deepcopy(state)).id)
+    state["messages"] = state["messages"][-20:]
+    late = (run.save(copy.deepcopy(state)).id, copy.deepcopy(state))
+    for id_ in middle:
+        bench.do(c.Expire(id_))
+    back = run.restore(early)
+    saved = [late, (early, back.state)]
+    grown = copy.deepcopy(back.state)
+    base = open_row(bench.do(c.Restore(early))).base
+    for _ in range(60):
+        grown["messages"].extend(message(chance, 900) for _ in range(3))
+        for sharing in Sharing:
+            made = draft(Snapshot(step="on", state=grown), thread="run", agent="write", base=base, sharing=sharing)
+            try:
+                bench.do(c.Save("run", made.new, branch=True))
+            except bp.BatonpassError:
+                continue
+            base = made.nodes
+            saved.append((made.new.id, copy.deepcopy(grown)))
+            break
+    assert [run.restore(id_).state == state for id_, state in saved] == [True] * 62
+
+
+def test_changes_to_a_thread_that_was_deleted_begin_it_anew(bench: Bench) -> None:
+    run = Thread(bench)
+    run.save({"messages": ["x" * 9000]})
+    with bench.beside() as beside:
+        beside.run(beside.face().delete("run"))
+    assert run.save(append={"messages": ["y"]}).state == {"messages": ["y"]}
+
+
+def test_changes_go_on_from_what_can_be_seen(bench: Bench) -> None:
+    """The newest checkpoint's time is over, and nobody has freed it yet."""
+    run = Thread(bench)
+    run.save({"messages": ["a"]})
+    run.save({"messages": ["a", "b"]}, ttl=1)
+    bench.clock.advance(1500)
+    assert run.save(append={"messages": ["c"]}).state == {"messages": ["a", "c"]}
+
+
+@pytest.mark.parametrize(
+    "key", [float("nan"), (float("nan"), 1), 1.5, frozenset({1})], ids=["nan", "in", "float", "set"]
+)
+def test_a_large_value_below_any_key_comes_back(bench: Bench, key: Any) -> None:
+    run = Thread(bench)
+    id_ = run.save({"deep": {key: ["x" * 30_000], "other": 1}, "doc": "d" * 20_000}).id
+    found = run.restore(id_).state["deep"]
+    assert list(found.values()) == [["x" * 30_000], 1]
+
+
 def test_ttl_frees_as_expire_does(bench: Bench) -> None:
     run = Thread(bench)
     empty = _kept(bench)

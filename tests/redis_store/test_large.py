@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import pytest
@@ -41,6 +42,21 @@ def test_a_large_state_comes_back_whole(redis_server: str, side: str, looking: b
         assert (delivery.job.id, delivery.checkpoint is not None) == (job, True)
         assert delivery.checkpoint is not None
         assert open_checkpoint(delivery.checkpoint).state == _STATE
+    harness.close()
+
+
+async def _burst(url: str, prefix: str) -> None:
+    async with bp.connect(url, namespace=prefix) as coordinator:
+        saves = [coordinator.save(thread=f"t{n}", agent="write", state={"n": n}) for n in range(150)]
+        await asyncio.gather(*saves)
+        saved = await coordinator.save(thread="run", agent="write", state=_STATE)
+        assert (await coordinator.restore(saved.id)).state == _STATE
+
+
+def test_a_burst_of_calls_leaves_connections_for_the_rest(redis_server: str) -> None:
+    harness = RedisHarness(redis_server)
+    harness.store("burst")
+    asyncio.run(_burst(redis_server, harness.own + "burst"))
     harness.close()
 
 

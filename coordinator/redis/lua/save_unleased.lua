@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV thread digest, thread name, parent or '', '1' to branch, agent, checkpoint (5 or more: lib/checkpoint.lua)
 -- Returns {'+', commit line}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...}, {'!ungrounded', base}
---@ uses clock parts append checkpoint
+--@ uses clock record thread parts append checkpoint
 local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(6)
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job')
 -- A retry after a lost reply must get the answer, not a refusal that it caused itself.
@@ -19,7 +19,10 @@ if parent == '' then
 elseif redis.call('EXISTS', P .. 'c:' .. parent) == 0 then
   return refused('no_checkpoint', parent)
 elseif parent ~= tip and ARGV[4] ~= '1' then
-  return refused('moved', parent, tip ~= '' and tip or 'none')
+  local found = newest(thread, '+inf', 1, now_ms())  -- the tip's time may be over
+  if not found[1] or found[1][1] ~= parent then
+    return refused('moved', parent, tip ~= '' and tip or 'none')
+  end
 end
 if not grounded(checkpoint) then
   return refused('ungrounded', checkpoint.base)

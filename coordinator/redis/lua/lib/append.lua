@@ -1,11 +1,8 @@
 -- Adding to logs.
 
--- Whether a log is `at` bytes long.
+-- Whether a log is `at` bytes long. (Its segments don't tell: those in the middle may be freed.)
 local function ends_at(log, at)
-  if redis.call('STRLEN', segment_key(log, at)) ~= at % SEGMENT then
-    return false
-  end
-  return at == 0 or at % SEGMENT > 0 or redis.call('STRLEN', segment_key(log, at - 1)) == SEGMENT
+  return tonumber(redis.call('HGET', P .. 'u:' .. log, 'end') or 0) == at
 end
 
 -- Whether what a checkpoint builds on is there: its base, and logs that end where it goes on.
@@ -41,6 +38,7 @@ end
 local function write_parts(checkpoint)
   for i = checkpoint.first, checkpoint.last, 3 do
     append_bytes(ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2])
+    redis.call('HSET', P .. 'u:' .. ARGV[i], 'end', num(tonumber(ARGV[i + 1]) + #ARGV[i + 2]))
   end
   for log, first, last in each_span(checkpoint.spans) do
     redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, 1)

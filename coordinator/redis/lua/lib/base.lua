@@ -3,7 +3,7 @@
 --   j:<job>     hash    the job                        t:<thread digest>  hash  name, tip, count, unended job, commit lines
 --   n:<job>     hash    journal of the hop             o:<thread digest>  zset  checkpoints by step index
 --   c:<id>      string  checkpoint, see lib/record.lua
---   l:<log>:<n> string  segment n of a log, see lib/parts.lua    u:<log>  hash  its spans in use -> by how many checkpoints
+--   l:<log>:<n> string  segment n of a log, see lib/parts.lua    u:<log>  hash  its length; spans in use -> by how many
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations

@@ -5,7 +5,9 @@ local function covered(log)
   local spans = {}
   for _, field in ipairs(redis.call('HKEYS', P .. 'u:' .. log)) do
     local first, last = string.match(field, '^(%d+):(%d+)$')
-    spans[#spans + 1] = { tonumber(first), tonumber(last) }
+    if first then
+      spans[#spans + 1] = { tonumber(first), tonumber(last) }
+    end
   end
   table.sort(spans, function(a, b) return a[1] < b[1] end)
   local merged = {}
@@ -48,6 +50,11 @@ local function free_logs(dropped)
     local living = covered(log)
     for _, span in ipairs(spans) do
       free_span(log, span[1], span[2], living)
+    end
+    if #living == 0 then
+      redis.call('DEL', P .. 'u:' .. log)
+    else
+      redis.call('HSET', P .. 'u:' .. log, 'end', num(living[#living][2]))
     end
   end
 end

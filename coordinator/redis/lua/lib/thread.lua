@@ -5,7 +5,7 @@
 local function newest(thread, below, limit, now)
   local found = {}
   local offset = 0
-  while #found < limit and offset < 500 do
+  while #found < limit and offset < 5000 do
     local ids = redis.call('ZREVRANGEBYSCORE', P .. 'o:' .. thread, below, '-inf', 'LIMIT', offset, limit)
     if #ids == 0 then
       break
