@@ -31,12 +31,11 @@ def copy(bases: Bases, thread: str, to: str) -> Call[int]:
     start, last = 0, _Last()
     while True:
         rows: list[CheckpointRow] = yield Export(text(thread, "thread"), start, _PAGE)
-        if rows:
-            yield from _copy_page(bases, rows, new_name(to), copies, last)
-            start = read_commit(rows[-1].commit, rows[-1].id).step_index + 1
-        names.update({copies[row.id]: row.name for row in rows if row.name})
-        if len(rows) < _PAGE:
+        if not rows:  # a page may be short, because those whose time is over are left out
             break
+        yield from _copy_page(bases, rows, new_name(to), copies, last)
+        start = read_commit(rows[-1].commit, rows[-1].id).step_index + 1
+        names.update({copies[row.id]: row.name for row in rows if row.name})
     if not copies:
         raise NotFound(f"thread {thread!r} has no checkpoints that could be copied")
     for made, name in names.items():

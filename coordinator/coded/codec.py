@@ -53,7 +53,7 @@ class Codec:
     def wrap(self, data: bytes, about: str) -> bytes:
         """Bytes as they are kept at the place that `about` names. The same bytes there give the same."""
         content = b"r" + data
-        if self._zstd is not None and len(data) >= _LEAST:
+        if self._zstd is not None and _LEAST <= len(data) <= _LARGEST:
             smaller = b"z" + self._zstd.ZstdCompressor(level=3).compress(data)
             content = smaller if len(smaller) < len(content) * 7 // 8 else content
         name = self._current.encode()
