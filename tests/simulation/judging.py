@@ -66,7 +66,9 @@ def _may_save(known: Known, command: c.Save, now: int) -> str:
         return "ThreadBusy"
     if command.parent and command.parent not in known.kept:
         return "NotFound"
-    return "Conflict" if command.parent and command.parent != thread.tip and not command.branch else ""
+    # A tip whose time is over is not one any more, freed or not.
+    tips = ("", thread.tip, *known.shown(thread, now)[:1])
+    return "Conflict" if command.parent not in tips and not command.branch else ""
 
 
 def _may_answer(known: Known, command: c.AnswerJob, now: int) -> str:

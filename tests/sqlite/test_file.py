@@ -96,7 +96,7 @@ def open_folder(tmp_path: Path) -> Path:
     """A folder that every user may look into."""
     folder = tmp_path / "shared"
     folder.mkdir(mode=0o755)
-    for parent in folder.parents[:3]:
+    for parent in folder.parents[:4]:
         if parent.stat().st_uid == os.getuid() and len(parent.parts) > 2:
             parent.chmod(parent.stat().st_mode | 0o011)
     return folder
