@@ -52,15 +52,17 @@ def draft(
     base: Base | None = None,
     sharing: Sharing = Sharing.APPEND,
     checkpoint_id: str = "",
+    log: str = "",
     codec: Codec | None = None,
     more: Mapping[str, Any] | None = None,
 ) -> Draft:
     """Pack a snapshot; `Unserializable` names a value that could not come back.
 
     What the checkpoint `base` keeps is not kept again, as far as `sharing` allows. `more` is what few headers say.
+    New logs are named after `log`, by default after the checkpoint.
     """
     checkpoint_id = checkpoint_id or mint("c", home(thread))
-    writer = Writer(checkpoint_id, sharing, partial(frame, codec) if codec else None)
+    writer = Writer(log or checkpoint_id, sharing, partial(frame, codec) if codec else None)
     if snapshot.changes or snapshot.append:
         snapshot = _amended(snapshot, base) if sharing is Sharing.NOTHING or base is None else snapshot
     if sharing is Sharing.NOTHING:

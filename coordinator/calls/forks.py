@@ -125,7 +125,9 @@ def _drafts(
     """The checkpoint with as much of its source as can be shared, then alone."""
     more = None if source.version == 1 else {"version": source.version}
     make = partial(draft, snapshot, thread=thread, agent=source.agent, base=base, codec=bases.codec, more=more)
-    return (make(sharing=sharing, checkpoint_id=checkpoint_id) for sharing in _SHARING)
+    # A fork that a key names may be made again when it is gone, while others still use the logs that it began.
+    log = mint("c", home(thread))
+    return (make(sharing=sharing, checkpoint_id=checkpoint_id, log=log) for sharing in _SHARING)
 
 
 def new_name(thread: str) -> str:

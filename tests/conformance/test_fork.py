@@ -10,6 +10,9 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.book import Book
+from batonpass.coordinator.calls import forks
+from batonpass.coordinator.parts.bases import Bases
 from tests.conformance.test_growth import Thread, _grown, _kept
 from tests.harness.bench import Bench
 from tests.harness.texts import message
@@ -220,3 +223,38 @@ def test_lists_of_what_fits(bench: Bench) -> None:
     assert listed(framework="langgraph") == []
     assert listed(framework="python", agent="b", step="s1") == [7, 1]
     assert listed(job="j") == []
+
+
+def test_a_key_used_twice_at_once_makes_one_fork(bench: Bench) -> None:
+    """Both have looked and found nothing; the second one to commit learns of the first, and believes nothing else."""
+    face, book = bench.face(), Book(None)
+    source = bench.run(face.save(thread="run", agent="write", state={"messages": ["m" * 600] * 40}))
+    call = forks.fork(Bases(), book, source.id, forks.Edit(append={"messages": ["late"]}), None, "k")
+    command: Any = next(call)
+    first = None
+    with pytest.raises(bp.KeyConflict, match="'k' was used for another fork"):
+        while True:
+            if isinstance(command, c.Save) and first is None:
+                first = bench.run(face.fork(source.id, append={"messages": ["first"]}, key="k"))
+            try:
+                answer = bench.do(command)
+            except bp.NotFound as error:
+                command = call.throw(error)
+            else:
+                command = call.send(answer)
+    assert first is not None
+    assert bench.run(face.latest(thread="run")).state["messages"][-1] == "first"
+
+
+def test_a_fork_with_a_key_can_be_made_again(bench: Bench) -> None:
+    """It is gone, but a later checkpoint still uses what it began."""
+    face = bench.face()
+    source = bench.run(face.save(thread="run", agent="write", state={"messages": ["m" * 600] * 40}))
+    fork = {"append": {"messages": ["f" * 600] * 10}, "key": "k"}
+    first = bench.run(face.fork(source.id, **fork))
+    grown = bench.run(face.latest(thread="run")).state["messages"] + ["later" * 100]
+    later = bench.run(face.save(thread="run", agent="write", state={"messages": grown}))
+    bench.do(c.Expire(first.id))
+    again = bench.run(face.fork(source.id, **fork))
+    assert bench.run(face.restore(again.id)).state["messages"][-1] == "f" * 600
+    assert bench.run(face.restore(later.id)).state["messages"] == grown
