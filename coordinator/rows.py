@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 SCHEMA_VERSION = 1
 
@@ -56,11 +57,44 @@ class ThreadRow:
     job: str = ""
 
 
+class Place(NamedTuple):
+    """Where in a thread a framework finds a checkpoint: a scope and a key in it, and the digest of the run that put it
+    there ("" for none).
+
+    Stored as one text, in an order that is that of scope and key: neither holds a NUL there.
+    """
+
+    scope: str
+    key: str
+    run: str = ""
+
+    @property
+    def text(self) -> str:
+        """The stored text."""
+        return "\0".join((escaped(self.scope), escaped(self.key), self.run))
+
+
+def escaped(text: str) -> str:
+    """A text without NUL; the order of texts stays what it was."""
+    return text.replace("\1", "\1\2").replace("\0", "\1\1")
+
+
+def place_from(text: str) -> Place:
+    """The place that a stored text says; ValueError if it says none."""
+    scope, key, run = text.split("\0")
+    return Place(_unescaped(scope), _unescaped(key), run)
+
+
+def _unescaped(text: str) -> str:
+    return text.replace("\1\1", "\0").replace("\1\2", "\1")
+
+
 @dataclass(slots=True)
 class CommitLine:
     """What a store adds to a checkpoint when it commits it, and the seal over that and the header.
 
-    Stored as one line of text, `step_index parent created_at expires_at spans seal`, with "-" for none.
+    Stored as one line of text, `step_index parent created_at expires_at spans seal`, with "-" for none. The text of its
+    place follows, if it has one: no seal covers that, but the header says it too.
     """
 
     step_index: int
@@ -69,6 +103,7 @@ class CommitLine:
     expires: int
     spans: str
     seal: str
+    place: Place | None = None
 
     @property
     def sealed(self) -> str:
@@ -77,7 +112,8 @@ class CommitLine:
 
     def line(self) -> str:
         """The stored text."""
-        return f"{self.sealed} {self.seal}"
+        line = f"{self.sealed} {self.seal}"
+        return f"{line} {self.place.text}" if self.place else line
 
 
 @dataclass(frozen=True, slots=True)
@@ -95,6 +131,30 @@ class CheckpointRow:
     native: bytes = b""
     bodies: tuple[bytes, ...] = ()
     name: str = ""
+
+
+@dataclass(slots=True)
+class Write:
+    """What was written at a place under a name. `data` is as its writer packed it. What lies in logs is named by
+    `spans` and, when it was read, in `bodies`.
+
+    The first of a name stays, unless the later one says `again`.
+    """
+
+    name: str
+    data: bytes
+    spans: str = ""
+    again: bool = False
+    bodies: tuple[bytes, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceRow:
+    """A place that has a checkpoint, and what was written there, by name."""
+
+    place: Place
+    checkpoint: CheckpointRow
+    writes: Sequence[Write] = ()
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
     header = format byte + packed [thread, job, hop, agent, step, framework, context, hash of state, hash of native,
              and of each part: state or native, path, kind, count, number of spans, hash;
-             and, if there is more to say, a map: version of the state, what it is a copy of]
+             and, if there is more to say, a map: version of the state, what it is a copy of, its place]
     commit = step_index parent created_at expires_at spans    (what the store adds, in its own transaction)
     seal   = sha1(header + " " + commit)                      (sha1 is what a Redis script has)
 
@@ -17,7 +17,7 @@ from hashlib import sha1
 from xxhash import xxh3_128_digest
 
 from ..contracts.errors import Corrupted
-from .rows import CommitLine
+from .rows import CommitLine, place_from
 
 FORMAT = b"\x01"
 
@@ -42,9 +42,10 @@ def seal_of(header: bytes, sealed: str) -> str:
 def read_commit(line: str, checkpoint_id: str) -> CommitLine:
     """A stored commit line; `Corrupted` if it is not one, to the letter."""
     try:
-        step_index, parent, created, expires, spans, sealed = line.split(" ")
+        step_index, parent, created, expires, spans, sealed, *place = line.split(" ", 6)
         parent, spans = ("" if word == "-" else word for word in (parent, spans))
-        commit = CommitLine(int(step_index), parent, int(created), int(expires), spans, sealed)
+        where = place_from(place[0]) if place else None
+        commit = CommitLine(int(step_index), parent, int(created), int(expires), spans, sealed, where)
     except ValueError:
         commit = None
     if commit is None or commit.line() != line:

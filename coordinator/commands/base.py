@@ -1,0 +1,52 @@
+"""What every command is made of."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Generic, TypeVar
+
+from ..parts.spans import Append
+from ..rows import Place
+
+R = TypeVar("R", covariant=True)
+
+
+class Command(Generic[R]):
+    """One operation, answered with an R."""
+
+    __slots__ = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Fence:
+    """Proof of ownership: the lease under which a worker writes."""
+
+    job_id: str
+    token: int
+    lease_id: str
+
+
+# Not frozen, as the others are, because one is made with every save: freezing costs more than packing a small state.
+@dataclass(slots=True)
+class NewCheckpoint:
+    """A checkpoint as its maker knows it. `header` holds the hashes of `state`, `native` and of its parts.
+
+    `spans` says where its parts lie in logs (parts/spans.py). `appends` are the bytes that are new there. What the
+    others hold must be kept by the checkpoint `base`: if that is gone, or a log has another length than an append
+    expects, the command is refused as `Ungrounded` and nothing is written. `place` is where in the thread a framework
+    finds it (rows.Place), None for nowhere.
+    """
+
+    id: str
+    thread: str
+    header: bytes
+    state: bytes
+    native: bytes
+    agent: str
+    step: str
+    ttl: int = 0
+    spans: str = ""
+    base: str = ""
+    appends: Sequence[Append] = ()
+    place: Place | None = None

@@ -1,0 +1,81 @@
+"""Commands about single checkpoints."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..rows import CheckpointRow, CommitLine
+from .base import Command, Fence, NewCheckpoint
+
+
+@dataclass(slots=True)  # as NewCheckpoint
+class Save(Command[CommitLine]):
+    """Commit a checkpoint and journal records.
+
+    With a fence the parent is the job's last checkpoint. Without, it is the thread's tip, and `parent`, if given,
+    must be that tip unless `branch`.
+    """
+
+    thread: str
+    checkpoint: NewCheckpoint
+    fence: Fence | None = None
+    parent: str = ""
+    branch: bool = False
+    records: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+
+
+@dataclass(frozen=True, slots=True)
+class Expire(Command[None]):
+    """Delete one checkpoint; its neighbours stay."""
+
+    checkpoint_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Restore(Command[CheckpointRow]):
+    """One checkpoint with its state."""
+
+    checkpoint_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Latest(Command[CheckpointRow | None]):
+    """The thread's tip with its state, or None."""
+
+    thread: str
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline(Command[list[CheckpointRow]]):
+    """The thread's checkpoints without their state, newest first; `before` pages (a checkpoint's id). `named`: only
+    those that have a name."""
+
+    thread: str
+    limit: int = 50
+    before: str = ""
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Ancestors(Command[list[CheckpointRow]]):
+    """A checkpoint and those that it came from, nearest first, without their state, as far as they are there."""
+
+    checkpoint_id: str
+    limit: int = 200
+
+
+@dataclass(frozen=True, slots=True)
+class Name(Command[None]):
+    """Name a checkpoint, uniquely in its thread; "" takes its name away. A named one does not expire."""
+
+    checkpoint_id: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class FindName(Command[str]):
+    """The checkpoint that has a name in a thread."""
+
+    thread: str
+    name: str

@@ -1,0 +1,178 @@
+"""Commands about jobs and their deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from ..rows import Delivery, JobRow
+from .base import Command, Fence, NewCheckpoint
+from .threads import Freed
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """Where a delivery goes, and what with. `queue` is the digest of agent, contract and version, and band."""
+
+    agent: str
+    contract: str
+    queue: str
+    envelope: bytes
+
+
+@dataclass(slots=True)  # as NewCheckpoint
+class Submit(Command[JobRow]):
+    """Make a job and its first delivery. `origin` is the checkpoint that it goes on from ("" for none)."""
+
+    job_id: str
+    thread: str
+    target: Target
+    key: str = ""
+    idem: str = ""
+    payload_digest: str = ""
+    key_ttl: int = 86_400_000
+    delay: int = 0
+    origin: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Claim(Command[list[Delivery]]):
+    """Lease up to len(leases) ready deliveries. `queues` are (queue, lease duration), tried in order."""
+
+    worker: str
+    queues: tuple[tuple[str, int], ...]
+    leases: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Heartbeat(Command[list[str]]):
+    """Renew leases, each for its duration. Answers "" (held), "lost" or "canceled" for each."""
+
+    leases: tuple[tuple[Fence, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Record(Command[None]):
+    """Commit journal records without a checkpoint."""
+
+    fence: Fence
+    records: Mapping[str, bytes]
+
+
+@dataclass(frozen=True, slots=True)
+class HandOff(Command[None]):
+    """End this delivery and make the next one, for another agent, with the last checkpoint."""
+
+    fence: Fence
+    target: Target
+    checkpoint: NewCheckpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Complete(Command[None]):
+    """End the job with its result."""
+
+    fence: Fence
+    result: bytes
+    checkpoint: NewCheckpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Fail(Command[None]):
+    """End this delivery without a result: tried again after `retry_in`, or, if that is None, ended for good."""
+
+    fence: Fence
+    error: str
+    reason: str
+    retry_in: int | None = None
+    state: str = "failed"
+
+
+@dataclass(frozen=True, slots=True)
+class Suspend(Command[None]):
+    """End this delivery with a question; the job waits for its answer."""
+
+    fence: Fence
+    question: bytes
+    checkpoint: NewCheckpoint | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Release(Command[None]):
+    """Give a delivery back, unfinished: another worker goes on from its last checkpoint."""
+
+    fence: Fence
+
+
+@dataclass(frozen=True, slots=True)
+class AnswerJob(Command[None]):
+    """Answer a suspended job's question: it becomes deliverable again."""
+
+    job_id: str
+    answer: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Cancel(Command[bool]):
+    """End a job from outside. False if it was ended already."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Reaped:
+    """What `Reap` did: deliveries made ready again, and in how many ms the next lease or timer is due (-1: none).
+
+    `queues` are those of the deliveries, told only by a store whose workers wait at another place.
+    """
+
+    moved: int
+    next_due: int
+    queues: tuple[str, ...] = field(default=(), compare=False)
+
+
+@dataclass(frozen=True, slots=True)
+class Reap(Command[Reaped]):
+    """Take back expired leases, make due timers ready, free expired checkpoints: at most `limit` of each.
+
+    Also notes for `presence` ms that `worker` takes from `queues`.
+    """
+
+    limit: int = 100
+    worker: str = ""
+    queues: tuple[str, ...] = ()
+    presence: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class DeleteJob(Command[None]):
+    """Forget an ended job and its idempotency key, and its thread if nothing is left of that."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class PruneJobs(Command[Freed]):
+    """Delete jobs that ended `older_than` ms ago, each with its own thread; what they left on others' threads stays.
+
+    Looks at jobs from number `start` on, oldest first, and frees about `limit` jobs and checkpoints.
+    """
+
+    older_than: int
+    start: int = 0
+    limit: int = 500
+
+
+@dataclass(frozen=True, slots=True)
+class ReadJob(Command[JobRow]):
+    """One job."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListJobs(Command[list[JobRow]]):
+    """A page of jobs, newest first; `before` pages (a job's id)."""
+
+    limit: int = 50
+    before: str = ""
