@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Callable
+from functools import partial
+from typing import Any, cast
 
 from pydantic import BaseModel
 from pydantic.fields import FieldInfo
@@ -34,10 +36,12 @@ class _Form:
     def __init__(self, kind: type[BaseModel]) -> None:
         fields = kind.model_fields.items()
         self._kind = kind
-        self._names = [name for name, _ in fields]
         self._defaults = {name: _new(field) for name, field in fields if not field.is_required()}
-        self._shared = {name: value for name, value in self._defaults.items() if type(value) in _UNCHANGING}
-        self._made = {name: field for name, field in fields if name in self._defaults and name not in self._shared}
+        self._required = {name for name, _ in fields} - self._defaults.keys()
+        # What every message begins as, in the order of its fields, and what each needs one of its own of.
+        self._template = {name: self._defaults.get(name) for name, _ in fields}
+        own = [(name, field) for name, field in fields if type(self._template[name]) not in _UNCHANGING]
+        self._made = [(name, _maker(field)) for name, field in own]
 
     def dump(self, message: Any) -> dict[str, Any]:
         held: dict[str, Any] = {**message.__dict__, **(message.__pydantic_extra__ or {})}
@@ -49,16 +53,31 @@ class _Form:
         }
 
     def load(self, stored: dict[str, Any]) -> Any:
-        made = {name: _new(field) for name, field in self._made.items() if name not in stored}
-        held = {**self._shared, **made, **stored}
-        fields = {name: held.pop(name) for name in self._names}
+        fields = {**self._template, **stored}
+        for name, make in self._made:
+            if name not in stored:
+                fields[name] = make()
+        extra: dict[str, Any] = {}
+        if len(fields) > len(self._template):
+            extra = {name: fields.pop(name) for name in stored if name not in self._template}
+        if not self._required <= stored.keys():
+            raise KeyError(next(name for name in self._required if name not in stored))
         message = self._kind.__new__(self._kind)
-        state = {"__dict__": fields, "__pydantic_extra__": held, "__pydantic_fields_set__": {*stored}}
-        BaseModel.__setstate__(message, {**state, "__pydantic_private__": None})
+        # As BaseModel.__setstate__ does, which takes longer.
+        _set(message, "__dict__", fields)
+        _set(message, "__pydantic_fields_set__", set(stored))
+        _set(message, "__pydantic_extra__", extra)
+        _set(message, "__pydantic_private__", None)
         return message
 
 
+_set = object.__setattr__
 _UNCHANGING = (str, bool, int, type(None))
+
+
+def _maker(field: FieldInfo) -> Callable[[], Any]:
+    plain = field.default_factory in (list, dict)
+    return cast("Callable[[], Any]", field.default_factory) if plain else partial(_new, field)
 
 
 def _new(field: FieldInfo) -> Any:

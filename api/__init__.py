@@ -25,6 +25,7 @@ from batonpass.contracts.agent import Agent
 from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
 from batonpass.contracts.contract import Contract, ContractRef, Payload, State
 from batonpass.contracts.errors import (
+    Ambiguous,
     BadSetup,
     BatonpassError,
     Canceled,
@@ -39,6 +40,7 @@ from batonpass.contracts.errors import (
     KeyConflict,
     MissingExtra,
     NoJob,
+    NotDone,
     NotFound,
     Overloaded,
     Refused,
@@ -72,6 +74,7 @@ __version__ = "0.1.0"
 
 __all__ = [
     "Agent",
+    "Ambiguous",
     "App",
     "BadSetup",
     "BatonpassError",
@@ -103,6 +106,7 @@ __all__ = [
     "Lease",
     "MissingExtra",
     "NoJob",
+    "NotDone",
     "NotFound",
     "Overloaded",
     "Payload",

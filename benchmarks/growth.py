@@ -58,8 +58,7 @@ def grow(coordinator: Any, steps: int, save: Saver) -> Grown:
         new = [message(chance) for _ in range(_PER_STEP[number % 2])]
         grown.state["messages"] += new
         grown.state["round"] = number
-        about = ["run", "chat", "step", "python", number, time.time(), "c" * 24, "c" * 24]
-        grown.added += len(pack(new)) + len(pack({"round": number, "topic": "incident"})) + len(pack(about))
+        grown.added += _adds(new, number)
         began = time.perf_counter()
         saved = save(coordinator, grown.state, new)
         grown.times.append(time.perf_counter() - began)
@@ -69,6 +68,12 @@ def grow(coordinator: Any, steps: int, save: Saver) -> Grown:
             grown.packing.append(time.perf_counter() - began)
         grown.checkpoint_id = saved.id
     return grown
+
+
+def _adds(new: list[Any], number: int) -> int:
+    """The bytes that a step adds, once."""
+    about = ["run", "chat", "step", "python", number, time.time(), "c" * 24, "c" * 24]
+    return len(pack(new)) + len(pack({"round": number, "topic": "incident"})) + len(pack(about))
 
 
 def on_redis(places: Places, effort: Effort) -> list[Result]:
@@ -153,16 +158,15 @@ def _reading(effort: Effort, coordinator: Any, grown: Grown, raw: Callable[[], A
 
 
 def _forks(where: str, effort: Effort, opened: Callable[[str], Any], kept: Callable[[Any], int]) -> list[Result]:
-    """100 forks from the middle, each with a message changed."""
+    """100 forks from one checkpoint, each with a message of its own."""
     chance = random.Random(100)
     with opened("forks") as coordinator:
-        grow(coordinator, effort.steps // 2, _append)
-        middle = coordinator.latest(thread="run")
+        middle = grow(coordinator, effort.steps // 2, _whole).checkpoint_id
         before, changed = kept(coordinator), 0
         for number in range(effort.forks):
             edit = [message(chance)]
-            changed += len(pack(edit)) + len(pack(["chat", "step", "python", number, time.time(), "c" * 24, "c" * 24]))
-            coordinator.fork(middle.id, append={"messages": edit})
+            changed += _adds(edit, number)
+            coordinator.fork(middle, append={"messages": edit})
         grew = kept(coordinator) - before
     return [Result.figure(f"kept of {effort.forks} forks, {where} / what they changed", grew / changed, bar=2.0)]
 

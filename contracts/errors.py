@@ -21,6 +21,7 @@ BatonpassError                 catch this to catch them all
 │   └── Canceled               ... because the job was canceled
 ├── Corrupted                  stored bytes do not match their checksum, or can't be understood
 ├── StepMismatch               a recorded step was replayed with other arguments
+├── Ambiguous                  an effect was begun, and nobody recorded whether it was done. Look, then redrive
 ├── NoJob                      bp.current() outside of a job
 └── JobError                   how waiting for a result ended
     ├── JobFailed              the job failed (.reason, .error)
@@ -127,6 +128,14 @@ class Corrupted(BatonpassError):
 
 class StepMismatch(BatonpassError):
     """A step that is recorded was replayed with other arguments than the recorded ones."""
+
+
+class Ambiguous(BatonpassError):
+    """An effect was begun and its outcome was not recorded: only a look at the outside world can tell."""
+
+
+class NotDone(Exception):
+    """Raised by an effect's function that knows that nothing happened: the effect may be tried again."""
 
 
 class NoJob(BatonpassError):

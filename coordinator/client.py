@@ -16,7 +16,7 @@ from ..contracts.event import Event
 from ..contracts.job import JobInfo
 from .backup import Progress, back_up
 from .book import close_declaration
-from .calls import adrive, checkpoints, events, jobs, travel
+from .calls import adrive, checkpoints, dead, events, jobs, travel
 from .commands import Declare
 from .history import History
 from .job import Job
@@ -90,6 +90,31 @@ class Coordinator(History):
     async def jobs(self, *, state: str | None = None, agent: str | None = None, limit: int = 50) -> list[JobInfo]:
         """Jobs, newest first; of one state or agent if given."""
         return await adrive(self.store, jobs.page(state, agent, limit))
+
+    async def dead_letters(
+        self, *, agent: str | None = None, reason: str | None = None, limit: int = 50
+    ) -> list[JobInfo]:
+        """Jobs that failed, the last to fail first; of one agent or for one reason if given.
+
+        `error` and `checkpoint_id` say what went wrong and from where they would go on. `redrive` tries one again,
+        `delete_job` drops it.
+        """
+        return await adrive(self.store, dead.page(agent, reason, limit))
+
+    async def redrive(
+        self,
+        job_id: str,
+        *,
+        payload: Contract | Mapping[str, Any] | None = None,
+        changes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Try a failed job again: the same hop, from its last checkpoint, with attempts as new. Finished steps are
+        not run again.
+
+        `payload` replaces what the agent is given, `changes` values of its state by key. `WrongState` if the job has
+        not failed.
+        """
+        await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes))
 
     async def save(
         self,

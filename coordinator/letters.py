@@ -6,10 +6,10 @@ from typing import Any
 
 from ..contracts.codec import pack, unpack
 from ..contracts.contract import ContractRef
-from ..contracts.errors import BadSetup, Corrupted
+from ..contracts.errors import Corrupted
 from ..contracts.handoff import Envelope
 from ..contracts.understood import understood
-from .coded.codec import CODED
+from .coded.codec import CODED, MissingKey
 from .seals import FORMAT, content_hash
 
 
@@ -22,7 +22,7 @@ def seal_letter(value: Any, *, path: str) -> bytes:
 def open_letter(data: bytes, *, of: str) -> Any:
     """Verify and unpack; `of` says in the error whose bytes are damaged."""
     if data[:1] == CODED:
-        raise BadSetup(f"{of} is encrypted, signed or compressed: connect with the codec that it was written with")
+        raise MissingKey(f"{of} is encrypted, signed or compressed: connect with the codec that it was written with")
     if data[:1] != FORMAT or content_hash(data[17:]) != data[1:17]:
         raise Corrupted(f"{of} is not what was stored")
     return unpack(data[17:])

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from typing import Protocol
 
 from .parts.spans import Append, Span
-from .rows import CheckpointRow, EventRow, JobRow, ThreadRow
+from .rows import CheckpointRow, EventRow, JobRow, Place, ThreadRow, Write
 
 
 class Records(Protocol):
@@ -20,7 +20,10 @@ class Records(Protocol):
     def job(self, job_id: str) -> JobRow | None: ...
     def add_job(self, row: JobRow) -> None: ...
     def put_job(self, row: JobRow) -> None: ...
-    def jobs(self, limit: int, before: str) -> list[JobRow]: ...
+    def jobs(self, limit: int, before: str, *, dead: bool = False) -> list[JobRow]:
+        """Newest first; `dead`: only failed ones, the last to fail first."""
+        ...
+
 
     def thread(self, name: str) -> ThreadRow: ...
     def put_thread(self, row: ThreadRow) -> None: ...
@@ -63,15 +66,66 @@ class Records(Protocol):
     def find_name(self, thread: str, name: str) -> str: ...
     def count_names(self, thread: str) -> int: ...
 
+    def place(self, thread: str, scope: str, key: str) -> str:
+        """The checkpoint at a place, expired or not; "" if there is none."""
+        ...
+
+    def latest_key(self, thread: str, scope: str) -> str | None:
+        """The greatest key of a scope with a checkpoint that has not expired."""
+        ...
+
+    def put_place(self, thread: str, place: Place, checkpoint_id: str, step_index: int) -> str:
+        """Let a checkpoint be what is at a place; answers which one was."""
+        ...
+
+    def place_of(self, row: CheckpointRow) -> tuple[str, str] | None:
+        """Scope and key of the place where a checkpoint is, whatever its record says. Slow."""
+        ...
+
+    def drop_place(self, thread: str, scope: str, key: str) -> list[str]:
+        """Forget a place, and what was written there: the spans of that."""
+        ...
+
+    def places(self, thread: str, limit: int) -> list[tuple[str, str]]:
+        """Scope and key of any places of a thread, with a checkpoint or without."""
+        ...
+
+    def placed(
+        self,
+        thread: str,
+        scope: str | None,
+        limit: int,
+        *,
+        key: str | None = None,
+        before: tuple[str, str] | None = None,
+        whole: bool = False,
+    ) -> list[tuple[Place, CheckpointRow]]:
+        """Places with a checkpoint that has not expired, by key and scope, the greatest first: those of a scope, with a
+        key, behind a key and scope. Without state and native unless `whole`."""
+        ...
+
+    def writes(self, thread: str, scope: str, key: str) -> list[Write]:
+        """What was written at a place, in any order, without bodies."""
+        ...
+
+    def put_writes(self, thread: str, scope: str, key: str, writes: Sequence[Write]) -> list[str | None]:
+        """Note writes at a place, made if it is not there. For each the spans of the one that it replaced, "" if it
+        replaced none; None if the one before stays."""
+        ...
+
+    def of_run(self, run: str, limit: int) -> list[tuple[str, str]]:
+        """Thread and id of a run's checkpoints, expired or not, in order."""
+        ...
+
     def log_length(self, log: str) -> int: ...
     def append_log(self, append: Append) -> None: ...
     def read_log(self, span: Span) -> bytes: ...
     def use(self, span: Span) -> None:
-        """Note that a checkpoint uses a span."""
+        """Note that a checkpoint, or a write, uses a span."""
         ...
 
     def disuse(self, span: Span) -> bool:
-        """Note that a checkpoint is gone; True if it was the last one that used exactly this span."""
+        """Note that a user of it is gone; True if it was the last one that used exactly this span."""
         ...
 
     def used(self, log: str) -> list[tuple[int, int]]:
@@ -87,7 +141,10 @@ class Records(Protocol):
         ...
 
     def put_first_use(self, idem: str, job_id: str, payload_digest: str) -> None: ...
-    def forget_first_use(self, idem: str, at: int) -> None: ...
+    def forget_first_use(self, idem: str, job_id: str, at: int) -> None:
+        """Forget the use of a key at a time, if it was that job's."""
+        ...
+
     def drop_first_use(self, idem: str, job_id: str) -> None:
         """Forget the use of a key at once, if it was that job's."""
         ...

@@ -70,8 +70,22 @@ def _moved(parent: str, tip: str) -> BatonpassError:
     )
 
 
+def _outrun(thread: str, wanted: str, latest: str) -> BatonpassError:
+    if latest < wanted:
+        return Conflict(f"checkpoint {wanted} of thread {thread!r}, which this run goes on from, is gone: run it again")
+    began = f"began from {wanted}" if wanted else "began when it had none"
+    return Conflict(
+        f"another run has moved thread {thread!r} on to checkpoint {latest}, this one {began}: nothing was written, "
+        "run it again from there"
+    )
+
+
 def _not_asking(job_id: str, state: str) -> BatonpassError:
     return WrongState(f"job {job_id} is {state}: it asks nothing that could be answered")
+
+
+def _not_failed(job_id: str, state: str) -> BatonpassError:
+    return WrongState(f"job {job_id} is {state}: only a failed job can be redriven")
 
 
 def _cursor(position: str) -> BatonpassError:
@@ -114,7 +128,9 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "busy": _busy,
     "needed": _needed,
     "moved": _moved,
+    "outrun": _outrun,
     "not_asking": _not_asking,
+    "not_failed": _not_failed,
     "cursor": _cursor,
     "named": _named,
     "names": _names,

@@ -12,10 +12,10 @@ import msgpack
 
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary, Snapshot
 from ..contracts.codec import pack, unpack
-from ..contracts.errors import BadSetup, Corrupted
+from ..contracts.errors import Corrupted
 from ..contracts.names import home, mint
 from ..contracts.understood import understood
-from .coded.codec import CODED, Codec
+from .coded.codec import CODED, Codec, MissingKey
 from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
@@ -23,7 +23,7 @@ from .parts.share import Sharing, Writer
 from .parts.spans import Span, read_spans, write_spans
 from .parts.split import amend, split
 from .parts.stored import NATIVE, STATE, StoredPart, describe, node_of, put_in, read_parts
-from .rows import CheckpointRow, CommitLine
+from .rows import CheckpointRow, CommitLine, Place
 from .seals import FORMAT, content_hash, read_commit, seal_of
 
 _NO_CONTEXT = pack({})
@@ -55,12 +55,15 @@ def draft(
     log: str = "",
     codec: Codec | None = None,
     more: Mapping[str, Any] | None = None,
+    place: Place | None = None,
 ) -> Draft:
     """Pack a snapshot; `Unserializable` names a value that could not come back.
 
     What the checkpoint `base` keeps is not kept again, as far as `sharing` allows. `more` is what few headers say.
-    New logs are named after `log`, by default after the checkpoint.
+    New logs are named after `log`, by default after the checkpoint. `place` is where a framework finds it.
     """
+    if place is not None:
+        more = {**(more or {}), "place": [place.scope, place.key]}
     checkpoint_id = checkpoint_id or mint("c", home(thread))
     writer = Writer(log or checkpoint_id, sharing, partial(frame, codec) if codec else None)
     if snapshot.changes or snapshot.append:
@@ -87,6 +90,7 @@ def draft(
         agent=agent,
         step=snapshot.step,
         ttl=ttl,
+        place=place,
     )
     if spans:
         new.spans = write_spans(spans)
@@ -144,6 +148,7 @@ def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint
         ttl=commit.expires - commit.created if commit.expires else 0,
         spans=commit.spans,
         base=row.id if commit.spans else "",
+        place=commit.place,
     )
 
 
@@ -251,7 +256,7 @@ def open_row(row: CheckpointRow) -> Opened:
         roots.append(unpack(_body(row, data)) if data and intact else None)
         if not intact:
             damaged.append(name)
-    read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies)) if entries else []
+    read = list(read_parts(entries[0], read_spans(commit.spans), row.bodies, roots)) if entries else []
     damaged += [part.name for part in read if part.part is None]
     return Opened(row, _about(row.id, header, commit, row.name), roots, read, damaged)
 
@@ -282,7 +287,11 @@ def _verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
     commit = read_commit(row.commit, row.id)
     if seal_of(row.header, commit.sealed) != commit.seal:
         raise Corrupted(f"checkpoint {row.id}: its record is not what was saved; older checkpoints may be readable")
-    return commit, unpack(_body(row, row.header))
+    header: list[Any] = unpack(_body(row, row.header))
+    place = header[10].get("place") if len(header) > 10 else None
+    if place != (list(commit.place[:2]) if commit.place else None):
+        raise Corrupted(f"checkpoint {row.id}: it is not at the place where it was put; others may be readable")
+    return commit, header
 
 
 def _about(checkpoint_id: str, header: list[Any], commit: CommitLine, name: str) -> dict[str, Any]:
@@ -312,7 +321,7 @@ def _about(checkpoint_id: str, header: list[Any], commit: CommitLine, name: str)
 
 def _body(row: CheckpointRow, data: bytes) -> bytes:
     if data[:1] == CODED:
-        raise BadSetup(
+        raise MissingKey(
             f"checkpoint {row.id} is encrypted, signed or compressed: connect with the codec that it was saved with"
         )
     if data[:1] != FORMAT:

@@ -14,7 +14,7 @@ from ..contracts.event import Event
 from ..contracts.job import JobInfo
 from .backup import Progress, back_up
 from .book import close_declaration
-from .calls import checkpoints, drive, events, jobs, travel
+from .calls import checkpoints, dead, drive, events, jobs, travel
 from .commands import Declare
 from .job import SyncJob
 from .store import Topic
@@ -81,6 +81,20 @@ class SyncCoordinator(SyncHistory):
     def jobs(self, *, state: str | None = None, agent: str | None = None, limit: int = 50) -> list[JobInfo]:
         """Jobs, newest first; of one state or agent if given."""
         return drive(self.store, jobs.page(state, agent, limit))
+
+    def dead_letters(self, *, agent: str | None = None, reason: str | None = None, limit: int = 50) -> list[JobInfo]:
+        """Jobs that failed, the last to fail first; of one agent or for one reason if given."""
+        return drive(self.store, dead.page(agent, reason, limit))
+
+    def redrive(
+        self,
+        job_id: str,
+        *,
+        payload: Contract | Mapping[str, Any] | None = None,
+        changes: Mapping[str, Any] | None = None,
+    ) -> None:
+        """Try a failed job again, with another payload or some of its state changed if given."""
+        drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes))
 
     def save(
         self,

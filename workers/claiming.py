@@ -21,6 +21,8 @@ _log = logging.getLogger("batonpass.worker")
 # The longest wait of an idle worker between two looks, in seconds: wake-ups make it short, this bounds what a lost
 # one costs.
 _LOOK = 3.0
+# ... and of one that leaves some queues to others: it waits for no wake-up, because it would take theirs.
+_ASIDE_LOOK = 1.0
 
 
 class _Standby:
@@ -101,6 +103,8 @@ class Claimer:
     async def _claim(self, watch: Watch | None) -> list[Delivery]:
         """Claim, after a wait if there is a watch."""
         try:
+            if self._runner.aside.among(self._queues):
+                return await self._claim_the_others(nap=watch is not None)
             if watch is None:
                 return await self._store.acall(self._for_free_slots())
             if not self._runner.busy:
@@ -124,8 +128,16 @@ class Claimer:
         self._standby.give(delivery)
         self._standby = None
 
+    async def _claim_the_others(self, *, nap: bool) -> list[Delivery]:
+        if nap:
+            with anyio.move_on_after(_ASIDE_LOOK):
+                await self._stop.wait()
+        command = self._for_free_slots()
+        return await self._store.acall(command) if command.queues and not self._stop.is_set() else []
+
     def _for_free_slots(self) -> Claim:
-        queues = list(self._queues.items())
+        left_alone = self._runner.aside.among(self._queues)
+        queues = [(queue, lease) for queue, lease in self._queues.items() if queue not in left_alone]
         random.shuffle(queues)  # no agent's queue starves another's
         return Claim(self._worker, tuple(queues), tuple(mint("l") for _ in range(self._free)))
 

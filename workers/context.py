@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from typing import Any, TypeVar, overload
 
@@ -15,6 +15,8 @@ from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, NoJob, UndeclaredHandoff
 from ..contracts.handoff import Handoff
 from ..contracts.job import Lease
+from ..coordinator.calls import afollow, follow
+from .effects import Act, Ask, Perform, Record, Unsure, effecting, idempotency_key
 from .session import LeaseSession
 from .steps import Steps
 
@@ -112,6 +114,13 @@ class _About:
         """What is committed with a question: the recorded steps, and which call asked."""
         return self._steps.snapshot("ask", asking=key)
 
+    def effect_key(self, key: str) -> str:
+        """What an effect's outside service may be given as its idempotency key: the same for each try of it."""
+        return idempotency_key(self.job_id, self.hop, key)
+
+    def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
+        return effecting(self._steps, self._session.journal, self.effect_key(key), key, arguments, unsure)
+
     def _answered(self, full: str, question: Any) -> Any:
         if self._agent.kind != "function":
             raise BadSetup(f"ctx.ask() is for plain functions: in a {self._agent.kind} agent use its own way to ask")
@@ -148,6 +157,22 @@ class SyncContext(_About):
         finally:
             self._steps.leave("ask")
         return value
+
+    def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
+        """Do something outside, with one recorded outcome: see `Context.effect`."""
+
+        def act(asked: Act) -> Any:
+            if isinstance(asked, Perform):
+                return fn(*args, **kwargs)
+            if isinstance(asked, Ask):
+                return self.ask(asked.question)
+            if isinstance(asked, Record):
+                self._session.record(asked.records)
+            else:
+                self._commit(asked.full, asked.digest, asked.result)
+
+        result: T = follow(self._effecting(key, [args, kwargs], unsure), act)
+        return result
 
     def _commit(self, full: str, digest: bytes, result: Any) -> None:
         snapshot, records = self._steps.finish(full, digest, result)
@@ -186,13 +211,7 @@ class Context(_About):
         if recorded is not None:
             return recorded.result
         try:
-            if inspect.iscoroutinefunction(fn):
-                result = await fn(*args, **kwargs)
-            else:
-                # A thread can't be stopped: when the lease or the time is over it is left behind, unrecorded.
-                result = await to_thread.run_sync(lambda: fn(*args, **kwargs), abandon_on_cancel=True)
-                if inspect.isawaitable(result):
-                    result = await result
+            result = await _called(fn, args, kwargs)
             await self._commit(full, digest, result)
         finally:
             self._steps.leave(name)
@@ -214,12 +233,42 @@ class Context(_About):
             self._steps.leave("ask")
         return value
 
+    async def effect(self, key: str, fn: Callable[..., Any], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> Any:
+        """Do something outside (pay, mail, order) with one recorded outcome, by `fn(*args, **kwargs)`.
+
+        That it begins is recorded before, its result after; a resumed hop gets the recorded result. `key` names it
+        among the effects of this hop. If it was begun and its outcome is not known, because the process died or `fn`
+        raised, `unsure` decides: "stop" raises `Ambiguous` (the job becomes a dead letter), "ask" asks a person (in
+        plain functions), "repeat" calls `fn` again. An `fn` that knows that nothing happened raises `bp.NotDone`.
+        Give the service `ctx.effect_key(key)` as its idempotency key where it takes one.
+        """
+
+        async def act(asked: Act) -> Any:
+            if isinstance(asked, Perform):
+                return await _called(fn, args, kwargs)
+            if isinstance(asked, Ask):
+                return await self.ask(asked.question)
+            if isinstance(asked, Record):
+                await self._session.arecord(asked.records)
+            else:
+                await self._commit(asked.full, asked.digest, asked.result)
+
+        return await afollow(self._effecting(key, [args, kwargs], unsure), act)
+
     async def _commit(self, full: str, digest: bytes, result: Any) -> None:
         snapshot, records = self._steps.finish(full, digest, result)
         if snapshot is not None:
             await self._session.asave(snapshot, records=records)
         else:
             await self._session.arecord(records)
+
+
+async def _called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(fn):
+        return await fn(*args, **kwargs)
+    # A thread can't be stopped: when the lease or the time is over it is left behind, unrecorded.
+    result = await to_thread.run_sync(lambda: fn(*args, **kwargs), abandon_on_cancel=True)
+    return await result if inspect.isawaitable(result) else result
 
 
 def current() -> Context:

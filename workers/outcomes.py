@@ -9,6 +9,7 @@ from typing import Any
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref, dump_payload, load_payload
 from ..contracts.errors import (
+    Ambiguous,
     BatonpassError,
     ContractViolation,
     Corrupted,
@@ -101,6 +102,8 @@ def _lasting(error: BaseException) -> str | None:
         return "unknown_agent"
     if isinstance(error, Corrupted):
         return "corrupted"
+    if isinstance(error, Ambiguous):
+        return "ambiguous"
     if isinstance(error, Refused | StepMismatch):
         return "refused"
     return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 from collections.abc import Coroutine, Mapping
+from dataclasses import replace
 from typing import Any, cast
 
 import anyio
@@ -13,17 +14,19 @@ from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.contract import Contract, contract_ref, load_payload
-from ..contracts.errors import BatonpassError, ContractViolation, Fenced, Unavailable
+from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Fenced, NotFound, Unavailable
 from ..contracts.handoff import Envelope
 from ..contracts.job import Lease
 from ..contracts.outcome import Outcome, Rejected
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
-from ..coordinator.commands import Complete, Fail, Fence, HandOff, Release, Suspend
+from ..coordinator.coded.codec import MissingKey
+from ..coordinator.commands import Complete, Fail, Fence, HandOff, Release, Restore, Suspend
 from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.snapshots import from_ms
 from ..coordinator.store import Store
+from .aside import Aside
 from .context import Context, Rejecting, entered
 from .keeper import LeaseKeeper
 from .outcomes import ending, failing
@@ -44,6 +47,7 @@ class Runner:
         self._keeper = keeper
         self._adapters = adapters
         self._resources = resources
+        self.aside = Aside()
         self._loop = asyncio.get_running_loop()
         self._running: dict[str, tuple[LeaseSession, anyio.CancelScope]] = {}  # by lease
         self._over: dict[str, str] = {}  # leases that were lost before their delivery ran
@@ -90,11 +94,11 @@ class Runner:
         started = ("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
         self._loop.call_soon(_log.info, *started)
         try:
-            session = LeaseSession(self._store, delivery, self._app)
+            session, envelope = await self._opened(delivery)
         except BatonpassError as error:
-            session = LeaseSession(self._store, Delivery(_bare(row), None))
-            await self._failed(about, None, session, error)
+            await self._unopened(about, row, error)
             return
+        self.aside.take_back(row.queue)
         if self._draining:  # it was claimed in the moment of stopping
             await self._release(about, session)
             return
@@ -103,7 +107,7 @@ class Runner:
             if status := self._over.get(row.lease):
                 session.lose(status)
             try:
-                await self._attempt(about, row, session)
+                await self._attempt(about, row, envelope, session)
             finally:
                 del self._running[row.lease]
         if scope.cancelled_caught and self._stopping:
@@ -119,11 +123,37 @@ class Runner:
             session.lose(status)
             self._loop.call_soon_threadsafe(scope.cancel)
 
-    async def _attempt(self, about: str, row: JobRow, session: LeaseSession) -> None:
+    async def _opened(self, delivery: Delivery) -> tuple[LeaseSession, Envelope]:
+        envelope = open_envelope(delivery.job.envelope, of=f"the envelope of job {delivery.job.id}")
+        try:
+            return LeaseSession(self._store, delivery, self._app), envelope
+        except Corrupted:
+            if delivery.checkpoint is None:
+                raise
+        # A large state is read in a second step: another thread's may have been deleted in between.
+        try:
+            again = await self._store.acall(Restore(delivery.checkpoint.id))
+        except NotFound:
+            again = None  # as if it had been deleted before the claim
+        return LeaseSession(self._store, replace(delivery, checkpoint=again), self._app), envelope
+
+    async def _unopened(self, about: str, row: JobRow, error: BatonpassError) -> None:
+        """What was claimed can't be read. If that is for a lack of this worker's, another one may have it."""
+        if isinstance(error, Unavailable):
+            _log.error("%s: given up, the lease will expire: %s", about, error)
+            return
+        session = LeaseSession(self._store, Delivery(_bare(row), None))
+        if isinstance(error, MissingKey):
+            pause = self.aside.put(row.queue)
+            _log.error("%s: this worker can't read it, and looks again in %g s: %s", about, pause, error)
+            await self._release(about, session)
+        else:
+            await self._failed(about, None, session, error)
+
+    async def _attempt(self, about: str, row: JobRow, envelope: Envelope, session: LeaseSession) -> None:
         agent = self._app[row.agent]
         try:
             session.check()
-            envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
             await _in_time(agent.timeout, self._run_agent(about, agent, envelope, row, session))
         except Drained:
             await self._release(about, session)

@@ -15,6 +15,7 @@ from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.errors import Canceled, Fenced, Unavailable
 from ..contracts.handoff import Answer
 from ..contracts.names import mint, partition_of
+from ..coordinator.calls.again import as_drafted
 from ..coordinator.commands import Command, Complete, Fence, HandOff, NewCheckpoint, Record, Save, Suspend
 from ..coordinator.letters import open_letter, seal_letter
 from ..coordinator.parts.nodes import Base
@@ -130,9 +131,9 @@ class LeaseSession:
         """The same command, with the same checkpoint that uses less of its base."""
         assert isinstance(command, Save | HandOff | Complete | Suspend)
         assert command.checkpoint is not None
-        snapshot, sharing, _ = self._drafts[command.checkpoint.id]
+        snapshot, sharing, made = self._drafts[command.checkpoint.id]
         less = Sharing.REFER if sharing is Sharing.APPEND else Sharing.NOTHING
-        again = self._drafted(snapshot, less, command.checkpoint.id)
+        again = self._drafted(as_drafted(snapshot, made), less, command.checkpoint.id)
         return cast("Command[R]", replace(command, checkpoint=again))
 
     def write(self, command: Command[R]) -> R:

@@ -19,9 +19,9 @@ _PREFIX = "step/"
 
 @dataclass(frozen=True)
 class Recorded:
-    """A step that is done: its result, and the digest of the arguments that gave it."""
+    """A step that is done: its result, and the digest of the arguments that gave it (None: whatever they are)."""
 
-    digest: bytes
+    digest: bytes | None
     result: Any
 
 
@@ -40,7 +40,11 @@ class Steps:
         self._counts: dict[str, int] = {}
         self._running: set[str] = set()
         records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
-        self._done = {key.removeprefix(_PREFIX): Recorded(*value) for key, value in records.items()}
+        # A state that was edited before the job was redriven counts, also where it has what no step did.
+        held = session.checkpoint.state if own_state and session.checkpoint else {}
+        done = {key.removeprefix(_PREFIX): value for key, value in records.items()}
+        self._done = {key: Recorded(None, result) for key, result in held.items()}
+        self._done |= {key: Recorded(digest, held.get(key, result)) for key, (digest, result) in done.items()}
 
     @property
     def asking(self) -> str | None:
@@ -65,7 +69,7 @@ class Steps:
             full = f"{name}:{key}"
         digest = _digest(arguments)
         recorded = self._done.get(full)
-        if recorded is not None and recorded.digest != digest:
+        if recorded is not None and recorded.digest not in (None, digest):
             raise StepMismatch(
                 f"step {full!r} of job {self._session.job_id} is recorded with other arguments: code that replays must "
                 "call its steps in the same order with the same arguments"

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -19,7 +21,8 @@ class AutoGenAdapter:
 
     RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow are stepped; a turn of a GraphFlow is all nodes that
     run side by side. A lone agent is a team of one that takes one turn. MagenticOneGroupChat can't be continued from
-    its state, so it runs as one turn: a crash in its middle starts it again.
+    its state, so it runs as one turn. A turn that a crash cut off begins again; what models and tools had answered in
+    it is recorded, and they are not asked again.
     """
 
     def __init__(self) -> None:
@@ -27,6 +30,7 @@ class AutoGenAdapter:
             other = next((name for name in ("autogen", "ag2") if find_spec(name)), None)
             hint = f" ({other!r}, which is installed, is AG2: another framework)" if other else ""
             raise MissingExtra(f"AutoGen is not installed{hint}: pip install 'batonpass[autogen]'")
+        _warn_of(version("autogen-agentchat"))
         from . import driver  # imports AutoGen, so that a worker fails at its start and not at its first job
 
         self._driver = driver
@@ -47,3 +51,12 @@ class AutoGenAdapter:
                 return suspended
             result = task_result(team, progress)
             return Finished(await leave(agent, result, context, lambda c: default_result(c, agent.name, result)))
+
+
+def _warn_of(installed: str) -> None:
+    if not installed.startswith("0.7."):
+        warnings.warn(
+            f"autogen-agentchat {installed} is installed; batonpass is tested with 0.7.4 and 0.7.5: "
+            "pip install 'batonpass[autogen]'",
+            stacklevel=3,
+        )

@@ -43,7 +43,7 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
             return None
     begun = len(progress.messages)
     team.answers = progress.answers
-    reason = await turns.run(start)
+    reason = await turns.run(begun, start)
     if team.asked is not None:
         return _suspend_for_proxy(team, progress, team.asked)
 

@@ -1,4 +1,4 @@
-"""Members: the agents and teams inside a team, however deep, and what their own state leaves out."""
+"""Members: the agents and teams inside a team, however deep, also in tools, and what their own state leaves out."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken
 
 from . import private
-from .tools import adopted
+from .models import JournaledModel
+from .tools import adopt_bench, adopt_code, adopted
 
 Member = ChatAgent | Team
 Path = tuple[str, ...]
@@ -36,10 +37,8 @@ async def unsaved_state(team: Team) -> list[dict[str, Any]]:
     """The state that members have and their team's `save_state` leaves out, each with the member's path."""
     found: list[dict[str, Any]] = []
     for path, member in within(team):
-        if isinstance(member, SocietyOfMindAgent | CodeExecutorAgent):
-            found.append({"path": list(path), "state": dict(await member.model_context.save_state())})
-        elif isinstance(member, MessageFilterAgent):
-            found.append({"path": list(path), "state": dict(await private.filtered_agent(member).save_state())})
+        for name, holder in _left_out(member):
+            found.append({"path": list(path), "of": name, "state": dict(await holder.save_state())})
     return found
 
 
@@ -47,19 +46,33 @@ async def load_unsaved_state(team: Team, saved: list[dict[str, Any]]) -> None:
     """Give the members back what `unsaved_state` found."""
     members = dict(within(team))
     for item in saved:
-        member = members[tuple(item["path"])]
-        if isinstance(member, SocietyOfMindAgent | CodeExecutorAgent):
-            await member.model_context.load_state(item["state"])
-        elif isinstance(member, MessageFilterAgent):
-            await private.filtered_agent(member).load_state(item["state"])
+        holders = dict(_left_out(members[tuple(item["path"])]))
+        await holders[item["of"]].load_state(item["state"])
 
 
-def adopt_tools(team: Team) -> None:
-    """Make the members' functions know their job."""
-    for _, member in within(team):
+def _left_out(member: Member) -> Iterator[tuple[str, Any]]:
+    """What a member has that keeps a state of its own, by names of ours."""
+    if isinstance(member, SocietyOfMindAgent | CodeExecutorAgent):
+        yield "context", member.model_context
+    elif isinstance(member, MessageFilterAgent):
+        yield "filtered", private.filtered_agent(member)
+    elif isinstance(member, AssistantAgent):
+        for bench in private.workbenches(member):
+            yield from ((f"tool {name}", runner) for name, runner in private.task_runners(bench).items())
+
+
+def adopt_calls(team: Team) -> None:
+    """Make the members' functions know their job, and what members ask models and tools go through the journal."""
+    for path, member in [((), team), *within(team)]:
+        for name, client in private.model_clients(member):
+            setattr(member, name, JournaledModel("/".join(path), client))
         if isinstance(member, AssistantAgent):
             for tool in private.function_tools(member):
                 private.change_function(tool, adopted)
+            for bench in private.workbenches(member):
+                adopt_bench(bench, private.task_runners(bench))
+        elif isinstance(member, CodeExecutorAgent):
+            adopt_code(member)
 
 
 def report_errors(team: Team, report: Callable[[BaseException], None]) -> None:
@@ -92,4 +105,6 @@ def _children(member: Member) -> Sequence[Member]:
         return [private.inner_team(member)]
     if isinstance(member, MessageFilterAgent):
         return [private.filtered_agent(member)]
+    if isinstance(member, AssistantAgent):
+        return [runner for bench in private.workbenches(member) for runner in private.task_runners(bench).values()]
     return private.participants(member) if isinstance(member, Team) else []

@@ -15,8 +15,10 @@ from autogen_agentchat.base import ChatAgent, Team, TerminationCondition
 from autogen_agentchat.messages import MessageFactory
 from autogen_agentchat.teams import BaseGroupChat, GraphFlow
 from autogen_agentchat.teams._group_chat._graph._digraph_group_chat import GraphFlowManager
+from autogen_agentchat.tools import AgentTool, TeamTool
 from autogen_core import AgentId, SingleThreadedAgentRuntime
-from autogen_core.tools import FunctionTool, StaticWorkbench
+from autogen_core.models import ChatCompletionClient
+from autogen_core.tools import FunctionTool, StaticWorkbench, Workbench
 from pydantic import BaseModel
 
 
@@ -98,10 +100,27 @@ def output_type(agent: AssistantAgent) -> type[BaseModel] | None:
     return agent._output_content_type
 
 
+def model_clients(member: ChatAgent | Team) -> list[tuple[str, ChatCompletionClient]]:
+    """The models that a member or a team asks, by attribute. Found by type: users' own agents have theirs anywhere."""
+    held = vars(member).items()
+    return [(name, value) for name, value in held if isinstance(value, ChatCompletionClient)]
+
+
+def workbenches(agent: AssistantAgent) -> list[Workbench]:
+    """What the agent calls tools through."""
+    return list(agent._workbench)
+
+
 def function_tools(agent: AssistantAgent) -> list[FunctionTool]:
     """The tools made from functions."""
     benches = [bench for bench in agent._workbench if isinstance(bench, StaticWorkbench)]
     return [tool for bench in benches for tool in bench._tools if isinstance(tool, FunctionTool)]
+
+
+def task_runners(workbench: Workbench) -> dict[str, ChatAgent | Team]:
+    """The agents and teams that a workbench's tools run, by the tools' names."""
+    tools = workbench._tools if isinstance(workbench, StaticWorkbench) else []
+    return {tool.name: tool._task_runner for tool in tools if isinstance(tool, AgentTool | TeamTool)}
 
 
 def change_function(tool: FunctionTool, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, field
+from itertools import pairwise
 from typing import Any
 
 from ...contracts.checkpoint import Checkpoint, Snapshot
@@ -42,7 +43,7 @@ class Progress:
             "pending": len(self.pending),
             "team": self.team,
             "unsaved": self.unsaved,
-            "checked": list(self.checked),
+            "checked": _runs(self.checked),
             "turns": self.turns,
             "stop": self.stop,
             "asks": self.asks,
@@ -60,6 +61,7 @@ class Progress:
         native = dict(checkpoint.native)
         if native.pop("v") != FORMAT:
             raise BadSetup(f"agent {agent!r}: checkpoint {checkpoint.id} is of a newer Batonpass: upgrade this worker")
+        native["checked"] = _numbers(native["checked"])
         messages = checkpoint.state["messages"]
         begun = len(messages) - native.pop("pending")
         return cls(messages=messages[:begun], pending=messages[begun:], **native)
@@ -78,6 +80,24 @@ class Progress:
         else:
             self.answers[self.asks["question"]["to"]] = answer_text(answer)
         self.asks = None
+
+
+def _runs(numbers: list[int]) -> list[Any]:
+    """Growing numbers as the first and then [step, how often]: turn after turn adds as many messages."""
+    runs: list[Any] = numbers[:1]
+    for before, number in pairwise(numbers):
+        if len(runs) > 1 and runs[-1][0] == number - before:
+            runs[-1][1] += 1
+        else:
+            runs.append([number - before, 1])
+    return runs
+
+
+def _numbers(runs: list[Any]) -> list[int]:
+    numbers: list[int] = runs[:1]
+    for step, times in runs[1:]:
+        numbers += (numbers[-1] + step * n for n in range(1, times + 1))
+    return numbers
 
 
 def answer_text(answer: Answer) -> str:

@@ -21,7 +21,7 @@ from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
 from . import private
 from .folding import Dump, fold, unfold
-from .members import adopt_tools, load_unsaved_state, unsaved_state, within
+from .members import adopt_calls, load_unsaved_state, unsaved_state, within
 from .progress import Progress
 
 Message = BaseAgentEvent | BaseChatMessage
@@ -79,7 +79,7 @@ class Adopted:
             states[manager]["message_thread"] = progress.messages
             await self.team.load_state({"agent_states": states})
             await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
-        except (ValueError, KeyError) as error:
+        except (ValueError, LookupError) as error:
             raise BadSetup(f"agent {self.agent!r}: its factory's team does not fit its checkpoint: {error}") from None
         if isinstance(self.team, GraphFlow):
             await private.restore_triggers(self.team)
@@ -97,7 +97,7 @@ class Adopted:
         progress.unsaved = fold(await unsaved_state(self.team), progress.messages)
 
     def _adopt_members(self) -> None:
-        adopt_tools(self.team)
+        adopt_calls(self.team)
         factory = private.message_factory(self.team)
         for path, member in self._members:
             if isinstance(member, UserProxyAgent) and private.asks_stdin(member):

@@ -1,17 +1,18 @@
-"""Tools: functions that an agent's model may call, made to know the job that they run in."""
+"""Tools: what an agent's model may call, made to know the job that it runs in, and not to run again after a crash."""
 
 from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Callable
-from contextvars import ContextVar
+from collections.abc import AsyncGenerator, Callable, Container
 from typing import Any
 
-from ...contracts.errors import Fenced, StepMismatch, Unavailable
+from autogen_core.code_executor import CodeBlock, CodeResult
+from autogen_core.tools import ToolResult
 
-# Where a tool running in this context reports an error that must end the turn. A tool may be shared by many teams.
-end_turn: ContextVar[Callable[[BaseException], None]] = ContextVar("batonpass_autogen_end_turn")
+from .journal import concerns_job, current
+
+_ADOPTED = "adopted_by_batonpass"
 
 
 def adopted(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -21,7 +22,7 @@ def adopted(function: Callable[..., Any]) -> Callable[..., Any]:
     It gives a tool's error to the model, also one that says that the job is lost; and it hangs on an error that is no
     Exception (`ctx.reject()` raises one).
     """
-    if getattr(function, "adopted_by_batonpass", False):
+    if getattr(function, _ADOPTED, False):
         return function
 
     async def call(**arguments: Any) -> Any:
@@ -32,15 +33,76 @@ def adopted(function: Callable[..., Any]) -> Callable[..., Any]:
         except asyncio.CancelledError:
             raise
         except BaseException as error:
-            end = end_turn.get(None)
-            if end is None or not _concerns_job(error):
+            journal = current.get()
+            if journal is None or not concerns_job(error):
                 raise
-            end(error)
+            journal.end(error)
             raise asyncio.CancelledError from None
 
-    call.adopted_by_batonpass = True  # type: ignore[attr-defined]
+    setattr(call, _ADOPTED, True)
     return call
 
 
-def _concerns_job(error: BaseException) -> bool:
-    return not isinstance(error, Exception) or isinstance(error, Fenced | Unavailable | StepMismatch)
+def adopt_bench(bench: Any, runners: Container[str]) -> None:
+    """Let the journal answer a workbench's calls. It may be shared by members and by teams: it is changed once.
+
+    `runners` are its tools that run an agent or a team: these run again, and what they ask is answered. They remember.
+    """
+    if getattr(bench, _ADOPTED, False):
+        return
+    setattr(bench, _ADOPTED, True)
+    bench.call_tool = _calling(bench.call_tool, runners)
+    if hasattr(bench, "call_tool_stream"):
+        bench.call_tool_stream = _streaming(bench.call_tool_stream, runners)
+
+
+def _calling(call_tool: Callable[..., Any], runners: Container[str]) -> Callable[..., Any]:
+    async def called(name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any) -> Any:
+        journal = current.get()
+        if journal is None or name in runners:
+            return await call_tool(name, arguments, *rest, call_id=call_id, **more)
+
+        async def ask() -> dict[str, Any]:
+            result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
+            return result.model_dump(mode="json")
+
+        answer = await journal.call(f"tool {name}", [arguments, call_id], ask)
+        return ToolResult.model_validate(answer)
+
+    return called
+
+
+def _streaming(call_tool_stream: Callable[..., Any], runners: Container[str]) -> Callable[..., Any]:
+    async def called(
+        name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any
+    ) -> AsyncGenerator[Any]:
+        """The tool's events and its result; of a recorded call only the result."""
+        journal = None if name in runners else current.get()
+        digest, answer = journal.recall(f"tool {name}", [arguments, call_id]) if journal else (b"", None)
+        if answer is not None:
+            yield ToolResult.model_validate(answer)
+            return
+        async for item in call_tool_stream(name, arguments, *rest, call_id=call_id, **more):
+            if journal is not None and isinstance(item, ToolResult):
+                await journal.record(f"tool {name}", digest, item.model_dump(mode="json"))
+            yield item
+
+    return called
+
+
+def adopt_code(agent: Any) -> None:
+    """Let the journal answer what a `CodeExecutorAgent` executes."""
+    execute = agent.execute_code_block
+
+    async def executed(code_blocks: list[CodeBlock], cancellation_token: Any) -> CodeResult:
+        journal = current.get()
+
+        async def ask() -> list[Any]:
+            result: CodeResult = await execute(code_blocks, cancellation_token)
+            return [result.exit_code, result.output]
+
+        request = [[block.language, block.code] for block in code_blocks]
+        exit_code, output = await (journal.call(f"code of {agent.name}", request, ask) if journal else ask())
+        return CodeResult(exit_code=exit_code, output=output)
+
+    agent.execute_code_block = executed

@@ -16,8 +16,8 @@ from autogen_core import CancellationToken
 from ...contracts.errors import Fenced
 from ...coordinator.session import Session
 from . import private
+from .journal import Journal, current
 from .members import report_errors, teams_within
-from .tools import end_turn
 
 # Seconds between two looks for tasks that a stopped turn has started meanwhile.
 _AGAIN = 0.01
@@ -39,11 +39,16 @@ class Turns:
         self._error: BaseException | None = None
         self._turn: asyncio.Future[str | None] | None = None
         self._stopped: WeakSet[asyncio.Task[Any]] = WeakSet()
+        self._journal = Journal(session, self._end)
         report_errors(team, self._keep)
 
-    async def run(self, start: Sequence[BaseChatMessage]) -> str | None:
-        """Run one turn, begun with these messages; the team's reason to stop. Raises what a member raised."""
-        end_turn.set(self._end)
+    async def run(self, number: int, start: Sequence[BaseChatMessage]) -> str | None:
+        """Run one turn, begun with these messages; the team's reason to stop. Raises what a member raised.
+
+        `number` grows from turn to turn, and is the same when a turn is run again.
+        """
+        self._journal.begin(number)
+        current.set(self._journal)
         turn = self._turn = asyncio.ensure_future(self._consume(start))
         turn.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen, also if we raise another
         try:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 # The marker that a failed node's error handler has to run. It must be kept with the error, or a resume forgets it.
-from langgraph._internal._constants import ERROR_SOURCE_NODE
+# The channel in which the functional API keeps what an entrypoint saved.
+from langgraph._internal._constants import ERROR_SOURCE_NODE, PREVIOUS
 
 # LangGraph's own way to find the types that a graph's schemas and channels name. It is public only by effect: it runs
 # inside compile() when LANGGRAPH_STRICT_MSGPACK is set, and we are strict without that variable.
@@ -12,4 +13,4 @@ from langgraph._internal._serde import build_serde_allowlist
 # The types that a strict serializer restores without being told. Needed to refuse, at save, what it would not restore.
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
 
-__all__ = ["ERROR_SOURCE_NODE", "SAFE_MSGPACK_TYPES", "build_serde_allowlist"]
+__all__ = ["ERROR_SOURCE_NODE", "PREVIOUS", "SAFE_MSGPACK_TYPES", "build_serde_allowlist"]

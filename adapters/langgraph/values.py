@@ -54,8 +54,12 @@ class Values:
         try:
             return ["plain", plain(value)]
         except NotPlain:
-            types: set[TypeName] = set()
-            self._check(value, path, types)
+            return self.dump(value, path)
+
+    def dump(self, value: Any, path: str) -> Sealed:
+        """The value as LangGraph's serializer gives it, of any kind; `Unserializable` as of `seal`."""
+        types: set[TypeName] = set()
+        self._check(value, path, types)
         try:
             kind, data = self.serde.dumps_typed(value)
         except (TypeError, ValueError) as error:

@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.errors import BatonpassError, JobError
 
-from . import backup, history, jobs, retention, travel, worker
+from . import backup, dead, history, jobs, retention, travel, worker
 
 app = typer.Typer(
     name="batonpass",
@@ -26,6 +26,8 @@ for _command in (
     jobs.show,
     jobs.answer,
     jobs.cancel,
+    dead.dead_letters,
+    dead.redrive,
     history.timeline,
     history.events,
     travel.restore,

@@ -38,7 +38,7 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Give an agent a job."""
-    values = _mapping(payload)
+    values = mapping(payload)
     with opened(store, namespace, app) as coordinator:
         job = coordinator.submit(agent, values, key=key, thread=thread, delay=delay)
         if not wait:
@@ -61,7 +61,7 @@ def jobs(
     with opened(store, namespace) as coordinator:
         found = coordinator.jobs(state=state, agent=agent, limit=limit)
     if as_json:
-        print_json([_described(info) for info in found])
+        print_json([described(info) for info in found])
         return
     rows = [(info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, info.error) for info in found]
     print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
@@ -123,14 +123,15 @@ def cancel(
 def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
     handle = coordinator.job(job_id)
     info = handle.info()
-    about = _described(info)
+    about = described(info)
     if info.state == JobState.COMPLETED:
         result = handle.result(timeout=0)
         about["result"] = result.model_dump(mode="json") if hasattr(result, "model_dump") else dict(result)
     return about
 
 
-def _described(info: JobInfo) -> dict[str, Any]:
+def described(info: JobInfo) -> dict[str, Any]:
+    """A job as --json shows it."""
     about = {**asdict(info), "state": str(info.state), "contract": str(info.contract), "path": " > ".join(info.path)}
     if info.lease:
         about["lease"] = f"worker {info.lease.worker}, token {info.lease.token}, until {cell(info.lease.expires_at)}"
@@ -141,7 +142,8 @@ def _state(info: JobInfo) -> str:
     return f"{info.state} ({info.reason})" if info.reason else str(info.state)
 
 
-def _mapping(payload: str) -> dict[str, Any]:
+def mapping(payload: str) -> dict[str, Any]:
+    """A payload as given on the command line."""
     try:
         text = payload
         if payload == "-":

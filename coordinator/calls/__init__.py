@@ -6,7 +6,7 @@ code.
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from typing import Any, TypeVar
 
 from ..commands import Command
@@ -18,31 +18,41 @@ Call = Generator[Command[Any], Any, T]
 
 def drive(store: Store, call: Call[T]) -> T:
     """Run a call to its result."""
+    return follow(call, store.call)
+
+
+async def adrive(store: Store, call: Call[T]) -> T:
+    """Run a call to its result, in async code."""
+    return await afollow(call, store.acall)
+
+
+def follow(asking: Generator[Any, Any, T], do: Callable[[Any], Any]) -> T:
+    """Do all that a generator asks for, sending it what comes of it or throwing in what goes wrong, to its result."""
     try:
-        command = next(call)
+        asked = next(asking)
         while True:
             try:
-                answer = store.call(command)
-            except Exception as error:
-                command = call.throw(error)
+                answer = do(asked)
+            except BaseException as error:
+                asked = asking.throw(error)
             else:
-                command = call.send(answer)
+                asked = asking.send(answer)
     except StopIteration as end:
         result: T = end.value
         return result
 
 
-async def adrive(store: Store, call: Call[T]) -> T:
-    """Run a call to its result, in async code."""
+async def afollow(asking: Generator[Any, Any, T], do: Callable[[Any], Awaitable[Any]]) -> T:
+    """`follow` in async code."""
     try:
-        command = next(call)
+        asked = next(asking)
         while True:
             try:
-                answer = await store.acall(command)
-            except Exception as error:
-                command = call.throw(error)
+                answer = await do(asked)
+            except BaseException as error:
+                asked = asking.throw(error)
             else:
-                command = call.send(answer)
+                asked = asking.send(answer)
     except StopIteration as end:
         result: T = end.value
         return result

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, cast
@@ -18,8 +18,9 @@ from ..parts.nodes import Base
 from ..parts.share import Sharing
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow, CommitLine, JobRow
-from ..snapshots import Draft, Opened, draft, open_row, saved
+from ..snapshots import Opened, draft, open_row, saved
 from . import Call, jobs
+from .again import as_drafted, kept
 from .inputs import milliseconds, text
 
 # How often changes are made again to a thread that others save to meanwhile.
@@ -67,6 +68,7 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     parent = checked(place.parent) if place.parent else ""
     if not (snapshot.changes or snapshot.append):
         return (yield from _save(bases, place, snapshot, bases.get(place.thread), parent))
+    snapshot = kept(snapshot)
     for _ in range(_TRIES):
         base = yield from _base_of(bases, place.thread, parent)
         if base is not None and base.version != place.version:
@@ -88,24 +90,20 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
 def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, parent: str) -> Call[Checkpoint]:
     lives = 0 if place.ttl is None else milliseconds(place.ttl, "ttl", least=0.001)
     more = None if place.version == 1 else {"version": place.version}
-    drafts: Iterable[Draft] = ()
-    if base is None:
-        alone = draft(snapshot, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec, more=more)
-        # Before a large state is sent whole: who saved to this thread before may have sent most of it.
-        if alone.new.appends and (yield from latest(bases, place.thread)):
-            base = bases.get(place.thread)
-        else:
-            drafts = (alone,)
-    if base is not None:
-        make = partial(draft, snapshot, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec, more=more)
-        drafts = (make(base=base, sharing=sharing) for sharing in Sharing)
-    for made in drafts:
+    make = partial(draft, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec, more=more)
+    made = make(snapshot, base=base)
+    # Before a large state is sent whole: who saved to this thread before may have sent most of it.
+    if base is None and made.new.appends and (yield from latest(bases, place.thread)):
+        base = bases.get(place.thread)
+        made = make(as_drafted(snapshot, made), base=base)
+    for less in (Sharing.REFER, Sharing.NOTHING, None):
         try:
             commit: CommitLine = yield Save(place.thread, made.new, parent=parent, branch=place.branch)
         except Ungrounded:
-            continue
-        bases.put(place.thread, made.nodes)
-        return saved(made, commit)
+            made = make(as_drafted(snapshot, made), base=base, sharing=less) if less else made
+        else:
+            bases.put(place.thread, made.nodes)
+            return saved(made, commit)
     raise Corrupted(f"the store refuses a whole state of thread {place.thread!r}: its logs are not what they were")
 
 

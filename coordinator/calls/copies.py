@@ -9,7 +9,7 @@ from typing import Any
 from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import NotFound
 from ...contracts.names import home, mint
-from ..commands import Command, Export, Import, Name, Restore
+from ..commands import Command, Export, Import, Name, Restore, Timeline
 from ..parts.bases import Bases
 from ..parts.nodes import Base
 from ..refusals import Ungrounded
@@ -20,8 +20,9 @@ from . import Call
 from .forks import new_name
 from .inputs import text
 
-# Checkpoints that are copied at once.
+# Checkpoints that are copied at once, and how many stores look at for one page.
 _PAGE = 100
+_LOOKED_AT = 500
 
 
 def copy(bases: Bases, thread: str, to: str) -> Call[int]:
@@ -30,9 +31,13 @@ def copy(bases: Bases, thread: str, to: str) -> Call[int]:
     names: dict[str, str] = {}
     start, last = 0, _Last()
     while True:
+        # A page may be short, or empty in the middle, because those whose time is over are left out.
         rows: list[CheckpointRow] = yield Export(text(thread, "thread"), start, _PAGE)
-        if not rows:  # a page may be short, because those whose time is over are left out
-            break
+        if not rows:
+            start += _LOOKED_AT
+            if start > (yield from _newest(thread)):
+                break
+            continue
         yield from _copy_page(bases, rows, new_name(to), copies, last)
         start = read_commit(rows[-1].commit, rows[-1].id).step_index + 1
         names.update({copies[row.id]: row.name for row in rows if row.name})
@@ -41,6 +46,12 @@ def copy(bases: Bases, thread: str, to: str) -> Call[int]:
     for made, name in names.items():
         yield Name(made, name)
     return len(copies)
+
+
+def _newest(thread: str) -> Generator[Command[Any], Any, int]:
+    """The step index of the thread's newest checkpoint, -1 if there is none."""
+    rows: list[CheckpointRow] = yield Timeline(thread, 1)
+    return read_commit(rows[0].commit, rows[0].id).step_index if rows else -1
 
 
 @dataclass(slots=True)
@@ -93,4 +104,5 @@ def _whole_copy(bases: Bases, opened: Opened, to: str, copy_id: str, base: Base 
         checkpoint_id=copy_id,
         codec=bases.codec,
         more=more if source.version == 1 else {**more, "version": source.version},
+        place=commit.place,
     )

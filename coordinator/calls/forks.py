@@ -53,7 +53,7 @@ def fork(
     bases: Bases, book: Book, checkpoint_id: str, edit: Edit, thread: str | None, key: str | None
 ) -> Call[Checkpoint]:
     """A checkpoint that goes on from another one, on its thread or as the first of a new one."""
-    source, base = yield from _source(book, checkpoint_id)
+    source, base = yield from source_of(book, checkpoint_id)
     target = source.thread if thread is None else new_name(thread)
     fork_id = _keyed(source.id, target, key) if key else mint("c", home(target))
     snapshot = edit.of(source, base, "fork")
@@ -87,7 +87,7 @@ def fork_job(
     bases: Bases, book: Book, checkpoint_id: str, edit: Edit, to: str, payload: object, key: str | None
 ) -> Call[JobRow]:
     """A new job that goes on from a checkpoint, with its state as edited unless there is a payload."""
-    source, base = yield from _source(book, checkpoint_id)
+    source, base = yield from source_of(book, checkpoint_id)
     if payload is None:
         made = next(_drafts(bases, source, base, edit.of(source, base, "fork"), source.thread, ""))
         payload = as_payload(book, to, source.id, value(made.nodes.state))
@@ -100,7 +100,7 @@ def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]
     """A new checkpoint at the thread's tip with the state of an older one, which is its parent."""
     by_id = to[:1] == "c" and len(to) == 24
     at = yield from resolve(to if by_id else None, None if by_id else thread, None if by_id else to)
-    source, base = yield from _source(book, at)
+    source, base = yield from source_of(book, at)
     if source.thread != thread:
         raise BadSetup(f"checkpoint {at} is on thread {source.thread!r}, not {thread!r}: fork it into a thread instead")
     for made in _drafts(bases, source, base, Edit().of(source, base, "rollback"), thread, mint("c", home(thread))):
@@ -113,7 +113,8 @@ def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]
     raise Corrupted(f"the store refuses a whole state of thread {thread!r}: its logs are not what they were")
 
 
-def _source(book: Book, checkpoint_id: str) -> Call[tuple[Checkpoint, Base]]:
+def source_of(book: Book, checkpoint_id: str) -> Call[tuple[Checkpoint, Base]]:
+    """A checkpoint to go on from, as its agent's present version has it, and what can be shared with it."""
     opened = yield from read(Restore(checked(checkpoint_id)))
     assert opened is not None
     return book.migrated(opened.checkpoint), opened.base

@@ -23,6 +23,10 @@ _LEAST = 128
 _LARGEST = 512 * 1024 * 1024
 
 
+class MissingKey(BadSetup):
+    """What was read is kept with a key, or by a codec, that this process was not given. Another one may have it."""
+
+
 class Codec:
     """Protects a store's contents: states, contexts, payloads, questions, answers, results and journals.
 
@@ -77,7 +81,7 @@ class Codec:
         if kind != self._kind and not (kind == b"c" and self._plain):
             raise Corrupted(f"{about} is kept in another way than this codec's: it may have been put there by others")
         if kind != b"c" and name not in self._keys:
-            raise BadSetup(f"{about} is kept with the key {name!r}, which the codec was not given")
+            raise MissingKey(f"{about} is kept with the key {name!r}, which the codec was not given")
         if kind == b"e":
             content = self._decrypted(name, rest, head, about)
         elif kind == b"s":

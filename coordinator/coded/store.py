@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from typing import Any, TypeVar, cast
 
 from ...contracts.codec import unpack
-from ...contracts.errors import BadSetup, Corrupted
+from ...contracts.errors import BadSetup, Corrupted, MissingExtra
 from .. import commands as c
 from ..parts.spans import Span, read_spans
-from ..rows import CheckpointRow, CommitLine, Delivery, JobRow
+from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, PlaceRow, Write
 from ..seals import FORMAT, read_commit, seal_of
 from ..store import Store, Topic, Watch
 from .codec import CODED, Codec
@@ -74,8 +75,9 @@ class CodedStore:
         if read.__class__ is list:
             return cast("R", [_item(codec, item) for item in read])
         item = _item(codec, read)
-        if isinstance(item, CheckpointRow) and item.header[:1] == CODED:
-            codec.unwrap(item.header, f"the record of checkpoint {item.id}")  # says which key is missing
+        row = item.checkpoint if isinstance(item, PlaceRow) else item
+        if isinstance(row, CheckpointRow) and row.header[:1] == CODED:
+            codec.unwrap(row.header, f"the record of checkpoint {row.id}")  # says which key is missing
         return cast("R", item)
 
 
@@ -110,6 +112,21 @@ def _save(codec: Codec, m: c.Save) -> c.Save:
     return replace(m, checkpoint=cast("c.NewCheckpoint", _new(codec, m.checkpoint)), records=records)
 
 
+def _put(codec: Codec, m: c.Put) -> c.Put:
+    new = cast("c.NewCheckpoint", _new(codec, m.checkpoint))
+    scope = new.place.scope if new.place else ""
+    return replace(m, checkpoint=new, writes=_writes(codec, new.thread, scope, m.parent, m.writes))
+
+
+def _writes(codec: Codec, thread: str, scope: str, key: str, writes: Sequence[Write]) -> list[Write]:
+    about = partial(_written, thread, scope, key)
+    return [replace(write, data=codec.wrap(write.data, about(write.name))) for write in writes]
+
+
+def _written(thread: str, scope: str, key: str, name: str) -> str:
+    return f"the write {name!r} at {key!r} of scope {scope!r} in thread {thread!r}"
+
+
 def _hand_off(codec: Codec, m: c.HandOff) -> c.HandOff:
     return replace(m, target=_target(codec, m.target, m.fence.job_id), checkpoint=_new(codec, m.checkpoint))
 
@@ -131,12 +148,14 @@ def _import(codec: Codec, m: c.Import) -> c.Import:
 _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Submit: _submit,
     c.Save: _save,
+    c.Put: _put,
+    c.PutWrites: lambda codec, m: replace(m, writes=_writes(codec, m.thread, m.scope, m.key, m.writes)),
     c.Import: _import,
     c.Record: lambda codec, m: replace(m, records=_records(codec, m.records, m.fence.job_id)),
-    c.Import: lambda codec, m: replace(m, checkpoints=[cast("c.NewCheckpoint", _new(codec, n)) for n in m.checkpoints]),
     c.HandOff: _hand_off,
     c.Complete: _complete,
     c.Suspend: _suspend,
+    c.Redrive: lambda codec, m: replace(m, target=_target(codec, m.target, m.job_id)) if m.target else m,
     c.AnswerJob: lambda codec, m: replace(m, answer=codec.wrap(m.answer, f"the answer to job {m.job_id}")),
 }
 
@@ -152,6 +171,10 @@ def _item(codec: Codec, item: Any) -> Any:
         return Delivery(_job(codec, item.job), checkpoint, journal)
     if isinstance(item, JobRow):
         return _job(codec, item)
+    if isinstance(item, PlaceRow):
+        about = partial(_written, item.checkpoint.thread, item.place.scope, item.place.key)
+        writes = [replace(write, data=_tried(codec, write.data, about(write.name))) for write in item.writes]
+        return PlaceRow(item.place, _checkpoint(codec, item.checkpoint), writes)
     return _checkpoint(codec, item) if isinstance(item, CheckpointRow) else item
 
 
@@ -169,7 +192,7 @@ def _tried(codec: Codec, data: bytes, about: str) -> bytes:
         return codec.unwrap(data, about)
     except Corrupted:
         return _DAMAGED
-    except BadSetup:  # a key that is not here
+    except (BadSetup, MissingExtra):  # a key, or a library, that is not here: who opens it says so
         return data
 
 
@@ -183,7 +206,7 @@ def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
         bodies = _bodies(codec, header, commit, row.bodies)
     except Corrupted:
         return replace(row, commit="")  # who opens it says so
-    except BadSetup:
+    except (BadSetup, MissingExtra):
         return row
     return replace(
         row,
@@ -207,6 +230,15 @@ def _bodies(codec: Codec, header: bytes, commit: CommitLine, stored: tuple[bytes
         _unframed(codec, span, data) if is_framed else data
         for span, data, is_framed in zip(spans, stored, framed, strict=False)
     )
+
+
+def with_bodies(codec: Codec | None, row: CheckpointRow, bodies: tuple[bytes, ...]) -> CheckpointRow:
+    """A checkpoint that was read without what its spans hold, and that, as `ReadSpans` answered."""
+    try:
+        commit = read_commit(row.commit, row.id) if codec else None
+    except Corrupted:
+        return row  # who opens it says so
+    return replace(row, bodies=_bodies(codec, row.header, commit, bodies) if codec and commit else bodies)
 
 
 def _unframed(codec: Codec, span: Span, data: bytes) -> bytes:

@@ -120,6 +120,16 @@ class Cancel(Command[bool]):
 
 
 @dataclass(frozen=True, slots=True)
+class Redrive(Command[None]):
+    """Make a failed job deliverable again, with attempts as new: the same hop, from its last checkpoint, with what its
+    journal has. `target` replaces what is delivered and to whom; `tip` the checkpoint to go on from."""
+
+    job_id: str
+    target: Target | None = None
+    tip: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class Reaped:
     """What `Reap` did: deliveries made ready again, and in how many ms the next lease or timer is due (-1: none).
 
@@ -172,7 +182,8 @@ class ReadJob(Command[JobRow]):
 
 @dataclass(frozen=True, slots=True)
 class ListJobs(Command[list[JobRow]]):
-    """A page of jobs, newest first; `before` pages (a job's id)."""
+    """A page of jobs, newest first; `before` pages (a job's id). `dead`: only failed ones, the last to fail first."""
 
     limit: int = 50
     before: str = ""
+    dead: bool = False

@@ -7,19 +7,18 @@ from dataclasses import replace
 
 from ..parts.spans import Append, Span
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
+from .places import MemoryPlaces
 
 _PRESENT = tuple[str, str]
 
 
-class MemoryRecords:
-    """Records in dicts. `now` is set from outside before each operation."""
+class MemoryRecords(MemoryPlaces):
+    """Records in dicts."""
 
     def __init__(self) -> None:
-        self.now = 0
+        super().__init__()
         self._jobs: dict[str, JobRow] = {}
         self._threads: dict[str, ThreadRow] = {}
-        self._checkpoints: dict[str, CheckpointRow] = {}
-        self._expiry: dict[str, int] = {}
         self._order: dict[str, list[str]] = {}
         self._index: dict[str, int] = {}
         self._logs: dict[str, bytearray] = {}
@@ -48,12 +47,14 @@ class MemoryRecords:
 
     add_job = put_job
 
-    def jobs(self, limit: int, before: str) -> list[JobRow]:
-        newest_first = sorted(self._jobs.values(), key=lambda row: (row.created, row.id), reverse=True)
-        if before:
-            edge = self._jobs[before]
-            newest_first = [row for row in newest_first if (row.created, row.id) < (edge.created, edge.id)]
-        return [replace(row) for row in newest_first[:limit]]
+    def jobs(self, limit: int, before: str, *, dead: bool = False) -> list[JobRow]:
+        def place(row: JobRow) -> tuple[int, str]:
+            return (row.updated if dead else row.created), row.id
+
+        newest_first = sorted(self._jobs.values(), key=place, reverse=True)
+        edge = place(self._jobs[before]) if before else (2**62, "")
+        found = [row for row in newest_first if place(row) < edge and (not dead or row.state == "failed")]
+        return [replace(row) for row in found[:limit]]
 
     def ready(self, queue: str, limit: int) -> list[JobRow]:
         places = self._ready.get(queue, {})
@@ -204,8 +205,9 @@ class MemoryRecords:
         self._first_uses[idem] = (job_id, payload_digest)
         self._forget_at.pop(idem, None)
 
-    def forget_first_use(self, idem: str, at: int) -> None:
-        self._forget_at[idem] = at
+    def forget_first_use(self, idem: str, job_id: str, at: int) -> None:
+        if self._first_uses.get(idem, ("",))[0] == job_id:
+            self._forget_at[idem] = at
 
     def drop_first_use(self, idem: str, job_id: str) -> None:
         if self._first_uses.get(idem, ("",))[0] == job_id:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from .. import commands as c
 from ..records import Records
-from . import checkpoints, clients, holders, reading, retention, travel, upkeep
+from . import checkpoints, clients, finding, holders, places, reading, retention, travel, upkeep
 
 R = TypeVar("R")
 
@@ -19,6 +19,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Submit: clients.submit,
     c.AnswerJob: clients.answer,
     c.Cancel: clients.cancel,
+    c.Redrive: clients.redrive,
     c.Declare: clients.declare,
     c.Claim: holders.claim,
     c.Heartbeat: holders.heartbeat,
@@ -32,7 +33,10 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Expire: checkpoints.expire,
     c.Name: travel.name,
     c.Import: travel.import_,
+    c.Put: places.put,
+    c.PutWrites: places.put_writes,
     c.Prune: retention.prune,
+    c.Drop: retention.drop,
     c.DeleteThread: retention.delete_thread,
     c.DeleteJob: retention.delete_job,
     c.PruneJobs: retention.prune_jobs,
@@ -44,6 +48,11 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.FindName: travel.find_name,
     c.Threads: travel.threads,
     c.Export: travel.export,
+    c.Find: finding.find,
+    c.Places: finding.places,
+    c.Walk: finding.walk,
+    c.ReadSpans: finding.read_spans,
+    c.OfRun: finding.of_run,
     c.Events: reading.events,
     c.LastEvent: reading.last_event,
     c.ReadJob: reading.read_job,
@@ -54,6 +63,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
 READING = frozenset(
     {
         *(c.Restore, c.Latest, c.Timeline, c.Ancestors, c.FindName, c.Threads, c.Export),
+        *(c.Find, c.Places, c.Walk, c.ReadSpans, c.OfRun),
         *(c.Events, c.LastEvent, c.ReadJob, c.ListJobs, c.Declared, c.Takers),
     }
 )

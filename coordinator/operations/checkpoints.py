@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 
 from ...contracts import event as kinds
@@ -46,9 +46,21 @@ def save(records: Records, command: Save) -> CommitLine:
 
 def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str) -> CommitLine:
     """Add a checkpoint at the thread's tip. The caller puts the thread back."""
+    commit, replaced = add(records, thread, checkpoint, parent)
+    thread.tip = checkpoint.id
+    free(records, replaced)
+    return commit
+
+
+def add(
+    records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str
+) -> tuple[CommitLine, list[CheckpointRow]]:
+    """Add a checkpoint to a thread, and the one whose place it takes: the caller frees that one, then puts the thread
+    back."""
     now = records.now
     expires = now + checkpoint.ttl if checkpoint.ttl else 0
     commit = seal(checkpoint.header, thread.count, parent, now, expires, checkpoint.spans)
+    commit.place = checkpoint.place
     for append_ in checkpoint.appends:
         records.append_log(append_)
     for span in read_spans(checkpoint.spans):
@@ -65,9 +77,14 @@ def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, paren
         commit.step_index,
         expires,
     )
-    thread.tip = checkpoint.id
     thread.count += 1
-    return commit
+    if checkpoint.place is None:
+        return commit, []
+    replaced = records.put_place(thread.name, checkpoint.place, checkpoint.id, commit.step_index)
+    if replaced and thread.tip == replaced:
+        thread.tip = checkpoint.id
+    row = records.checkpoint(replaced) if replaced else None
+    return commit, [row] if row else []
 
 
 def check_grounded(records: Records, checkpoint: NewCheckpoint | None) -> None:
@@ -126,23 +143,45 @@ def drop(records: Records, rows: Sequence[CheckpointRow]) -> None:
 
 
 def free(records: Records, rows: Sequence[CheckpointRow]) -> None:
-    """Free checkpoints, and what they alone used."""
+    """Free checkpoints, their places with what was written there, and what they alone used."""
+    let_go(records, [span for row in rows for span in [*spans_of(row), *_take_away(records, row)]])
+
+
+def let_go(records: Records, spans: Iterable[Span]) -> None:
+    """Note that each of these spans has a user less, and free what nobody uses any more."""
     dropped: dict[str, list[Span]] = {}
-    for row in rows:
-        _take_away(records, row)
-        for span in spans_of(row):
-            if records.disuse(span):
-                dropped.setdefault(span.log, []).append(span)
-    for log, spans in dropped.items():
+    for span in spans:
+        if records.disuse(span):
+            dropped.setdefault(span.log, []).append(span)
+    for log, of_log in dropped.items():
         used = records.used(log)
-        for span in spans:
+        for span in of_log:
             records.free_log(span, used)
 
 
-def _take_away(records: Records, row: CheckpointRow) -> None:
+def _take_away(records: Records, row: CheckpointRow) -> list[Span]:
+    """Drop a checkpoint; what was written at its place used these spans."""
+    spans = _vacate(records, row)
     records.drop_checkpoint(row.id)
     thread = records.thread(row.thread)
     if thread.tip == row.id:
         left = records.checkpoints(row.thread, 1, "")
         thread.tip = left[0].id if left else ""
         records.put_thread(thread)
+    return spans
+
+
+def _vacate(records: Records, row: CheckpointRow) -> list[Span]:
+    """Forget the place where a checkpoint is, unless another one took it; the spans of what was written there."""
+    try:
+        place = read_commit(row.commit, row.id).place
+    except Corrupted:
+        where = records.place_of(row)
+    else:
+        if place is None:
+            return []
+        where = (place.scope, place.key)
+        if records.place(row.thread, *where) != row.id:
+            where = records.place_of(row)
+    dropped = records.drop_place(row.thread, *where) if where else []
+    return [span for spans in dropped for span in read_spans(spans)]

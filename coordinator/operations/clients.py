@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...contracts import event as kinds
 from ...contracts.job import JobState
-from ..commands import AnswerJob, Cancel, Declare, Submit
+from ..commands import AnswerJob, Cancel, Declare, Redrive, Submit, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
@@ -67,7 +67,7 @@ def answer(records: Records, command: AnswerJob) -> None:
     if row is None:
         raise refusal("no_job", command.job_id)
     if row.state != JobState.INPUT_REQUIRED:
-        if row.state == JobState.SUBMITTED and row.answer == command.answer:
+        if command.answer and row.answer == command.answer:  # also when it was taken, and went on, before the retry
             return
         raise refusal("not_asking", row.id, row.state)
     row.answer = command.answer
@@ -89,6 +89,32 @@ def cancel(records: Records, command: Cancel) -> bool:
     emit(records, kinds.CANCELED, row, worker=worker)
     store(records, row)
     return True
+
+
+def redrive(records: Records, command: Redrive) -> None:
+    """A failed job is tried again. The same again while it waits changes nothing."""
+    row = records.job(command.job_id)
+    if row is None:
+        raise refusal("no_job", command.job_id)
+    if row.state != JobState.FAILED:
+        if row.closed == "redrive" and row.state == JobState.SUBMITTED:
+            return
+        raise refusal("not_failed", row.id, row.state)
+    thread = records.thread(row.thread)
+    if thread.job:
+        raise refusal("busy", thread.name, thread.job)
+    if command.tip and not records.has_checkpoint(command.tip):
+        raise refusal("no_checkpoint", command.tip)
+    target = command.target or Target(row.agent, row.contract, row.queue, row.envelope)
+    row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
+    row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"
+    row.tip = command.tip or row.tip
+    thread.job = row.id
+    records.put_thread(thread)
+    if row.idem and (first := records.first_use(row.idem)) and first[0] == row.id:
+        records.put_first_use(row.idem, *first)  # as long as the job has not ended it does not age
+    enqueue(records, row, kinds.REDRIVEN)
+    store(records, row)
 
 
 def declare(records: Records, command: Declare) -> None:

@@ -46,15 +46,17 @@ def enqueue(records: Records, row: JobRow, kind: str, **fields: object) -> None:
 
 
 def end(records: Records, row: JobRow, state: str, reason: str) -> None:
-    """Bring the job to an end: its thread is free, its journal is dropped, its key starts to age."""
+    """Bring the job to an end: its thread is free, its key starts to age. Its journal is dropped, unless it may go on
+    with that when it is redriven."""
     row.state, row.reason, row.ready, row.due = state, reason, 0, 0
     thread = records.thread(row.thread)
     if thread.job == row.id:
         thread.job = ""
         records.put_thread(thread)
-    records.drop_journal(row.id)
+    if state != "failed":
+        records.drop_journal(row.id)
     if row.idem:
-        records.forget_first_use(row.idem, records.now + row.key_ttl)
+        records.forget_first_use(row.idem, row.id, records.now + row.key_ttl)
 
 
 def fail_poisoned(records: Records, row: JobRow) -> None:

@@ -62,7 +62,7 @@ def list_jobs(records: Records, command: ListJobs) -> list[JobRow]:
     """A page of jobs."""
     if command.before and records.job(command.before) is None:
         raise refusal("no_job", command.before)
-    return records.jobs(command.limit, command.before)
+    return records.jobs(command.limit, command.before, dead=command.dead)
 
 
 def declared(records: Records, command: Declared) -> dict[str, bytes]:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from ...contracts import event as kinds
 from ...contracts.errors import Corrupted
 from ...contracts.job import JobState
-from ..commands import DeleteJob, DeleteThread, Freed, Prune, PruneJobs
+from ..commands import DeleteJob, DeleteThread, Drop, Freed, Prune, PruneJobs
+from ..parts.spans import read_spans
 from ..records import Records
 from ..refusals import refusal
-from ..rows import CheckpointRow, JobRow
+from ..rows import CheckpointRow, JobRow, ThreadRow
 from ..seals import read_commit
-from .checkpoints import free
+from .checkpoints import free, let_go
 from .jobs import announce, emit
 
 # Jobs of one thread that are deleted at once.
@@ -31,11 +34,25 @@ def prune(records: Records, command: Prune) -> Freed:
         and not (job and job.tip == row.id)
         and not (command.keep_named and row.name)
     ]
+    _free(records, thread, old)
+    return Freed(len(old), looked[-1][0] + 1 if len(looked) == command.limit else -1)
+
+
+def drop(records: Records, command: Drop) -> Freed:
+    """Free some checkpoints of a thread, whatever became of the others."""
+    thread = records.thread(command.thread)
+    job = records.job(thread.job) if thread.job else None
+    found = (records.checkpoint(id_) for id_ in dict.fromkeys(command.checkpoints))
+    old = [row for row in found if row and row.thread == thread.name and not (job and job.tip == row.id)]
+    _free(records, thread, old)
+    return Freed(len(old))
+
+
+def _free(records: Records, thread: ThreadRow, old: Sequence[CheckpointRow]) -> None:
     if old:
         free(records, old)
         announce(records, kinds.PRUNED, thread.job or thread.name, freed=len(old))
     _forget(records, thread.name)
-    return Freed(len(old), looked[-1][0] + 1 if len(looked) == command.limit else -1)
 
 
 def delete_thread(records: Records, command: DeleteThread) -> Freed:
@@ -101,6 +118,10 @@ def _clear(records: Records, name: str, limit: int) -> tuple[int, bool]:
     free(records, rows)
     if records.line(name, 0, 1):
         return len(rows), False
+    written = [spans for where in records.places(name, limit) for spans in records.drop_place(name, *where)]
+    let_go(records, [span for spans in written for span in read_spans(spans)])
+    if records.places(name, 1):
+        return len(rows), False
     for row in records.jobs_on(name, _JOBS):
         _drop_job(records, row)
     if records.jobs_on(name, 1):
@@ -113,6 +134,7 @@ def _clear(records: Records, name: str, limit: int) -> tuple[int, bool]:
 
 def _drop_job(records: Records, row: JobRow) -> None:
     records.drop_job(row.id)
+    records.drop_journal(row.id)
     if row.idem:
         records.drop_first_use(row.idem, row.id)
     emit(records, kinds.JOB_DELETED, row)
@@ -120,5 +142,6 @@ def _drop_job(records: Records, row: JobRow) -> None:
 
 def _forget(records: Records, name: str) -> None:
     """Nothing reminds of a thread on which nothing is left."""
-    if records.has_thread(name) and not records.line(name, 0, 1) and not records.jobs_on(name, 1):
+    left = records.line(name, 0, 1) or records.places(name, 1) or records.jobs_on(name, 1)
+    if not left and records.has_thread(name):
         records.drop_thread(name)

@@ -42,7 +42,7 @@ class Part:
     """A value that lies in logs. Its body is the first `length` bytes of `buffer`, which later parts may extend.
 
     `hash` has been fed the body. `open_end`: as far as is known, nothing was appended to the last log after it.
-    `framed`: its logs hold it in coded portions.
+    `framed`: its logs hold it in coded portions. Its last `tail` bytes lie in no log, but in the checkpoint itself.
     """
 
     kind: str
@@ -53,6 +53,13 @@ class Part:
     hash: xxh3_128
     open_end: bool = True
     framed: bool = False
+    tail: int = 0
+
+    @property
+    def end(self) -> bytes:
+        """What lies in the checkpoint itself."""
+        with memoryview(self.buffer) as whole, whole[self.length - self.tail : self.length] as mine:
+            return bytes(mine)
 
     @property
     def body(self) -> bytes:
@@ -67,8 +74,9 @@ class Part:
         with memoryview(self.buffer) as whole, whole[: self.length] as mine:
             return packed.startswith(mine, start)
 
-    def grown(self, data: bytes, count: int, spans: list[Span]) -> Part:
-        """A part with more bytes behind. Shares the buffer: each byte is kept once, however many parts there are."""
+    def grown(self, data: bytes, count: int, spans: list[Span], tail: int = 0) -> Part:
+        """A part with more bytes behind, of which the last `tail` lie in no log. Shares the buffer: each byte is kept
+        once, however many parts there are."""
         hashed = self.hash.copy()
         hashed.update(data)
         with _Growing.lock:
@@ -79,7 +87,8 @@ class Part:
                 buffer += data
             except BufferError:  # another thread is just reading it
                 buffer = bytearray(buffer[: self.length]) + data
-        return Part(self.kind, count, spans, buffer, self.length + len(data), hashed, framed=self.framed)
+        length = self.length + len(data)
+        return Part(self.kind, count, spans, buffer, length, hashed, not tail, self.framed, tail)
 
 
 @dataclass(slots=True)
@@ -108,17 +117,12 @@ class Base:
         return sum(_size(node) for node in (self.state, self.native) if node)
 
 
-def part_of(kind: str, count: int, body: bytes, spans: list[Span]) -> Part:
-    """A part whose body is at hand."""
-    return Part(kind, count, spans, body, len(body), xxh3_128(body))
-
-
 def skeleton(node: Node) -> bytes:
-    """The packed value with nil in place of each part."""
+    """The packed value with nil in place of each part, or what of its body lies in no log."""
     if isinstance(node, Inline):
         return node.packed
     if isinstance(node, Part):
-        return b"\xc0"
+        return pack(node.end) if node.tail else b"\xc0"
     pieces = [_map_header(len(node.children))]
     for key, child in node.children.items():
         pieces += (pack(key), skeleton(child))

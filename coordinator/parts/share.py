@@ -17,6 +17,9 @@ _LEAST_RUN = 256
 # A value in many pieces, or from many logs, is written anew: reading it back must not take a lookup for each byte.
 _MOST_LOGS = 8
 _PIECE = 2048
+# What a fork adds at a value's end lies in the fork itself, if it is no more than this: a log of its own takes some 300
+# bytes on Redis. The next checkpoint behind it puts it into one.
+_TAIL = 1024
 
 
 class Sharing(Enum):
@@ -37,6 +40,7 @@ class Writer:
     def __init__(self, checkpoint_id: str, sharing: Sharing, frame: Frame | None = None) -> None:
         self._id = checkpoint_id
         self._own = sharing is not Sharing.APPEND
+        self._refers = sharing is Sharing.REFER
         self._frame = frame
         self._logs = 0
         self.appends: list[Append] = []
@@ -51,6 +55,10 @@ class Writer:
         stored = self._frame(log, at, data) if self._frame else data
         self.appends.append(Append(log, at, stored))
         return Span(log, at, at + len(stored))
+
+    def keeps(self, size: int) -> bool:
+        """Whether so many bytes at a value's end lie in the checkpoint itself."""
+        return self._refers and size <= _TAIL
 
     @property
     def framed(self) -> bool:
@@ -69,13 +77,20 @@ def shared(body: Body, base: Part, writer: Writer) -> Part | None:
     if base.framed is not writer.framed:  # a codec came or went
         return None
     if base.begins(body.packed, body.start):
-        new = body.packed[body.start + base.length :]
-        if not new:
-            return base
-        return base.grown(new, body.count, joined([*base.spans, writer.append(new, base)]))
+        return longer(base, body.packed[body.start + base.length :], body.count, writer)
     if body.kind not in (LIST, DICT) or writer.framed:
         return None
     return _pieced(body, base, writer)
+
+
+def longer(base: Part, data: bytes, count: int, writer: Writer) -> Part:
+    """A part with more bytes behind. What the base itself held comes along."""
+    new = base.end + data if base.tail else data
+    if not new:
+        return base
+    if writer.keeps(len(new)):
+        return base.grown(data, count, base.spans, len(new))
+    return base.grown(data, count, joined([*base.spans, writer.append(new, base)]))
 
 
 def _ends_open(last: _Run, base: Part, added: Span | None) -> bool:
@@ -96,7 +111,7 @@ class _Run(NamedTuple):
 
 def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     data = body.packed[body.start :]
-    runs = list(_worthwhile(_runs(body.kind, data, base.body)))
+    runs = list(_worthwhile(_runs(body.kind, data, base.body[: base.length - base.tail])))
     kept = [run for run in runs if run.at >= 0]
     if not kept:
         return None
@@ -104,7 +119,9 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
     if len(spans) + len(runs) > max(16, len(data) // _PIECE) or len({span.log for span in spans}) > _MOST_LOGS:
         return None
     new = b"".join([data[run.first : run.last] for run in runs if run.at < 0])
-    added = writer.append(new, base) if new else None
+    at_end = runs[-1].at < 0 and len(new) == runs[-1].last - runs[-1].first
+    tail = len(new) if at_end and writer.keeps(len(new)) else 0
+    added = writer.append(new, base) if new and not tail else None
     return Part(
         body.kind,
         body.count,
@@ -112,7 +129,8 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
         data,
         len(data),
         xxh3_128(data),
-        open_end=_ends_open(runs[-1], base, added),
+        open_end=not tail and _ends_open(runs[-1], base, added),
+        tail=tail,
     )
 
 

@@ -9,8 +9,7 @@ from ...contracts.codec import pack
 from ...contracts.errors import BadSetup
 from .body import LIST, OTHER, TEXT, Body, appended, body_of, header
 from .nodes import Branch, Inline, Node, Part, children_of, value
-from .share import Writer, shared, whole
-from .spans import joined
+from .share import Writer, longer, shared, whole
 
 # A small state is stored whole, because comparing it takes longer than sending it, and so is a value too small to pay
 # for its place in the header.
@@ -108,9 +107,7 @@ def _continued(items: Any, base: Node | None, writer: Writer, path: str) -> Node
     kind: type[Any] = items.__class__
     if isinstance(base, Part) and _FLAT.get(kind) == base.kind and base.framed is writer.framed:
         count, data = appended(base.kind, items, path)
-        if not data:
-            return base
-        return base.grown(data, base.count + count, joined([*base.spans, writer.append(data, base)]))
+        return longer(base, data, base.count + count, writer)
     before = value(base)
     if (kind not in _FLAT and kind is not dict) or type(before) is not kind:
         known = type(before).__name__

@@ -6,9 +6,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, cast
 
+from xxhash import xxh3_128
+
 from ...contracts.codec import pack
 from .body import value_of
-from .nodes import Branch, Inline, Node, Part, Path, part_of, parts
+from .nodes import Branch, Inline, Node, Part, Path, parts
 from .spans import Span
 
 STATE, NATIVE = 0, 1
@@ -41,16 +43,42 @@ def describe(state: Node, native: Node | None) -> tuple[list[Any], list[Span]]:
     return entries, spans
 
 
-def read_parts(entries: Sequence[Any], spans: Sequence[Span], bodies: Sequence[bytes]) -> Iterator[StoredPart]:
-    """The parts that a header names, made of what its spans hold."""
+def read_parts(
+    entries: Sequence[Any], spans: Sequence[Span], bodies: Sequence[bytes], roots: list[Any]
+) -> Iterator[StoredPart]:
+    """The parts that a header names, made of what its spans hold and of what `roots`, the checkpoint itself, holds in
+    their places. That is taken out."""
     first = 0
     for root, path, kind, count, pieces, digest, *framed in entries:
         last = first + pieces
-        body = bodies[first] if pieces == 1 and len(bodies) > first else b"".join(bodies[first:last])
-        part = part_of(kind, count, body, list(spans[first:last]))
-        part.framed = bool(framed)
+        end = _taken(roots, root, path)
+        found = [*bodies[first:last], end] if end else bodies[first:last]
+        body = found[0] if len(found) == 1 else b"".join(found)
+        part = Part(
+            kind,
+            count,
+            list(spans[first:last]),
+            body,
+            len(body),
+            xxh3_128(body),
+            open_end=not end,
+            framed=bool(framed),
+            tail=len(end),
+        )
         yield StoredPart(root, tuple(path), part if part.hash.digest() == digest else None)
         first = last
+
+
+def _taken(roots: list[Any], root: int, path: Sequence[Any]) -> bytes:
+    """What is held in a part's place, and nothing instead."""
+    holder: Any = roots
+    for key in (root, *path)[:-1]:
+        holder = holder[key]
+        if holder is None:  # damaged
+            return b""
+    last = path[-1] if path else root
+    held, holder[last] = holder[last], None
+    return held or b""
 
 
 def put_in(roots: list[Any], stored: StoredPart) -> None:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
 
 from ...contracts.errors import BatonpassError
-from ..commands import Command
+from ..commands import Command, ReadSpans
 from .cluster_link import TROUBLE, Request
 from .partitions_plan import Above, Note, Ready, Ring, Used
 from .scripts import Script
@@ -43,11 +43,13 @@ class Partition(RedisStore):
                 "store/ring", (command.queue, command.partition, command.number, _RING_KEPT), lambda _: None
             )
         if isinstance(command, Above):
-            return self._own("store/above", (command.created,), lambda reply: reply[0].decode())
+            return self._own("store/above", (command.time, int(command.dead)), lambda reply: reply[0].decode())
         if isinstance(command, Note):
             about = (command.idem, command.job_id, command.payload_digest)
             times = (command.key_ttl + _NOTE_KEPT, _NOTE_FRESH)
             return self._own("store/note", (*about, *times, command.void), _used)
+        if isinstance(command, ReadSpans):
+            return self._spans(command)
         return self._carefully(command, *arguments(command))
 
     def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Run[R]:

@@ -46,6 +46,8 @@ def partition(command: c.Command[Any]) -> int:
     """The partition of what a command is about: its job's, its checkpoint's, else its thread's. Agents are in 0."""
     if (fence := getattr(command, "fence", None)) is not None:
         return _of(fence.job_id)
+    if isinstance(command, c.Put):
+        return home(command.checkpoint.thread)
     for name, find in (("job_id", _of), ("checkpoint_id", _of), ("thread", home)):
         if about := getattr(command, name, ""):
             return find(about)
@@ -63,8 +65,8 @@ def _one(command: c.Command[R], count: int) -> Plan[R]:
     queue = ""
     if isinstance(command, c.HandOff):
         queue = command.target.queue
-    elif isinstance(command, c.AnswerJob | c.Release):
-        job_id = command.job_id if isinstance(command, c.AnswerJob) else command.fence.job_id
+    elif isinstance(command, c.AnswerJob | c.Redrive | c.Release):
+        job_id = command.fence.job_id if isinstance(command, c.Release) else command.job_id
         [row] = yield [(at, c.ReadJob(job_id))]
         queue = row.queue if isinstance(row, JobRow) else ""
     if queue:
@@ -174,6 +176,11 @@ def _timeline(command: c.Timeline, count: int) -> Plan[list[Any]]:
     return cast("list[Any]", rows)
 
 
+def _of_run(command: c.OfRun, count: int) -> Plan[list[tuple[str, str]]]:
+    found = good((yield [(at, command) for at in range(count)]))
+    return sorted(each for of_one in found for each in of_one)[: command.limit]
+
+
 _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.Submit: _submit,
     c.Save: _save,
@@ -184,6 +191,7 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.ListJobs: partitions_jobs.list_jobs,
     c.Events: partitions_events.events,
     c.LastEvent: partitions_events.last_event,
+    c.OfRun: _of_run,
     c.Threads: partitions_upkeep.threads,
     c.PruneJobs: partitions_upkeep.prune_jobs,
 }

@@ -24,27 +24,28 @@ class _Line:
 
 def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
     """A page. Partitions are read on as their jobs are used up."""
+
+    def place(row: JobRow) -> tuple[float, str]:
+        return row.updated if command.dead else row.created, row.id
+
     last = (float("inf"), "")
     lines = [_Line() for _ in range(count)]
     if command.before:
         [row] = good((yield [(partition_of(command.before) % count, c.ReadJob(command.before))]))
-        last = _place(row)
-        lines = [_Line(above) for above in good((yield [(at, Above(row.created)) for at in range(count)]))]
+        last = place(row)
+        above = Above(int(last[0]), command.dead)
+        lines = [_Line(found) for found in good((yield [(at, above) for at in range(count)]))]
     size = command.limit // count + _MORE
     page: list[JobRow] = []
     while len(page) < command.limit:
         needed = [at for at, line in enumerate(lines) if not line.rows and not line.ended]
         if needed:
-            outcomes = good((yield [(at, c.ListJobs(size, lines[at].below)) for at in needed]))
+            outcomes = good((yield [(at, c.ListJobs(size, lines[at].below, command.dead)) for at in needed]))
             for at, rows in zip(needed, outcomes, strict=True):
-                lines[at] = _Line(rows[-1].id if rows else "", [r for r in rows if _place(r) < last], len(rows) < size)
+                lines[at] = _Line(rows[-1].id if rows else "", [r for r in rows if place(r) < last], len(rows) < size)
             continue
-        newest = max((line for line in lines if line.rows), key=lambda line: _place(line.rows[0]), default=None)
+        newest = max((line for line in lines if line.rows), key=lambda line: place(line.rows[0]), default=None)
         if newest is None:
             break
         page.append(newest.rows.pop(0))
     return page
-
-
-def _place(row: JobRow) -> tuple[float, str]:
-    return row.created, row.id

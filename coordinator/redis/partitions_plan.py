@@ -32,9 +32,11 @@ class Ring(c.Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Above(c.Command[str]):
-    """The oldest job of a partition that was created after a time (ms since 1970), "" if there is none."""
+    """The oldest job of a partition that was created (`dead`: failed) after a time (ms since 1970), "" if there is
+    none."""
 
-    created: int
+    time: int
+    dead: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -23,12 +23,18 @@ class Script:
 
 @cache
 def script(name: str) -> Script:
-    """The script of an operation, with its libraries in front."""
-    body = _read(name)
-    uses = _USES.search(body)
-    libraries = ["base", *(uses.group(1).split() if uses else [])]
+    """The script of an operation, with its libraries in front. `save+put` is `save` with those that `put` needs, too:
+    each function costs a script some time, used or not."""
+    operation, _, more = name.partition("+")
+    body = _read(operation)
+    libraries = dict.fromkeys(["base", *_used(body), *(_used(_read(more)) if more else ())])
     source = "\n".join([*(_read(f"lib/{library}") for library in libraries), body])
     return Script(name, source, sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+
+def _used(body: str) -> list[str]:
+    uses = _USES.search(body)
+    return uses.group(1).split() if uses else []
 
 
 def names() -> list[str]:

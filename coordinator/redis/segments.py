@@ -11,20 +11,25 @@ from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from ..commands import Claim, Command, Latest, Restore
+from ..commands import Claim, Command, Find, Latest, Restore
 from ..operations.checkpoints import spans_of
-from ..parts.spans import Span
-from ..rows import CheckpointRow, Delivery
+from ..parts.spans import Span, read_spans
+from ..rows import CheckpointRow, Delivery, PlaceRow, Write
 
 R = TypeVar("R")
 # As in lua/lib/parts.lua.
 SEGMENT = 65_520
-READERS: frozenset[type[Command[Any]]] = frozenset({Restore, Latest, Claim})
+READERS: frozenset[type[Command[Any]]] = frozenset({Restore, Latest, Claim, Find})
 
 
 def lacking(answer: object) -> list[str]:
     """The segments that an answer of a command in READERS still needs, by their keys without prefix."""
-    return [key for row in _rows(answer) if not row.bodies for span in spans_of(row) for key, _, _ in _segments(span)]
+    return needed(span for spans in _unread(answer) for span in spans)
+
+
+def needed(spans: Iterable[Span]) -> list[str]:
+    """The segments in which these spans lie, each once."""
+    return list(dict.fromkeys(key for span in spans for key, _, _ in _segments(span)))
 
 
 def filled(answer: R, found: Mapping[str, bytes | None]) -> R:
@@ -32,18 +37,29 @@ def filled(answer: R, found: Mapping[str, bytes | None]) -> R:
     given: Any = answer
     if isinstance(given, CheckpointRow):
         given = _whole(given, found)
+    elif isinstance(given, PlaceRow):
+        writes = [_whole_write(write, found) for write in given.writes]
+        given = replace(given, checkpoint=_whole(given.checkpoint, found), writes=writes)
     elif isinstance(given, list):
         given = [_delivery(delivery, found) for delivery in cast("list[Delivery]", given)]
     return cast("R", given)
 
 
-def _rows(answer: object) -> Iterator[CheckpointRow]:
+def held_by(spans: Iterable[Span], found: Mapping[str, bytes | None]) -> tuple[bytes, ...]:
+    """What each of these spans holds."""
+    return tuple([_joined(_segments(span), found) for span in spans])
+
+
+def _unread(answer: object) -> Iterator[list[Span]]:
     if isinstance(answer, CheckpointRow):
-        yield answer
+        if not answer.bodies:
+            yield spans_of(answer)
+    elif isinstance(answer, PlaceRow):
+        yield from _unread(answer.checkpoint)
+        yield from (read_spans(write.spans) for write in answer.writes if not write.bodies)
     elif isinstance(answer, list):
         for delivery in cast("list[Delivery]", answer):
-            if delivery.checkpoint is not None:
-                yield delivery.checkpoint
+            yield from _unread(delivery.checkpoint)
 
 
 def _delivery(delivery: Delivery, found: Mapping[str, bytes | None]) -> Delivery:
@@ -53,9 +69,11 @@ def _delivery(delivery: Delivery, found: Mapping[str, bytes | None]) -> Delivery
 
 
 def _whole(row: CheckpointRow, found: Mapping[str, bytes | None]) -> CheckpointRow:
-    if row.bodies:
-        return row
-    return replace(row, bodies=tuple([_joined(_segments(span), found) for span in spans_of(row)]))
+    return row if row.bodies else replace(row, bodies=held_by(spans_of(row), found))
+
+
+def _whole_write(write: Write, found: Mapping[str, bytes | None]) -> Write:
+    return write if write.bodies else replace(write, bodies=held_by(read_spans(write.spans), found))
 
 
 def _joined(segments: Iterable[tuple[str, int, int]], found: Mapping[str, bytes | None]) -> bytes:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from secrets import token_hex
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 from urllib.parse import quote
 
 from anyio import to_thread
@@ -12,17 +12,18 @@ from redis import exceptions
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unconfirmed, Unreachable
 from ..coded.codec import Codec
-from ..commands import Claim, Command, Heartbeat, Reap
+from ..commands import Claim, Command, Heartbeat, Places, ReadSpans, Reap
 from ..operations import READING
-from ..rows import SCHEMA_VERSION
+from ..rows import SCHEMA_VERSION, PlaceRow
 from ..store import Topic, Watch
 from .lines import AsyncLines, Lines
 from .place import connected_by, read_place
 from .scripts import Script, script
-from .segments import READERS, filled, lacking
+from .segments import READERS, filled, held_by, lacking, needed
 from .server import check_server
 from .watch import RedisWatch
 from .wire import answer, arguments
+from .wire_places import PlacePage
 from .witness import Witness
 
 R = TypeVar("R")
@@ -35,6 +36,8 @@ _TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.Resp
 _CONFIRMED_WITHIN = 1000
 # Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
 _REPEATABLE = READING | {Claim, Heartbeat, Reap}
+# What is not answered by one script alone.
+_SEVERAL_STEPS = READERS | {Places}
 _ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"
 
 
@@ -60,13 +63,15 @@ class RedisStore:
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip."""
-        name, argv = arguments(command)
         try:
+            if isinstance(command, ReadSpans):
+                return cast("R", self._run(self._spans(command)))
+            name, argv = arguments(command)
             if not self._replicas and not self._witness.due(command):
                 try:
                     reply = self._lines.ask("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
                     result = self._answer(command, reply)
-                    return self._run(self._whole(result)) if type(command) in READERS else result
+                    return self._run(self._whole(result)) if type(command) in _SEVERAL_STEPS else result
                 except _ONCE_MORE:
                     pass
             return self._run(self._carefully(command, name, argv))
@@ -75,13 +80,15 @@ class RedisStore:
 
     async def acall(self, command: Command[R]) -> R:
         """`call` for async code."""
-        name, argv = arguments(command)
         try:
+            if isinstance(command, ReadSpans):
+                return cast("R", await self._arun(self._spans(command)))
+            name, argv = arguments(command)
             if not self._replicas and not self._witness.due(command):
                 try:
                     evalsha = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
                     result = self._answer(command, await self._alines.ask(*evalsha))
-                    return await self._arun(self._whole(result)) if type(command) in READERS else result
+                    return await self._arun(self._whole(result)) if type(command) in _SEVERAL_STEPS else result
                 except _ONCE_MORE:
                     pass
             return await self._arun(self._carefully(command, name, argv))
@@ -94,14 +101,28 @@ class RedisStore:
         return answer(command, reply)
 
     def _whole(self, result: R) -> _Calls[R]:
-        """The result of a command in READERS with what its script left to be read."""
+        """The result of a command in _SEVERAL_STEPS with what its script left to be read."""
+        if isinstance(result, PlacePage):
+            return cast("R", (yield from self._rest(result)))
         keys = lacking(result)
-        if not keys:
-            return result
+        return filled(result, (yield from self._segments(keys))) if keys else result
+
+    def _segments(self, keys: Sequence[str]) -> _Calls[dict[str, bytes | None]]:
         [values] = yield [("MGET", *(self.prefix + key for key in keys))]
         if isinstance(values, Exception):
             raise values
-        return filled(result, dict(zip(keys, values, strict=True)))
+        return dict(zip(keys, values, strict=True))
+
+    def _spans(self, command: ReadSpans) -> _Calls[list[bytes]]:
+        keys = needed(command.spans)
+        return list(held_by(command.spans, (yield from self._segments(keys)))) if keys else []
+
+    def _rest(self, page: PlacePage) -> _Calls[list[PlaceRow]]:
+        while page.rest:
+            name, argv = arguments(page.rest)
+            [reply] = yield from self._script(self._scripts(name), argv, [])
+            page = page.joined(answer(page.rest, reply))
+        return page.rows
 
     def _carefully(self, command: Command[R], name: str, argv: Sequence[Any]) -> _Calls[R]:
         """A command with all that it may need: the script itself, replicas that confirm, a look at the store."""
@@ -116,7 +137,7 @@ class RedisStore:
             if not isinstance(seen, Exception):
                 self._witness.learn(*seen[1:])
         result = self._answer(command, reply)
-        if type(command) in READERS:
+        if type(command) in _SEVERAL_STEPS:
             result = yield from self._whole(result)
         if confirmed:
             count = rest.pop()

@@ -17,47 +17,33 @@ from .. import commands as c
 from ..operations.travel import NAMES
 from ..operations.upkeep import POISON
 from ..refusals import refusal
-from ..rows import CheckpointRow, CommitLine, Delivery, EventRow, JobRow
+from ..rows import CheckpointRow, Delivery, EventRow, JobRow
 from ..seals import read_commit
+from . import wire_places as places
+from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, commit_line, fence_args, read_text
 
 R = TypeVar("R")
-Arg = str | int | bytes
 
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
     """The script's name and its ARGV."""
-    if isinstance(command, c.Save) and command.fence is None:
-        return "save_unleased", _save_unleased(command)
     name, build, _ = _OPERATIONS[type(command)]
+    if isinstance(command, _SAVING):
+        if isinstance(command, c.Save) and command.fence is None:
+            name, build = "save_unleased", _save_unleased
+        if command.checkpoint and command.checkpoint.place:
+            name = f"{name}+put"
     return name, build(command)
 
 
 def answer(command: c.Command[R], reply: list[Any]) -> R:
     """The command's answer, or the refusal that the script replied with, raised."""
     if reply[0] != b"+":
-        raise refusal(_text(reply[0][1:]), *(_text(argument) for argument in reply[1:]))
+        raise refusal(read_text(reply[0][1:]), *(read_text(argument) for argument in reply[1:]))
     return cast("R", _OPERATIONS[type(command)][2](command, reply[1:]))
 
 
-def _text(value: Any) -> str:
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
-
-
 # building
-
-
-def _fence(fence: c.Fence) -> list[Arg]:
-    return [fence.job_id, fence.token, fence.lease_id]
-
-
-def _new_checkpoint(new: c.NewCheckpoint | None) -> list[Arg]:
-    if new is None:
-        return ["", "", "", "", ""]
-    words = b"%s%08d%010d" % (digest(new.thread).encode(), len(new.header), len(new.state))
-    record: list[Arg] = [new.id, words + new.header + new.state + new.native, new.step, new.ttl, new.spans]
-    if new.spans:
-        record += [new.base, len(new.appends), *(part for append in new.appends for part in append)]
-    return record
 
 
 def _pairs(mapping: Mapping[str, bytes]) -> Iterable[Arg]:
@@ -84,27 +70,27 @@ def _claim(m: c.Claim) -> list[Arg]:
 
 
 def _heartbeat(m: c.Heartbeat) -> list[Arg]:
-    return [part for fence, duration in m.leases for part in (*_fence(fence), duration)]
+    return [part for fence, duration in m.leases for part in (*fence_args(fence), duration)]
 
 
 def _save(m: c.Save) -> list[Arg]:
     assert m.fence is not None
-    return [*_fence(m.fence), *_new_checkpoint(m.checkpoint), *_pairs(m.records)]
+    return [*fence_args(m.fence), *checkpoint_args(m.checkpoint), *_pairs(m.records)]
 
 
 def _save_unleased(m: c.Save) -> list[Arg]:
     where: list[Arg] = [digest(m.thread), m.thread, m.parent, int(m.branch), m.checkpoint.agent]
-    return [*where, *_new_checkpoint(m.checkpoint)]
+    return [*where, *checkpoint_args(m.checkpoint)]
 
 
 def _hand_off(m: c.HandOff) -> list[Arg]:
     target: list[Arg] = [m.target.agent, m.target.contract, m.target.queue, m.target.envelope]
-    return [*_fence(m.fence), *target, *_new_checkpoint(m.checkpoint)]
+    return [*fence_args(m.fence), *target, *checkpoint_args(m.checkpoint)]
 
 
 def _import(m: c.Import) -> list[Arg]:
     pairs = zip(m.checkpoints, m.parents, strict=True)
-    each = [part for new, parent in pairs for part in (parent, new.agent, *_new_checkpoint(new))]
+    each = [part for new, parent in pairs for part in (parent, new.agent, *checkpoint_args(new))]
     return [digest(m.thread), m.thread, m.count, *each]
 
 
@@ -114,7 +100,12 @@ def _prune(m: c.Prune) -> list[Arg]:
 
 
 def _fail(m: c.Fail) -> list[Arg]:
-    return [*_fence(m.fence), m.error, m.reason, "" if m.retry_in is None else m.retry_in, m.state]
+    return [*fence_args(m.fence), m.error, m.reason, "" if m.retry_in is None else m.retry_in, m.state]
+
+
+def _redrive(m: c.Redrive) -> list[Arg]:
+    to = m.target
+    return [m.job_id, m.tip, *((to.contract, to.queue, to.envelope, to.agent) if to else ("", "", "", ""))]
 
 
 # reading
@@ -162,34 +153,23 @@ def _unpacked(items: bytes) -> list[bytes]:
     return unpacked
 
 
-def _checkpoint_row(parts: list[bytes]) -> CheckpointRow:
-    id_, thread, name, commit, record, *bodies = parts
-    lengths = record[32:40], record[40:50]
-    if not (lengths[0].isdigit() and lengths[1].isdigit()):
-        return CheckpointRow(_text(id_), _text(thread), record, "")  # damaged: who opens it says so
-    state = 50 + int(lengths[0])
-    native = state + int(lengths[1])
-    held = record[50:state], _text(commit), record[state:native], record[native:]
-    return CheckpointRow(_text(id_), _text(thread), *held, tuple(bodies), _text(name))
-
-
 def _delivery(parts: list[Any]) -> Delivery:
     row = _job_row(_unpacked(parts[0]))
     checkpoint = None
     if parts[1]:
         id_, *stored = parts[1]
-        checkpoint = _checkpoint_row([id_, row.thread.encode("utf-8", "surrogatepass"), b"", *stored])
+        checkpoint = checkpoint_row([id_, row.thread.encode("utf-8", "surrogatepass"), b"", *stored])
     return Delivery(row, checkpoint, _flat(parts[2]))
 
 
 def _event_row(parts: list[Any]) -> EventRow:
     position = parts[0].decode()
-    read = {name: _text(value) for name, value in _flat(parts[1]).items() if value}
+    read = {name: read_text(value) for name, value in _flat(parts[1]).items() if value}
     return EventRow(position, {**read, "time": position.partition("-")[0]} if read else {})
 
 
 def _rows(_: object, reply: list[Any]) -> list[CheckpointRow]:
-    return [_checkpoint_row(parts) for parts in reply]
+    return [checkpoint_row(parts) for parts in reply]
 
 
 def _freed(_: object, reply: list[Any]) -> c.Freed:
@@ -202,33 +182,30 @@ def _nothing(_: object, reply: list[Any]) -> None:
 
 def _reaped(_: object, reply: list[Any]) -> c.Reaped:
     moved, next_due, *queues = reply
-    return c.Reaped(moved, next_due, tuple(map(_text, queues)))
+    return c.Reaped(moved, next_due, tuple(map(read_text, queues)))
 
 
-def _commit(_: object, reply: list[Any]) -> CommitLine:
-    step_index, parent, created, expires, spans, seal = reply[0].decode().split(" ")
-    parent, spans = "" if parent == "-" else parent, "" if spans == "-" else spans
-    return CommitLine(int(step_index), parent, int(created), int(expires), spans, seal)
-
-
+# Commands with a checkpoint that may have a place: `+put` is what their scripts need then.
+_SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend)
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
 _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Submit: ("submit", _submit, _submitted),
     c.Claim: ("claim", _claim, lambda _, r: [_delivery(parts) for parts in r]),
-    c.Heartbeat: ("heartbeat", _heartbeat, lambda _, r: [_text(status) for status in r]),
-    c.Save: ("save", _save, _commit),
-    c.Record: ("record", lambda m: [*_fence(m.fence), *_pairs(m.records)], _nothing),
+    c.Heartbeat: ("heartbeat", _heartbeat, lambda _, r: [read_text(status) for status in r]),
+    c.Save: ("save", _save, commit_line),
+    c.Record: ("record", lambda m: [*fence_args(m.fence), *_pairs(m.records)], _nothing),
     c.HandOff: ("hand_off", _hand_off, _nothing),
-    c.Complete: ("complete", lambda m: [*_fence(m.fence), m.result, *_new_checkpoint(m.checkpoint)], _nothing),
+    c.Complete: ("complete", lambda m: [*fence_args(m.fence), m.result, *checkpoint_args(m.checkpoint)], _nothing),
     c.Fail: ("fail", _fail, _nothing),
-    c.Suspend: ("suspend", lambda m: [*_fence(m.fence), m.question, *_new_checkpoint(m.checkpoint)], _nothing),
-    c.Release: ("release", lambda m: _fence(m.fence), _nothing),
+    c.Suspend: ("suspend", lambda m: [*fence_args(m.fence), m.question, *checkpoint_args(m.checkpoint)], _nothing),
+    c.Release: ("release", lambda m: fence_args(m.fence), _nothing),
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
+    c.Redrive: ("redrive", _redrive, _nothing),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
     c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, m.worker, *m.queues], _reaped),
-    c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: _checkpoint_row(r[0])),
-    c.Latest: ("latest", lambda m: [digest(m.thread), m.thread], lambda _, r: _checkpoint_row(r[0]) if r[0] else None),
+    c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: checkpoint_row(r[0])),
+    c.Latest: ("latest", lambda m: [digest(m.thread), m.thread], lambda _, r: checkpoint_row(r[0]) if r[0] else None),
     c.Timeline: (
         "timeline",
         lambda m: [digest(m.thread), m.thread, m.limit, m.before, int(m.named)],
@@ -236,10 +213,18 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     ),
     c.Ancestors: ("ancestors", lambda m: [m.checkpoint_id, m.limit], _rows),
     c.Name: ("name", lambda m: [m.checkpoint_id, m.name, NAMES], _nothing),
-    c.FindName: ("find_name", lambda m: [digest(m.thread), m.thread, m.name], lambda _, r: _text(r[0])),
-    c.Threads: ("threads", lambda m: [m.limit, m.after], lambda _, r: [_text(name) for name in r]),
+    c.FindName: ("find_name", lambda m: [digest(m.thread), m.thread, m.name], lambda _, r: read_text(r[0])),
+    c.Threads: ("threads", lambda m: [m.limit, m.after], lambda _, r: [read_text(name) for name in r]),
     c.Export: ("export", lambda m: [digest(m.thread), m.thread, m.start, m.limit], _rows),
-    c.Import: ("import", _import, lambda _, r: [read_commit(_text(line), "just saved") for line in r]),
+    c.Import: ("import", _import, lambda _, r: [read_commit(read_text(line), "just saved") for line in r]),
+    c.Put: ("put", places.put_args, commit_line),
+    c.PutWrites: ("put_writes", places.put_writes_args, _nothing),
+    c.Find: ("find", places.find_args, places.find_answer),
+    c.Places: ("places", places.places_args, places.place_page),
+    places.PlacesFrom: ("places", lambda m: places.places_args(m.asked, m.scope), places.place_page),
+    c.Walk: ("walk", places.walk_args, places.place_rows),
+    c.OfRun: ("of_run", lambda m: [m.run, m.limit], places.of_run_answer),
+    c.Drop: ("drop", lambda m: [digest(m.thread), m.thread, *m.checkpoints], _freed),
     c.Prune: ("prune", _prune, _freed),
     c.DeleteThread: ("delete_thread", lambda m: [digest(m.thread), m.thread, m.limit], _freed),
     c.DeleteJob: ("delete_job", lambda m: [m.job_id], _nothing),
@@ -247,7 +232,11 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Events: ("events", lambda m: [m.after, m.subject, m.limit], lambda _, r: [_event_row(parts) for parts in r]),
     c.LastEvent: ("last_event", lambda m: [], lambda _, r: r[0].decode()),
     c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: _job_row(r[0])),
-    c.ListJobs: ("list_jobs", lambda m: [m.limit, m.before], lambda _, r: [_job_row(items) for items in r]),
+    c.ListJobs: (
+        "list_jobs",
+        lambda m: [m.limit, m.before, int(m.dead)],
+        lambda _, r: [_job_row(items) for items in r],
+    ),
     c.Declare: ("declare", lambda m: list(_pairs(m.agents)), _nothing),
     c.Declared: ("declared", lambda m: [], lambda _, r: _flat(r[0])),
     c.Takers: ("takers", lambda m: [m.queue], lambda _, r: r[0]),

@@ -19,6 +19,7 @@ class SqliteLogs:
 
     def __init__(self, connection: Connection) -> None:
         self._db = connection
+        self._starts: dict[str, int] = {}  # what was looked up in this transaction
 
     def log_length(self, log: str) -> int:
         start = self._start(log)
@@ -34,6 +35,7 @@ class SqliteLogs:
         start = self._start(append.log)
         if start is None:
             start = (self._db.execute("INSERT INTO log (name) VALUES (?)", (append.log,)).lastrowid or 0) * _ROOM
+            self._starts[append.log] = start
         place, data = start + append.at, append.data
         begun = append.at - append.at % _SEGMENT
         if append.at % _SEGMENT + len(data) >= _SEGMENT:
@@ -66,10 +68,12 @@ class SqliteLogs:
         return whole[skipped : skipped + last - first] if skipped or len(whole) != last - first else whole
 
     def use(self, span: Span) -> None:
-        self._db.execute(
-            "INSERT INTO span SELECT number, ?, ?, 1 FROM log WHERE name = ? ON CONFLICT DO UPDATE SET uses = uses + 1",
-            (span.first, span.last, span.log),
-        )
+        start = self._start(span.log)
+        if start is not None:
+            self._db.execute(
+                "INSERT INTO span VALUES (?, ?, ?, 1) ON CONFLICT DO UPDATE SET uses = uses + 1",
+                (start // _ROOM, span.first, span.last),
+            )
 
     def disuse(self, span: Span) -> bool:
         where = "WHERE log = (SELECT number FROM log WHERE name = ?) AND first = ? AND last = ?"
@@ -88,6 +92,7 @@ class SqliteLogs:
         if not used:
             self._db.execute("DELETE FROM piece WHERE place >= ? AND place < ?", (start, start + _ROOM))
             self._db.execute("DELETE FROM log WHERE name = ?", (span.log,))
+            del self._starts[span.log]
             return
         first, last = start + span.first, start + span.last
         pieces = self._db.execute(
@@ -103,8 +108,12 @@ class SqliteLogs:
                 self._db.execute("UPDATE piece SET data = substr(data, 1, ?) WHERE place = ?", keep)
 
     def _start(self, log: str) -> int | None:
-        row = self._db.execute("SELECT number FROM log WHERE name = ?", (log,)).fetchone()
-        return row[0] * _ROOM if row else None
+        if log not in self._starts:
+            row = self._db.execute("SELECT number FROM log WHERE name = ?", (log,)).fetchone()
+            if row is None:
+                return None
+            self._starts[log] = row[0] * _ROOM
+        return self._starts[log]
 
 
 def _together(rows: list[tuple[int, bytes]], end: int) -> list[tuple[int, bytes]]:

@@ -5,11 +5,11 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
-from sqlite3 import Connection
 from typing import Any
 
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
-from .logs import SqliteLogs
+from .places import SqlitePlaces
+from .rows import checkpoint_row
 
 _JOB = [field.name for field in fields(JobRow)]
 _SELECT_JOB = f"SELECT {', '.join(_JOB)} FROM job "
@@ -23,13 +23,8 @@ _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
-class SqliteRecords(SqliteLogs):
+class SqliteRecords(SqlitePlaces):
     """Records of one namespace in one transaction."""
-
-    def __init__(self, connection: Connection, namespace: str, now: int) -> None:
-        super().__init__(connection)
-        self._namespace = namespace
-        self.now = now
 
     # jobs
 
@@ -47,11 +42,13 @@ class SqliteRecords(SqliteLogs):
     def put_job(self, row: JobRow) -> None:
         self._db.execute(_UPDATE_JOB, [*(getattr(row, name) for name in _CHANGING), row.id])
 
-    def jobs(self, limit: int, before: str) -> list[JobRow]:
-        page = "ORDER BY created DESC, id DESC LIMIT ?"
+    def jobs(self, limit: int, before: str, *, dead: bool = False) -> list[JobRow]:
+        which, at = ("state = 'failed'", "updated") if dead else ("1", "created")
+        page = f"ORDER BY {at} DESC, id DESC LIMIT ?"
         if not before:
-            return self._jobs_where(f"1 {page}", limit)
-        return self._jobs_where(f"(created, id) < (SELECT created, id FROM job WHERE id = ?) {page}", before, limit)
+            return self._jobs_where(f"{which} {page}", limit)
+        below = f"({at}, id) < (SELECT {at}, id FROM job WHERE id = ?)"
+        return self._jobs_where(f"{which} AND {below} {page}", before, limit)
 
     def ready(self, queue: str, limit: int) -> list[JobRow]:
         return self._jobs_where("queue = ? AND ready > 0 ORDER BY ready LIMIT ?", queue, limit)
@@ -111,7 +108,7 @@ class SqliteRecords(SqliteLogs):
             f"{_SELECT_CHECKPOINT}, state, native FROM checkpoint WHERE id = ? AND namespace = ?",
             (checkpoint_id, self._namespace),
         ).fetchone()
-        return _checkpoint_row(*row) if row else None
+        return checkpoint_row(*row) if row else None
 
     def has_checkpoint(self, checkpoint_id: str) -> bool:
         where = (checkpoint_id, self._namespace)
@@ -140,7 +137,7 @@ class SqliteRecords(SqliteLogs):
             f"{_SELECT_CHECKPOINT} FROM checkpoint {_NEWEST_FIRST} {which} ORDER BY step_index DESC LIMIT ?",
             (self._namespace, thread, edge, self.now, limit),
         )
-        return [_checkpoint_row(*row) for row in rows]
+        return [checkpoint_row(*row) for row in rows]
 
     def line(self, thread: str, start: int, limit: int) -> list[tuple[int, CheckpointRow]]:
         rows = self._db.execute(
@@ -148,7 +145,7 @@ class SqliteRecords(SqliteLogs):
             "WHERE namespace = ? AND thread = ? AND step_index >= ? ORDER BY step_index LIMIT ?",
             (self._namespace, thread, start, limit),
         )
-        return [(index, _checkpoint_row(*row)) for *row, index in rows]
+        return [(index, checkpoint_row(*row)) for *row, index in rows]
 
     def nth_newest(self, thread: str, n: int) -> int | None:
         row = self._db.execute(
@@ -182,7 +179,7 @@ class SqliteRecords(SqliteLogs):
             "WHERE t.namespace = c.namespace AND t.name = c.thread AND j.tip = c.id) ORDER BY expires, id LIMIT ?",
             (self._namespace, self.now, limit),
         )
-        return [_checkpoint_row(*row) for row in rows]
+        return [checkpoint_row(*row) for row in rows]
 
     # keys and journals
 
@@ -198,10 +195,9 @@ class SqliteRecords(SqliteLogs):
         row = (self._namespace, idem, job_id, payload_digest)
         self._db.execute("INSERT OR REPLACE INTO first_use VALUES (?, ?, ?, ?, 0)", row)
 
-    def forget_first_use(self, idem: str, at: int) -> None:
-        self._db.execute(
-            "UPDATE first_use SET forget_at = ? WHERE namespace = ? AND idem = ?", (at, self._namespace, idem)
-        )
+    def forget_first_use(self, idem: str, job_id: str, at: int) -> None:
+        where = (at, self._namespace, idem, job_id)
+        self._db.execute("UPDATE first_use SET forget_at = ? WHERE namespace = ? AND idem = ? AND job = ?", where)
 
     def drop_first_use(self, idem: str, job_id: str) -> None:
         where = (self._namespace, idem, job_id)
@@ -259,9 +255,3 @@ class SqliteRecords(SqliteLogs):
             (self._namespace, queue, self.now),
         ).fetchone()
         return int(row[0])
-
-
-def _checkpoint_row(
-    id_: str, thread: str, header: bytes, commit: bytes, name: str, state: bytes = b"", native: bytes = b""
-) -> CheckpointRow:
-    return CheckpointRow(id_, thread, header, commit.decode("utf-8", "replace"), state, native, (), name)

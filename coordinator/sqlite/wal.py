@@ -15,6 +15,9 @@ _log = logging.getLogger(__name__)
 # Bytes. A transaction may need some, and removing and making them again is what a log is kept for.
 LARGE = 16 * 1024 * 1024
 _AGAIN = 1.0  # seconds between attempts: each holds writers up while it waits
+# Seconds between looks. On Linux >= 6.13 a file that was looked at gets a new time with its next write: the inode then
+# has to be written, too, when the log is synced (without a journal in the file system), which took as long again.
+_PAUSE = 0.1
 _READERS_LEAVE = 100  # ms that an attempt waits for readers
 
 
@@ -28,10 +31,14 @@ class WalKeeper:
 
     def look(self, connection: sqlite3.Connection) -> None:
         """Outside of a transaction."""
-        size = _size(self._wal)
-        if size <= LARGE or time.monotonic() < self._next:
+        now = time.monotonic()
+        if now < self._next:
             return
-        self._next = time.monotonic() + _AGAIN
+        self._next = now + _PAUSE
+        size = _size(self._wal)
+        if size <= LARGE:
+            return
+        self._next = now + _AGAIN
         if not _emptied(connection) and size > 2 * max(self._told, LARGE):
             self._told = size
             _log.warning(

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import AsyncGenerator, Callable, Mapping, Sequence
 from typing import Any
 
-from autogen_agentchat.agents import AssistantAgent, UserProxyAgent
+from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent, UserProxyAgent
 from autogen_agentchat.conditions import HandoffTermination, MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.teams import (
     BaseGroupChat,
     DiGraphBuilder,
     GraphFlow,
+    MagenticOneGroupChat,
     RoundRobinGroupChat,
     SelectorGroupChat,
     Swarm,
@@ -20,6 +22,8 @@ from autogen_core.models import (
     AssistantMessage,
     ChatCompletionClient,
     CreateResult,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
     LLMMessage,
     ModelFamily,
     ModelInfo,
@@ -210,18 +214,106 @@ def lookup() -> AssistantAgent:
     return speaker("counter", answers, tools=[count], max_tool_iterations=2)
 
 
-# The labels of an undisturbed run, grouped by the checkpoint that finishes them: a turn is the smallest unit.
-UNITS: dict[str, list[list[str]]] = {
-    "review": [["author:1"], ["critic:1"], ["author:2"], ["critic:2"]],
-    "panel": [["chair:1", "sceptic:1"], ["chair:2", "optimist:1"], ["chair:3", "judge:1"]],
-    "desk": [["triage:1"], ["billing:1"], ["closing:1"]],
-    "refund": [["triage:1"], ["billing:1"], ["billing:2"], ["closing:1"]],
-    "guided": [["planner:1"], ["planner:2"]],
-    "pipeline": [["plan:1"], ["left:1", "right:1"], ["join:1"]],
-    "lookup": [["counter:1", "tool:count", "counter:2"]],
+@app.autogen("search", accepts=Draft, returns=Report)
+def search() -> BaseGroupChat:
+    """An agent whose model calls two tools at once, then one that takes its time, and streams what it says."""
+
+    async def find(text: str) -> str:
+        evidence.ran(f"tool:find-{text}")
+        return f"{text} found"
+
+    def answers(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        if turn == 1:
+            return [called("find", "a"), called("find", "b")]
+        if turn == 2:
+            return [called("find", "c")]
+        return " ".join(sorted(result.content for message in messages for result in results(message)))
+
+    seeker = speaker("seeker", answers, tools=[find], max_tool_iterations=3, model_client_stream=True)
+    return RoundRobinGroupChat(
+        [seeker, speaker("checker", lambda turn, messages: f"right: {last(messages)}")], max_turns=2
+    )
+
+
+def called(name: str, text: str) -> FunctionCall:
+    return FunctionCall(id=f"call-{text}", name=name, arguments=f'{{"text": "{text}"}}')
+
+
+def results(message: LLMMessage) -> Sequence[FunctionExecutionResult]:
+    return message.content if isinstance(message, FunctionExecutionResultMessage) else ()
+
+
+@app.autogen("society", accepts=Draft, returns=Report)
+def society() -> BaseGroupChat:
+    """A team inside of an agent: its turn is several calls of models."""
+    inner = RoundRobinGroupChat([speaker("writer", says("draft")), speaker("reader", says("fine"))], max_turns=2)
+    outer = SocietyOfMindAgent("office", inner, model_client=ScriptedModel("office", says("from the office")))
+    return RoundRobinGroupChat([outer, speaker("boss", lambda turn, messages: f"read {last(messages)}")], max_turns=2)
+
+
+@app.autogen("magentic", accepts=Draft, returns=Report)
+def magentic() -> BaseGroupChat:
+    """A team that can't be continued from its state: all of it is one turn."""
+
+    async def look(text: str) -> str:
+        evidence.ran(f"tool:look-{text}")
+        return f"seen {text}"
+
+    def works(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        return [called("look", f"{turn}")] if turn % 2 else f"worked {turn}"
+
+    chief = Chief("chief", says(""))
+    worker = speaker("worker", works, tools=[look], max_tool_iterations=2)
+    return MagenticOneGroupChat([worker, speaker("helper", says("helped {turn}"))], model_client=chief)
+
+
+class Chief(ScriptedModel):
+    """Plans, lets the worker, the helper and the worker again speak, and reports."""
+
+    order = ("worker", "helper", "worker")
+
+    async def create(self, messages: Sequence[LLMMessage], **_: Any) -> CreateResult:
+        done = sum(getattr(message, "source", "") in self.order for message in messages)
+        prompt = last(messages)
+        kind = "ledger" if "is_request_satisfied" in prompt else "final" if done else f"plan{len(messages)}"
+        evidence.ran(f"chief:{kind}:{done}")
+        usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+        text = self.ledger(done) if kind == "ledger" else f"{kind} after {done}"
+        return CreateResult(content=text, finish_reason="stop", usage=usage, cached=False)
+
+    def ledger(self, done: int) -> str:
+        satisfied = done == len(self.order)
+        answers: dict[str, Any] = {"is_request_satisfied": satisfied, "is_in_loop": False}
+        answers |= {"is_progress_being_made": True, "instruction_or_question": f"go on {done}"}
+        answers["next_speaker"] = self.order[done % len(self.order)]
+        return json.dumps({name: {"reason": "r", "answer": answer} for name, answer in answers.items()})
+
+
+# The labels of an undisturbed run. Each is finished by a write of its own.
+STEPS: dict[str, list[str]] = {
+    "review": ["author:1", "critic:1", "author:2", "critic:2"],
+    "panel": ["chair:1", "sceptic:1", "chair:2", "optimist:1", "chair:3", "judge:1"],
+    "desk": ["triage:1", "billing:1", "closing:1"],
+    "refund": ["triage:1", "billing:1", "billing:2", "closing:1"],
+    "guided": ["planner:1", "planner:2"],
+    "pipeline": ["plan:1", "left:1", "right:1", "join:1"],
+    "lookup": ["counter:1", "tool:count", "counter:2"],
+    "search": [
+        *("seeker:1", "tool:find-a", "tool:find-b", "seeker:2", "tool:find-c", "seeker:3", "checker:1"),
+    ],
+    "society": ["writer:1", "reader:1", "office:1", "boss:1"],
+    "magentic": [
+        *("chief:plan1:0", "chief:plan3:0", "chief:ledger:0", "worker:1", "tool:look-1", "worker:2"),
+        *("chief:ledger:1", "helper:1", "chief:ledger:2", "worker:3", "tool:look-3", "worker:4"),
+        *("chief:ledger:3", "chief:final:3"),
+    ],
 }
-STEPS: dict[str, list[str]] = {name: [label for unit in units for label in unit] for name, units in UNITS.items()}
-INPUT: dict[str, Mapping[str, Any]] = {name: {"text": f"a text for {name}"} for name in UNITS}
+# What runs side by side.
+PARALLEL: dict[str, list[set[str]]] = {
+    "pipeline": [{"left:1", "right:1"}],
+    "search": [{"tool:find-a", "tool:find-b"}],
+}
+INPUT: dict[str, Mapping[str, Any]] = {name: {"text": f"a text for {name}"} for name in STEPS}
 ANSWERS: dict[str, list[str]] = {"refund": ["granted"], "guided": ["no", "yes"]}
 EXPECTED: dict[str, dict[str, Any]] = {
     "review": {"body": "version 2 is APPROVED"},
@@ -231,4 +323,7 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "guided": {"body": "yes"},
     "pipeline": {"body": "L+R"},
     "lookup": {"body": "It has 3 words in j"},
+    "search": {"body": "right: a found b found c found"},
+    "society": {"body": "read from the office"},
+    "magentic": {"body": "final after 3"},
 }

@@ -45,6 +45,10 @@ class Coded:
         """One checkpoint."""
         return self._bench.run(self._face.restore(id_, **more))
 
+    def fork(self, id_: str, **more: Any) -> Any:
+        """Go on from a checkpoint."""
+        return self._bench.run(self._face.fork(id_, **more))
+
     def timeline(self) -> Any:
         """The thread's checkpoints."""
         return self._bench.run(self._face.timeline(thread="run"))

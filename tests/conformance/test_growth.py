@@ -38,6 +38,10 @@ class Thread:
         """The newest checkpoint."""
         return self._bench.run(self._face.latest(thread=self.name))
 
+    def fork(self, id_: str, **more: Any) -> Any:
+        """Go on from a checkpoint."""
+        return self._bench.run(self._face.fork(id_, **more))
+
 
 def _kept(bench: Bench) -> int:
     """About how many bytes the store keeps, events apart."""

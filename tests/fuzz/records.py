@@ -15,6 +15,7 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel
 
 import batonpass as bp
+from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.contract import dump_payload, load_mapping, load_payload
 from batonpass.contracts.handoff import Envelope
@@ -23,9 +24,9 @@ from batonpass.coordinator.book import Book, close_declaration, open_declaration
 from batonpass.coordinator.calls.events import read as read_event
 from batonpass.coordinator.letters import open_envelope, open_letter, seal_envelope, seal_letter
 from batonpass.coordinator.memory.store import MemoryStore
-from batonpass.coordinator.rows import CheckpointRow, EventRow
+from batonpass.coordinator.rows import CheckpointRow, EventRow, Place
 from batonpass.coordinator.seals import FORMAT, content_hash, read_commit, seal_of
-from batonpass.coordinator.snapshots import open_checkpoint
+from batonpass.coordinator.snapshots import close_snapshot, open_checkpoint
 
 
 @bp.state_type("fuzz.tree")
@@ -100,6 +101,11 @@ def _checkpoints() -> Kind:
             grown = {**state, **more} if isinstance(state, dict) else [state, more]
             saved = face.save(state=grown, thread=f"t{number}", step="step", agent="a", context={"k": (number,)})
             rows.append(store.call(c.Restore(saved.id)))
+    rows.append(store.call(c.Restore(face.fork(rows[-1].id, append={"rows": [{"n": -1}]}).id)))
+    placed = Place("scope", "a key", "run")
+    new = close_snapshot(Snapshot(step="step", state=STATES[0]), thread="t0", agent="a", place=placed)
+    store.call(c.Put(new))
+    rows.append(store.call(c.Restore(new.id)))
 
     def read(parts: Mapping[str, bytes]) -> Any:
         bodies = tuple(data for name, data in parts.items() if name.startswith("body"))

@@ -54,8 +54,8 @@ def new_job(agent: str = "write", *, thread: str = "", key: str = "", payload: s
 
 def new_checkpoint(state: Any = "state", *, step: str = "step", thread: str = "t", **more: Any) -> c.NewCheckpoint:
     """A packed checkpoint with a new id."""
-    ttl = more.pop("ttl", 0)
-    return close_snapshot(Snapshot(step=step, state=state, **more), thread=thread, agent="write", ttl=ttl)
+    about = {name: more.pop(name) for name in ("ttl", "place") if name in more}
+    return close_snapshot(Snapshot(step=step, state=state, **more), thread=thread, agent="write", **about)
 
 
 def fence_of(delivery: Delivery) -> c.Fence:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping
+from hashlib import sha1
 from typing import Any
 
 import redis
@@ -53,7 +54,7 @@ class Keyspace:
 
     def problems(self) -> list[str]:
         """What is not as it must be."""
-        return [*self._jobs(), *self._queues(), *self._threads(), *self._owners(), *self._events()]
+        return [*self._jobs(), *self._queues(), *self._threads(), *self._uses(), *self._owners(), *self._events()]
 
     # Rule 4: a job is deliverable, leased, scheduled, waiting, or ended.
 
@@ -104,6 +105,7 @@ class Keyspace:
             tip, job = fields.get(b"tip", b""), fields.get(b"job", b"")
             if tip and not job and tip not in line:
                 yield f"thread {thread} has a tip {tip.decode()} that is not on it"
+            yield from self._places(thread, fields, line)
         named = {fields[b"name"] for fields in self.of("t").values()}
         for name in self.single("threads"):
             if name not in named:
@@ -111,6 +113,38 @@ class Keyspace:
         for id_ in self.single("expiry"):
             if f"c:{id_.decode()}" not in self.keys:
                 yield f"{id_.decode()} is to expire and is not there"
+
+    def _places(self, thread: str, fields: Mapping[bytes, bytes], line: Mapping[bytes, float]) -> Iterator[str]:
+        """A checkpoint is at its place, in its run, and nowhere else."""
+        commits = {id_: fields[id_].split(b" ", 6)[6] for id_ in line if fields[id_].count(b" ") > 5}
+        spots = {id_: b"".join(text.rpartition(b"\0")[:2]) + id_ for id_, text in commits.items()}
+        members = set(self.keys.get(f"g:{thread}", {}))
+        if set(spots.values()) != {member for member in members if not member.endswith(b"\0")}:
+            yield f"thread {thread} has other places than its checkpoints"
+        if len({member.rpartition(b"\0")[0] for member in members}) != len(members):
+            yield f"thread {thread} has two members of one place"
+        for id_, text in commits.items():
+            run = text.rpartition(b"\0")[2].decode()
+            if run and id_ not in self.keys.get(f"r:{run}", {}):
+                yield f"checkpoint {id_.decode()} is not in its run"
+
+    def _uses(self) -> Iterator[str]:
+        """Logs count the spans in use: those of commit lines and of what was written at places."""
+        spans = [
+            commit.split(b" ")[4]
+            for thread, fields in self.of("t").items()
+            for id_, commit in fields.items()
+            if id_ in self.keys.get(f"o:{thread}", {})
+        ]
+        spans += [value.partition(b" ")[0] for writes in self.of("k").values() for value in writes.values()]
+        used = Counter(span.decode() for text in spans if text != b"-" for span in text.split(b","))
+        for log, fields in self.of("u").items():
+            for field, count in fields.items():
+                if field != b"end" and used[f"{log}:{field.decode()}"] != int(count):
+                    yield f"log {log} counts {int(count)} users of {field.decode()}"
+        missing = [span for span in used if not self.of("u").get(span.partition(":")[0])]
+        if missing:
+            yield f"spans of logs that are not there: {missing}"
 
     # Every key has an owner, and goes with it or by its time.
 
@@ -122,6 +156,9 @@ class Keyspace:
             "n": lambda id_: self._unended(id_),
             "o": lambda id_: f"t:{id_}" in self.keys,
             "m": lambda id_: f"t:{id_}" in self.keys,
+            "g": lambda id_: f"t:{id_}" in self.keys,
+            "k": lambda id_: id_ in self._spots(),
+            "r": lambda id_: all(f"c:{one.decode()}" in self.keys for one in self.keys[f"r:{id_}"]),
             "y": lambda id_: all(f"j:{job.decode()}" in self.keys for job in self.keys[f"y:{id_}"]),
             "l": lambda id_: "u:" + id_.split(":")[0] in self.keys,
             "u": lambda id_: all(int(count) > 0 for count in self.keys[f"u:{id_}"].values()),
@@ -133,6 +170,11 @@ class Keyspace:
             kind, _, id_ = name.partition(":")
             if not (name in SINGLE or name in self.expiring or (kind in owned and owned[kind](id_))):
                 yield f"nobody owns the key {name}"
+
+    def _spots(self) -> set[str]:
+        """What keys of what was written at places end with."""
+        spots = ((thread, member.rpartition(b"\0")) for thread, places in self.of("g").items() for member in places)
+        return {f"{thread}:{sha1(b''.join(spot[:2]), usedforsecurity=False).hexdigest()}" for thread, spot in spots}
 
     def _unended(self, job: str) -> bool:
         return f"j:{job}" in self.keys and self.keys[f"j:{job}"][b"state"].decode() not in ENDED

@@ -24,7 +24,7 @@ CASES = {
     "function": ("async", "sync", "pass"),
     "langgraph": ("line", "fan", "ask", "gate", "react", "nested", "twice"),
     "crewai": ("pair", "async", "line", "join", "ask", "cycle", "again"),
-    "autogen": ("review", "panel", "desk", "refund", "guided", "pipeline", "lookup"),
+    "autogen": ("review", "panel", "desk", "refund", "guided", "pipeline", "lookup", "search", "society", "magentic"),
 }
 AT_ONCE = 6
 

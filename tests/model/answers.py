@@ -7,7 +7,7 @@ from typing import Any
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.rows import CheckpointRow, Delivery, EventRow, JobRow
+from batonpass.coordinator.rows import CheckpointRow, Delivery, EventRow, JobRow, PlaceRow
 from tests.harness.bench import Bench
 
 
@@ -23,7 +23,12 @@ def attempt(bench: Bench, command: c.Command[Any]) -> tuple[Any, object]:
 def comparable(answer: Any) -> object:
     """Places in queues and positions of events are each store's own; times of events are the server's on Redis."""
     if isinstance(answer, list):
+        if answer and type(answer[0]) is tuple:  # checkpoints of a run, in any order
+            return sorted(answer)
         return [comparable(item) for item in answer]
+    if isinstance(answer, PlaceRow):
+        writes = sorted((write.name, write.data, write.spans, tuple(write.bodies)) for write in answer.writes)
+        return (answer.place, comparable(answer.checkpoint), writes)
     if isinstance(answer, JobRow):
         return replace(answer, ready=int(bool(answer.ready)))
     if isinstance(answer, EventRow):

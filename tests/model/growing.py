@@ -9,16 +9,18 @@ from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator.commands import NewCheckpoint
 from batonpass.coordinator.parts.nodes import Base
 from batonpass.coordinator.parts.share import Sharing
+from batonpass.coordinator.rows import Place
 from batonpass.coordinator.snapshots import draft
 
-# A state of so many texts is large enough to be shared from its first checkpoint on.
-_TEXT, _FIRST, _MOST = 120, 20, 30
+# A state of so many texts is large enough to be shared from its first checkpoint on. Most texts are so short that a
+# fork that adds it needs no log.
+_TEXT, _SHORT, _FIRST, _MOST = 120, 40, 28, 38
 HOW = list(Sharing)
 
 
 def text(number: float) -> str:
     """A text that nothing else holds."""
-    return f"{number:09.2f} " * _TEXT
+    return f"{number:09.2f} " * (_SHORT if round(number * 100) % 3 else _TEXT)
 
 
 class Growing:
@@ -38,7 +40,15 @@ class Growing:
         return {"said": self._said[checkpoint_id]}
 
     def draft(
-        self, number: int, base: str, sharing: Sharing, *, thread: str, checkpoint_id: str = "", ttl: int = 0
+        self,
+        number: int,
+        base: str,
+        sharing: Sharing,
+        *,
+        thread: str,
+        checkpoint_id: str = "",
+        ttl: int = 0,
+        place: Place | None = None,
     ) -> NewCheckpoint:
         """What `base` holds and more, or without what was first, or with another end."""
         before = self._said.get(base) or [text(number + at / 100) for at in range(_FIRST)]
@@ -53,6 +63,7 @@ class Growing:
             base=self._nodes.get(base),
             sharing=sharing,
             checkpoint_id=checkpoint_id,
+            place=place,
         )
         self._said[made.new.id] = said
         self._nodes[made.new.id] = made.nodes

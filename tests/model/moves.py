@@ -87,6 +87,13 @@ def cancel(world: World, pick: Picks) -> None:
     world.say(c.Cancel(world.job(pick)))
 
 
+@move(1)
+def redrive(world: World, pick: Picks) -> None:
+    onward = new_target(pick.of(AGENTS), b"j2") if pick.one_in(3) else None
+    tip = pick.new_of(world.checkpoints) if pick.one_in(3) else ""
+    world.say(c.Redrive(world.job(pick, "failed"), onward, tip))
+
+
 @move(2)
 def expire(world: World, pick: Picks) -> None:
     world.say(c.Expire(pick.new_of(world.checkpoints)))
@@ -203,7 +210,10 @@ def release(world: World, pick: Picks) -> None:
 @move(4)
 def reap(world: World, pick: Picks) -> None:
     queues, limit = tuple(QUEUES[: pick.below(3)]), pick.of([1, 2, 100])
-    if any(isinstance(said, c.Save) and said.checkpoint.ttl and said.thread != FREE for said in world.said):
+    if any(
+        isinstance(said, c.Save | c.Put) and said.checkpoint.ttl and said.checkpoint.thread != FREE
+        for said in world.said
+    ):
         limit = 100  # on Redis an expired checkpoint that a job still needs counts as one of them
     world.say(c.Reap(limit, worker=f"w{pick.below(3)}", queues=queues, presence=later(pick) if queues else 0))
 

@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.rows import JobRow
+from batonpass.coordinator.rows import JobRow, Place
 from batonpass.coordinator.snapshots import open_checkpoint
 from tests.harness.bench import Bench, fence_of, new_checkpoint, new_target
 from tests.model.answers import attempt, comparable, difference
@@ -26,6 +26,9 @@ FREE = "free"
 COPIES = ["copy", "twin"]  # that checkpoints are imported to
 NAMES = ["first", "best"]
 KEYS = ["k", "l"]
+SCOPES = ["", "s"]
+PLACE_KEYS = ["a", "b", "c"]
+RUNS = ["", "r", "q"]
 # Whole steps of the clock and half steps of everything that comes due, so that neither the time that the test itself
 # takes nor a clock that is set back a little decides.
 STEP, HALF, A_LITTLE = 1_000_000, 500_000, 1_000
@@ -143,14 +146,17 @@ class World:
         """The thread of the job that the fence is of."""
         return next((row.thread for row in self.rows if row.id == fence.job_id), fence.job_id)
 
-    def new(self, pick: Picks, thread: str, ttl: int = 0, base: str = "") -> c.NewCheckpoint:
+    def new(
+        self, pick: Picks, thread: str, ttl: int = 0, base: str = "", place: Place | None = None
+    ) -> c.NewCheckpoint:
         """A checkpoint to save: a small state, with and without a native part, or one that shares with another."""
         if pick.one_in(4):
             n = pick.below(8)
-            return new_checkpoint(n, thread=thread, native=n if n % 4 == 0 else None, ttl=ttl)
+            return new_checkpoint(n, thread=thread, native=n if n % 4 == 0 else None, ttl=ttl, place=place)
         known = self.growing.ids if pick.one_in(6) else self.shared
         base = base or (pick.new_of(known, 3) if known and not pick.one_in(8) else "")
-        return self.growing.draft(len(self.growing.ids), base, pick.of([*HOW, HOW[0]]), thread=thread, ttl=ttl)
+        how = pick.of([*HOW, HOW[0]])
+        return self.growing.draft(len(self.growing.ids), base, how, thread=thread, ttl=ttl, place=place)
 
     # what must hold
 
@@ -184,6 +190,9 @@ class World:
             for name in NAMES:
                 self.ask(c.FindName(thread, name))
             self.ask(c.Export(thread))
+            for place in [row.place for row in self.ask(c.Places(thread, None, limit=ALL, whole=True))]:
+                self.ask(c.Find(thread, place.scope, place.key))
+                self.ask(c.Find(thread, place.scope))
             self.ask(c.Latest(thread))
         for checkpoint in self.checkpoints:
             row = self.ask(c.Restore(checkpoint))
@@ -193,6 +202,8 @@ class World:
             self.ask(c.Takers(queue))
         self.ask(c.Declared())
         self.ask(c.Threads())
+        for run in RUNS:
+            self.ask(c.OfRun(run))
         everything = c.Claim("w", tuple((queue, HALF) for queue in QUEUES), tuple(mint("l") for _ in range(100)))
         for wait in (0, 0, 10 * STEP):  # what is ready, what is due, what comes due; in its order, with its journals
             self.advance(wait)

@@ -13,14 +13,14 @@ from batonpass.coordinator.redis import scripts, wire
 
 FOLDER = Path(scripts.__file__).with_name("lua")
 FILES = Path(scripts.__file__).with_name("acl")
-READING = tuple(sorted(wire._OPERATIONS[kind][0] for kind in operations.READING))
+READING = tuple(sorted(wire._OPERATIONS[kind][0] for kind in operations.READING if kind in wire._OPERATIONS))
 # Who may write may do all but claim: a user who lacks a command in the middle of a script would leave it half done.
 WRITING = tuple(name for name in scripts.names() if name != "claim" and name not in READING)
 # What partitions and the look at the store need: the first may be used by who only reads.
 OF_READERS, OF_WRITERS = ("store/above",), ("store/note", "store/ring", "store/witness")
 # The connection, the calls of scripts, what opening looks at, and waiting by subscription.
 _ALL = {
-    *("auth", "eval", "evalsha", "hello", "info", "ping", "select", "get", "xrange", "xrevrange"),
+    *("auth", "eval", "evalsha", "hello", "info", "ping", "mget", "select", "get", "xrange", "xrevrange"),
     *("psubscribe", "punsubscribe", "subscribe", "unsubscribe"),
     *("asking", "cluster|slots", "command"),
 }
@@ -35,7 +35,7 @@ def _code(path: Path) -> str:
 def _functions() -> dict[str, str]:
     found: dict[str, str] = {}
     for path in FOLDER.glob("lib/*.lua"):
-        found |= dict(re.findall(r"^local function (\w+)\((.*?)^end", _code(path), re.MULTILINE | re.DOTALL))
+        found |= dict(re.findall(r"^(?:local )?function (\w+)\((.*?)^end", _code(path), re.MULTILINE | re.DOTALL))
     return found
 
 

@@ -12,8 +12,12 @@ import redis
 from redis.exceptions import NoPermissionError
 
 import batonpass as bp
+from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.parts.spans import read_spans
 from batonpass.coordinator.redis.store import RedisStore
+from batonpass.coordinator.rows import Place, Write
+from batonpass.coordinator.snapshots import draft, open_checkpoint
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import MINUTE, Bench, new_job, new_target
 from tests.harness.redis import RedisServer, binaries, version_of
@@ -81,6 +85,23 @@ def test_who_may_do_what(server: RedisServer) -> None:
     for role in ROLES:
         for command in LOOKS:
             assert may(server, role, partial(_given, command))
+
+
+def test_a_large_state_in_a_place(server: RedisServer) -> None:
+    """What lies in logs is read by a command of its own."""
+    state = {"doc": ["d" * 70_000] * 2}
+    made = draft(Snapshot(step="s", state=state), thread="t", agent="a", place=Place("", "k", "r"))
+    with bp.connect(url_of(server, "client")) as client, bp.connect(url_of(server, "reader")) as reader:
+        client.store.call(c.Put(made.new))
+        found = reader.store.call(c.Find("t", ""))
+        assert found is not None
+        assert open_checkpoint(found.checkpoint).state == state
+        assert reader.store.call(c.ReadSpans("t", tuple(read_spans(made.new.spans)))) == list(found.checkpoint.bodies)
+        assert reader.store.call(c.OfRun("r")) == [("t", made.new.id)]
+        assert [row.place.key for row in reader.store.call(c.Places("t", None))] == ["k"]
+        assert [row.place.key for row in reader.store.call(c.Walk("t", "", "k"))] == ["k"]
+        with pytest.raises(bp.BadSetup):
+            reader.store.call(c.PutWrites("t", "", "k", [Write("w", b"1")]))
 
 
 def _given(command: c.Command[Any], _: Bench) -> c.Command[Any]:

@@ -8,8 +8,10 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.rows import Write
 from tests.harness.bench import MINUTE, Bench, new_target
 from tests.harness.keyspace import SINGLE, Keyspace, restorable
+from tests.harness.places import Places, first_part, large
 from tests.harness.stores import RedisHarness
 from tests.rules.test_commits import SCENES, Scene
 
@@ -43,6 +45,25 @@ def test_before_and_after_every_operation(harness: RedisHarness, scene: Scene) -
         look(harness, bench)
 
 
+def places(bench: Bench) -> None:
+    """Checkpoints that follow and replace each other at places, with writes there before and after them, in runs."""
+    run = Places(bench, "placed")
+    run.write("b", Write("early", b"1"))
+    run.line("a", "b", state=large("b"), run="r", ttl=MINUTE)
+    new = run.new("c", large("c"), run="s")
+    shared = first_part(new)[0]
+    bench.do(c.Put(new, "b", "b", writes=[Write("x", b"1", shared), Write("y", b"2", shared)]))
+    run.write("b", Write("x", b"inline", again=True))
+    run.put("b", "a", state=large("b again"), run="r")
+    run.put("c", "b", scope="inner", run="r")
+    look_for(bench, "placed", 4)
+
+
+def look_for(bench: Bench, thread: str, count: int) -> None:
+    """So many places of a thread have a checkpoint."""
+    assert len(bench.do(c.Places(thread, None))) == count
+
+
 def everything(bench: Bench) -> None:
     """Jobs in every state, on their way there through every operation, with keys and checkpoints that expire."""
     handed = bench.start(key="handed")
@@ -68,6 +89,7 @@ def everything(bench: Bench) -> None:
         bench.do(c.Cancel(row.id))
     bench.save(None, thread="free", ttl=MINUTE)
     bench.save(None, thread="free", ttl=MINUTE)
+    places(bench)
     bench.do(c.Declare({"write": b"1"}))
 
 
@@ -83,9 +105,12 @@ def test_a_full_life(harness: RedisHarness) -> None:
         for row in bench.do(c.ListJobs()):
             for line in bench.line(row.thread):
                 bench.do(c.Expire(line.id))
+        for line in bench.line("placed"):
+            bench.do(c.Expire(line.id))
         left = look(harness, bench)
         assert not left.expiring
         assert left.of("c") == left.of("l") == left.of("u") == left.of("o") == left.of("n") == {}
+        assert left.of("g") == left.of("k") == left.of("r") == {}
         assert left.of("i") == left.of("p") == left.of("w") == left.of("x") == {}
         assert not left.single("leases")
         assert not left.single("timers")

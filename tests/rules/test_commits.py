@@ -15,7 +15,9 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis import scripts
+from batonpass.coordinator.rows import Place, Write
 from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job, new_target
+from tests.harness.places import Places, first_part, large
 from tests.harness.redis import RedisServer
 from tests.harness.scripts import failing, watched, with_clock
 from tests.harness.stores import Harness, RedisHarness, SqliteHarness
@@ -71,6 +73,24 @@ def _suspended(bench: Bench) -> c.Command[Any]:
     return c.AnswerJob(fence.job_id, b"yes")
 
 
+def _put(bench: Bench, fence: c.Fence | None = None, *, replace: bool = False) -> c.Command[Any]:
+    """A checkpoint with its parent's writes, of which one was there; in an empty place, or in that of another."""
+    run = Places(bench)
+    run.line("a", *(["b"] if replace else []), fence=fence, run="r")
+    run.write("a", Write("x", b"1"), fence=fence)
+    new = run.new("b", large("b"), ttl=MINUTE, run="r")
+    return c.Put(new, "a", run.at(), fence, [Write("x", b"2", first_part(new)[0], again=True), Write("y", b"3")])
+
+
+def _written(bench: Bench) -> Places:
+    """Checkpoints and writes at places."""
+    run = Places(bench)
+    bench.do(_put(bench))
+    run.put("c", "b", scope="in", run="r")
+    run.write("d", Write("x", b"1"))
+    return run
+
+
 # Each leaves something behind that was not there before: a full server may refuse it.
 GROWING: dict[str, Scene] = {
     "submit": lambda bench: new_job(thread="run", key="k"),
@@ -85,6 +105,12 @@ GROWING: dict[str, Scene] = {
     "answer": _suspended,
     "declare": lambda bench: c.Declare({"write": b"1"}),
     "name": lambda bench: c.Name(bench.save(None, ttl=MINUTE), "first"),
+    "put": _put,
+    "put under a lease": lambda bench: _put(bench, bench.start(thread="run")),
+    "put in the place of another": lambda bench: _put(bench, replace=True),
+    "put writes": lambda bench: c.PutWrites("run", "", "b", [Write("x", b"1"), Write("y", b"2")]),
+    "put writes under a lease": _started(lambda f: c.PutWrites("run", "", "b", [Write("x", b"1")], f)),
+    "save at a place": _started(lambda f: c.Save("run", new_checkpoint(place=Place("", "a", "r")), f)),
     "import": lambda bench: c.Import("new", 0, [new_checkpoint(thread="new")], [bench.save(None)]),
 }
 # Each brings something to its end or keeps it going: it must work on a full server too.
@@ -99,6 +125,9 @@ ENDING: dict[str, Scene] = {
     "expire": lambda bench: c.Expire(bench.save(None, ttl=MINUTE)),
     "unname": _named,
     "prune": _pruned,
+    "drop": lambda bench: c.Drop("run", tuple(row.id for row in (_written(bench), bench.line("run"))[1])),
+    "expire at a place": lambda bench: c.Expire((_written(bench), bench.line("run"))[1][-1].id),
+    "delete a thread with places": lambda bench: (_written(bench), c.DeleteThread("run"))[1],
     "delete a thread": _ended(lambda job_id: c.DeleteThread("run")),
     "delete a job": _ended(c.DeleteJob),
     "prune jobs": _ended(lambda job_id: c.PruneJobs(0)),
@@ -111,10 +140,11 @@ each_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys()
 # Commands that can only fail on a key of another type, or by lack of memory where they are a script's first write.
 TYPES = {
     **dict.fromkeys(["HSET", "HSETNX", "HGET", "HMGET", "HGETALL", "HKEYS", "HLEN", "HINCRBY", "HDEL"], "hash"),
+    "HVALS": "hash",
     **dict.fromkeys(
         [
             *("ZADD", "ZCARD", "ZREM", "ZREMRANGEBYSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE", "ZREVRANGEBYSCORE"),
-            *("ZSCORE",),
+            *("ZSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX"),
         ],
         "zset",
     ),
@@ -128,6 +158,7 @@ READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "LRANGE", "EXISTS", "PTTL", "GET"
 READS.update(
     ["HLEN", "ZREVRANGE", "ZSCORE", "GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"]
 )
+READS.update(["HVALS", "ZRANGEBYLEX", "ZREVRANGEBYLEX"])
 
 
 @pytest.fixture
@@ -194,6 +225,10 @@ REFUSALS: dict[str, Scene] = {
     "needed": lambda bench: c.Expire(bench.save(bench.start(thread="run"))),
     "moved": lambda bench: c.Save("t", new_checkpoint(), parent=(bench.save(None), bench.save(None))[0]),
     "not asking": lambda bench: c.AnswerJob(bench.submit(), b"yes"),
+    "outrun": lambda bench: c.Put(Places(bench).new("b"), "", (Places(bench).put("a"), "")[1]),
+    "put to another thread": lambda bench: c.Put(Places(bench).new("b"), fence=bench.start(thread="other")),
+    "write to another thread": lambda bench: c.PutWrites("run", "", "a", [Write("x", b"1")], bench.start()),
+    "spans of no log": lambda bench: c.PutWrites("run", "", "a", [Write("x", b"1", f"{'c' * 24}.0:0:5")]),
     "lost": _started(lambda f: c.HandOff(c.Fence(f.job_id, 1, ""), new_target("review"), new_checkpoint())),
 }
 

@@ -132,8 +132,10 @@ class Client:
             return make.submit()
         if chance < 0.5:
             return c.AnswerJob(make.job("input_required"), self._random.choice([b"yes", b"no"]))
-        if chance < 0.56:
+        if chance < 0.54:
             return c.Cancel(make.job())
+        if chance < 0.56:
+            return c.Redrive(make.job("failed"))
         if chance < 0.62:
             return c.Expire(make.known_checkpoint())
         if chance < 0.75:

@@ -66,13 +66,15 @@ def _compare_states(known: Known, records: MemoryRecords) -> None:
 
 
 def compare_events(known: Known, records: MemoryRecords) -> None:
-    """A job's events are in order: its tokens grow, and it ends once."""
+    """A job's events are in order: its tokens grow, and after its end nothing comes but a redrive, if it failed."""
     tokens: dict[str, int] = {}
-    over: set[str] = set()
+    over: dict[str, str] = {}
     for row in records.events("", 1_000_000):
         kind, job = row.fields["type"], row.fields["subject"]
         if job not in known.jobs or kind == kinds.EXPIRED:
             continue
+        if kind == kinds.REDRIVEN and over.get(job) == kinds.FAILED:
+            del over[job]
         if job in over:
             raise Violation(f"job {job} has ended, and then: {row.fields}")
         if kind == kinds.STARTED:
@@ -81,8 +83,8 @@ def compare_events(known: Known, records: MemoryRecords) -> None:
                 raise Violation(f"job {job} was started with token {token} after {tokens[job]}")
             tokens[job] = token
         if kind in _ENDS:
-            over.add(job)
-    _same("jobs with an end among their events", over, {id_ for id_, job in known.jobs.items() if job.state in ENDED})
+            over[job] = kind
+    _same("jobs with an end among their events", {*over}, {id_ for id_, job in known.jobs.items() if job.state in ENDED})
 
 
 def _same(what: str, found: object, expected: object) -> None:

@@ -79,6 +79,16 @@ def _may_answer(known: Known, command: c.AnswerJob, now: int) -> str:
     return "" if job.state == "input_required" or again else "WrongState"
 
 
+def _may_redrive(known: Known, command: c.Redrive, now: int) -> str:
+    job = known.jobs.get(command.job_id)
+    if job is None:
+        return "NotFound"
+    if job.state != "failed":
+        again = job.state == "submitted" and job.closed == "redrive"
+        return "" if again else "WrongState"
+    return "ThreadBusy" if known.thread(job.thread).job else ""
+
+
 def _may_cancel(known: Known, command: c.Cancel | c.ReadJob, now: int) -> str:
     return "" if command.job_id in known.jobs else "NotFound"
 
@@ -98,6 +108,7 @@ _JUDGES: dict[type[c.Command[Any]], Callable[[Known, Any, int], str]] = {
     c.Submit: _may_submit,
     c.Save: _may_save,
     c.AnswerJob: _may_answer,
+    c.Redrive: _may_redrive,
     c.Cancel: _may_cancel,
     c.Expire: _may_expire,
     c.Restore: _may_restore,

@@ -63,8 +63,14 @@ class Job:
         self.queue, self.hop, self.attempt, self.crashes = queue, self.hop + 1, 1, 0
         self.answer, self.journal = b"", {}
 
+    def redrive(self) -> None:
+        self.make_ready()
+        self.attempt, self.crashes, self.closed = 1, 0, "redrive"
+
     def end(self, state: str, reason: str, now: int) -> None:
-        self.state, self.reason, self.due, self.journal = state, reason, 0, {}
+        self.state, self.reason, self.due = state, reason, 0
+        if state != "failed":
+            self.journal = {}
         if self.idem:
             self.forget_at = now + self.key_ttl
 

@@ -172,6 +172,14 @@ class Ledger(Known):
             job.answer = m.answer
             job.make_ready()
 
+    def _redriven(self, m: c.Redrive, answer: None, now: int, records: Records) -> None:
+        job = self.touch(self.jobs[m.job_id])
+        if job.state == "failed":
+            if first := self.first(job.idem, now):
+                self.jobs[first[0]].forget_at *= first[0] != job.id
+            job.redrive()
+            self.thread(job.thread).job = job.id
+
     def _canceled(self, m: c.Cancel, answer: bool, now: int, records: Records) -> None:
         job = self.touch(self.jobs[m.job_id])
         if answer == (job.state in ENDED):
@@ -223,6 +231,7 @@ _LEARNERS: dict[type[c.Command[Any]], Any] = {
     c.Save: Ledger._saved,
     **dict.fromkeys(CLOSING, Ledger._closed),
     c.AnswerJob: Ledger._answered,
+    c.Redrive: Ledger._redriven,
     c.Cancel: Ledger._canceled,
     c.Expire: Ledger._expired,
     c.Reap: Ledger._reaped,

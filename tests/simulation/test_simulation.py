@@ -35,6 +35,7 @@ ready           Fail       Fenced
 ready           HandOff    Fenced ready
 ready           Heartbeat  ready
 ready           Record     Fenced
+ready           Redrive    WrongState ready
 ready           Release    Fenced
 ready           Save       Fenced
 ready           Submit     ready
@@ -68,6 +69,7 @@ completed       Submit     completed
 failed          AnswerJob  WrongState
 failed          Cancel     failed
 failed          Fail       failed
+failed          Redrive    ready
 failed          Save       Fenced
 failed          Submit     failed
 rejected        AnswerJob  WrongState

@@ -9,7 +9,8 @@ if not job[1] then
   return refuse('no_job', id)
 end
 if job[1] ~= 'input_required' then
-  if job[1] == 'submitted' and job[2] == ARGV[2] then
+  -- Also when a worker has gone on with it before the retry.
+  if ARGV[2] ~= '' and job[2] == ARGV[2] then
     return { '+' }
   end
   return refuse('not_asking', id, job[1])

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV checkpoint
 -- Returns {'+'}, {'!no_checkpoint', id}, {'!needed', id, job}
---@ uses clock record parts thread free
+--@ uses clock record parts thread places free
 local id = ARGV[1]
 local record, head = read_head(id)
 if not record then

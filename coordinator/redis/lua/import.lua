@@ -3,7 +3,7 @@
 -- KEYS prefix
 -- ARGV thread digest, thread name, how many it had so far, then parent or '', agent, checkpoint (lib/checkpoint.lua) of each
 -- Returns {'+', commit line ...}, {'!busy', thread, job}, {'!exists', thread}, {'!thread', id}, {'!ungrounded', base}
---@ uses clock parts append checkpoint
+--@ uses clock record parts append checkpoint places free put
 local thread, name, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local found, before, at = {}, {}, 4
 while at <= #ARGV do

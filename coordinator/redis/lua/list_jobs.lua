@@ -1,17 +1,18 @@
 -- A page of jobs, newest first.
 -- KEYS prefix
--- ARGV limit, job to start below or ''
+-- ARGV limit, job to start below or '', '1' for failed ones only, the last to fail first
 -- Returns {'+', job's fields ...}, {'!no_job', job}
+local key = P .. (ARGV[3] == '1' and 'dead' or 'jobs')
 local first = 0
 if ARGV[2] ~= '' then
-  local rank = redis.call('ZREVRANK', P .. 'jobs', ARGV[2])
+  local rank = redis.call('ZREVRANK', key, ARGV[2])
   if not rank then
     return refuse('no_job', ARGV[2])
   end
   first = rank + 1
 end
 local page = { '+' }
-for _, id in ipairs(redis.call('ZREVRANGE', P .. 'jobs', first, first + tonumber(ARGV[1]) - 1)) do
+for _, id in ipairs(redis.call('ZREVRANGE', key, first, first + tonumber(ARGV[1]) - 1)) do
   page[#page + 1] = redis.call('HGETALL', P .. 'j:' .. id)
 end
 return page

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV limit of each, deaths of workers that park a job, presence ms or '0', worker, its queues
 -- Returns {'+', deliveries made ready, ms until the next lease or timer is due or -1, queue of each delivery ...}
---@ uses clock job record parts thread free
+--@ uses clock job record parts thread places free
 local limit, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = now_ms()
 local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)

@@ -10,7 +10,7 @@ if not fields then
 end
 
 relieve()
-close(id, 'release', ARGV[3], now_ms())
-enqueue(id, fields.queue)
+redis.call('ZREM', LEASES, id)
+enqueue(id, fields.queue, unheld('release', ARGV[3], now_ms()))
 emit_job(id, 'batonpass.job.released', fields.agent, fields.hop)
 return { '+' }

@@ -30,7 +30,7 @@ end
 
 local count = state[1] or '0'
 local commit = append(checkpoint, thread, count, parent, now_ms(),
-  'name', name, 'tip', checkpoint.id, 'count', num(tonumber(count) + 1))
+  'tip', checkpoint.id, 'count', num(tonumber(count) + 1), unpack(state[1] and {} or { 'name', name }))
 if not commit then
   return { '+', saved_before(checkpoint.id) }
 end

@@ -23,9 +23,9 @@ local state = redis.call('HMGET', P .. 't:' .. thread, 'job', 'tip', 'count')
 if state[1] and state[1] ~= '' then
   return refuse('busy', ARGV[8], state[1])
 end
-local tip = state[2] or ''
+local tip, count = state[2] or '', state[3] or '0'
 if ARGV[6] ~= '' then
-  tip = ARGV[6]
+  tip, count = ARGV[6], ''
   if redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
     return refuse('no_checkpoint', tip)
   end
@@ -33,9 +33,9 @@ end
 
 local now = now_ms()
 local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', ARGV[11], 'contract', ARGV[12],
-  'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'key', ARGV[9], 'idem', idem, 'key_ttl', ARGV[10], 'hop', '0',
-  'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '', 'created', num(now),
-  'updated', num(now) }
+  'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'count', count, 'key', ARGV[9], 'idem', idem, 'key_ttl', ARGV[10],
+  'hop', '0', 'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '',
+  'created', num(now), 'updated', num(now) }
 local reason, due, entry = 'ready', '0', ''
 if delay > 0 then
   reason, due = 'scheduled', num(now + delay)

@@ -16,8 +16,8 @@ local count = last and counted(fields)
 
 local now = now_ms()
 append_last(last, id, fields, count, now)
-redis.call('HSET', P .. 'j:' .. id, 'state', 'input_required', 'reason', 'question', 'question', ARGV[4],
-  'answer', '', 'tip', fields.tip, 'count', fields.count)
-close(id, 'suspend', ARGV[3], now)
+redis.call('HSET', P .. 'j:' .. id, unheld('suspend', ARGV[3], now, 'state', 'input_required', 'reason', 'question',
+  'question', ARGV[4], 'answer', '', 'tip', fields.tip, 'count', fields.count))
+redis.call('ZREM', LEASES, id)
 emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, 'checkpoint', fields.tip)
 return { '+' }

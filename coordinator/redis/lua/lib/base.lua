@@ -6,9 +6,11 @@
 --   l:<log>:<n> string  segment n of a log, see lib/parts.lua    u:<log>  hash  its length; spans in use -> by how many
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
+--   dead        zset    failed job -> when it failed
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
 --   m:<thread digest>  hash  @checkpoint -> name, =name -> checkpoint      y:<thread digest>  zset  jobs not named as it
---   threads     zset    names of threads
+--   g:<thread digest>  zset  places, see lib/places.lua    k:<thread and spot digest>  hash  what was written at one
+--   r:<run digest>     zset  checkpoints of a run     threads     zset    names of threads
 --   i:<digest>  hash    first use of an idempotency key: job, payload; when it was noted, if the job lives elsewhere
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
@@ -24,10 +26,15 @@ local function refuse(code, ...)
   return { '!' .. code, ... }
 end
 
--- Appends an event of a subject and wakes who listens. What follows are names and values; empty ones are not shown.
--- A wake-up that can't be sent (a user without channels) must not break the commit: it costs latency.
+-- Appends an event of a subject. What follows are names and values; empty ones are not shown.
+local function tell(subject, kind, ...)
+  return redis.call('XADD', EVENTS, '*', 'type', kind, 'subject', subject, ...)
+end
+
+-- Appends an event and wakes who listens. A wake-up that can't be sent (a user without channels) must not break the
+-- commit: it costs latency.
 local function emit(subject, channel, kind, ...)
-  local id = redis.call('XADD', EVENTS, '*', 'type', kind, 'subject', subject, ...)
+  local id = tell(subject, kind, ...)
   redis.pcall('PUBLISH', P .. 'live:' .. channel, kind .. ' ' .. id)
 end
 

@@ -1,10 +1,19 @@
 -- Adding checkpoints.
 
+-- Lets a checkpoint that has a place be found there: lib/put.lua makes it, where checkpoints may have one.
+local settle
+
 -- The arguments of a new checkpoint, from ARGV[at]: id, record, step, ttl, spans; if it has spans also its base, the
--- number of appends, and log, place and bytes of each. Answers where the arguments go on, too.
+-- number of appends, and log, place and bytes of each. Behind the spans and a blank the text of its place may follow.
+-- Answers where the arguments go on, too.
 local function read_checkpoint(at)
   local checkpoint = { id = ARGV[at], record = ARGV[at + 1], step = ARGV[at + 2], ttl = ARGV[at + 3],
     spans = ARGV[at + 4] }
+  local blank = string.find(checkpoint.spans, ' ', 1, true)
+  if blank then
+    checkpoint.spans, checkpoint.place = string.sub(checkpoint.spans, 1, blank - 1),
+      string.sub(checkpoint.spans, blank + 1)
+  end
   if checkpoint.spans == '' then
     return checkpoint, at + 5
   end
@@ -33,6 +42,9 @@ local function append(checkpoint, thread, count, parent, now, ...)
     (spans ~= '' and spans or '-')
   local header = string.sub(record, 51, 50 + tonumber(string.sub(record, 33, 40)))
   commit = commit .. ' ' .. redis.sha1hex(header .. ' ' .. commit)
+  if checkpoint.place then
+    commit = commit .. ' ' .. checkpoint.place
+  end
   redis.call('SET', P .. 'c:' .. id, record)
   redis.call('HSET', P .. 't:' .. thread, id, commit, ...)
   if spans ~= '' then
@@ -41,11 +53,15 @@ local function append(checkpoint, thread, count, parent, now, ...)
   if expires ~= '0' then
     redis.call('ZADD', P .. 'expiry', expires, id)
   end
+  if checkpoint.place then
+    settle(checkpoint, thread)
+  end
   return commit
 end
 
--- How many checkpoints a job's thread has had. From its first save on the job counts them itself, which spares each
--- save two calls: nobody else may write to the thread, and `finish` tells it the tip and the count.
+-- How many checkpoints a job's thread has had. The job counts them itself, which spares each save two calls: nobody
+-- else may write to the thread, and `finish` tells it the tip and the count. (One that goes on from a checkpoint of
+-- another thread begins to count with its first save: until then its tip is not the thread's.)
 local function counted(fields)
   return fields.count ~= '' and fields.count or redis.call('HGET', P .. 't:' .. fields.thread, 'count')
 end
@@ -64,13 +80,14 @@ local function read_last(at, thread)
   return checkpoint
 end
 
--- Saves the last checkpoint, if there is one, and tells so. The job's new tip and count are in `fields` then.
+-- Saves the last checkpoint, if there is one, and tells so; the event of the ending, which comes next, wakes who
+-- listens. The job's new tip and count are in `fields` then.
 local function append_last(checkpoint, id, fields, count, now)
   if not checkpoint then
     return
   end
   append(checkpoint, fields.thread, count, fields.tip, now)
   fields.tip, fields.count = checkpoint.id, num(tonumber(count) + 1)
-  emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop,
+  tell(id, 'batonpass.checkpoint.saved', 'agent', fields.agent, 'hop', fields.hop,
     'checkpoint', checkpoint.id, 'step', checkpoint.step)
 end

@@ -10,6 +10,7 @@ local function drop_job(id)
   end
   redis.call('DEL', P .. 'j:' .. id, P .. 'n:' .. id)
   redis.call('ZREM', P .. 'jobs', id)
+  redis.call('ZREM', P .. 'dead', id)
   redis.call('ZREM', P .. 'y:' .. job[2], id)
   emit_job(id, 'batonpass.job.deleted', job[3], job[4])
 end
@@ -27,7 +28,8 @@ end
 
 -- Nothing reminds of a thread on which nothing is left.
 local function forget_if_empty(thread, name)
-  local of_use = redis.call('EXISTS', P .. 'o:' .. thread, P .. 'y:' .. thread) > 0 or own_job(thread, name)
+  local of_use = redis.call('EXISTS', P .. 'o:' .. thread, P .. 'g:' .. thread, P .. 'y:' .. thread) > 0
+    or own_job(thread, name)
   if not of_use then
     drop_thread(thread, name)
   end
@@ -43,6 +45,16 @@ local function of_use(thread, cutoff, now)
   return created ~= nil and tonumber(created) > cutoff
 end
 
+-- Frees what was written at places that have no checkpoint. Whether that was all.
+local function clear_places(thread, limit)
+  local dropped = {}
+  for _, member in ipairs(redis.call('ZRANGE', P .. 'g:' .. thread, 0, limit - 1)) do
+    vacate(thread, member, dropped)
+  end
+  free_logs(dropped)
+  return redis.call('EXISTS', P .. 'g:' .. thread) == 0
+end
+
 -- Frees the oldest checkpoints of a thread; with the last one its jobs and the thread itself go. How many checkpoints, and
 -- whether all is gone.
 local function clear(thread, name, limit, now)
@@ -52,7 +64,7 @@ local function clear(thread, name, limit, now)
     old[#old + 1] = { found[1], head }
   end
   free(old, thread, now)
-  if redis.call('EXISTS', P .. 'o:' .. thread) == 1 then
+  if redis.call('EXISTS', P .. 'o:' .. thread) == 1 or not clear_places(thread, limit) then
     return #old, false
   end
   local own = own_job(thread, name)

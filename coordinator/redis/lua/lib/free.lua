@@ -59,7 +59,43 @@ local function free_logs(dropped)
   end
 end
 
--- Takes a checkpoint away, whose head is given, with its name. `dropped` takes what `free_logs` is told at the end.
+-- Notes that spans have a user less. `dropped` takes those that have none any more: `free_logs` is told at the end.
+local function disuse(spans, dropped)
+  for log, first, last in each_span(spans) do
+    if redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, -1) <= 0 then
+      redis.call('HDEL', P .. 'u:' .. log, first .. ':' .. last)
+      dropped[log] = dropped[log] or {}
+      table.insert(dropped[log], { tonumber(first), tonumber(last) })
+    end
+  end
+end
+
+-- Forgets a member of a thread's places, and what was written there.
+local function vacate(thread, member, dropped)
+  if not member or redis.call('ZREM', P .. 'g:' .. thread, member) == 0 then
+    return
+  end
+  local spot = split_member(member)
+  for _, value in ipairs(redis.call('HVALS', writes_key(thread, spot))) do
+    disuse(string.match(value, '^%S+') or '', dropped)
+  end
+  redis.call('DEL', writes_key(thread, spot))
+end
+
+-- Takes a checkpoint from its place, if it has one.
+local function leave(id, thread, head, dropped)
+  if not head.place then
+    vacate(thread, member_of(thread, id), dropped)
+  elseif head.place ~= '' then
+    local spot, run = split_place(head.place)
+    if spot and run ~= '' then
+      redis.call('ZREM', P .. 'r:' .. run, id)
+    end
+    vacate(thread, spot and spot .. id, dropped)
+  end
+end
+
+-- Takes a checkpoint away, whose head is given, with its name and its place.
 local function discard(id, thread, head, dropped)
   local name = name_of(id, thread)
   redis.call('ZREM', P .. 'o:' .. thread, id)
@@ -69,13 +105,8 @@ local function discard(id, thread, head, dropped)
   if name ~= '' then
     redis.call('HDEL', P .. 'm:' .. thread, '@' .. id, '=' .. name)
   end
-  for log, first, last in each_span(head.spans) do
-    if redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, -1) <= 0 then
-      redis.call('HDEL', P .. 'u:' .. log, first .. ':' .. last)
-      dropped[log] = dropped[log] or {}
-      table.insert(dropped[log], { tonumber(first), tonumber(last) })
-    end
-  end
+  leave(id, thread, head, dropped)
+  disuse(head.spans, dropped)
 end
 
 -- The thread's tip falls back to the newest checkpoint that is left.

@@ -1,35 +1,44 @@
 -- What several operations do to a job.
 
 -- Makes a job deliverable from its queue, and wakes one worker; answers the delivery's entry. Wake-ups that nobody takes
--- are kept to a few.
+-- are kept to a few, and dropped many at a time: that costs as much as adding one.
 local function enqueue(id, queue, ...)
   local entry = redis.call('XADD', P .. 'q:' .. queue, '*', 'job', id)
   redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'ready', 'due', '0', 'delivery', entry, ...)
-  if redis.call('RPUSH', P .. 'w:' .. queue, '1') > 64 then
+  if redis.call('RPUSH', P .. 'w:' .. queue, '1') > 128 then
     redis.call('LTRIM', P .. 'w:' .. queue, 0, 63)
   end
   return entry
 end
 
+-- The fields of a job that nobody holds any more, and other fields.
+local function unheld(operation, lease, now, ...)
+  local closed = operation and operation .. ' ' .. lease or ''
+  return 'closed', closed, 'lease', '', 'worker', '', 'lease_until', '0', 'updated', num(now), ...
+end
+
 -- Ends a delivery: nobody holds the job.
 local function close(id, operation, lease, now, ...)
   redis.call('ZREM', LEASES, id)
-  local closed = operation and operation .. ' ' .. lease or ''
-  redis.call('HSET', P .. 'j:' .. id, 'closed', closed, 'lease', '', 'worker', '', 'lease_until', '0',
-    'updated', num(now), ...)
+  redis.call('HSET', P .. 'j:' .. id, unheld(operation, lease, now, ...))
 end
 
--- Ends a job: its thread is free and knows its tip again, its journal is dropped, its idempotency key begins to age.
+-- Ends a job: its thread is free and knows its tip again, its idempotency key begins to age. Its journal is dropped,
+-- unless it may go on with that when it is redriven.
 local function finish(id, fields, state, reason)
   redis.call('HSET', P .. 'j:' .. id, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '')
   redis.call('ZREM', TIMERS, id)
-  local thread_key = P .. 't:' .. fields.thread
-  redis.call('HSET', thread_key, 'job', '')
   if fields.count ~= '' then
-    redis.call('HSET', thread_key, 'tip', fields.tip, 'count', fields.count)
+    redis.call('HSET', P .. 't:' .. fields.thread, 'job', '', 'tip', fields.tip, 'count', fields.count)
+  else
+    redis.call('HSET', P .. 't:' .. fields.thread, 'job', '')
   end
-  redis.call('DEL', P .. 'n:' .. id)
-  if fields.idem ~= '' then
+  if state == 'failed' then
+    redis.call('ZADD', P .. 'dead', num(now_ms()), id)
+  else
+    redis.call('DEL', P .. 'n:' .. id)
+  end
+  if fields.idem ~= '' and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
   end
 end

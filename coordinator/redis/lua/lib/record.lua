@@ -15,9 +15,9 @@ local function read_head(id)
     record = redis.call('GETRANGE', key, 0, 49 + length)
   end
   local commit = redis.call('HGET', P .. 't:' .. thread, id) or ''
-  local parent, created, expires, spans = string.match(commit, '^%S+ (%S+) (%d+) (%d+) (%S+) ')
+  local parent, created, expires, spans, place = string.match(commit, '^%S+ (%S+) (%d+) (%d+) (%S+) %S+ ?(.*)$')
   local head = { thread = thread, commit = commit, parent = parent or '-', created = tonumber(created) or 0,
-    expires = tonumber(expires) or 0, spans = spans or '-' }
+    expires = tonumber(expires) or 0, spans = spans or '-', place = place }
   return string.sub(record, 1, 50 + length), head
 end
 

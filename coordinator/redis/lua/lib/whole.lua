@@ -14,6 +14,19 @@ local function read_span(log, first, last)
   return #pieces == 1 and pieces[1] or table.concat(pieces)
 end
 
+-- Adds what each of these spans holds to a reply, if that is not too much.
+local function read_spans(spans, reply)
+  local size = 0
+  for _, first, last in each_span(spans) do
+    size = size + last - first
+  end
+  if size <= MOST then
+    for log, first, last in each_span(spans) do
+      reply[#reply + 1] = read_span(log, tonumber(first), tonumber(last))
+    end
+  end
+end
+
 -- What a reply says of a checkpoint: id, commit line, record, and what each of its spans holds, if that is not too much.
 -- Nil for an unknown one.
 local function read_whole(id)
@@ -23,14 +36,6 @@ local function read_whole(id)
   end
   local commit = redis.call('HGET', P .. 't:' .. string.sub(record, 1, 32), id) or ''
   local reply = { id, commit, record }
-  local spans, size = string.match(commit, '^%S+ %S+ %S+ %S+ (%S+) ') or '', 0
-  for _, first, last in each_span(spans) do
-    size = size + last - first
-  end
-  if size <= MOST then
-    for log, first, last in each_span(spans) do
-      reply[#reply + 1] = read_span(log, tonumber(first), tonumber(last))
-    end
-  end
+  read_spans(string.match(commit, '^%S+ %S+ %S+ %S+ (%S+) ') or '', reply)
   return reply
 end

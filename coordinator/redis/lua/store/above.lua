@@ -1,6 +1,7 @@
 -- The oldest job that is newer than a time: where a page of the jobs up to that time starts below.
 -- KEYS prefix
--- ARGV time in ms since 1970
+-- ARGV time in ms since 1970, '1' for failed ones and the times when they failed
 -- Returns {'+', job or ''}
-local above = redis.call('ZRANGEBYSCORE', P .. 'jobs', '(' .. ARGV[1], '+inf', 'LIMIT', 0, 1)
+local key = P .. (ARGV[2] == '1' and 'dead' or 'jobs')
+local above = redis.call('ZRANGEBYSCORE', key, '(' .. ARGV[1], '+inf', 'LIMIT', 0, 1)
 return { '+', above[1] or '' }

@@ -1,0 +1,29 @@
+"""The private attributes of the Agent Framework that the adapter needs. Nothing else here touches one."""
+
+# pyright: reportPrivateUsage=false
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any, cast
+
+from agent_framework import Workflow, WorkflowEvent
+
+
+@contextmanager
+def outputs_go_to(workflow: Workflow, note: Callable[[WorkflowEvent[Any]], None]) -> Generator[None]:
+    """Tell `note` of each output at once. The framework returns them when the run ends: no checkpoint has them."""
+    context = cast(Any, workflow._runner.context)
+    add_event = context.add_event
+
+    async def noted(event: WorkflowEvent[Any]) -> None:
+        if event.type in ("output", "intermediate"):
+            note(event)
+        await add_event(event)
+
+    context.add_event = noted
+    try:
+        yield
+    finally:
+        del context.add_event

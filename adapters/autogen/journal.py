@@ -1,0 +1,80 @@
+"""Journal: what models and tools answered inside of a turn, so that a turn that is begun again does not ask them again.
+
+A record's key is only its place in the turn: the next turn writes over it, and a job of many turns has no more records
+than its longest turn has calls. So each says of which turn it is, who asked, and a digest of what was asked; a call is
+answered by the first record left that says the same, whichever order calls run in.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import defaultdict, deque
+from collections.abc import Awaitable, Callable
+from contextvars import ContextVar
+from hashlib import blake2b
+from typing import Any
+
+from ...contracts.codec import pack
+from ...contracts.errors import Fenced, StepMismatch, Unavailable
+from ...coordinator.session import Session
+
+_PREFIX = "turn/"
+
+
+class Journal:
+    """The calls of one delivery's turns. `end` stops the turn: members would swallow an error, or hang on it."""
+
+    def __init__(self, session: Session, end: Callable[[BaseException], None]) -> None:
+        self.end = end
+        self._session = session
+        self._turn = -1
+        self._places = 0
+        self._left: dict[tuple[str, bytes], deque[Any]] = {}
+        self._writing = asyncio.Lock()
+
+    def begin(self, turn: int) -> None:
+        """Enter a turn, or enter it again. Its number grows from turn to turn."""
+        self._turn, self._places = turn, 0
+        self._left = defaultdict(deque)
+        records = {int(key.removeprefix(_PREFIX)): value for key, value in self._session.journal.items() if _ours(key)}
+        for place in sorted(records):
+            of, caller, digest, answer = records[place]
+            if of == turn:
+                self._left[caller, digest].append(answer)
+                self._places = place + 1
+
+    async def call(self, caller: str, request: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
+        """What `ask` answers to a request, as plain values: recorded when this returns, or asked before the crash."""
+        digest, answer = self.recall(caller, request)
+        return await self.record(caller, digest, await ask()) if answer is None else answer
+
+    def recall(self, caller: str, request: Any) -> tuple[bytes, Any]:
+        """A request's digest, and its answer if it was asked before the crash, else None."""
+        digest = blake2b(pack(request), digest_size=16).digest()
+        left = self._left.get((caller, digest))
+        return digest, left.popleft() if left else None
+
+    async def record(self, caller: str, digest: bytes, answer: Any) -> Any:
+        """Record an answer, and give it. Stops the turn if that fails."""
+        place = self._places
+        self._places += 1
+        try:
+            async with self._writing:  # one after the other: who was first to be answered is first to go on
+                await self._session.arecord({f"{_PREFIX}{place}": [self._turn, caller, digest, answer]})
+        except Exception as error:
+            self.end(error)
+            raise asyncio.CancelledError from None
+        return answer
+
+
+def concerns_job(error: BaseException) -> bool:
+    """Whether an error is not the agents' affair: it must end the turn."""
+    return not isinstance(error, Exception) or isinstance(error, Fenced | Unavailable | StepMismatch)
+
+
+def _ours(key: str) -> bool:
+    return key.startswith(_PREFIX)
+
+
+# The journal of the turn that this code runs in. A model or tool may be shared by many teams.
+current: ContextVar[Journal | None] = ContextVar("batonpass_autogen_journal", default=None)

@@ -1,0 +1,422 @@
+"""BatonpassSaver: the checkpointer for LangGraph programs, without a job."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Collection, Generator, Iterator, Mapping, Sequence
+from concurrent.futures import Future, wait
+from contextlib import contextmanager
+from copy import copy
+from random import random
+from types import TracebackType
+from typing import Any, Literal, TypeVar
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import (
+    BaseCheckpointSaver,
+    ChannelVersions,
+    Checkpoint,
+    CheckpointMetadata,
+    CheckpointTuple,
+    DeltaChannelHistory,
+    get_checkpoint_metadata,
+)
+from langgraph.checkpoint.serde.base import SerializerProtocol
+
+from ...contracts.errors import BadSetup
+from ...coordinator.calls import Call, adrive, drive
+from ...coordinator.calls.inputs import milliseconds, text
+from ...coordinator.coded.codec import Codec
+from ...coordinator.coded.environment import codec_from_environment
+from ...coordinator.coded.store import CodedStore
+from ...coordinator.commands import Fence
+from ...coordinator.store import Store
+from ...coordinator.urls import open_store
+from .allowing import types_of
+from .carrier import Carrier
+from .checkpointing import BRANCHES, Checkpointing, config_of
+from .listing import Listing
+from .owning import Owning, fence_of
+from .threads import Threads
+from .waiting import Batch, Spot
+from .writes import Note, notes_of
+
+T = TypeVar("T")
+# How often the loop turns, and how many seconds a thread waits, until the put that follows a superstep's last write has
+# begun: then both are one commit.
+_TURNS = 3
+_MOMENT = 0.001
+# How long writes wait for the put of their own checkpoint, in seconds.
+_PATIENCE = 5.0
+
+
+class BatonpassSaver(BaseCheckpointSaver[str]):
+    """Keeps LangGraph's checkpoints in Redis, SQLite or memory: `compile(checkpointer=BatonpassSaver.from_url(url))`.
+
+    Sync and async, from any number of threads, event loops and processes at once. Nothing has to be set up or closed:
+    connections are opened when they are first used. A thread grows by what is new in it.
+
+    What can't come back as it was is refused when it is put (`Unserializable`). Only LangGraph's and LangChain's own
+    types are restored, types registered with `batonpass.state_type`, and those in `allow`: classes, state schemas or
+    graphs. Tuples and sets come back as such, unless they hold what only LangGraph's serializer can carry: that makes
+    lists of tuples. `serde` carries what our codec does not, instead, and restores what it likes.
+
+    `ttl` is how many seconds checkpoints are kept (None: for ever). `on_conflict="refuse"` raises `Conflict` in a run
+    whose thread another run has moved on since it began: what its nodes did in that superstep, and paid for, is lost
+    (with durability "exit" all that the run did). "allow" keeps both, as other savers do: the later one wins, and the
+    other's turn is not seen any more. `own` lets runs queue instead.
+    """
+
+    def __init__(
+        self,
+        store: Store,
+        *,
+        serde: SerializerProtocol | None = None,
+        allow: Collection[Any] = (),
+        ttl: float | None = None,
+        on_conflict: Literal["refuse", "allow"] = "refuse",
+    ) -> None:
+        if on_conflict not in ("refuse", "allow"):
+            raise BadSetup(f"on_conflict={on_conflict!r}, but it is 'refuse' or 'allow'")
+        self._carrier = Carrier(types_of(allow), serde=serde)
+        super().__init__(serde=self._carrier.serde)
+        lives = 0 if ttl is None else milliseconds(ttl, "ttl", least=0.001)
+        self._shared = Checkpointing(store, ttl=lives, refuses=on_conflict == "refuse")
+
+    @classmethod
+    def from_url(
+        cls,
+        url: str,
+        *,
+        namespace: str | None = None,
+        codec: Codec | None = None,
+        serde: SerializerProtocol | None = None,
+        allow: Collection[Any] = (),
+        ttl: float | None = None,
+        on_conflict: Literal["refuse", "allow"] = "refuse",
+    ) -> BatonpassSaver:
+        """A saver on the store that a URL names, with `namespace` and `codec` as of `batonpass.connect`.
+
+        Use it as it is, or with `with` or `async with`, which close what was opened.
+        """
+        store = open_store(url, namespace)
+        codec = codec or codec_from_environment()
+        coded: Store = CodedStore(store, codec) if codec else store
+        return cls(coded, serde=serde, allow=allow, ttl=ttl, on_conflict=on_conflict)
+
+    def __enter__(self) -> BatonpassSaver:
+        self._shared.handles.store()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> BatonpassSaver:
+        await self._shared.handles.astore()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def close(self) -> None:
+        """Close what sync code opened. The saver can be used again."""
+        self._shared.handles.close()
+
+    async def aclose(self) -> None:
+        """Close what this event loop and sync code opened."""
+        await self._shared.handles.aclose()
+
+    def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BatonpassSaver:
+        """A saver that may restore these types too. It shares everything else with this one."""
+        carrier = self._carrying
+        if not carrier.is_strict:
+            made = super().with_allowlist(extra_allowlist)
+            assert isinstance(made, BatonpassSaver)
+            return made
+        if carrier.allowed.issuperset(extra_allowlist):
+            return self
+        clone = copy(self)
+        clone._carrier = Carrier(carrier.allowed | set(extra_allowlist))
+        clone.serde = clone._carrier.serde
+        return clone
+
+    def own(self, thread_id: str, *, wait: float | None = None, lease: float = 15.0) -> Owning:
+        """`async with saver.own(thread_id):` (or `with`): until its end nobody else can put to the thread.
+
+        What is put inside, in tasks and threads that have this context too, carries the lease. Others get `ThreadBusy`,
+        or wait in `own`: for ever, or `wait` seconds, then `ThreadBusy`. The lease is renewed until the end; when its
+        owner has died another takes over `lease` seconds later, and what the first might still put is `Fenced`.
+        """
+        return Owning(self._shared, _thread(thread_id), wait, milliseconds(lease, "lease", least=0.1))
+
+    # Writing
+
+    def put(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """Commit a checkpoint, together with the writes that led to it if they are on their way."""
+        spot = _spot(config, checkpoint["id"])
+        with self._flying(spot, _parent(config)) as notes:
+            self._drive(self._put(config, spot, checkpoint, metadata, notes))
+        return config_of(*spot)
+
+    async def aput(
+        self,
+        config: RunnableConfig,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
+    ) -> RunnableConfig:
+        """`put` for async code."""
+        spot = _spot(config, checkpoint["id"])
+        with self._flying(spot, _parent(config)) as notes:
+            await self._adrive(self._put(config, spot, checkpoint, metadata, notes))
+        return config_of(*spot)
+
+    def _put(
+        self,
+        config: RunnableConfig,
+        spot: Spot,
+        checkpoint: Checkpoint,
+        metadata: CheckpointMetadata,
+        notes: tuple[list[Batch], list[Note]],
+    ) -> Call[None]:
+        return self._shared.put(
+            self._carrying,
+            spot,
+            checkpoint,
+            dict(get_checkpoint_metadata(config, metadata)),
+            _parent(config),
+            self._fence(spot[0]),
+            notes,
+            branches=_branches(config),
+        )
+
+    @contextmanager
+    def _flying(self, spot: Spot, parent: str) -> Generator[tuple[list[Batch], list[Note]]]:
+        waiting = self._shared.waiting
+        batches, alone = waiting.take((*spot[:2], parent)) if parent else ([], [])
+        flight = waiting.begin(spot)
+        failed: BaseException | None = None
+        try:
+            yield batches, alone
+        except BaseException as error:
+            failed = error
+            raise
+        finally:
+            waiting.end(spot, flight, batches, failed)
+
+    def put_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """Keep what a task wrote on a checkpoint, with the put that follows it if that comes at once."""
+        batch = self._batch(config, writes, task_id, task_path)
+        waiting = self._shared.waiting
+        try:
+            flight = waiting.flight(batch.spot)
+            if flight is not None:
+                wait([flight], timeout=_PATIENCE)
+            wait([batch.taken], timeout=_MOMENT)
+        finally:
+            alone = waiting.withdraw(batch)
+        if not alone:
+            batch.done.result()
+            return
+        self._drive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
+        waiting.went(batch)
+
+    async def aput_writes(
+        self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
+    ) -> None:
+        """`put_writes` for async code."""
+        batch = self._batch(config, writes, task_id, task_path)
+        waiting = self._shared.waiting
+        try:
+            flight = waiting.flight(batch.spot)
+            if flight is not None:
+                await _ended(flight)
+            for _ in range(_TURNS):
+                if batch.taken.done():
+                    break
+                await asyncio.sleep(0)
+        finally:
+            alone = waiting.withdraw(batch)
+        if not alone:
+            await asyncio.shield(asyncio.wrap_future(batch.done))
+            return
+        await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
+        waiting.went(batch)
+
+    def _batch(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str) -> Batch:
+        spot = _spot(config, _parent(config))
+        if not spot[2]:
+            raise BadSetup("put_writes needs a checkpoint_id in the config: what was written belongs to a checkpoint")
+        return self._shared.waiting.add(spot, notes_of(writes, task, path, self._carrying))
+
+    # Reading
+
+    def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """The checkpoint that the config names, without a checkpoint_id the latest; None if there is none."""
+        return self._drive(self._shared.get(self._carrying, *_spot(config, _parent(config))))
+
+    async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
+        """`get_tuple` for async code."""
+        return await self._adrive(self._shared.get(self._carrying, *_spot(config, _parent(config))))
+
+    def list(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> Iterator[CheckpointTuple]:
+        """Checkpoints of a thread, newest first, of all threads if `config` is None. Those that are damaged are left
+        out, and logged: read by their ids they say so."""
+        listing = Listing(self._shared, self._carrying, _wanted(config), filter or {}, _bound(before), limit)
+        while (found := self._drive(listing.more())) is not None:
+            yield from found
+
+    async def alist(
+        self,
+        config: RunnableConfig | None,
+        *,
+        filter: Mapping[str, Any] | None = None,
+        before: RunnableConfig | None = None,
+        limit: int | None = None,
+    ) -> AsyncIterator[CheckpointTuple]:
+        """`list` for async code."""
+        listing = Listing(self._shared, self._carrying, _wanted(config), filter or {}, _bound(before), limit)
+        while (found := await self._adrive(listing.more())) is not None:
+            for each in found:
+                yield each
+
+    def get_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """What was written to delta channels since their values were last kept, oldest first, and those values."""
+        spot = _spot(config, _parent(config))
+        return self._drive(self._threads.history(self._carrying, spot, channels))
+
+    async def aget_delta_channel_history(
+        self, *, config: RunnableConfig, channels: Sequence[str]
+    ) -> Mapping[str, DeltaChannelHistory]:
+        """`get_delta_channel_history` for async code."""
+        spot = _spot(config, _parent(config))
+        return await self._adrive(self._threads.history(self._carrying, spot, channels))
+
+    def get_next_version(self, current: str | None, channel: None) -> str:
+        """The version after another. The random part tells versions on two branches apart."""
+        if current is None:
+            last = 0
+        else:
+            last = int(current) if isinstance(current, int | float) else int(current.split(".")[0])
+        return f"{last + 1:032}.{random():016}"
+
+    # Whole threads
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete all that is kept of a thread."""
+        self._drive(self._threads.delete(_thread(thread_id)))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """`delete_thread` for async code."""
+        await self._adrive(self._threads.delete(_thread(thread_id)))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete what runs put, but for what other runs' delta channels are made of."""
+        for run_id in run_ids:
+            self._drive(self._threads.delete_run(str(run_id)))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """`delete_for_runs` for async code."""
+        for run_id in run_ids:
+            await self._adrive(self._threads.delete_run(str(run_id)))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """The same history again on another thread, which must not have one."""
+        self._drive(self._threads.copy(_thread(source_thread_id), _thread(target_thread_id)))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """`copy_thread` for async code."""
+        await self._adrive(self._threads.copy(_thread(source_thread_id), _thread(target_thread_id)))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Keep only the latest checkpoint of each namespace of the threads, those that have a name, and what their
+        delta channels are made of; with the strategy "delete" nothing."""
+        for thread_id in thread_ids:
+            self._drive(self._threads.prune(_thread(thread_id), strategy))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """`prune` for async code."""
+        for thread_id in thread_ids:
+            await self._adrive(self._threads.prune(_thread(thread_id), strategy))
+
+    @property
+    def _threads(self) -> Threads:
+        return Threads(self._shared)
+
+    @property
+    def _carrying(self) -> Carrier:
+        """The carrier of the serializer that is set: LangGraph sets another on a clone."""
+        if self.serde is not self._carrier.serde:
+            self._carrier = Carrier(serde=self.serde)
+        return self._carrier
+
+    def _fence(self, thread: str) -> Fence | None:
+        return fence_of(self._shared, thread)
+
+    def _drive(self, call: Call[T]) -> T:
+        return drive(self._shared.handles.store(), call)
+
+    async def _adrive(self, call: Call[T]) -> T:
+        return await adrive(await self._shared.handles.astore(), call)
+
+
+async def _ended(flight: Future[None]) -> None:
+    await asyncio.wait([asyncio.wrap_future(flight)], timeout=_PATIENCE)
+
+
+def _thread(thread_id: object) -> str:
+    name = "" if thread_id is None else str(thread_id)
+    if not name:
+        raise BadSetup(
+            "a checkpointer needs to know the thread: give the graph a config like "
+            '{"configurable": {"thread_id": "any name"}}'
+        )
+    return text(name, "thread_id")
+
+
+def _spot(config: RunnableConfig, key: str) -> Spot:
+    names = config.get("configurable", {})
+    return _thread(names.get("thread_id")), text(names.get("checkpoint_ns") or "", "checkpoint_ns"), text(key, "id")
+
+
+def _parent(config: RunnableConfig) -> str:
+    return str(config.get("configurable", {}).get("checkpoint_id") or "")
+
+
+def _branches(config: RunnableConfig) -> bool:
+    """Whether a put of a run may branch the thread: the run was told where to begin, or this is no run, but a tool that
+    puts checkpoints without a parent."""
+    names = config.get("configurable", {})
+    return bool(names.get(BRANCHES)) or not (_parent(config) or any(name.startswith("__pregel_") for name in names))
+
+
+def _wanted(config: RunnableConfig | None) -> tuple[str | None, str | None, str]:
+    """The thread, namespace and checkpoint that are to be listed; None is any."""
+    names = (config or {}).get("configurable", {})
+    thread = _thread(names.get("thread_id")) if config else None
+    return thread, names.get("checkpoint_ns"), str(names.get("checkpoint_id") or "")
+
+
+def _bound(before: RunnableConfig | None) -> str:
+    return _parent(before) if before else ""

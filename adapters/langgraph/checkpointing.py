@@ -1,0 +1,178 @@
+"""Checkpointing: what a saver's methods do, written once for sync and async, as calls (coordinator/calls/)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+from weakref import WeakSet
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
+
+from ...contracts.errors import Conflict, Unserializable
+from ...contracts.names import digest
+from ...coordinator.calls import Call, places
+from ...coordinator.calls.places import Found, Putting
+from ...coordinator.commands import Fence, PutWrites
+from ...coordinator.parts.nodes import Inline
+from ...coordinator.parts.recent import Known, Recent
+from ...coordinator.parts.spans import Append
+from ...coordinator.rows import Place, Write
+from ...coordinator.snapshots import Draft
+from ...coordinator.store import Store
+from .carrier import Carrier
+from .handles import Handles
+from .reading import Reading
+from .record import Held, Record, checkpoint_of, held_of
+from .waiting import Batch, Spot, Waiting
+from .writes import Note, pending
+
+# In a config that `get_tuple` gave for one that named its checkpoint: a run that began there may branch. LangGraph
+# hands it to every put of that run, and keeps what begins so out of the metadata.
+BRANCHES = "__batonpass_branches"
+
+_ALL: WeakSet[Checkpointing] = WeakSet()
+
+
+class Checkpointing:
+    """A saver's store and what it remembers of it. Shared by the saver's clones."""
+
+    def __init__(self, store: Store, *, ttl: int, refuses: bool) -> None:
+        self.given = store
+        self.codec = store.codec
+        self._ttl = ttl
+        self._refuses = refuses
+        self._awkward: set[str] = set()
+        self.renew()
+        _ALL.add(self)
+
+    def renew(self) -> None:
+        """Begin anew: in a fork's child, whose parent goes on with what there was."""
+        self.handles = Handles(self.given)
+        self.recent = Recent()
+        self.waiting = Waiting()
+
+    def put(
+        self,
+        carrier: Carrier,
+        spot: Spot,
+        checkpoint: Checkpoint,
+        metadata: Mapping[str, Any],
+        parent: str,
+        fence: Fence | None,
+        notes: tuple[Sequence[Batch], Sequence[Note]],
+        branches: bool,
+    ) -> Call[None]:
+        """Commit a checkpoint, with the writes that led to it."""
+        thread, scope, key = spot
+        run = metadata.get("run_id")
+        putting = Putting(
+            thread,
+            Place(scope, key, run_digest(str(run)) if run else ""),
+            parent,
+            tip=parent if self._may_conflict(scope, metadata, branches) else None,
+            fence=fence,
+            ttl=self._ttl,
+            codec=self.codec,
+            writes=_with(notes),
+        )
+        known = (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
+        record = Record(checkpoint, metadata, parent, known.held if known else None)
+        try:
+            made, held = yield from self._put(putting, record, carrier, known)
+        except Unserializable:
+            awkward = record.awkward(carrier)
+            if awkward <= self._awkward:
+                raise
+            self._awkward = self._awkward | awkward
+            made, held = yield from self._put(putting, record, carrier, known)
+        self.recent.put((thread, scope, ""), Known(made.nodes.id, lambda: made.nodes, made.nodes.size, held))
+
+    def _put(self, putting: Putting, record: Record, carrier: Carrier, known: Known | None) -> Call[tuple[Draft, Held]]:
+        base = known.make() if known else None
+        grows = base is not None and not isinstance(base.state, Inline)
+        snapshot, held = record.snapshot(carrier, self._awkward, grows=grows)
+        try:
+            made = yield from places.put(putting, snapshot, base)
+        except Conflict as error:
+            if type(error) is not Conflict or putting.tip is None:
+                raise
+            found = yield from places.page(putting.thread, putting.place.scope, None, 1, whole=False)
+            if not found or found[0].place.key != putting.place.key:
+                raise
+            # The same checkpoint again: it is the latest itself.
+            putting.tip = putting.place.key
+            made = yield from places.put(putting, snapshot, base)
+        return made, held
+
+    def _may_conflict(self, scope: str, metadata: Mapping[str, Any], branches: bool) -> bool:
+        return self._refuses and not scope and not branches and metadata.get("source") not in ("update", "fork")
+
+    def put_writes(self, batch: Batch, fence: Fence | None) -> Call[None]:
+        """Note what a task wrote, alone."""
+        thread, scope, key = batch.spot
+        yield PutWrites(thread, scope, key, [note.write() for note in batch.notes], fence)
+
+    def get(self, carrier: Carrier, thread: str, scope: str, key: str) -> Call[CheckpointTuple | None]:
+        """The checkpoint of a place, without a key the latest; None if there is none."""
+        found = yield from places.find(thread, scope, key)
+        if found is None:
+            return None
+        read = read_tuple(carrier, thread, found, branches=bool(key))
+        latest = self.recent.get((thread, scope, ""))
+        checkpoint_id = found.opened.row.id
+        if latest is None or latest.id != checkpoint_id:
+            row, opened = found.opened.row, replace(found.opened, roots=[])
+            size = len(row.state) + len(row.native) + sum(map(len, row.bodies))
+            held = held_of(read.checkpoint)
+            self.recent.put((thread, scope, key), Known(checkpoint_id, lambda: opened.base, size, held))
+        return read
+
+
+def read_tuple(
+    carrier: Carrier, thread: str, found: Found, *, branches: bool = False, reading: Reading | None = None
+) -> CheckpointTuple:
+    """A place that was read, as LangGraph takes it. `branches`: a run that begins there may."""
+    place = found.place
+    stored = reading.stored(found.opened) if reading else found.opened.checkpoint
+    checkpoint, metadata, parent = checkpoint_of(place.key, stored, carrier)
+    config = config_of(thread, place.scope, place.key, **({BRANCHES: True} if branches else {}))
+    return CheckpointTuple(
+        config=config,
+        checkpoint=checkpoint,
+        metadata=cast("CheckpointMetadata", metadata),
+        parent_config=config_of(thread, place.scope, parent) if parent else None,
+        pending_writes=pending(found.writes, carrier, f"checkpoint {place.key} of thread {thread!r}"),
+    )
+
+
+def run_digest(run_id: str) -> str:
+    """What places of a run's checkpoints say of it."""
+    return digest("run", run_id)
+
+
+def config_of(thread: str, scope: str, key: str, **more: object) -> RunnableConfig:
+    """The config that names a checkpoint."""
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": scope, "checkpoint_id": key, **more}}
+
+
+def _with(notes: tuple[Sequence[Batch], Sequence[Note]]) -> Callable[[Sequence[Append]], Sequence[Write]]:
+    """A put's writes: those that waited for it, and those that went alone and can be named now by what it keeps."""
+    batches, alone = notes
+
+    def writes(appends: Sequence[Append]) -> Sequence[Write]:
+        named = [note.reference(appends) or note.write() for batch in batches for note in batch.notes]
+        again = [replace(write, again=True) for note in alone if (write := note.reference(appends))]
+        return [*again, *named]
+
+    return writes
+
+
+def _renew() -> None:
+    for each in list(_ALL):
+        each.renew()
+
+
+os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,83 @@
+"""Compact: what every checkpoint of LangGraph repeats, in fewer bytes. What has not the usual form stays as it is."""
+
+from __future__ import annotations
+
+from base64 import urlsafe_b64decode, urlsafe_b64encode
+from collections.abc import Mapping
+from datetime import UTC, datetime, timedelta
+from typing import Any
+from uuid import UUID
+
+_EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_WIDTH = 32
+
+
+def small_version(version: Any) -> Any:
+    """A channel's version: the usual text, a number of 32 digits and a random one, as these two."""
+    if type(version) is str and version[_WIDTH : _WIDTH + 1] == ".":
+        number, rest = version[:_WIDTH], version[_WIDTH + 1 :]
+        try:
+            small = [int(number), float(rest) if repr(float(rest)) == rest else rest]
+        except ValueError:
+            return version
+        return small if large_version(small) == version else version
+    return version
+
+
+def large_version(small: Any) -> Any:
+    """The version again."""
+    return f"{small[0]:0{_WIDTH}}.{small[1]}" if type(small) is list else small
+
+
+def small_versions(versions: Mapping[str, Any]) -> dict[str, Any]:
+    """Versions by channel."""
+    return {channel: small_version(version) for channel, version in versions.items()}
+
+
+def large_versions(small: Mapping[str, Any]) -> dict[str, Any]:
+    """The versions again."""
+    return {channel: large_version(version) for channel, version in small.items()}
+
+
+def small_time(text: str) -> Any:
+    """A time in UTC as microseconds since 1970."""
+    try:
+        passed = datetime.fromisoformat(text) - _EPOCH
+    except (ValueError, TypeError):
+        return text
+    small = passed // timedelta(microseconds=1)
+    return small if large_time(small) == text else text
+
+
+def large_time(small: Any) -> str:
+    """The time's text again."""
+    return small if type(small) is str else (_EPOCH + timedelta(microseconds=small)).isoformat()
+
+
+def small_id(text: str) -> Any:
+    """A UUID as its bytes."""
+    try:
+        uuid = UUID(text)
+    except ValueError:
+        return text
+    return uuid.bytes if str(uuid) == text else text
+
+
+def large_id(small: Any) -> str:
+    """The UUID's text again."""
+    return small if type(small) is str else str(UUID(bytes=small))
+
+
+def write_name(index: int, task: str) -> str:
+    """The name of a write: its index, and its task's id, shorter if that is a UUID."""
+    small = small_id(task)
+    return f"{index} {task}" if small is task else f"{index}={urlsafe_b64encode(small).decode()[:22]}"
+
+
+def read_name(name: str) -> tuple[int, str]:
+    """The index and the task's id."""
+    index, is_plain, task = name.partition(" ")
+    if is_plain:
+        return int(index), task
+    index, _, encoded = name.partition("=")
+    return int(index), str(UUID(bytes=urlsafe_b64decode(encoded + "==")))

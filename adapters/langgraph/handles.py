@@ -1,0 +1,82 @@
+"""Handles: a saver's handles on its store, one for sync code, and one for each event loop."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator
+from dataclasses import dataclass, field
+from threading import Lock
+
+from ...coordinator.store import Store
+
+
+@dataclass(slots=True)
+class _Handle:
+    store: Store
+    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    ending: AsyncGenerator[None] | None = None
+
+
+class Handles:
+    """Opened when they are first used, and after `close` again. What an event loop opened is closed as it ends."""
+
+    def __init__(self, store: Store) -> None:
+        self._given = store
+        self._lock = Lock()
+        self._of_loops: dict[asyncio.AbstractEventLoop, _Handle] = {}
+        self._of_threads: Store | None = None
+
+    def store(self) -> Store:
+        """The handle of sync code, opened."""
+        with self._lock:
+            if self._of_threads is None:
+                store = self._given.sibling()
+                store.open()
+                self._of_threads = store
+            return self._of_threads
+
+    async def astore(self) -> Store:
+        """The running loop's handle, opened."""
+        loop = asyncio.get_running_loop()
+        handle = self._of_loops.get(loop) or self._add(loop)
+        if handle.ending is None:
+            async with handle.lock:
+                if handle.ending is None:
+                    await handle.store.aopen()
+                    ending = self._closing(loop, handle.store)
+                    await anext(ending)
+                    handle.ending = ending
+        return handle.store
+
+    def _add(self, loop: asyncio.AbstractEventLoop) -> _Handle:
+        with self._lock:
+            for ended in [each for each in self._of_loops if each.is_closed()]:
+                del self._of_loops[ended]
+            return self._of_loops.setdefault(loop, _Handle(self._given.sibling()))
+
+    async def _closing(self, loop: asyncio.AbstractEventLoop, store: Store) -> AsyncGenerator[None]:
+        """Waits for its own end. A loop that ends (`asyncio.run`) ends the generators that it knows before: there is no
+        other place from which a loop's connections can be closed in time."""
+        try:
+            yield
+        finally:
+            self._of_loops.pop(loop, None)
+            await store.aclose()
+
+    def sibling(self) -> Store:
+        """Another handle, not opened."""
+        return self._given.sibling()
+
+    def close(self) -> None:
+        """Close what sync code opened."""
+        with self._lock:
+            store, self._of_threads = self._of_threads, None
+        if store is not None:
+            store.close()
+
+    async def aclose(self) -> None:
+        """Close what this loop and sync code opened."""
+        handle = self._of_loops.get(asyncio.get_running_loop())
+        if handle is not None and handle.ending is not None:
+            await handle.ending.aclose()
+        await asyncio.to_thread(self.close)

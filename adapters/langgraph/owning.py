@@ -1,0 +1,154 @@
+"""Owning: a thread that one run has to itself, leased and fenced by a job that does nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping
+from contextvars import ContextVar, Token
+from threading import Event, Thread
+from types import TracebackType
+from typing import TYPE_CHECKING
+
+from ...contracts.contract import ContractRef
+from ...contracts.errors import BatonpassError, Fenced, ThreadBusy
+from ...contracts.handoff import Envelope
+from ...contracts.names import digest, home, mint
+from ...coordinator.calls import Call, adrive, drive
+from ...coordinator.commands import Claim, Complete, DeleteJob, Fence, Heartbeat, Reap, Submit, Target
+from ...coordinator.letters import seal_envelope, seal_letter
+from ...coordinator.rows import Delivery
+from ...coordinator.store import Store
+
+if TYPE_CHECKING:
+    from .checkpointing import Checkpointing
+
+_AGENT = "langgraph.own"
+# How long one who waits sleeps between looks, in seconds.
+_LOOKS = 0.05
+
+_owned: ContextVar[Mapping[tuple[int, str], Fence]] = ContextVar("batonpass_owned_threads")
+
+
+def fence_of(shared: Checkpointing, thread: str) -> Fence | None:
+    """The lease under which this context owns a thread of a saver's."""
+    return _owned.get({}).get((id(shared), thread))
+
+
+class Owning:
+    """A thread to be owned, for `with` and `async with`. `wait` is in seconds, None for ever; `lease` in ms."""
+
+    def __init__(self, shared: Checkpointing, thread: str, wait: float | None, lease: int) -> None:
+        self._shared = shared
+        self._thread = thread
+        self._wait = wait
+        self._lease = lease
+        self._keeper: _Keeper | None = None
+        self._token: Token[Mapping[tuple[int, str], Fence]] | None = None
+        self._fence: Fence | None = None
+        self._took_over = False
+
+    def __enter__(self) -> Owning:
+        deadline = self._deadline()
+        while (fence := drive(self._shared.handles.store(), self._take())) is None:
+            self._check(deadline)
+            time.sleep(_LOOKS)
+        self._begin(fence)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        drive(self._shared.handles.store(), self._give_back(self._end()))
+
+    async def __aenter__(self) -> Owning:
+        deadline = self._deadline()
+        store = await self._shared.handles.astore()
+        while (fence := await adrive(store, self._take())) is None:
+            self._check(deadline)
+            await asyncio.sleep(_LOOKS)
+        self._begin(fence)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await adrive(await self._shared.handles.astore(), self._give_back(self._end()))
+
+    def _deadline(self) -> float:
+        return float("inf") if self._wait is None else time.monotonic() + self._wait
+
+    def _check(self, deadline: float) -> None:
+        if time.monotonic() >= deadline:
+            raise ThreadBusy(
+                f"thread {self._thread!r} is owned by another run, or a job runs on it: waited {self._wait:g} s"
+            )
+
+    def _begin(self, fence: Fence) -> None:
+        self._fence = fence
+        self._keeper = _Keeper(self._shared.handles.sibling(), fence, self._lease)
+        self._token = _owned.set({**_owned.get({}), (id(self._shared), self._thread): fence})
+
+    def _end(self) -> Fence:
+        assert self._keeper is not None
+        assert self._token is not None
+        assert self._fence is not None
+        _owned.reset(self._token)
+        self._keeper.stop()
+        return self._fence
+
+    def _take(self) -> Call[Fence | None]:
+        """Own the thread if nobody does: by a job of one's own, or by that of an owner whose lease has expired."""
+        queue = digest("own", self._thread)
+        yield Reap()
+        taken: list[Delivery] = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
+        self._took_over = bool(taken)
+        if not taken:
+            job_id = mint("j", home(self._thread))
+            envelope = Envelope(contract=ContractRef("batonpass.state", 1), payload=b"j{}", path=(_AGENT,))
+            target = Target(_AGENT, "batonpass.state@1", queue, seal_envelope(envelope))
+            try:
+                yield Submit(job_id, self._thread, target)
+            except ThreadBusy:
+                return None
+            taken = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
+        if not taken:  # another was quicker
+            return None
+        job = taken[0].job
+        return Fence(job.id, job.token, job.lease)
+
+    def _give_back(self, fence: Fence) -> Call[None]:
+        try:
+            yield Complete(fence, seal_letter(None, path="result"))
+        except Fenced:  # the lease expired, and another owns the thread: what was put since then was refused
+            return
+        if not self._took_over:  # else the one who had it must be able to learn that he has it no more
+            yield DeleteJob(fence.job_id)
+
+
+class _Keeper:
+    """Renews a lease from a thread and a connection of its own, whatever the owner's code does."""
+
+    def __init__(self, store: Store, fence: Fence, lease: int) -> None:
+        self._store = store
+        self._fence = fence
+        self._lease = lease
+        self._over = Event()
+        self._thread = Thread(target=self._run, name="batonpass-own", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Let the lease be."""
+        self._over.set()
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        try:
+            while not self._over.wait(self._lease / 3000):
+                try:
+                    if self._store.call(Heartbeat(((self._fence, self._lease),))) != [""]:
+                        return  # the next put says so
+                except BatonpassError:
+                    continue  # tried again; if it is too late, the next put says so
+        finally:
+            self._store.close()

@@ -1,0 +1,230 @@
+"""Record: one LangGraph checkpoint as a checkpoint of ours, and what makes it one again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import Any, NamedTuple, NotRequired, TypedDict, cast
+
+from langgraph.checkpoint.base import Checkpoint
+from langgraph.checkpoint.serde.types import INTERRUPT, TASKS, _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
+from langgraph.constants import END, START
+
+from ...contracts.checkpoint import Checkpoint as Stored
+from ...contracts.checkpoint import Snapshot
+from ...contracts.errors import Corrupted
+from .carrier import Carrier
+from .compact import large_id, large_time, large_versions, small_id, small_time, small_versions
+from .glimpse import Glimpse, Single, news, seen_after
+from .internals import PREVIOUS
+from .plain import class_of
+
+FORMAT = 2
+# Where the functional API keeps what its entrypoints return and save.
+_RESULTS = frozenset({END, PREVIOUS})
+_FIELDS = frozenset({"v", "id", "ts", "channel_values", "channel_versions", "versions_seen", "updated_channels"})
+Seen = dict[str, Glimpse | Single | None]
+
+
+class Frame(NamedTuple):
+    """LangGraph's bookkeeping of one checkpoint. Stored: the order and the meanings stay, and what is new comes behind.
+
+    `format` is LangGraph's. Times, ids and versions are as compact.py makes them.
+    """
+
+    format: int
+    ts: Any
+    parent: Any
+    versions: dict[str, Any]
+    seen: dict[str, dict[str, Any]]
+    updated: list[str] | None
+
+
+class Native(TypedDict):
+    """A checkpoint's `native`: the frame, and what few checkpoints have. Stored: names and meanings stay.
+
+    `hidden` has the values of channels that are LangGraph's own. `dressed` names the values that hold what LangGraph's
+    serializer carries, `deltas` the channels that are snapshots of delta channels, `more` is what this version of
+    LangGraph does not know of a checkpoint.
+    """
+
+    v: int
+    frame: list[Any]
+    hidden: NotRequired[dict[str, Any]]
+    dressed: NotRequired[list[str]]
+    deltas: NotRequired[list[str]]
+    more: NotRequired[dict[str, Any]]
+
+
+@dataclass(slots=True)
+class Held:
+    """What is remembered of a checkpoint beside its state: what was seen of its channels (None if nothing was), which
+    nodes had seen what, and which were sent tasks."""
+
+    channels: Seen | None
+    versions_seen: Mapping[str, Mapping[str, Any]]
+    sent: list[str]
+
+
+def is_visible(channel: str) -> bool:
+    """Whether a channel's values are the user's, not what LangGraph needs for itself."""
+    return channel in _RESULTS or not channel.startswith(("__", "branch:"))
+
+
+class Record:
+    """A checkpoint about to be put. `awkward` are names of values that our codec is known not to pack."""
+
+    def __init__(self, checkpoint: Checkpoint, metadata: Mapping[str, Any], parent: str, before: Held | None) -> None:
+        self._checkpoint = checkpoint
+        self._metadata = metadata
+        self._parent = parent
+        self._before = before
+        self._deltas: list[str] = []
+        self._values: dict[str, Any] = {}
+        for channel, value in checkpoint["channel_values"].items():
+            if class_of(value) is _DeltaSnapshot:
+                self._deltas.append(channel)
+                value = value.value
+            self._values[channel] = value
+        self._visible = {channel: value for channel, value in self._values.items() if is_visible(channel)}
+
+    def awkward(self, carrier: Carrier) -> set[str]:
+        """The names of values that our codec can't pack; `Unserializable` if one could not come back at all."""
+        return {name for name, value in self._named() if carrier.dress(value, name) is not value}
+
+    def snapshot(self, carrier: Carrier, awkward: set[str], *, grows: bool) -> tuple[Snapshot, Held]:
+        """What is saved, and remembered if it was. `grows`: only what is new, where what was before is known."""
+        dressed = {name: carrier.dress(value, name) for name, value in self._named() if name in awkward}
+        changed = [name for name, value in self._named() if name in dressed and dressed[name] is not value]
+        context = {key: dressed.get(_meta(key), value) for key, value in self._metadata.items()}
+        snapshot = Snapshot(
+            step=self._step(), framework="langgraph", native=self._native(dressed, changed), context=context
+        )
+        found: tuple[dict[str, Any], dict[str, Any]] | None = None
+        before = self._before.channels if self._before and grows else None
+        if before is not None:
+            found = news(before, self._visible)
+        if found is None or before is None:
+            snapshot.state = {channel: dressed.get(_state(channel), value) for channel, value in self._visible.items()}
+            seen = seen_after({}, {}, self._visible, self._visible)
+        else:
+            changes, append = found
+            seen = seen_after(before, append, self._visible, changes)
+            if not (changes or append):
+                changes, append = self._nothing()
+            snapshot.changes = {channel: dressed.get(_state(channel), value) for channel, value in changes.items()}
+            snapshot.append = {
+                channel: dressed.get(_state(channel), value)[len(value) - len(append[channel]) :]
+                for channel, value in self._visible.items()
+                if channel in append
+            }
+            if not (changes or append):
+                snapshot.state = {}
+        return snapshot, Held(seen, _seen(self._checkpoint), _sent(self._values))
+
+    def _nothing(self) -> tuple[dict[str, Any], dict[str, Any]]:
+        """A change that is none."""
+        for channel, value in self._visible.items():
+            return ({}, {channel: []}) if class_of(value) is list else ({channel: value}, {})
+        return {}, {}
+
+    def _named(self) -> Iterator[tuple[str, Any]]:
+        for channel, value in self._values.items():
+            yield _state(channel), value
+        for key, value in self._metadata.items():
+            yield _meta(key), value
+
+    def _native(self, dressed: Mapping[str, Any], changed: list[str]) -> Native:
+        checkpoint = self._checkpoint
+        updated = checkpoint.get("updated_channels")
+        frame = Frame(
+            format=checkpoint["v"],
+            ts=small_time(checkpoint["ts"]),
+            parent=small_id(self._parent),
+            versions=small_versions(checkpoint["channel_versions"]),
+            seen={node: small_versions(seen) for node, seen in checkpoint["versions_seen"].items()},
+            updated=None if updated is None else list(updated),
+        )
+        native = Native(v=FORMAT, frame=[*frame])
+        own = [(name, value) for name, value in self._values.items() if not is_visible(name)]
+        hidden = {name: dressed.get(_state(name), value) for name, value in own}
+        more = {name: value for name, value in checkpoint.items() if name not in _FIELDS}
+        if hidden:
+            native["hidden"] = hidden
+        if changed:
+            native["dressed"] = changed
+        if self._deltas:
+            native["deltas"] = self._deltas
+        if more:
+            native["more"] = more
+        return native
+
+    def _step(self) -> str:
+        """What a timeline calls the superstep that ended here: its nodes, or where its values came from."""
+        source = str(self._metadata.get("source") or "")
+        if self._before is None or source != "loop":
+            return source
+        ran = [
+            node
+            for node, seen in self._checkpoint["versions_seen"].items()
+            if node != INTERRUPT and seen and seen != self._before.versions_seen.get(node)
+        ]
+        counted = Counter(node for node in [*ran, *self._before.sent] if node != START)
+        return ", ".join(node if n == 1 else f"{node} x{n}" for node, n in sorted(counted.items())) or "input"
+
+
+def checkpoint_of(key: str, stored: Stored, carrier: Carrier) -> tuple[Checkpoint, dict[str, Any], str]:
+    """The checkpoint again, its metadata, and its parent's key. `Corrupted` if this version can't read it."""
+    native, frame = opened(stored.native, stored.id)
+    dressed = set(native.get("dressed", ()))
+    values: dict[str, Any] = {**stored.state, **native.get("hidden", {})}
+    for channel in values if dressed else ():
+        if _state(channel) in dressed:
+            values[channel] = carrier.undress(values[channel])
+    for channel in native.get("deltas", ()):
+        values[channel] = _DeltaSnapshot(values[channel])
+    checkpoint: dict[str, Any] = {
+        "v": frame.format,
+        "id": key,
+        "ts": large_time(frame.ts),
+        "channel_values": values,
+        "channel_versions": large_versions(frame.versions),
+        "versions_seen": {node: large_versions(seen) for node, seen in frame.seen.items()},
+        "updated_channels": frame.updated,
+        **native.get("more", {}),
+    }
+    metadata = {name: carrier.undress(value) for name, value in stored.context.items()}
+    return cast("Checkpoint", checkpoint), metadata, large_id(frame.parent)
+
+
+def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
+    """A stored checkpoint's native part; `Corrupted` if this version can't read it."""
+    if not isinstance(native, dict) or cast("dict[str, Any]", native).get("v") != FORMAT:
+        raise Corrupted(
+            f"checkpoint {checkpoint_id} holds no LangGraph checkpoint of format {FORMAT}: a newer Batonpass wrote it, "
+            "update"
+        )
+    read = cast("Native", native)
+    return read, Frame(*read["frame"][: len(Frame._fields)])
+
+
+def held_of(checkpoint: Checkpoint) -> Held:
+    """What is remembered of a checkpoint that was read."""
+    return Held(None, _seen(checkpoint), _sent(checkpoint["channel_values"]))
+
+
+def _seen(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
+    return {node: dict(versions) for node, versions in checkpoint["versions_seen"].items()}
+
+
+def _sent(values: Mapping[str, Any]) -> list[str]:
+    return [str(getattr(task, "node", "")) for task in values.get(TASKS) or ()]
+
+
+def _state(channel: str) -> str:
+    return f"state[{channel!r}]"
+
+
+def _meta(key: str) -> str:
+    return f"metadata[{key!r}]"

@@ -1,0 +1,192 @@
+"""Threads: what a saver does with whole threads and their histories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
+
+from ...contracts.errors import BadSetup
+from ...coordinator.calls import Call, copies, places, retention
+from ...coordinator.calls.places import Found
+from ...coordinator.commands import PutWrites
+from ...coordinator.parts.bases import Bases
+from ...coordinator.parts.stored import NATIVE
+from ...coordinator.refusals import Ungrounded
+from ...coordinator.rows import PlaceRow
+from ...coordinator.snapshots import open_row, open_summary
+from .carrier import Carrier
+from .checkpointing import Checkpointing, read_tuple, run_digest
+from .compact import large_id
+from .listing import filled
+from .record import opened
+from .waiting import Spot
+from .writes import inlined, pending
+
+# What LangGraph's metadata counts for delta channels that a checkpoint does not keep the value of.
+_COUNTERS = "counters_since_delta_snapshot"
+
+
+class _Outline(NamedTuple):
+    """A checkpoint's parent, its channels' versions, and the channels whose values it keeps."""
+
+    parent: str
+    versions: Mapping[str, Any]
+    kept: set[str]
+
+
+class Threads:
+    """Deletes, copies and prunes threads, and walks along them."""
+
+    def __init__(self, shared: Checkpointing) -> None:
+        self._shared = shared
+
+    def delete(self, thread: str) -> Call[None]:
+        """Delete a thread; one that is not there is deleted already."""
+        self._shared.recent.forget(thread)
+        yield from retention.delete(Bases(self._shared.codec), thread)
+
+    def delete_run(self, run_id: str) -> Call[None]:
+        """Delete what a run put, but for what delta channels of what stays are made of."""
+        left: set[str] = set()
+        while True:
+            found = yield from places.of_run(run_digest(run_id))
+            fresh = [(thread, each) for thread, each in found if each not in left]
+            if not fresh:
+                return
+            for thread in dict.fromkeys(thread for thread, _ in fresh):
+                wanted = {each for name, each in fresh if name == thread}
+                rows = yield from places.every(thread, whole=False)
+                needed = yield from self._needed(thread, rows, [row for row in rows if row.checkpoint.id not in wanted])
+                self._shared.recent.forget(thread)
+                left |= wanted
+                yield from places.drop(thread, sorted(wanted - needed))
+
+    def prune(self, thread: str, strategy: str) -> Call[None]:
+        """Keep the latest of each namespace, what has a name, and what their delta channels are made of; or nothing."""
+        if strategy in ("delete", "delete_all"):
+            yield from self.delete(thread)
+            return
+        if strategy != "keep_latest":
+            raise BadSetup(f"prune strategy {strategy!r}, but it is 'keep_latest' or 'delete'")
+        rows = yield from places.every(thread, whole=False)
+        latest: dict[str, PlaceRow] = {}
+        for row in rows:
+            latest.setdefault(row.place.scope, row)
+        stays = [row for row in rows if row.checkpoint.name or latest[row.place.scope] is row]
+        needed = yield from self._needed(thread, rows, stays)
+        kept = needed | {row.checkpoint.id for row in stays}
+        self._shared.recent.forget(thread)
+        yield from places.drop(thread, [row.checkpoint.id for row in rows if row.checkpoint.id not in kept])
+
+    def _needed(self, thread: str, rows: Sequence[PlaceRow], stays: Iterable[PlaceRow]) -> Call[set[str]]:
+        """The ancestors of what stays that its delta channels are made of, up to where each was kept as a whole."""
+        open_ends = [(row, counted) for row in stays if (counted := _counted(row))]
+        if not open_ends:
+            return set()
+        whole = {row.checkpoint.id: row for row in (yield from places.every(thread, whole=True))}
+        by_key = {(row.place.scope, row.place.key): row.checkpoint.id for row in rows}
+        needed: set[str] = set()
+        walked: set[tuple[str, frozenset[str]]] = set()
+        for row, counted in open_ends:
+            at, channels = row.checkpoint.id, counted
+            while at in whole and (at, channels) not in walked:
+                walked.add((at, channels))
+                outline = yield from self._outline(thread, whole[at])
+                channels = frozenset(name for name in channels if name in outline.versions and name not in outline.kept)
+                if not channels:
+                    break
+                at = by_key.get((row.place.scope, outline.parent), "")
+                needed |= {at} if at else set()
+        return needed
+
+    def _outline(self, thread: str, row: PlaceRow) -> Call[_Outline]:
+        """What a checkpoint says without what lies in logs; where that is not enough, with it."""
+        bare = open_row(row.checkpoint)
+        state, native = bare.roots
+        if any(part.root == NATIVE or not part.path for part in bare.parts):
+            found = yield from places.find(thread, row.place.scope, row.place.key)
+            if found is None:
+                return _Outline("", {}, set())
+            stored = found.opened.checkpoint
+            state, native = stored.state, stored.native
+        read, frame = opened(native, row.checkpoint.id)
+        return _Outline(large_id(frame.parent), frame.versions, {*state, *read.get("hidden", ())})
+
+    def copy(self, source: str, target: str) -> Call[None]:
+        """The source's history again on the target, with what was written at its places."""
+        if source == target:
+            raise BadSetup(f"thread {source!r} can't be copied to itself: name another thread")
+        yield from copies.copy(Bases(self._shared.codec), source, target)
+        for row in (yield from places.every(source, whole=True)):
+            if not row.writes:
+                continue
+            scope, key = row.place.scope, row.place.key
+            try:
+                yield PutWrites(target, scope, key, row.writes)
+            except Ungrounded:  # the other thread lives where the logs of this one can't be reached
+                found = yield from places.one(source, scope, key)
+                yield PutWrites(target, scope, key, [inlined(write) for write in (found.writes if found else ())])
+
+    def history(self, carrier: Carrier, spot: Spot, channels: Sequence[str]) -> Call[Mapping[str, DeltaChannelHistory]]:
+        """Along the parents of a checkpoint: each channel's writes, up to the nearest value that was kept."""
+        thread, scope, key = spot
+        if not channels:
+            return {}
+        if not key:
+            latest = yield from places.page(thread, scope, None, 1, whole=False)
+            key = latest[0].place.key if latest else ""
+        collected: dict[str, list[PendingWrite]] = {channel: [] for channel in channels}
+        seeds: dict[str, Any] = {}
+        seen: set[str] = set()
+        first = True
+        while key and key not in seen and len(seeds) < len(collected):
+            rows = yield from places.walk(thread, scope, key)
+            rows = [row for row in rows if row.place.scope == scope and row.place.key not in seen]
+            if not rows:
+                break
+            seen |= {row.place.key for row in rows}
+            walked, first = rows[1:] if first else rows, False
+            yield from self._collect(carrier, thread, walked, collected, seeds)
+            key = (yield from self._outline(thread, rows[-1])).parent
+        return {
+            channel: DeltaChannelHistory(writes=writes[::-1], seed=seeds[channel])
+            if channel in seeds
+            else DeltaChannelHistory(writes=writes[::-1])
+            for channel, writes in collected.items()
+        }
+
+    def _collect(
+        self,
+        carrier: Carrier,
+        thread: str,
+        rows: Sequence[PlaceRow],
+        collected: Mapping[str, list[PendingWrite]],
+        seeds: dict[str, Any],
+    ) -> Call[None]:
+        texts = [write.spans for row in rows for write in row.writes]
+        held = yield from places.bodies(thread, texts)
+        for row in rows:
+            left = collected.keys() - seeds.keys()
+            if not left:
+                return
+            where = f"checkpoint {row.place.key} of thread {thread!r}"
+            for write in reversed(pending([filled(write, held) for write in row.writes], carrier, where)):
+                if write[1] in left:
+                    collected[write[1]].append(write)
+            kept = left & (yield from self._outline(thread, row)).kept
+            if kept:
+                seeds.update((yield from self._seeds(carrier, thread, row, kept)))
+
+    def _seeds(self, carrier: Carrier, thread: str, row: PlaceRow, channels: set[str]) -> Call[dict[str, Any]]:
+        found: Found | None = yield from places.find(thread, row.place.scope, row.place.key)
+        if found is None:
+            return {}
+        values = read_tuple(carrier, thread, found).checkpoint["channel_values"]
+        return {channel: values[channel] for channel in channels}
+
+
+def _counted(row: PlaceRow) -> frozenset[str]:
+    """The delta channels that a checkpoint may not keep the value of."""
+    return frozenset(open_summary(row.checkpoint).context.get(_COUNTERS) or ())

@@ -1,0 +1,100 @@
+"""Waiting: writes that wait a moment for the put that follows them, so that both are one commit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from threading import Lock
+
+from .writes import Note
+
+Spot = tuple[str, str, str]
+"""A thread, a namespace, and a checkpoint's id."""
+
+# Of how many checkpoints the writes are remembered that went alone.
+_REMEMBERED = 256
+
+
+@dataclass(eq=False, slots=True)
+class Batch:
+    """What one task wrote. `done` is set when it is stored; `taken` as soon as a put has taken it along."""
+
+    spot: Spot
+    notes: list[Note]
+    done: Future[None] = field(default_factory=Future[None])
+    taken: Future[None] = field(default_factory=Future[None])
+
+
+class Waiting:
+    """Batches that wait, the puts on their way, and the writes that went alone: the next put may name what it keeps of
+    them too, instead of their being kept twice."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._batches: dict[Spot, list[Batch]] = {}
+        self._flying: dict[Spot, Future[None]] = {}
+        self._alone: OrderedDict[Spot, dict[str, Note]] = OrderedDict()
+
+    def add(self, spot: Spot, notes: list[Note]) -> Batch:
+        """What a task wrote on a checkpoint waits."""
+        batch = Batch(spot, notes)
+        with self._lock:
+            self._batches.setdefault(spot, []).append(batch)
+        return batch
+
+    def withdraw(self, batch: Batch) -> bool:
+        """Stop waiting; False if a put has taken it along."""
+        with self._lock:
+            waiting = self._batches.get(batch.spot, [])
+            if batch not in waiting:
+                return False
+            waiting.remove(batch)
+            if not waiting:
+                del self._batches[batch.spot]
+            return True
+
+    def went(self, batch: Batch) -> None:
+        """A batch is stored, alone."""
+        with self._lock:
+            known = self._alone.setdefault(batch.spot, {})
+            for note in batch.notes:
+                if note.again:
+                    known[note.name] = note
+                else:
+                    known.setdefault(note.name, note)
+            while len(self._alone) > _REMEMBERED:
+                self._alone.popitem(last=False)
+
+    def take(self, parent: Spot) -> tuple[list[Batch], list[Note]]:
+        """What waits for the put that follows a checkpoint, and what went alone before."""
+        with self._lock:
+            batches = self._batches.pop(parent, [])
+            alone = self._alone.pop(parent, {})
+        for batch in batches:
+            batch.taken.set_result(None)
+        return batches, list(alone.values())
+
+    def flight(self, spot: Spot) -> Future[None] | None:
+        """The put of a checkpoint, while it is on its way."""
+        with self._lock:
+            return self._flying.get(spot)
+
+    def begin(self, spot: Spot) -> Future[None]:
+        """A put begins. To be ended with `end`."""
+        flight = Future[None]()
+        with self._lock:
+            self._flying[spot] = flight
+        return flight
+
+    def end(self, spot: Spot, flight: Future[None], batches: list[Batch], error: BaseException | None) -> None:
+        """A put has ended, and so have the batches that it took along."""
+        with self._lock:
+            if self._flying.get(spot) is flight:
+                del self._flying[spot]
+        flight.set_result(None)
+        for batch in batches:
+            if error is None:
+                batch.done.set_result(None)
+            else:
+                batch.done.set_exception(error)

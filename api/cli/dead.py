@@ -1,0 +1,64 @@
+"""Commands about dead letters: dead-letters, redrive."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from batonpass.contracts.errors import BadSetup
+
+from .jobs import described, mapping
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
+from .printing import print_json, print_table
+
+Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
+Reason = Annotated[str | None, typer.Option(help="Only for this reason: attempts, contract, poison ...")]
+
+
+def dead_letters(
+    agent: Agent = None,
+    reason: Reason = None,
+    limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """List failed jobs, the last to fail first. `show JOB` says more, `redrive` tries again, `delete JOB` drops."""
+    with opened(store, namespace) as coordinator:
+        found = coordinator.dead_letters(agent=agent, reason=reason, limit=limit)
+    if as_json:
+        print_json([described(info) for info in found])
+        return
+    rows = [(info.id, info.reason, info.agent, info.hop, info.updated_at, info.error) for info in found]
+    print_table(("JOB", "REASON", "AGENT", "HOP", "FAILED", "ERROR"), rows)
+
+
+def redrive(
+    jobs: Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="Failed jobs' ids")] = None,
+    everything: Annotated[bool, typer.Option("--all", help="All dead letters, or those of --agent, --reason")] = False,
+    agent: Agent = None,
+    reason: Reason = None,
+    payload: Annotated[str | None, typer.Option(help="Give the agent this instead: JSON, @FILE or -")] = None,
+    changes: Annotated[
+        list[str] | None, typer.Option("--set", metavar="NAME=JSON", help="Change a value of the state; repeatable")
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Try failed jobs again, each from its last checkpoint. Finished steps are not run again."""
+    if bool(jobs) == everything or (jobs and (agent or reason)):
+        raise BadSetup("redrive takes the ids of jobs, or --all with --agent or --reason")
+    if (payload or changes) and (everything or len(jobs or ()) > 1):
+        raise BadSetup("--payload and --set are for one job at a time")
+    given = None if payload is None else mapping(payload)
+    edits = dict(map(assignment, changes or ()))
+    with opened(store, namespace) as coordinator:
+        chosen = jobs or [info.id for info in coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)]
+        for job in chosen:
+            coordinator.redrive(job, payload=given, changes=edits)
+    if as_json:
+        print_json({"redriven": chosen})
+    else:
+        typer.echo("\n".join(f"redriven {job}" for job in chosen) or "there are no such dead letters")

@@ -1,0 +1,126 @@
+"""Transcript: a conversation with its state, in no framework's form. What a job takes along into another framework."""
+
+from __future__ import annotations
+
+from typing import Any, Literal, TypeAlias, cast
+
+from pydantic import Field, model_validator
+
+from .transcript_parts import Blob, Data, Part, Portable, Text, Thought, ToolCall, ToolResult
+from .understood import understood
+
+Role: TypeAlias = Literal["system", "user", "assistant", "tool"]
+Plain: TypeAlias = dict[str, Any]
+
+
+class Usage(Portable):
+    """Tokens that a model took and gave."""
+
+    input: int = 0
+    output: int = 0
+
+
+class Native(Portable):
+    """What one framework says of a message in a way of its own.
+
+    `form` is how it writes what the message says too, where that is not its usual way; it counts as long as it says
+    the same as the message. `more` has no counterpart.
+    """
+
+    form: Plain = Field(default_factory=Plain)
+    without: list[str] = Field(default_factory=list[str])
+    more: Plain = Field(default_factory=Plain)
+
+
+class Message(Portable):
+    """One turn of the conversation.
+
+    An assistant's message may hold several calls, which run in parallel; a tool's holds the results of one or several.
+    `native` is by framework: nobody else reads it.
+    """
+
+    role: Role
+    parts: list[Part] = Field(default_factory=list[Part])
+    author: str | None = None
+    id: str | None = None
+    usage: Usage | None = None
+    native: dict[str, Native] = Field(default_factory=dict[str, Native])
+
+    @model_validator(mode="after")
+    def _parts_fit_the_role(self) -> Message:
+        for part in self.parts:
+            if isinstance(part, ToolResult) is not (self.role == "tool"):
+                raise ValueError(f"a message of role {self.role!r} has a {part.kind}: results are a tool's alone")
+            if isinstance(part, ToolCall | Thought) and self.role != "assistant":
+                raise ValueError(f"a message of role {self.role!r} has a {part.kind}: only an assistant's has")
+        return self
+
+    @property
+    def text(self) -> str:
+        """What it says as text; thoughts, calls and results are left out."""
+        return "".join(part.text for part in self.parts if isinstance(part, Text))
+
+    @property
+    def calls(self) -> list[ToolCall]:
+        """The tool calls."""
+        return [part for part in self.parts if isinstance(part, ToolCall)]
+
+    @property
+    def results(self) -> list[ToolResult]:
+        """The tool results."""
+        return [part for part in self.parts if isinstance(part, ToolResult)]
+
+
+class Work(Portable):
+    """A piece of work that is done (with its output), or that is next: a node, task, method, turn, step or question."""
+
+    kind: Literal["node", "task", "method", "turn", "step", "question"]
+    name: str
+    output: Any = None
+
+
+class Transcript(Portable):
+    """A conversation, and what belongs to it.
+
+    `variables` is the state beside the messages, as plain values. `usage` is what was used beyond what the messages
+    say. `framework`, `agent` and `checkpoint` say where it was taken.
+    """
+
+    v: Literal[1] = 1
+    messages: list[Message] = Field(default_factory=list[Message])
+    variables: Plain = Field(default_factory=Plain)
+    completed: list[Work] = Field(default_factory=list[Work])
+    pending: list[Work] = Field(default_factory=list[Work])
+    usage: Usage | None = None
+    framework: str = ""
+    agent: str = ""
+    checkpoint: str = ""
+
+    def dump(self) -> Plain:
+        """Plain values, which a checkpoint can hold; what is as by default is left out."""
+        return self.model_dump()
+
+    @staticmethod
+    @understood("a stored transcript")
+    def load(stored: Any) -> Transcript:
+        """The transcript that `dump` told; `Corrupted` for something else."""
+        if cast("Plain", stored)["v"] != 1:
+            raise ValueError(f"version {stored['v']} of a newer Batonpass")
+        return Transcript.model_validate(stored)
+
+
+__all__ = [
+    "Blob",
+    "Data",
+    "Message",
+    "Native",
+    "Part",
+    "Role",
+    "Text",
+    "Thought",
+    "ToolCall",
+    "ToolResult",
+    "Transcript",
+    "Usage",
+    "Work",
+]

@@ -1,0 +1,36 @@
+"""Versions: a state that an older version of its owner saved, brought up to the present one step by step."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import BadSetup
+
+
+def raised(
+    state: Any,
+    version: int,
+    known: int,
+    steps: Mapping[int, Callable[[Any], Any]],
+    *,
+    about: str,
+    write: Callable[[int], str],
+) -> Any:
+    """The state as of the version `known`; as it is if it has that already.
+
+    `BadSetup`, beginning with `about`, if the state is newer, a step is missing, or one fails. `write` says how the
+    one from a version is declared.
+    """
+    if version > known:
+        raise BadSetup(f"{about}, but only versions up to {known} are known here: this program is older, update it")
+    for at in range(version, known):
+        step = steps.get(at)
+        if step is None:
+            raise BadSetup(f"{about}: write {write(at)}")
+        try:
+            state = step(state)
+        except Exception as error:
+            told = f"{type(error).__name__}: {error}"
+            raise BadSetup(f"{about}: the migration from version {at} failed: {told}") from error
+    return state

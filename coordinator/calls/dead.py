@@ -1,0 +1,82 @@
+"""Calls about dead letters: deliveries that ran out of attempts or can't be understood."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from typing import Any
+
+from ...contracts.errors import BadSetup, WrongState
+from ...contracts.job import JobInfo, JobState
+from ...contracts.names import mint, partition_of
+from ..book import Book, target
+from ..commands import ListJobs, Redrive, Save, Target
+from ..letters import open_envelope, seal_envelope
+from ..parts.bases import Bases
+from ..parts.share import Sharing
+from ..refusals import Ungrounded
+from ..rows import JobRow
+from ..snapshots import draft
+from . import Call
+from .forks import Edit, source_of
+from .jobs import describe, look
+
+_PAGE = 200
+
+
+def page(agent: str | None, reason: str | None, limit: int) -> Call[list[JobInfo]]:
+    """Failed jobs, the last to fail first."""
+    found: list[JobInfo] = []
+    before = ""
+    while len(found) < limit:
+        rows: list[JobRow] = yield ListJobs(min(_PAGE, max(limit, 1)), before, dead=True)
+        found += [describe(row) for row in rows if agent in (None, row.agent) and reason in (None, row.reason)]
+        if len(rows) < min(_PAGE, max(limit, 1)):
+            break
+        before = rows[-1].id
+    return found[:limit]
+
+
+def redrive(bases: Bases, book: Book, job_id: str, payload: object, changes: Mapping[str, Any] | None) -> Call[None]:
+    """Try a failed job again, with what it is given and its state as edited."""
+    row = yield from look(job_id)
+    if row.state != JobState.FAILED and (payload is not None or changes):
+        raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
+    onward = (yield from _addressed(book, row, payload)) if payload is not None else None
+    tip = (yield from _edited(bases, book, row, changes)) if changes else ""
+    yield Redrive(row.id, onward, tip)
+
+
+def _addressed(book: Book, row: JobRow, payload: object) -> Call[Target]:
+    contract, data = yield from book.address(row.agent, payload)
+    envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+    return target(row.agent, contract, seal_envelope(replace(envelope, contract=contract, payload=data)))
+
+
+def _edited(bases: Bases, book: Book, row: JobRow, changes: Mapping[str, Any]) -> Call[str]:
+    """A checkpoint of the job's hop with some of its state changed; its id."""
+    if not row.tip:
+        raise BadSetup(f"job {row.id} has no checkpoint yet: there is no state to change, give another payload")
+    source, base = yield from source_of(book, row.tip)
+    if (source.job, source.hop) != (row.id, row.hop):
+        raise BadSetup(f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change")
+    snapshot = Edit(changes).of(source, base, "edit")
+    for sharing in (Sharing.REFER, Sharing.NOTHING):
+        made = draft(
+            snapshot,
+            thread=row.thread,
+            agent=source.agent,
+            job=row.id,
+            hop=row.hop,
+            base=base,
+            sharing=sharing,
+            checkpoint_id=mint("c", partition_of(row.id)),
+            codec=bases.codec,
+            more=None if source.version == 1 else {"version": source.version},
+        )
+        try:
+            yield Save(row.thread, made.new, parent=row.tip, branch=True)
+        except Ungrounded:
+            continue
+        return made.new.id
+    raise BadSetup(f"checkpoint {row.tip} was deleted meanwhile: redrive job {row.id} without changes")

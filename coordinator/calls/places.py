@@ -1,0 +1,158 @@
+"""Calls about places: where a framework puts checkpoints, and finds them by names of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from ...contracts.checkpoint import Snapshot
+from ...contracts.errors import Corrupted
+from ..coded.codec import Codec
+from ..commands import Command, Drop, Fence, Find, Freed, OfRun, Places, Put, ReadSpans, Walk
+from ..parts.nodes import Base
+from ..parts.share import Sharing
+from ..parts.spans import Append, Span, read_spans
+from ..refusals import Ungrounded
+from ..rows import Place, PlaceRow, Write
+from ..snapshots import Draft, Opened, draft, open_row
+from . import Call
+
+# How many checkpoints are read, or freed, at once.
+PAGE = 50
+_MOST = 500
+
+
+@dataclass(slots=True)  # not frozen: one is made with every put
+class Putting:
+    """What is put, and where: `parent` and `tip` as of the command. `writes` are told what is new in logs, so that they
+    can name it."""
+
+    thread: str
+    place: Place
+    parent: str
+    tip: str | None = None
+    fence: Fence | None = None
+    ttl: int = 0
+    codec: Codec | None = None
+    writes: Callable[[Sequence[Append]], Sequence[Write]] = field(default=lambda _: ())
+
+
+def put(putting: Putting, snapshot: Snapshot, base: Base | None) -> Call[Draft]:
+    """Commit a checkpoint at its place; what is shared with `base` is not sent."""
+    drafts: Iterable[Draft] = (_draft(putting, snapshot, base, sharing) for sharing in Sharing)
+    for made in drafts if base else [_draft(putting, snapshot, None, Sharing.NOTHING)]:
+        writes = putting.writes(made.new.appends if putting.codec is None else ())
+        try:
+            yield Put(made.new, putting.parent, putting.tip, putting.fence, writes)
+        except Ungrounded:
+            continue
+        return made
+    raise Corrupted(f"the store refuses a whole state of thread {putting.thread!r}: its logs are not what they were")
+
+
+def _draft(putting: Putting, snapshot: Snapshot, base: Base | None, sharing: Sharing) -> Draft:
+    return draft(
+        snapshot,
+        thread=putting.thread,
+        agent="",
+        ttl=putting.ttl,
+        base=base,
+        sharing=sharing,
+        codec=putting.codec,
+        place=putting.place,
+    )
+
+
+@dataclass(slots=True)
+class Found:
+    """A place that was read and verified."""
+
+    place: Place
+    opened: Opened
+    writes: Sequence[Write]
+
+
+def find(thread: str, scope: str, key: str) -> Call[Found | None]:
+    """A place's checkpoint, without a key the scope's latest. What was freed while it was read is read again."""
+    row: PlaceRow | None = yield Find(thread, scope, key)
+    opened = open_row(row.checkpoint) if row else None
+    if opened is not None and opened.damaged:
+        row = yield Find(thread, scope, key)
+        opened = open_row(row.checkpoint) if row else None
+    return Found(row.place, opened, row.writes) if row and opened else None
+
+
+def one(thread: str, scope: str, key: str) -> Call[PlaceRow | None]:
+    """A place as it was read, not verified."""
+    row: PlaceRow | None = yield Find(thread, scope, key)
+    return row
+
+
+def walk(thread: str, scope: str, key: str) -> Generator[Command[Any], Any, list[PlaceRow]]:
+    """The next ancestors of a place, itself the first. Empty if it is not there."""
+    rows: list[PlaceRow] = yield Walk(thread, scope, key, PAGE)
+    return rows
+
+
+def page(
+    thread: str, scope: str | None, before: tuple[str, str] | None, limit: int, *, whole: bool
+) -> Call[list[PlaceRow]]:
+    """The next places of a thread, the greatest key first."""
+    rows: list[PlaceRow] = yield Places(thread, scope, before, min(limit, PAGE), whole)
+    return rows
+
+
+def every(thread: str, *, whole: bool) -> Call[list[PlaceRow]]:
+    """All places of a thread that have a checkpoint."""
+    rows: list[PlaceRow] = []
+    before: tuple[str, str] | None = None
+    while True:
+        found: list[PlaceRow] = yield Places(thread, None, before, PAGE, whole)
+        if not found:
+            return rows
+        rows += found
+        before = (found[-1].place.key, found[-1].place.scope)
+
+
+def bodies(thread: str, texts: Iterable[str]) -> Call[dict[Span, bytes]]:
+    """What the spans of several checkpoints and writes hold. What they share is read once."""
+    wanted = dict.fromkeys(span for text in texts for span in read_spans(text))
+    union = _united(wanted)
+    if not union:
+        return {}
+    data: list[bytes] = yield ReadSpans(thread, tuple(union))
+    held = {span.log: [(each, part) for each, part in zip(union, data, strict=True) if each.log == span.log]
+            for span in union}  # fmt: skip
+    return {span: _cut(span, held[span.log]) for span in wanted}
+
+
+def _united(spans: Iterable[Span]) -> list[Span]:
+    """The least spans that hold all of these."""
+    union: list[Span] = []
+    for span in sorted(spans):
+        if union and union[-1].log == span.log and span.first <= union[-1].last:
+            union[-1] = Span(span.log, union[-1].first, max(union[-1].last, span.last))
+        else:
+            union.append(span)
+    return union
+
+
+def _cut(span: Span, held: Sequence[tuple[Span, bytes]]) -> bytes:
+    around, data = next((each, data) for each, data in held if each.first <= span.first and span.last <= each.last)
+    return data[span.first - around.first : span.last - around.first]
+
+
+def drop(thread: str, checkpoints: Sequence[str]) -> Call[int]:
+    """Free checkpoints of a thread; how many."""
+    count = 0
+    for at in range(0, len(checkpoints), _MOST):
+        freed: Freed = yield Drop(thread, tuple(checkpoints[at : at + _MOST]))
+        count += freed.count
+    return count
+
+
+def of_run(run: str) -> Call[list[tuple[str, str]]]:
+    """Checkpoints of a run, some hundreds at most: thread and id."""
+    found: list[tuple[str, str]] = yield OfRun(run, _MOST)
+    return found

@@ -1,0 +1,24 @@
+-- Frees checkpoints of a thread, and what was written at their places. Those that are gone are passed over.
+-- KEYS prefix
+-- ARGV thread digest, thread name, then id of each checkpoint
+-- Returns {'+', how many were freed, -1}
+--@ uses clock record parts thread places free forget
+local thread, now, old, seen = ARGV[1], now_ms(), {}, {}
+local job = redis.call('HGET', P .. 't:' .. thread, 'job')
+local subject = job and job ~= '' and job
+local needed = subject and redis.call('HGET', P .. 'j:' .. subject, 'tip')
+for i = 3, #ARGV do
+  local id = ARGV[i]
+  local record, head = read_head(id)
+  if record and head.thread == thread and id ~= needed and not seen[id] then
+    old[#old + 1], seen[id] = { id, head }, true
+  end
+end
+
+relieve()
+free(old, thread, now)
+if #old > 0 then
+  emit(subject or ARGV[2], subject or thread, 'batonpass.thread.pruned', 'freed', #old)
+end
+forget_if_empty(thread, ARGV[2])
+return { '+', #old, -1 }

@@ -1,0 +1,61 @@
+-- Noting what was written at places.
+
+-- Whether logs hold the spans of the writes in ARGV from `at` on, or will when what a checkpoint appends is there.
+local function held_by_logs(at, checkpoint)
+  local ends = {}
+  for i = checkpoint.first or 1, checkpoint.last or 0, 3 do
+    ends[ARGV[i]] = tonumber(ARGV[i + 1]) + #ARGV[i + 2]
+  end
+  for i = at + 2, #ARGV, 3 do
+    for log, _, last in each_span(string.match(ARGV[i], '^[^ -]+') or '') do
+      ends[log] = ends[log] or tonumber(redis.call('HGET', P .. 'u:' .. log, 'end') or 0)
+      if tonumber(last) > ends[log] then
+        return false
+      end
+    end
+  end
+  return true
+end
+
+-- What of the writes in ARGV from `at` on (name, '1' if again, value of each) is to be noted at a spot: `fields` of the
+-- hash that has that `key`, the spans that they use, and those that what they replace used.
+local function new_writes(at, thread, spot)
+  local fields, used, freed, values, key = {}, {}, {}, {}, writes_key(thread, spot)
+  for first = at, #ARGV, 1500 do
+    local names = {}
+    for i = first, math.min(first + 1499, #ARGV), 3 do
+      names[#names + 1] = ARGV[i]
+    end
+    local before = redis.call('HMGET', key, unpack(names))
+    for n, name in ipairs(names) do
+      local i = first + 3 * (n - 1)
+      local there, value = values[name] or before[n], ARGV[i + 2]
+      if not there or ARGV[i + 1] == '1' then
+        values[name] = value
+        fields[#fields + 1], fields[#fields + 2] = name, value
+        used[#used + 1] = string.match(value, '^[^ -]+')
+        freed[#freed + 1] = there and string.match(there, '^[^ -]+') or nil
+      end
+    end
+  end
+  return { key = key, fields = fields, used = used, freed = freed }
+end
+
+-- Notes these at the spot, which may be new. `dropped` takes what `free_logs` is told at the end.
+local function note(writes, thread, spot, is_new, dropped)
+  if is_new then
+    redis.call('ZADD', P .. 'g:' .. thread, 0, spot)
+  end
+  local key, fields = writes.key, writes.fields
+  for first = 1, #fields, 1000 do
+    redis.call('HSET', key, unpack(fields, first, math.min(first + 999, #fields)))
+  end
+  for _, spans in ipairs(writes.used) do
+    for log, first, last in each_span(spans) do
+      redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, 1)
+    end
+  end
+  for _, spans in ipairs(writes.freed) do
+    disuse(spans, dropped)
+  end
+end

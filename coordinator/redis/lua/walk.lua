@@ -1,0 +1,24 @@
+-- The checkpoint of a place and those of its thread that it came from, nearest first, with what was written there, as far
+-- as they are there and have a place; no further than 64 KB of them.
+-- KEYS prefix
+-- ARGV thread digest, thread name, spot, limit
+-- Returns {'+', {spot, {id, thread name, name, commit line, record}, {{name, value} ...}} ...}
+--@ uses clock record places
+local thread, spot, limit, now = ARGV[1], ARGV[3], tonumber(ARGV[4]), now_ms()
+local line, size, id = { '+' }, 0, id_at(thread, spot) or '-'
+while id ~= '-' and #line <= limit and size <= 65536 do
+  local start, head = read_head(id)
+  if not start or head.thread ~= thread or hidden(id, head, now) then
+    break
+  elseif #line > 1 then
+    spot = split_place(head.place or '')
+    if not spot then
+      break
+    end
+  end
+  local record = redis.call('GET', P .. 'c:' .. id)
+  local written, bytes = read_writes(thread, spot)
+  line[#line + 1] = { spot, { id, ARGV[2], name_of(id, thread), head.commit, record }, written }
+  size, id = size + #record - 50 + bytes, head.parent
+end
+return line

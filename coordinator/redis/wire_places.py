@@ -1,0 +1,121 @@
+"""What goes over the wire for places."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ...contracts.errors import BadSetup
+from ...contracts.names import digest
+from .. import commands as c
+from ..rows import Place, PlaceRow, Write, escaped, place_from
+from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, fence_args, read_text
+
+
+@dataclass(frozen=True, slots=True)
+class PlacesFrom(c.Command["PlacePage"]):
+    """`Places` of all scopes from one on, as that is stored."""
+
+    asked: c.Places
+    scope: str
+
+
+@dataclass(frozen=True, slots=True)
+class PlacePage:
+    """Places of some hundreds of scopes, and what the script has to be asked for the rest, if there is any."""
+
+    rows: list[PlaceRow]
+    rest: PlacesFrom | None = None
+
+    def joined(self, page: PlacePage) -> PlacePage:
+        """This page and that of the rest."""
+        assert self.rest is not None
+        rows = sorted([*self.rows, *page.rows], key=lambda row: (row.place.key, row.place.scope), reverse=True)
+        return PlacePage(rows[: self.rest.asked.limit], page.rest)
+
+
+# building
+
+
+def _spot(scope: str, key: str) -> str:
+    """How the scripts call a place: see lua/lib/places.lua."""
+    return f"{escaped(scope)}\0{escaped(key)}\0"
+
+
+def _writes(writes: Sequence[Write]) -> Iterable[Arg]:
+    for write in writes:
+        yield write.name
+        yield int(write.again)
+        yield f"{write.spans or '-'} ".encode() + write.data
+
+
+def put_args(m: c.Put) -> list[Arg]:
+    """As put.lua takes it."""
+    new, place = m.checkpoint, m.checkpoint.place
+    if place is None:
+        raise BadSetup(f"checkpoint {new.id} has no place where it could be put")
+    where: list[Arg] = [digest(new.thread), new.thread, _spot(place.scope, m.parent)]
+    tip = "" if m.tip is None else _spot(place.scope, m.tip)
+    return [*fence_args(m.fence), *where, tip, new.agent, *checkpoint_args(new), *_writes(m.writes)]
+
+
+def put_writes_args(m: c.PutWrites) -> list[Arg]:
+    """As put_writes.lua takes it."""
+    return [*fence_args(m.fence), digest(m.thread), m.thread, _spot(m.scope, m.key), *_writes(m.writes)]
+
+
+def find_args(m: c.Find) -> list[Arg]:
+    """As find.lua takes it."""
+    return [digest(m.thread), m.thread, escaped(m.scope), escaped(m.key)]
+
+
+def places_args(m: c.Places, start: str = "") -> list[Arg]:
+    """As places.lua takes it."""
+    scope = "" if m.scope is None else f"={escaped(m.scope)}"
+    before = _spot(m.before[1], m.before[0]) if m.before else ""
+    return [digest(m.thread), m.thread, scope, before, m.limit, int(m.whole), start]
+
+
+def walk_args(m: c.Walk) -> list[Arg]:
+    """As walk.lua takes it."""
+    return [digest(m.thread), m.thread, _spot(m.scope, m.key), m.limit]
+
+
+# reading
+
+
+def place_row(parts: list[Any]) -> PlaceRow:
+    """A place with its checkpoint and what was written there."""
+    spot, stored, written = parts
+    row = checkpoint_row(stored)
+    place = place_from(read_text(spot))
+    found = row.commit.partition(f" {read_text(spot)}")
+    return PlaceRow(Place(place.scope, place.key, found[2]), row, [_write(*each) for each in written])
+
+
+def _write(name: bytes, value: bytes, *bodies: bytes) -> Write:
+    spans, _, data = value.partition(b" ")
+    return Write(read_text(name), data, "" if spans == b"-" else read_text(spans), bodies=bodies)
+
+
+def find_answer(_: object, reply: list[Any]) -> PlaceRow | None:
+    """The place, if there is one."""
+    return place_row(reply[0]) if reply[0] else None
+
+
+def place_rows(_: object, reply: list[Any]) -> list[PlaceRow]:
+    """Several places."""
+    return [place_row(parts) for parts in reply]
+
+
+def place_page(m: c.Places | PlacesFrom, reply: list[Any]) -> PlacePage:
+    """Several places, and where to go on."""
+    then, *rows = reply
+    asked = m.asked if isinstance(m, PlacesFrom) else m
+    return PlacePage(place_rows(None, rows), PlacesFrom(asked, read_text(then)) if then else None)
+
+
+def of_run_answer(_: object, reply: list[Any]) -> list[tuple[str, str]]:
+    """Thread and id of each."""
+    return sorted((read_text(thread), read_text(id_)) for thread, id_ in reply)

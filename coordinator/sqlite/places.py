@@ -1,0 +1,171 @@
+"""The places of the SQLite store: keys in the order of an index, a scope's side by side."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import islice
+from sqlite3 import Connection
+from typing import Any
+
+from xxhash import xxh3_64_intdigest
+
+from ...contracts.errors import Corrupted
+from ..rows import CheckpointRow, Place, Write
+from ..seals import read_commit
+from .logs import SqliteLogs
+from .rows import checkpoint_row
+
+# Scopes, their places, and the checkpoints there: to be looked up in this order.
+_PLACES = "scope AS s CROSS JOIN place AS p ON p.scope = s.number"
+_CHECKPOINT = (
+    "CROSS JOIN checkpoint AS c ON c.namespace = s.namespace AND c.thread = s.thread AND c.step_index = p.step_index"
+)
+_PLACED = f"{_PLACES} {_CHECKPOINT}"
+_SUMMARY = "c.id, c.thread, c.header, CAST(c.commit_line AS BLOB), c.name"
+_THREAD = "s.namespace = ? AND s.thread = ?"
+_LIVING = "NOT (c.expires > 0 AND c.expires <= ?)"
+
+
+class SqlitePlaces(SqliteLogs):
+    """Places of one namespace in one transaction."""
+
+    def __init__(self, connection: Connection, namespace: str, now: int) -> None:
+        super().__init__(connection)
+        self._namespace = namespace
+        self.now = now
+        self._scopes: dict[tuple[str, str], int] = {}  # what was looked up in this transaction
+
+    def place(self, thread: str, scope: str, key: str) -> str:
+        row = self._db.execute(
+            f"SELECT c.id FROM {_PLACED} WHERE {_THREAD} AND s.name = ? AND p.key = ?",
+            (self._namespace, thread, scope, key),
+        ).fetchone()
+        return row[0] if row else ""
+
+    def latest_key(self, thread: str, scope: str) -> str | None:
+        row = self._db.execute(
+            f"SELECT p.key FROM {_PLACED} WHERE {_THREAD} AND s.name = ? AND {_LIVING} ORDER BY p.key DESC LIMIT 1",
+            (self._namespace, thread, scope, self.now),
+        ).fetchone()
+        return row[0] if row else None
+
+    def put_place(self, thread: str, place: Place, checkpoint_id: str, step_index: int) -> str:
+        where = (self._made_scope(thread, place.scope), place.key)
+        what = (step_index, _hashed(place.run))
+        new = "INSERT OR IGNORE INTO place (scope, key, step_index, run) VALUES (?, ?, ?, ?)"
+        if self._db.execute(new, (*where, *what)).rowcount:
+            return ""
+        before = self.place(thread, place.scope, place.key)
+        self._db.execute("UPDATE place SET step_index = ?, run = ? WHERE scope = ? AND key = ?", (*what, *where))
+        return before
+
+    def place_of(self, row: CheckpointRow) -> tuple[str, str] | None:
+        found: tuple[str, str] | None = self._db.execute(
+            f"SELECT s.name, p.key FROM {_PLACED} WHERE {_THREAD} AND c.id = ?", (self._namespace, row.thread, row.id)
+        ).fetchone()
+        return found
+
+    def drop_place(self, thread: str, scope: str, key: str) -> list[str]:
+        number, id_ = self._db.execute(
+            f"SELECT s.number, p.id FROM {_PLACES} WHERE {_THREAD} AND s.name = ? AND p.key = ?",
+            (self._namespace, thread, scope, key),
+        ).fetchone()
+        spans = [row[0] for row in self._db.execute("SELECT spans FROM write WHERE place = ? AND spans <> ''", (id_,))]
+        self._db.execute("DELETE FROM write WHERE place = ?", (id_,))
+        self._db.execute("DELETE FROM place WHERE id = ?", (id_,))
+        unused = "DELETE FROM scope WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM place WHERE scope = ?1)"
+        self._db.execute(unused, (number,))
+        self._scopes.pop((thread, scope), None)
+        return spans
+
+    def places(self, thread: str, limit: int) -> list[tuple[str, str]]:
+        query = f"SELECT s.name, p.key FROM {_PLACES} WHERE {_THREAD} LIMIT ?"
+        return self._db.execute(query, (self._namespace, thread, limit)).fetchall()
+
+    def placed(
+        self,
+        thread: str,
+        scope: str | None,
+        limit: int,
+        *,
+        key: str | None = None,
+        before: tuple[str, str] | None = None,
+        whole: bool = False,
+    ) -> list[tuple[Place, CheckpointRow]]:
+        where, values = "", list[Any]()
+        for condition, value in (
+            ("s.name = ?", None if scope is None else (scope,)),
+            ("p.key = ?", None if key is None else (key,)),
+            ("p.key <= ? AND (p.key, s.name) < (?, ?)", before and (before[0], *before)),
+        ):
+            if value is not None:
+                where += f" AND {condition}"
+                values += value
+        body = "c.state, c.native" if whole else "x'', x''"
+        rows = self._db.execute(
+            f"SELECT s.name, p.key, {_SUMMARY}, {body} FROM {_PLACED} WHERE {_THREAD} {where} AND {_LIVING} "
+            f"ORDER BY p.key DESC{', s.name DESC' if scope is None else ''} LIMIT ?",
+            (self._namespace, thread, *values, self.now, limit),
+        )
+        found = [(name, at, checkpoint_row(*row)) for name, at, *row in rows]
+        return [(Place(name, at, _run(row)), row) for name, at, row in found]
+
+    def writes(self, thread: str, scope: str, key: str) -> list[Write]:
+        rows = self._db.execute(
+            f"SELECT w.name, w.data, w.spans FROM {_PLACES} JOIN write AS w ON w.place = p.id "
+            f"WHERE {_THREAD} AND s.name = ? AND p.key = ?",
+            (self._namespace, thread, scope, key),
+        )
+        return [Write(*row) for row in rows]
+
+    def put_writes(self, thread: str, scope: str, key: str, writes: Sequence[Write]) -> list[str | None]:
+        where = (self._made_scope(thread, scope), key)
+        row = self._db.execute("SELECT id FROM place WHERE scope = ? AND key = ?", where).fetchone()
+        id_ = row[0] if row else self._db.execute("INSERT INTO place (scope, key) VALUES (?, ?)", where).lastrowid or 0
+        return [self._put_write(id_, write) for write in writes]
+
+    def _put_write(self, place: int, write: Write) -> str | None:
+        row = (place, write.name, write.data, write.spans)
+        if self._db.execute("INSERT OR IGNORE INTO write VALUES (?, ?, ?, ?)", row).rowcount:
+            return ""
+        if not write.again:
+            return None
+        where = "WHERE place = ? AND name = ?"
+        before: str = self._db.execute(f"SELECT spans FROM write {where}", row[:2]).fetchone()[0]
+        self._db.execute(f"UPDATE write SET data = ?, spans = ? {where}", (*row[2:], *row[:2]))
+        return before
+
+    def of_run(self, run: str, limit: int) -> list[tuple[str, str]]:
+        rows = self._db.execute(
+            f"SELECT {_SUMMARY} FROM place AS p CROSS JOIN scope AS s ON s.number = p.scope {_CHECKPOINT} "
+            "WHERE p.run = ? AND s.namespace = ? ORDER BY c.thread, c.id",
+            (_hashed(run), self._namespace),
+        )
+        found = (checkpoint_row(*row) for row in rows)
+        return list(islice(((row.thread, row.id) for row in found if _run(row) == run), limit))
+
+    def _made_scope(self, thread: str, name: str) -> int:
+        if (thread, name) not in self._scopes:
+            self._scopes[thread, name] = self._make_scope(thread, name)
+        return self._scopes[thread, name]
+
+    def _make_scope(self, thread: str, name: str) -> int:
+        where = (self._namespace, thread, name)
+        query = "SELECT number FROM scope WHERE namespace = ? AND thread = ? AND name = ?"
+        row = self._db.execute(query, where).fetchone()
+        if row:
+            return int(row[0])
+        return self._db.execute("INSERT INTO scope (namespace, thread, name) VALUES (?, ?, ?)", where).lastrowid or 0
+
+
+def _hashed(run: str) -> int | None:
+    return xxh3_64_intdigest(run.encode()) - 2**63 if run else None
+
+
+def _run(row: CheckpointRow) -> str:
+    """The run that put a checkpoint, as its commit line says; "" if that is damaged."""
+    try:
+        place = read_commit(row.commit, row.id).place
+    except Corrupted:
+        return ""
+    return place.run if place else ""

@@ -1,0 +1,38 @@
+"""Every test of the saver runs on every store."""
+
+from __future__ import annotations
+
+import secrets
+from collections.abc import Iterator
+
+import pytest
+
+from batonpass.adapters.langgraph import BatonpassSaver
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def url(request: pytest.FixtureRequest) -> str:
+    """A store URL with a namespace of its own."""
+    if request.param == "memory":
+        return "memory://"
+    found: str = request.getfixturevalue(f"{request.param}_url")
+    return found
+
+
+@pytest.fixture
+def saver(url: str) -> Iterator[BatonpassSaver]:
+    """A saver on a store of its own."""
+    with BatonpassSaver.from_url(url) as made:
+        yield made
+
+
+@pytest.fixture
+def shared_url(store_url: str) -> str:
+    """A store URL that several processes can use."""
+    return store_url
+
+
+@pytest.fixture
+def thread() -> str:
+    """A thread's name that no other test has."""
+    return f"thread-{secrets.token_hex(6)}"

@@ -1,0 +1,144 @@
+"""Two runs on one thread: the second to put learns of it, and no turn is lost."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage
+from langgraph.graph import START, StateGraph
+
+import batonpass as bp
+from batonpass.adapters.langgraph import BatonpassSaver
+from tests.harness.waiting import wait_until
+
+from .graphs import Chat, Runner, chat, say
+
+pytestmark = pytest.mark.capability("langgraph")
+DURABILITIES = ["sync", "async", "exit"]
+
+
+def meanwhile(saver: BatonpassSaver, thread: str, other: Callable[[], Any]) -> Any:
+    """A graph whose first run lets `other` happen while its node works."""
+    waits = iter([True])
+
+    def answer(_: Chat) -> Chat:
+        if next(waits, False):
+            # Elsewhere: within this context it would be a subgraph.
+            with ThreadPoolExecutor(1) as pool:
+                pool.submit(contextvars.Context().run, other).result()
+        return {"messages": [AIMessage("an answer")]}
+
+    graph = StateGraph(Chat)
+    graph.add_node("answer", answer)
+    graph.add_edge(START, "answer")
+    return graph.compile(checkpointer=saver)
+
+
+def texts(runner: Runner) -> list[str]:
+    return [message.text for message in runner.state().values["messages"]]
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.parametrize("begun", [False, True], ids=["new", "begun"])
+def test_the_later_of_two_runs_is_refused(
+    begun: bool, durability: Any, side: str, saver: BatonpassSaver, thread: str
+) -> None:
+    other = Runner(chat(saver), thread, "sync")
+    if begun:
+        other.run(say("long ago"))
+
+    def overtake() -> None:
+        # The slower run has put its input, if it puts anything before its end.
+        wait_until(lambda: durability == "exit" or other.state().next == ("answer",))
+        other.run(say("quicker"), durability=durability)
+
+    runner = Runner(meanwhile(saver, thread, overtake), thread, side)
+    with pytest.raises(bp.Conflict, match="another run has moved thread"):
+        runner.run(say("slower"), durability=durability)
+    assert texts(runner)[-2] == "quicker"
+    assert runner.state().next == ()
+    runner.run(say("slower"), durability=durability)  # as the message says
+    assert texts(runner)[-4::2] == ["quicker", "slower"]
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_allowed_both_succeed_and_one_turn_is_not_seen(durability: Any, url: str, thread: str) -> None:
+    with BatonpassSaver.from_url(url, on_conflict="allow") as saver:
+        other = Runner(chat(saver), thread, "sync")
+        graph = meanwhile(saver, thread, lambda: other.run(say("quicker"), durability=durability))
+        Runner(graph, thread, "sync").run(say("slower"), durability=durability)
+        assert len({text for text in texts(other) if text in ("quicker", "slower")}) == 1
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_run_from_the_past_may_branch(side: str, saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(chat(saver), thread, side)
+    runner.run(say("one"))
+    past = runner.state().config
+    runner.run(say("two"))
+    assert [m.text for m in runner.run(say("other"), past)["messages"] if m.type == "human"] == ["one", "other"]
+    assert "two" not in texts(runner)
+
+
+def test_an_update_by_hand_may_branch_and_refuses_the_run_that_it_overtakes(saver: BatonpassSaver, thread: str) -> None:
+    other = Runner(chat(saver), thread, "sync")
+    other.run(say("long ago"))
+    graph = meanwhile(saver, thread, lambda: other.update(None, {"turns": 40}))
+    with pytest.raises(bp.Conflict):
+        Runner(graph, thread, "sync").run(say("slower"))
+    assert other.state().values["turns"] == 40
+
+
+def test_a_checkpoint_may_be_put_again(saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(chat(saver), thread, "sync")
+    runner.run(say("one"))
+    last = saver.get_tuple(runner.config)
+    assert last is not None
+    assert last.parent_config is not None
+    changed = {**last.checkpoint, "channel_values": {**last.checkpoint["channel_values"], "turns": 9}}
+    saver.put(last.parent_config, changed, last.metadata, {})  # type: ignore[arg-type]
+    assert runner.state().values["turns"] == 9
+    assert len(runner.history()) == 3
+
+
+def test_many_at_once_lose_nothing(shared_url: str, thread: str) -> None:
+    """Each tries until it is through."""
+
+    def say_it(number: int) -> None:
+        with BatonpassSaver.from_url(shared_url) as saver:
+            runner = Runner(chat(saver), thread, "sync")
+            while True:
+                try:
+                    runner.run(say(f"from {number}"))
+                    return
+                except bp.Conflict:
+                    continue
+
+    threads = [threading.Thread(target=say_it, args=(number,)) for number in range(4)]
+    for each in threads:
+        each.start()
+    for each in threads:
+        each.join()
+    with BatonpassSaver.from_url(shared_url) as saver:
+        runner = Runner(chat(saver), thread, "sync")
+        assert sorted(text for text in texts(runner) if text.startswith("from")) == [f"from {n}" for n in range(4)]
+        assert runner.state().values["turns"] == 4
+
+
+def test_a_conflict_of_an_async_run_does_not_hold_up_its_loop(saver: BatonpassSaver, thread: str) -> None:
+    async def both() -> list[Any]:
+        graph = chat(saver)
+        config: Any = {"configurable": {"thread_id": thread}}
+        runs = (asyncio.wait_for(graph.ainvoke(say(text), config), 20) for text in ("one", "two"))
+        return await asyncio.gather(*runs, return_exceptions=True)
+
+    outcomes = asyncio.run(both())
+    assert sum(isinstance(outcome, bp.Conflict) for outcome in outcomes) <= 1
+    assert any(isinstance(outcome, dict) for outcome in outcomes)

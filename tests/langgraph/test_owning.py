@@ -1,0 +1,143 @@
+"""`own`: runs on one thread queue, and who lost the thread can't put to it any more."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import subprocess
+import sys
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.adapters.langgraph import BatonpassSaver
+
+from .graphs import Runner, chat, say
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+def elsewhere(call: Any) -> Any:
+    """What a call gives that is not made in this context."""
+    with ThreadPoolExecutor(1) as pool:
+        return pool.submit(contextvars.Context().run, call).result()
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+@pytest.mark.parametrize("durability", ["sync", "async", "exit"])
+def test_what_is_put_inside_is_the_owners(durability: Any, side: str, saver: BatonpassSaver, thread: str) -> None:
+    graph = chat(saver)
+    config: Any = {"configurable": {"thread_id": thread}}
+
+    def busy() -> None:
+        with pytest.raises(bp.ThreadBusy):
+            graph.invoke(say("from outside"), config)
+
+    async def owned() -> None:
+        async with saver.own(thread):
+            await graph.ainvoke(say("mine"), config, durability=durability)
+            await asyncio.to_thread(elsewhere, busy)
+            await graph.ainvoke(say("mine again"), config, durability=durability)
+
+    if side == "async":
+        asyncio.run(owned())
+    else:
+        with saver.own(thread):
+            graph.invoke(say("mine"), config, durability=durability)
+            elsewhere(busy)
+            graph.invoke(say("mine again"), config, durability=durability)
+    runner = Runner(graph, thread, side)
+    runner.run(say("after"))
+    said = [message.text for message in runner.state().values["messages"] if message.type == "human"]
+    assert said == ["mine", "mine again", "after"]
+
+
+def test_runs_queue(saver: BatonpassSaver, thread: str) -> None:
+    async def one(number: int) -> None:
+        async with saver.own(thread):
+            await chat(saver).ainvoke(say(f"from {number}"), {"configurable": {"thread_id": thread}})
+
+    async def all_of_them() -> None:
+        await asyncio.gather(*map(one, range(5)))
+
+    asyncio.run(all_of_them())
+    assert Runner(chat(saver), thread, "sync").state().values["turns"] == 5
+
+
+def test_who_waits_too_long_is_told(saver: BatonpassSaver, thread: str) -> None:
+    def waits() -> None:
+        with pytest.raises(bp.ThreadBusy, match=r"waited 0\.1 s"), saver.own(thread, wait=0.1):
+            raise AssertionError
+
+    with saver.own(thread):
+        elsewhere(waits)
+    with saver.own(thread, wait=0):
+        pass
+
+
+def test_a_thread_on_which_a_job_runs_is_the_jobs(shared_url: str, thread: str) -> None:
+    app = bp.App("owning")
+
+    @app.agent("slow", accepts=bp.State)
+    async def slow(given: bp.State) -> bp.State:
+        return given
+
+    with bp.connect(shared_url, app=app) as coordinator, BatonpassSaver.from_url(shared_url) as saver:
+        coordinator.submit("slow", bp.State(), thread=thread)
+        with pytest.raises(bp.ThreadBusy), saver.own(thread, wait=0):
+            raise AssertionError
+        with pytest.raises(bp.ThreadBusy):
+            Runner(chat(saver), thread, "sync").run(say("hello"))
+
+
+def test_nothing_is_left_of_an_owner(shared_url: str, thread: str) -> None:
+    with BatonpassSaver.from_url(shared_url) as saver, bp.connect(shared_url) as coordinator:
+        with saver.own(thread):
+            Runner(chat(saver), thread, "sync").run(say("hello"))
+        assert coordinator.jobs() == []
+        assert len(coordinator.timeline(thread=thread)) == 3
+
+
+def test_an_owner_that_lost_the_thread_is_fenced(saver: BatonpassSaver, thread: str) -> None:
+    def takes_over() -> None:
+        with saver.own(thread, wait=20):
+            Runner(chat(saver), thread, "sync").run(say("the second"))
+
+    runner = Runner(chat(saver), thread, "sync")
+    with saver.own(thread, lease=0.2) as owning:
+        runner.run(say("the first"))
+        owning._keeper.stop()  # type: ignore[union-attr]  # as if this process had slept
+        elsewhere(takes_over)
+        with pytest.raises(bp.Fenced):
+            runner.run(say("the first again"))
+    said = [message.text for message in runner.state().values["messages"] if message.type == "human"]
+    assert said == ["the first", "the second"]
+
+
+_OWNER = """
+import sys, time
+from batonpass.adapters.langgraph import BatonpassSaver
+saver = BatonpassSaver.from_url(sys.argv[1])
+with saver.own(sys.argv[2], lease=0.5):
+    print("owned", flush=True)
+    time.sleep(60)
+"""
+
+
+def test_the_thread_of_a_killed_owner_is_taken_over(shared_url: str, thread: str) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", _OWNER, shared_url, thread], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "owned\n"
+        with BatonpassSaver.from_url(shared_url) as saver:
+            with pytest.raises(bp.ThreadBusy):
+                Runner(chat(saver), thread, "sync").run(say("too early"))
+            process.kill()
+            began = time.monotonic()
+            with saver.own(thread, wait=20):
+                Runner(chat(saver), thread, "sync").run(say("now"))
+            assert time.monotonic() - began < 15

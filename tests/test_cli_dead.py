@@ -1,0 +1,110 @@
+"""The command line's commands about dead letters."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+import batonpass as bp
+
+from .commandline import CommandLine
+from .workers.serving import serving
+
+
+class Order(bp.Contract, name="dead.order"):
+    text: str
+
+
+class Bill(bp.Contract, name="dead.bill"):
+    text: str
+
+
+app = bp.App("dead letters")
+
+
+@app.agent("bill", accepts=Order, returns=Bill, retries=1)
+def bill(order: Order, ctx: bp.SyncContext) -> Bill:
+    text = ctx.step("read", str.upper, order.text)
+    if text == "BAD":
+        raise ValueError("no bad orders")
+    return Bill(text=text)
+
+
+@pytest.fixture
+def run(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    with bp.connect(store_url, app=app) as coordinator:
+        coordinator.declare(app)
+    return CommandLine(store_url, capsys, monkeypatch)
+
+
+@contextmanager
+def working(url: str) -> Iterator[None]:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, url)):
+        yield
+
+
+@pytest.fixture
+def dead(run: CommandLine) -> list[str]:
+    """Three jobs that failed, the last one first."""
+    jobs: list[str] = []
+    with working(run.url):
+        for _ in range(3):
+            assert run("submit", "bill", '{"text": "bad"}', "--wait").code == 1
+            jobs.insert(0, run("jobs", "--limit", "1", "--json").json[0]["id"])
+    return jobs
+
+
+def listed(run: CommandLine, *options: str) -> list[str]:
+    return [job["id"] for job in run("dead-letters", "--json", *options).json]
+
+
+def test_lists(run: CommandLine, dead: list[str]) -> None:
+    assert listed(run) == dead
+    assert listed(run, "--limit", "2") == dead[:2]
+    assert listed(run, "--reason", "attempts", "--agent", "bill") == dead
+    assert listed(run, "--reason", "poison") == []
+    [heading, first, *_] = run("dead-letters").out.splitlines()
+    assert heading.split() == ["JOB", "REASON", "AGENT", "HOP", "FAILED", "ERROR"]
+    assert first.split()[:4] == [dead[0], "attempts", "bill", "0"]
+    assert run("delete", dead[0]).code == 0
+    assert listed(run) == dead[1:]
+
+
+def test_redrive_one_with_a_state_that_was_mended(run: CommandLine, dead: list[str]) -> None:
+    assert run("redrive", dead[1], "--set", 'read="GOOD"').out == f"redriven {dead[1]}\n"
+    assert listed(run) == [dead[0], dead[2]]
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        assert coordinator.job(dead[1], returns=Bill).result(timeout=30) == Bill(text="GOOD")
+
+
+def test_redrive_one_with_another_payload(run: CommandLine, dead: list[str]) -> None:
+    with bp.connect(run.url, app=app) as coordinator:
+        coordinator.redrive(dead[0])
+        assert coordinator.job(dead[0]).cancel()
+    assert "only a failed job" in run("redrive", dead[0]).complaint
+    assert "not a valid" in run("redrive", dead[1], "--payload", '{"text": 5}').complaint
+    assert listed(run) == dead[1:]
+
+
+def test_redrive_all(run: CommandLine, dead: list[str]) -> None:
+    assert run("redrive", "--all", "--reason", "poison").out == "there are no such dead letters\n"
+    assert run("redrive", "--all", "--agent", "bill", "--json").json == {"redriven": dead}
+    assert listed(run) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "takes the ids of jobs, or --all"),
+        (["j", "--all"], "takes the ids of jobs, or --all"),
+        (["j", "--agent", "a"], "takes the ids of jobs, or --all"),
+        (["--all", "--payload", "{}"], "one job at a time"),
+        (["j", "k", "--set", "a=1"], "one job at a time"),
+        (["j"], "is not a job id"),
+    ],
+)
+def test_bad_input(run: CommandLine, arguments: list[str], says: str) -> None:
+    assert says in run("redrive", *arguments).complaint

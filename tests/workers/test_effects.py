@@ -1,0 +1,140 @@
+"""Effects: one recorded outcome; one that was begun and not recorded is never guessed."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.workers import outcomes
+
+from .serving import Ask, Reply, only, reached, serving
+
+
+class Bank:
+    """The world outside. It counts, and may fail before or after the money is gone."""
+
+    def __init__(self, *fails: str) -> None:
+        self.keys: list[str] = []
+        self._fails = list(fails)
+
+    def pay(self, key: str) -> int:
+        fails = self._fails.pop(0) if self._fails else ""
+        if fails == "before":
+            raise bp.NotDone("no connection")
+        self.keys.append(key)
+        if fails == "after":
+            raise ConnectionError("no answer")
+        return len(self.keys)
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Retries without the wait."""
+    monkeypatch.setattr(outcomes, "_FIRST_RETRY", 0.01)
+
+
+def agents(bank: Bank, then: Callable[[bp.SyncContext], None], **options: Any) -> list[Callable[..., Any]]:
+    """The same agent, async and sync."""
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        paid = await ctx.effect("pay", bank.pay, ctx.effect_key("pay"), **options)
+        then(ctx.sync)
+        return Reply(text=str(paid))
+
+    def pays_too(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        paid = ctx.effect("pay", bank.pay, ctx.effect_key("pay"), **options)
+        then(ctx)
+        return Reply(text=str(paid))
+
+    return [pays, pays_too]
+
+
+def nothing(ctx: bp.SyncContext) -> None: ...
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_a_recorded_outcome_is_not_made_again(store_url: str, which: int) -> None:
+    bank = Bank()
+
+    def fail_once(ctx: bp.SyncContext) -> None:
+        if ctx.attempt == 1:
+            raise ValueError("later")
+
+    async with serving(only(agents(bank, fail_once)[which]), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=30)).text == "1"
+        assert bank.keys == [f"{job.id}.0.pay"]
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_what_is_not_known_is_not_guessed(store_url: str, which: int) -> None:
+    bank = Bank("after")
+    async with serving(only(agents(bank, nothing)[which]), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"\(ambiguous\): effect 'pay' was begun") as caught:
+            await job.result(timeout=30)
+        assert (caught.value.reason, len(bank.keys)) == ("ambiguous", 1)
+        assert f"{job.id}.0.pay" in caught.value.error
+
+
+async def test_an_ambiguous_effect_is_settled_by_who_looked(store_url: str) -> None:
+    bank = Bank("after")
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("before", str.upper, "x")
+        return Reply(text=str(await ctx.effect("pay", bank.pay, "k")))
+
+    async with serving(only(pays), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed):
+            await job.result(timeout=30)
+        await coordinator.redrive(job.id, changes={"effect:pay": 7})
+        assert (await job.result(timeout=30)).text == "7"
+    assert len(bank.keys) == 1
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_one_that_knows_that_nothing_happened_is_tried_again(store_url: str, which: int) -> None:
+    bank = Bank("before")
+    async with serving(only(agents(bank, nothing)[which]), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=30)).text == "1"
+
+
+@pytest.mark.parametrize("which", [0, 1])
+async def test_one_that_may_be_repeated(store_url: str, which: int) -> None:
+    bank = Bank("after")
+    async with serving(only(agents(bank, nothing, unsure="repeat")[which]), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=30)).text == "2"
+        assert bank.keys == [f"{job.id}.0.pay"] * 2  # so that the service can tell that it is the same
+
+
+@pytest.mark.parametrize("which", [0, 1])
+@pytest.mark.parametrize(
+    ("answer", "text", "times"), [({"done": True, "result": 9}, "9", 1), ({"done": False}, "2", 2)]
+)
+async def test_one_that_asks(store_url: str, which: int, answer: Any, text: str, times: int) -> None:
+    bank = Bank("after")
+    async with serving(only(agents(bank, nothing, unsure="ask")[which]), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+        question = (await job.info()).question
+        assert (question["effect"], question["idempotency_key"]) == ("pay", f"{job.id}.0.pay")
+        await job.answer(answer)
+        assert (await job.result(timeout=30)).text == text
+    assert len(bank.keys) == times
+
+
+@pytest.mark.parametrize(("key", "unsure", "says"), [("", "stop", "needs a key"), ("k", "maybe", "say 'stop', 'ask'")])
+async def test_bad_input(store_url: str, key: str, unsure: Any, says: str) -> None:
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.effect(key, str, unsure=unsure)
+        return Reply()
+
+    async with serving(only(pays, retries=1), store_url) as coordinator:
+        with pytest.raises(bp.JobFailed, match=says):
+            await (await coordinator.submit("a", Ask())).result(timeout=30)

@@ -1,0 +1,100 @@
+"""A worker that lacks the codec's key harms no job: it gives back what it can't read, and one with the key runs it."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+import anyio
+import pytest
+
+import batonpass as bp
+from batonpass.workers import aside, claiming
+
+from .serving import DEADLINE, Ask, Reply, kinds, only
+
+_KEY = bp.Codec(encrypt={"new": b"n" * 32})
+_WITHOUT = {
+    "no codec": None,
+    "an older key": bp.Codec(encrypt={"old": b"o" * 32}),
+}
+
+
+@pytest.fixture(autouse=True)
+def soon(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Looks again without the wait."""
+    monkeypatch.setattr(aside, "_FIRST", 0.05)
+    monkeypatch.setattr(claiming, "_ASIDE_LOOK", 0.02)
+
+
+def _app(ran: list[str]) -> bp.App:
+    async def run(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("work", ran.append, ask.text)
+        return Reply(text=f"{ask.text} at attempt {ctx.attempt}")
+
+    return only(run)
+
+
+async def _given_back(coordinator: bp.Coordinator, job: bp.Job[Any], times: int) -> None:
+    with anyio.fail_after(DEADLINE):
+        while (await kinds(coordinator, job)).count("job.released") < times:
+            await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("codec", _WITHOUT.values(), ids=_WITHOUT)
+async def test_it_is_given_back_and_run_by_one_that_has_the_key(
+    codec: bp.Codec | None, store_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[str] = []
+    app = _app(ran)
+    async with bp.connect(store_url, app=app, codec=_KEY) as coordinator:
+        job = await coordinator.submit("a", Ask(text="x"), returns=Reply)
+        with caplog.at_level(logging.ERROR, "batonpass.worker"):
+            async with bp.connect(store_url, app=app, codec=codec) as lacking, app.worker(lacking):
+                await _given_back(coordinator, job, 2)
+                assert ran == []
+                async with app.worker(coordinator):
+                    assert (await job.result(timeout=DEADLINE)).text == "x at attempt 1"
+        assert "this worker can't read it, and looks again in" in caplog.text
+        assert "job.failed" not in await kinds(coordinator, job)
+    assert ran == ["x"]
+
+
+async def test_it_leaves_the_queue_alone_for_longer_each_time() -> None:
+    left = aside.Aside()
+    assert left.among("ab") == set()
+    assert left.put("a") == 0.05
+    assert left.put("a") == 0.05  # of the same claim
+    assert left.among("ab") == {"a"}
+    with anyio.fail_after(DEADLINE):
+        while left.among("a"):
+            await anyio.sleep(0.01)
+    assert left.put("a") == 0.1
+    left.take_back("a")
+    assert left.among("a") == set()
+    assert left.put("a") == 0.05
+
+
+async def test_other_queues_are_served_meanwhile(store_url: str) -> None:
+    """The worker has what it needs for one agent's jobs, which came without a codec."""
+    app = bp.App("two")
+
+    @app.agent("open", accepts=Ask, returns=Reply)
+    async def run_open(ask: Ask) -> Reply:
+        return Reply(text=ask.text)
+
+    @app.agent("closed", accepts=Ask, returns=Reply)
+    async def run_closed(ask: Ask) -> Reply:
+        return Reply(text=ask.text)
+
+    async with (
+        bp.connect(store_url, app=app, codec=_KEY) as keyed,
+        bp.connect(store_url, app=app) as plain,
+        app.worker(plain),
+    ):
+        closed = await keyed.submit("closed", Ask(text="c"))
+        await _given_back(plain, closed, 1)
+        for number in range(3):
+            job = await plain.submit("open", Ask(text=f"o{number}"), returns=Reply)
+            assert (await job.result(timeout=DEADLINE)).text == f"o{number}"
+        assert (await closed.info()).state in ("submitted", "working")

@@ -1,0 +1,41 @@
+"""A large state is read in a second step: what it was of may have been deleted since the claim."""
+
+from __future__ import annotations
+
+import random
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator.redis import store as redis_store
+from tests.harness.texts import words
+
+from .serving import DEADLINE, Ask, Reply, kinds, only
+
+
+async def test_a_job_goes_on_without_the_origin(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it does when that was deleted just before the claim."""
+
+    async def run(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=f"attempt {ctx.attempt}")
+
+    app, lacking, deleted = only(run), redis_store.lacking, list[str]()
+    with bp.connect(redis_url) as client:
+        # More than a script hands over by itself.
+        origin = client.save(thread="other", agent="a", state={"text": words(random.Random(1), 300_000)})
+
+        def delete_then(answer: Any) -> list[str]:
+            keys = lacking(answer)
+            if keys and isinstance(answer, list):  # a claim's
+                client.expire(origin.id)
+                deleted.extend(keys)
+            return keys
+
+        monkeypatch.setattr(redis_store, "lacking", delete_then)
+        async with bp.connect(redis_url, app=app) as coordinator, app.worker(coordinator):
+            job = await coordinator.hand_off(origin.id, to="a", payload=Ask())
+            result = await job.result(timeout=DEADLINE)
+            assert result == Reply(text="attempt 1")
+            assert "job.released" not in await kinds(coordinator, job)
+    assert deleted

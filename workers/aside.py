@@ -1,0 +1,36 @@
+"""Aside: queues whose deliveries this worker can't open, for now. It leaves them to others, and looks again later."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+
+# Seconds: how long a queue is left alone the first time, and at most; doubled each time in between.
+_FIRST, _LONGEST = 5.0, 60.0
+
+
+class Aside:
+    """Which queues are left alone, and until when."""
+
+    def __init__(self) -> None:
+        self._until: dict[str, float] = {}
+        self._pauses: dict[str, float] = {}
+
+    def put(self, queue: str) -> float:
+        """Leave a queue alone; for how many seconds."""
+        now = time.monotonic()
+        if now >= self._until.get(queue, 0.0):  # others of its deliveries were claimed with the same look
+            self._pauses[queue] = min(self._pauses.get(queue, _FIRST / 2) * 2, _LONGEST)
+            self._until[queue] = now + self._pauses[queue]
+        return self._pauses[queue]
+
+    def take_back(self, queue: str) -> None:
+        """One of its deliveries could be opened."""
+        if self._pauses:
+            self._pauses.pop(queue, None)
+            self._until.pop(queue, None)
+
+    def among(self, queues: Iterable[str]) -> set[str]:
+        """Those of these that are left alone now."""
+        now = time.monotonic()
+        return {queue for queue in queues if self._until.get(queue, 0.0) > now} if self._until else set()

@@ -1,0 +1,99 @@
+"""Effects: what an agent does outside of Batonpass, with an intent recorded before and an outcome after. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias, cast
+
+from ..contracts.errors import Ambiguous, BadSetup, NotDone
+from .steps import Steps
+
+Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
+_PREFIX = "effect/"
+
+
+@dataclass(frozen=True, slots=True)
+class Record:
+    """Commit journal records."""
+
+    records: Mapping[str, Any]
+
+
+@dataclass(frozen=True, slots=True)
+class Perform:
+    """Call the effect's function; what it raises is thrown in."""
+
+
+@dataclass(frozen=True, slots=True)
+class Ask:
+    """Ask a person."""
+
+    question: Any
+
+
+@dataclass(frozen=True, slots=True)
+class Commit:
+    """Commit the outcome."""
+
+    full: str
+    digest: bytes
+    result: Any
+
+
+Act: TypeAlias = Record | Perform | Ask | Commit
+
+
+def idempotency_key(job_id: str, hop: int, key: str) -> str:
+    """What is the same each time the same effect is tried, and like no other's."""
+    return f"{job_id}.{hop}.{key}"
+
+
+def effecting(
+    steps: Steps, journal: Mapping[str, Any], about: str, key: str, arguments: object, unsure: Unsure
+) -> Generator[Act, Any, Any]:
+    """What to do for an effect, in order; returns its outcome. `about` is its idempotency key."""
+    if not key:
+        raise BadSetup("ctx.effect needs a key: a name that no other effect of this hop has")
+    if unsure not in ("stop", "ask", "repeat"):
+        raise BadSetup(f"ctx.effect(unsure={unsure!r}): say 'stop', 'ask' or 'repeat'")
+    full, digest, recorded = steps.begin("effect", key, arguments)
+    if recorded is not None:
+        return recorded.result
+    try:
+        if journal.get(_PREFIX + key) is not None:
+            settled = yield from _settled(about, key, unsure)
+            if settled:
+                [result] = settled
+                yield Commit(full, digest, result)
+                return result
+        else:
+            yield Record({_PREFIX + key: about})
+        try:
+            result = yield Perform()
+        except NotDone:
+            yield Record({_PREFIX + key: None})
+            raise
+        yield Commit(full, digest, result)
+    finally:
+        steps.leave("effect")
+    return result
+
+
+def _settled(about: str, key: str, unsure: Unsure) -> Generator[Act, Any, list[Any]]:
+    """The result of an effect that was begun before, if a person knows it; nothing if it is to be done again."""
+    if unsure == "repeat":
+        return []
+    if unsure == "stop":
+        raise Ambiguous(
+            f"effect {key!r} was begun and its outcome is not known: look for {about!r} where it was to happen, then "
+            f"redrive the job with changes={{'effect:{key}': RESULT}}, or let it be repeated (unsure='repeat')"
+        )
+    question = {"effect": key, "idempotency_key": about, "question": "was it done? answer {done: ..., result: ...}"}
+    while True:
+        answer = yield Ask(question)
+        told = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
+        if told.get("done") is True:
+            return [told.get("result")]
+        if told.get("done") is False:
+            return []
