@@ -62,6 +62,8 @@ from batonpass.contracts.state_types import UnknownValue, state_type
 
 if TYPE_CHECKING:
     from batonpass.contracts.diff import Change, Diff
+    from batonpass.contracts.transcript import Message, Transcript
+    from batonpass.contracts.transcript_losses import Losses
     from batonpass.coordinator.client import Coordinator
     from batonpass.coordinator.coded.codec import Codec
     from batonpass.coordinator.connection import Connection, connect
@@ -104,6 +106,8 @@ __all__ = [
     "JobState",
     "KeyConflict",
     "Lease",
+    "Losses",
+    "Message",
     "MissingExtra",
     "NoJob",
     "NotDone",
@@ -118,6 +122,7 @@ __all__ = [
     "SyncCoordinator",
     "SyncJob",
     "ThreadBusy",
+    "Transcript",
     "Unavailable",
     "Unconfirmed",
     "UndeclaredHandoff",
@@ -141,9 +146,12 @@ _LATER = {
     "Coordinator": "coordinator.client",
     "Diff": "contracts.diff",
     "Job": "coordinator.job",
+    "Losses": "contracts.transcript_losses",
+    "Message": "contracts.transcript",
     "SyncContext": "workers.context",
     "SyncCoordinator": "coordinator.sync_client",
     "SyncJob": "coordinator.job",
+    "Transcript": "contracts.transcript",
     "Worker": "workers.worker",
     "connect": "coordinator.connection",
     "current": "workers.context",

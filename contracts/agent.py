@@ -22,6 +22,8 @@ class Agent(Generic[In]):
     and out. `retries` is how many attempts a hop has. `lease` is how long a delivery stays this worker's without a
     heartbeat, `timeout` how long one attempt may run; both in seconds. `state_version` is stored with each of the
     agent's states: raise it when their form changes, and write an `@app.migration` for those that are stored.
+    `fallback` names the agent, of any framework, at which a job goes on when this one's attempts run out: with the same
+    payload and this one's conversation. It accepts the same contract.
     """
 
     name: str
@@ -36,6 +38,7 @@ class Agent(Generic[In]):
     lease: float | None = None
     timeout: float | None = None
     state_version: int = 1
+    fallback: str | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -50,6 +53,8 @@ class Agent(Generic[In]):
             raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
         if self.retries < 1:
             raise BadSetup(f"agent {self.name!r}: retries={self.retries}, but a hop needs at least 1 attempt")
+        if self.fallback == self.name:
+            raise BadSetup(f"agent {self.name!r} is its own fallback=: name another agent, or raise retries=")
         if self.state_version < 1:
             raise BadSetup(f"agent {self.name!r}: state_version={self.state_version}, but versions start at 1")
         for option in ("lease", "timeout"):

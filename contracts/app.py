@@ -31,6 +31,7 @@ class Options(TypedDict, total=False):
     lease: float | None
     timeout: float | None
     state_version: int
+    fallback: str | None
 
 
 class App:
@@ -136,6 +137,13 @@ class App:
                         f"agent {agent.name!r} hands {contract_ref(contract)} to {target!r}, "
                         f"which accepts {contract_ref(receiver.accepts)}"
                     )
+
+            stand_in = self._agents.get(agent.fallback or "")
+            if stand_in and contract_ref(stand_in.accepts) != contract_ref(agent.accepts):
+                raise BadSetup(
+                    f"agent {agent.name!r} accepts {contract_ref(agent.accepts)}, but its fallback {stand_in.name!r} "
+                    f"{contract_ref(stand_in.accepts)}: a fallback accepts the same"
+                )
 
         for name, steps in self._migrations.items():
             known = self[name].state_version

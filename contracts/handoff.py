@@ -15,10 +15,14 @@ P = TypeVar("P", bound=Contract, default=Any)
 
 @dataclass(frozen=True)
 class Handoff(Generic[P]):
-    """What an agent returns to pass its job on: to whom, and with what."""
+    """What an agent returns to pass its job on: to whom, and with what.
+
+    `transcript`: the receiver goes on with this agent's conversation, in its own framework's form.
+    """
 
     to: str
     payload: P
+    transcript: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,7 +30,8 @@ class Envelope:
     """What is delivered to an agent: the payload's bytes, its contract, and where it came from.
 
     `path` lists the agents that the job visited, the receiver last. `sender` is None for a submitted job.
-    `checkpoint` is the sender's last checkpoint. `trace` carries the W3C trace context, untouched.
+    `checkpoint` is the sender's last checkpoint. `trace` carries the W3C trace context, untouched. `transcript` is the
+    conversation that the receiver goes on with (`Transcript.dump`), None if it starts afresh.
     """
 
     contract: ContractRef
@@ -35,6 +40,7 @@ class Envelope:
     sender: str | None = None
     checkpoint: str | None = None
     trace: Mapping[str, str] = field(default_factory=dict[str, str])
+    transcript: Mapping[str, Any] | None = None
 
 
 @dataclass(frozen=True)

@@ -100,6 +100,19 @@ class Transcript(Portable):
         """Plain values, which a checkpoint can hold; what is as by default is left out."""
         return self.model_dump()
 
+    def after(self, earlier: Transcript | None) -> Transcript:
+        """This one as what follows on an earlier one."""
+        if earlier is None:
+            return self
+        return self.model_copy(
+            update={
+                "messages": [*earlier.messages, *self.messages],
+                "variables": {**earlier.variables, **self.variables},
+                "completed": [*earlier.completed, *self.completed],
+                "usage": earlier.usage if self.usage is None else self.usage,
+            }
+        )
+
     @staticmethod
     @understood("a stored transcript")
     def load(stored: Any) -> Transcript:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from typing import Any, cast
 
@@ -89,6 +89,14 @@ class Book:
             raise UnknownAgent(f"no app here or in the store has an agent {name!r}; known are {known}")
         return self._declared[name]
 
+    def taker(self, name: str) -> Generator[Command[Any], Any, tuple[ContractRef, str]]:
+        """What an agent accepts, and its kind."""
+        agent = self.agent(name)
+        if agent is not None:
+            return contract_ref(agent.accepts), agent.kind
+        recorded = yield from self.declaration(name)
+        return recorded.accepts, recorded.kind
+
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
         """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""
         agent = self.agent(name)
@@ -136,9 +144,9 @@ def _dump_by_schema(recorded: Declaration, values: dict[str, Any]) -> bytes:
     return b"j" + data
 
 
-def target(agent: str, contract: ContractRef, envelope: bytes) -> Target:
-    """Where a delivery goes."""
-    return Target(agent, str(contract), queue_of(agent, contract), envelope)
+def target(agent: str, contract: ContractRef, envelope: bytes, about: Mapping[str, str] | None = None) -> Target:
+    """Where a delivery goes; `about` is what its event says more."""
+    return Target(agent, str(contract), queue_of(agent, contract), envelope, about or {})
 
 
 def queue_of(agent: str, contract: ContractRef) -> str:

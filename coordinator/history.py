@@ -9,8 +9,9 @@ from ..contracts.agent import Agent
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
+from ..contracts.transcript import Transcript
 from .book import Book
-from .calls import adrive, copies, forks, retention, travel
+from .calls import adrive, copies, forks, retention, transcripts, travel
 from .job import Job
 from .parts.bases import Bases
 from .store import Store
@@ -55,6 +56,11 @@ class History:
     async def diff(self, old: str | Checkpoint, new: str | Checkpoint) -> Diff:
         """How two checkpoints' states differ, also across threads and jobs: `.added`, `.removed`, `.changed`."""
         return await adrive(self.store, travel.differ(self.book, old, new))
+
+    async def transcript(self, checkpoint_id: str) -> Transcript:
+        """The conversation that a checkpoint holds, in no framework's form: with what its job had brought along from
+        agents of other frameworks, and what is done and what is next."""
+        return await adrive(self.store, transcripts.transcript(self.book, checkpoint_id))
 
     async def name(self, checkpoint_id: str, name: str) -> None:
         """Name a checkpoint, uniquely in its thread: `Conflict` if another one has that name.
@@ -109,8 +115,13 @@ class History:
 
         The edit is `changes` and `append` as of `save`, or a whole `state`. Gives a checkpoint whose parent is that
         one: on the same thread, whose tip it becomes (`ThreadBusy` while a job runs there), or the first of the new
-        thread that `thread` names (`Conflict` if there is one). With `agent` it gives a new job instead, as `hand_off`
-        does, from the edited state or with `payload`. With `key` the same fork is made once.
+        thread that `thread` names (`Conflict` if there is one). With `key` the same fork is made once.
+
+        With `agent` it gives a new job instead, at an agent of any framework, which goes on with the checkpoint's
+        conversation: as its framework's messages, for a plain function as `ctx.transcript`. Its payload is `payload`,
+        or the state where that fits its contract, or what the checkpoint's own agent was given. A tool call without a
+        result is closed with a failed one; what else the framework can't be told is counted in `lost` of the job's
+        first event.
         """
         edit = forks.Edit(changes or {}, append or {}, state)
         forks.check(agent, payload, thread)

@@ -32,13 +32,15 @@ def seal_envelope(envelope: Envelope) -> bytes:
     """An envelope as stored bytes."""
     # The path as a list: a tuple would be packed and unpacked as a message of its own, while a job waits.
     fields = [*envelope.contract, envelope.payload, list(envelope.path), envelope.sender, envelope.checkpoint]
-    return seal_letter([*fields, dict(envelope.trace)], path="envelope")
+    transcript = [] if envelope.transcript is None else [dict(envelope.transcript)]
+    return seal_letter([*fields, dict(envelope.trace), *transcript], path="envelope")
 
 
 @understood("{of}")
 def open_envelope(data: bytes, *, of: str) -> Envelope:
     """A stored envelope."""
-    name, version, payload, path, sender, checkpoint, trace = open_letter(data, of=of)
+    name, version, payload, path, sender, checkpoint, trace, *more = open_letter(data, of=of)
+    [transcript] = more or [None]
     return Envelope(
         contract=ContractRef(name, version),
         payload=payload,
@@ -46,4 +48,5 @@ def open_envelope(data: bytes, *, of: str) -> Envelope:
         sender=sender,
         checkpoint=checkpoint,
         trace=trace,
+        transcript=transcript,
     )

@@ -7,6 +7,7 @@ from typing import Any, Protocol
 
 from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.handoff import Answer
+from ..contracts.transcript import Transcript
 
 
 class Session(Protocol):
@@ -38,6 +39,12 @@ class Session(Protocol):
     @property
     def answer(self) -> Answer | None:
         """The answer that resumed this job after a suspension of this hop, until the next suspension."""
+        ...
+
+    @property
+    def inherited(self) -> Transcript | None:
+        """The conversation that this hop goes on with, begun by another agent; None if it starts afresh. It is saved
+        with each checkpoint, so that a resumed hop has it too."""
         ...
 
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:

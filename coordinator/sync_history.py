@@ -9,8 +9,9 @@ from ..contracts.agent import Agent
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
+from ..contracts.transcript import Transcript
 from .book import Book
-from .calls import copies, drive, forks, retention, travel
+from .calls import copies, drive, forks, retention, transcripts, travel
 from .job import SyncJob
 from .parts.bases import Bases
 from .store import Store
@@ -52,6 +53,10 @@ class SyncHistory:
     def diff(self, old: str | Checkpoint, new: str | Checkpoint) -> Diff:
         """How two checkpoints' states differ, also across threads and jobs."""
         return drive(self.store, travel.differ(self.book, old, new))
+
+    def transcript(self, checkpoint_id: str) -> Transcript:
+        """The conversation that a checkpoint holds, in no framework's form."""
+        return drive(self.store, transcripts.transcript(self.book, checkpoint_id))
 
     def name(self, checkpoint_id: str, name: str) -> None:
         """Name a checkpoint, uniquely in its thread."""

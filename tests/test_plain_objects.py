@@ -283,6 +283,7 @@ def test_objects_keep_their_numbers_when_others_go_also_after_loading() -> None:
     team.members.insert(0, Member("d"))
     state = team.state_dict()
     assert state["members"] == [{"__same__": 4}, {"__same__": 2}, {"__same__": 3}]
+    assert [*state["__objects__"]] == ["2", "3", "4"]
     again = Team()
     again.load_state_dict(state)
     again.members.pop()

@@ -74,6 +74,21 @@ def test_a1_state_dict_and_load_state_dict_with_version_and_class() -> None:
     assert state["losses"] == [0.5]
 
 
+def test_a1_a_state_is_independent_of_the_objects_that_gave_and_took_it() -> None:
+    holder, other = Holder(Order(1, ["a"])), Holder()
+    state = holder.state_dict()
+    holder.value.lines.append("b")
+    other.load_state_dict(state)
+    other.value.lines.append("c")
+    assert state["value"] == Order(1, ["a"])
+    with Keeper("memory://") as keeper:
+        saved = keeper.save(holder, "run")
+        keeper.restore(other, saved)
+        other.value.lines.append("d")
+        keeper.restore(other, saved)
+    assert other.value == Order(1, ["a", "b"])
+
+
 def test_a2_kept_in_memory_in_a_store_or_in_json_files_without_pickle(keeper: Keeper, tmp_path: Path) -> None:
     trainer = Trainer()
     trainer.train.__wrapped__(trainer, 0.5)  # type: ignore[attr-defined]

@@ -5,21 +5,52 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from autogen_agentchat.messages import (
+    MultiModalMessage,
+    SelectorEvent,
+    StopMessage,
+    TextMessage,
+    ThoughtEvent,
+    ToolCallExecutionEvent,
+    ToolCallRequestEvent,
+)
 from autogen_core import FunctionCall
-from autogen_core.models import AssistantMessage, FunctionExecutionResult, FunctionExecutionResultMessage, UserMessage
+from autogen_core.models import (
+    AssistantMessage,
+    FunctionExecutionResult,
+    FunctionExecutionResultMessage,
+    RequestUsage,
+    UserMessage,
+)
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage, SystemMessage, ToolMessage
 from pydantic import ValidationError
 
 import batonpass as bp
+from batonpass.adapters.autogen import AutoGenAdapter
 from batonpass.adapters.autogen.transcript import from_autogen, to_autogen
+from batonpass.adapters.crewai import CrewAIAdapter
 from batonpass.adapters.crewai.transcript import from_crewai, to_crewai
+from batonpass.adapters.langgraph import LangGraphAdapter
 from batonpass.adapters.langgraph.transcript import from_langchain, to_langchain
 from batonpass.contracts.codec import pack, unpack
-from batonpass.contracts.transcript import Blob, Data, Message, Text, Thought, ToolCall, ToolResult, Transcript
+from batonpass.contracts.state_types import UnknownValue
+from batonpass.contracts.transcript import (
+    Blob,
+    Data,
+    Message,
+    Text,
+    Thought,
+    ToolCall,
+    ToolResult,
+    Transcript,
+    Usage,
+    Work,
+)
 from batonpass.contracts.transcript_loops import UNFINISHED, whole
 from batonpass.contracts.transcript_losses import Losses
+from batonpass.coordinator.transcripts import Saved
 
 CONVERSATION: list[BaseMessage] = [
     SystemMessage("be terse", id="s-1"),
@@ -239,3 +270,58 @@ def test_a_transcript_is_stored_as_plain_values_and_as_json() -> None:
     for wrong in (3, {}, {**said, "v": 2}, {**said, "messages": [{"role": "king"}]}):
         with pytest.raises(bp.Corrupted, match="a stored transcript"):
             Transcript.load(wrong)
+
+
+# States
+
+
+def test_messages_that_a_graph_keeps_as_objects_are_read_as_well() -> None:
+    told = [{"type": "human", "content": "write about streams", "id": "h-1", "name": "ann"}]
+    unknown = UnknownValue(
+        "langchain_core.HumanMessage", pack({"content": "write about streams", "id": "h-1", "name": "ann"})
+    )
+    for messages in (told, [CONVERSATION[1]], [unknown]):
+        losses = Losses()
+        read = LangGraphAdapter.read_transcript(Saved("langgraph", {"n": 1, "messages": messages}, None), losses)
+        assert read == Transcript(messages=from_langchain(CONVERSATION[1:2]), variables={"n": 1})
+        assert not losses
+
+
+def test_a_teams_thread_is_read_message_by_message() -> None:
+    spoken: list[Any] = [
+        TextMessage(source="user", content="go"),
+        ThoughtEvent(source="one", content="hm"),
+        ToolCallRequestEvent(source="one", content=[FunctionCall(id="c", name="look", arguments="{}")]),
+        ToolCallExecutionEvent(source="one", content=[_executed("r", "c", failed=True)]),
+        TextMessage(source="one", content="said", models_usage=RequestUsage(prompt_tokens=3, completion_tokens=1)),
+        MultiModalMessage(source="one", content=["see"]),
+        SelectorEvent(source="manager", content="two"),
+        StopMessage(source="two", content="enough"),
+    ]
+    losses = Losses()
+    native = {"stop": None, "asks": None}
+    saved = Saved("autogen", {"messages": [message.dump() for message in spoken]}, native)
+    read = AutoGenAdapter.read_transcript(saved, losses)
+    assert [(message.role, message.author, message.parts) for message in read.messages] == [
+        ("user", "user", [Text(text="go")]),
+        ("assistant", "one", [Thought(text="hm")]),
+        ("assistant", "one", [ToolCall(id="c", name="look")]),
+        ("tool", "one", [ToolResult(call_id="c", name="search", content=[Text(text="r")], failed=True)]),
+        ("assistant", "one", [Text(text="said")]),
+        ("assistant", "one", [Text(text="see")]),
+        ("assistant", "two", [Text(text="enough")]),
+    ]
+    assert read.messages[4].usage == Usage(input=3, output=1)
+    assert losses.counts == {"autogen SelectorEvent": 1}
+    assert [(work.kind, work.name) for work in read.pending] == [("turn", "next")]
+    assert [work.name for work in read.completed] == ["one", "one", "two"]
+
+
+def test_a_flows_state_and_methods_are_read() -> None:
+    native = {"v": 1, "entries": [{"method": "start", "result": 3}], "asked": {"review#0": "x"}}
+    read = CrewAIAdapter.read_transcript(Saved("crewai", {"n": 1}, native), Losses())
+    assert read == Transcript(
+        variables={"n": 1},
+        completed=[Work(kind="method", name="start", output=3)],
+        pending=[Work(kind="question", name="review#0")],
+    )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from anyio import to_thread
 
@@ -19,6 +19,9 @@ from ..coordinator.calls import afollow, follow
 from .effects import Act, Ask, Perform, Record, Unsure, effecting, idempotency_key
 from .session import LeaseSession
 from .steps import Steps
+
+if TYPE_CHECKING:
+    from ..contracts.transcript import Transcript
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Contract)
@@ -92,19 +95,30 @@ class _About:
         """The fencing token: give it to a resource that can refuse older ones."""
         return self._session.fence.token
 
+    @property
+    def transcript(self) -> Transcript:
+        """The conversation that another agent began and this one goes on with (a fork, a fallback, a handoff with
+        `transcript=True`); empty if this hop starts afresh."""
+        from ..contracts.transcript import Transcript
+
+        return self._session.inherited or Transcript()
+
     def check(self) -> None:
         """Raise `Fenced` or `Canceled` if this run does not count any more. Costs nothing: call it in long loops."""
         self._session.check()
 
-    def hand_off(self, agent: str | Agent[P], payload: P) -> Handoff[P]:
-        """Pass the job on: return what this gives. Raises `UndeclaredHandoff` for an agent not in `hands_to`."""
+    def hand_off(self, agent: str | Agent[P], payload: P, *, transcript: bool = False) -> Handoff[P]:
+        """Pass the job on: return what this gives. Raises `UndeclaredHandoff` for an agent not in `hands_to`.
+
+        With `transcript` the receiver goes on with this agent's conversation, whatever framework it is of.
+        """
         name = agent if isinstance(agent, str) else agent.name
         if name not in self._agent.hands_to:
             declared = ", ".join(self._agent.hands_to) or "nobody"
             raise UndeclaredHandoff(
                 f"agent {self.agent!r} may not hand off to {name!r}: it declares {declared} (hands_to=)"
             )
-        return Handoff(name, payload)
+        return Handoff(name, payload, transcript)
 
     def reject(self, reason: str) -> None:
         """End the job as rejected: this agent will not do it. Does not return."""

@@ -24,6 +24,7 @@ from ..coordinator.book import Book, target
 from ..coordinator.calls.jobs import seal_result
 from ..coordinator.commands import Command, Complete, Fail, HandOff, Suspend
 from ..coordinator.letters import seal_envelope, seal_letter
+from .onward import onward_transcript
 from .session import LeaseSession
 
 # Backoff of the default retry, in seconds: doubled with each attempt up to the longest, with jitter.
@@ -48,6 +49,9 @@ def ending(
         raise UndeclaredHandoff(f"agent {agent.name!r} handed off to {handoff.to!r}: it declares {allowed}")
     _fits(agent, handoff.payload, declared)
     contract, data = yield from book.address(handoff.to, handoff.payload)
+    transcript, about = None, None
+    if handoff.transcript:
+        transcript, about = yield from onward_transcript(book, session, handoff.to, outcome.final)
     onward = Envelope(
         contract=contract,
         payload=data,
@@ -55,8 +59,9 @@ def ending(
         sender=agent.name,
         checkpoint=final.id if final else session.tip_id or None,
         trace=envelope.trace,
+        transcript=transcript,
     )
-    return HandOff(session.fence, target(handoff.to, contract, seal_envelope(onward)), final)
+    return HandOff(session.fence, target(handoff.to, contract, seal_envelope(onward), about), final)
 
 
 def _result(agent: Agent[Any], outcome: Finished) -> bytes:

@@ -28,6 +28,7 @@ from ..coordinator.snapshots import from_ms
 from ..coordinator.store import Store
 from .aside import Aside
 from .context import Context, Rejecting, entered
+from .fallback import falling_back
 from .keeper import LeaseKeeper
 from .outcomes import ending, failing
 from .session import Drained, LeaseSession
@@ -162,12 +163,14 @@ class Runner:
         except Unavailable as error:
             _log.error("%s: given up, the lease will expire: %s", about, error)
         except Exception as error:
-            await self._failed(about, agent, session, _single(error))
+            await self._failed(about, agent, session, _single(error), row)
 
     async def _run_agent(
         self, about: str, agent: Agent[Any], envelope: Envelope, row: JobRow, session: LeaseSession
     ) -> None:
         payload = _open_payload(agent, envelope)
+        if envelope.transcript is not None:
+            session.inherit(envelope.transcript)
         lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
         context = Context(session, agent, payload, self._resources, lease)
         entered(context)
@@ -189,16 +192,26 @@ class Runner:
                 return Rejected(str(rejecting))
             raise
 
-    async def _failed(self, about: str, agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> None:
+    async def _failed(
+        self,
+        about: str,
+        agent: Agent[Any] | None,
+        session: LeaseSession,
+        error: BaseException,
+        row: JobRow | None = None,
+    ) -> None:
         if isinstance(error, Fenced):
             _log.warning("%s: refused: %s", about, error)
             return
         command = failing(agent, session, error)
         again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
         trace = None if isinstance(error, BatonpassError) else error
-        _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
         try:
-            await session.awrite(command)
+            instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
+            if instead is not None and agent is not None:
+                again = f"goes on at {agent.fallback}"
+            _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
+            await session.awrite(instead or command)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
 

@@ -6,7 +6,7 @@ import random
 import time
 from collections.abc import Iterator, Mapping
 from dataclasses import replace
-from typing import Any, TypeVar, cast
+from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
 
@@ -24,6 +24,10 @@ from ..coordinator.refusals import Ungrounded
 from ..coordinator.rows import CommitLine, Delivery
 from ..coordinator.snapshots import Draft, draft, open_row, saved
 from ..coordinator.store import Store
+from ..coordinator.transcripts import INHERITED, apart
+
+if TYPE_CHECKING:
+    from ..contracts.transcript import Transcript
 
 R = TypeVar("R")
 # How long a write is tried again while the store can't be reached, in seconds: failing the attempt would mean paying
@@ -63,6 +67,8 @@ class LeaseSession:
         self.tip_id = row.tip
         about = f"of job {row.id}"
         self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
+        self.inherited: Transcript | None = None
+        self._inherited: Mapping[str, Any] = {}
         self.answer: Answer | None = None
         if row.answer:
             question = open_letter(row.question, of=f"the question of job {row.id}")
@@ -72,6 +78,14 @@ class LeaseSession:
     def journal(self) -> Mapping[str, Any]:
         """The hop's records by key."""
         return self._journal
+
+    def inherit(self, stored: Mapping[str, Any]) -> None:
+        """Take the conversation that this hop goes on with, as it is stored. Each checkpoint keeps it from now on."""
+        from ..contracts.transcript import Transcript
+
+        self.inherited, self._inherited = Transcript.load(stored), {INHERITED: stored}
+        if self.checkpoint is not None:
+            self.checkpoint = replace(self.checkpoint, native=apart(self.checkpoint.native)[0])
 
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """Commit a checkpoint and journal records."""
@@ -112,8 +126,9 @@ class LeaseSession:
         return self._drafted(snapshot, self._sharing)
 
     def _drafted(self, snapshot: Snapshot, sharing: Sharing, checkpoint_id: str = "") -> NewCheckpoint:
+        kept = replace(snapshot, native={**(snapshot.native or {}), **self._inherited}) if self._inherited else snapshot
         made = draft(
-            snapshot,
+            kept,
             thread=self.thread,
             agent=self.agent,
             job=self.job_id,

@@ -11,7 +11,10 @@ from ...contracts.agent import Agent
 from ...contracts.contract import Contract
 from ...contracts.errors import MissingExtra
 from ...contracts.outcome import Finished, Outcome
+from ...contracts.transcript import Transcript
+from ...contracts.transcript_losses import Losses
 from ...coordinator.session import Session
+from ...coordinator.transcripts import Saved
 from ..borders import enter, leave
 from ..factory import built
 
@@ -35,6 +38,20 @@ class AutoGenAdapter:
 
         self._driver = driver
 
+    @staticmethod
+    def read_transcript(saved: Saved, losses: Losses) -> Transcript:
+        """What a checkpoint of this framework says, as a transcript."""
+        from .telling import read_state
+
+        return read_state(saved, losses)
+
+    @staticmethod
+    def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
+        """The messages that an agent is started with, and what they can't say."""
+        from .transcript import write_messages
+
+        return write_messages(transcript.messages, losses, system=False)
+
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         from .progress import Progress
         from .result import as_dumps, default_result, default_task, task_result
@@ -44,7 +61,7 @@ class AutoGenAdapter:
             team = adopt(agent, made)
             progress = Progress.restored(agent.name, session.checkpoint)
             if progress is None:
-                task = await enter(agent, payload, context, lambda: default_task(payload))
+                task = await enter(agent, payload, context, lambda: default_task(payload, team, session.inherited))
                 progress = Progress(pending=as_dumps(agent.name, task))
             suspended = await self._driver.drive(team, progress, session)
             if suspended is not None:

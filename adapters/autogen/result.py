@@ -5,22 +5,31 @@ from __future__ import annotations
 from typing import Any
 
 from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import BaseChatMessage, StructuredMessage, TextMessage
+from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, StructuredMessage, TextMessage
 
 from ...contracts.contract import Contract, convert
 from ...contracts.errors import BadSetup, ContractViolation
+from ...contracts.transcript import Transcript
 from ..borders import fit_text, only_text_field
 from .folding import Dump
 from .progress import Progress
 from .team import Adopted
+from .transcript import to_autogen
 
 
-def default_task(payload: Contract) -> str:
-    """The payload as one text: its only required text field if nothing else is set, else all of it as JSON."""
+def default_task(payload: Contract, team: Adopted, inherited: Transcript | None) -> str | HandoffMessage:
+    """The payload as one text: its only required text field if nothing else is set, else all of it as JSON.
+
+    What the job has brought along from another agent goes with it, into each assistant's model context: a handoff
+    is the message that can carry that.
+    """
     field = only_text_field(type(payload))
-    if field is not None and payload.model_dump(exclude_defaults=True).keys() <= {field}:
-        return str(getattr(payload, field))
-    return payload.model_dump_json()
+    plain = field is not None and payload.model_dump(exclude_defaults=True).keys() <= {field}
+    text = str(getattr(payload, field or "")) if plain else payload.model_dump_json()
+    if inherited is None:
+        return text
+    context = to_autogen(inherited.messages, system=False)
+    return HandoffMessage(source="user", target=team.first, content=text, context=context)
 
 
 def as_dumps(agent: str, task: Any) -> list[Dump]:

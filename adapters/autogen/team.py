@@ -52,6 +52,11 @@ class Adopted:
             self.condition, self.max_turns = None, 1
         self._adopt_members()
 
+    @property
+    def first(self) -> str:
+        """The name of the member that begins, where the order of members decides."""
+        return self._members[0][1].name
+
     def message(self, dump: Dump) -> Message:
         """A message from its dump; only of types that the team knows."""
         try:

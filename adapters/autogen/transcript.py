@@ -46,7 +46,7 @@ def write_messages(messages: Sequence[Message], losses: Losses, *, system: bool 
 def _understand(fields: Fields) -> Message:
     role, content = _ROLES[fields["type"]], fields["content"]
     if role == "tool":
-        return Message(role=role, parts=[_result(result) for result in content])
+        return Message(role=role, parts=[result_from(result) for result in content])
     parts: list[Part] = []
     if fields.get("thought") is not None and role == "assistant":
         parts.append(Thought(text=fields["thought"]))
@@ -55,7 +55,7 @@ def _understand(fields: Fields) -> Message:
     elif role == "assistant":
         parts += [call_from(call["id"], call["name"], call["arguments"]) for call in content]
     else:
-        parts += [_piece(piece) for piece in content]
+        parts += [picture_or_text(piece) for piece in content]
     return Message(role=role, author=fields.get("source"), parts=parts)
 
 
@@ -82,7 +82,8 @@ def _assistant(message: Message) -> dict[str, Any]:
     return {"content": calls, "thought": beside if thoughts or said else None}
 
 
-def _result(result: Fields) -> ToolResult:
+def result_from(result: Fields) -> ToolResult:
+    """A tool's result from its dump."""
     said = [Text(text=result["content"])] if result["content"] else []
     return ToolResult(call_id=result["call_id"], name=result["name"], content=[*said], failed=result["is_error"])
 
@@ -92,7 +93,8 @@ def _executed(result: ToolResult) -> dict[str, Any]:
     return {"content": content, "name": result.name or "", "call_id": result.call_id, "is_error": result.failed}
 
 
-def _piece(piece: Any) -> Text | Blob:
+def picture_or_text(piece: Any) -> Text | Blob:
+    """A piece of a message that has several."""
     if isinstance(piece, str):
         return Text(text=piece)
     blob = blob_of(piece["data"], _PNG)

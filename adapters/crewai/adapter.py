@@ -10,7 +10,10 @@ from ...contracts.agent import Agent
 from ...contracts.contract import Contract
 from ...contracts.errors import BadSetup, MissingExtra
 from ...contracts.outcome import Finished, Outcome, Suspended
+from ...contracts.transcript import Transcript
+from ...contracts.transcript_losses import Losses
 from ...coordinator.session import Session
+from ...coordinator.transcripts import Saved
 from .. import borders
 from ..factory import built
 
@@ -34,6 +37,20 @@ class CrewAIAdapter:
             raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'")
         if not (importlib.util.find_spec("crewai.hooks") and importlib.util.find_spec("crewai.hooks.dispatch")):
             raise BadSetup("this CrewAI is too old: 1.15.3 or newer is needed, pip install -U crewai")
+
+    @staticmethod
+    def read_transcript(saved: Saved, losses: Losses) -> Transcript:
+        """What a checkpoint of this framework says, as a transcript."""
+        from .telling import read_state
+
+        return read_state(saved, losses)
+
+    @staticmethod
+    def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
+        """The messages that an agent is started with, and what they can't say."""
+        from .telling import write_messages
+
+        return write_messages(transcript, losses)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Build the crew or flow, go on from the session's checkpoint, and give the outcome as the agent's contract.

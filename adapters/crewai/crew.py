@@ -20,6 +20,7 @@ from . import internals
 from .outputs import dump_output, load_output
 from .saved import VERSION, bookkeeping, fitting
 from .stop import Stop
+from .telling import Telling
 from .terminal import no_terminal
 
 _log = logging.getLogger("batonpass.crewai")
@@ -41,6 +42,7 @@ class CrewRun:
         self._keys = dict(zip(map(id, crew.tasks), _keys(crew.tasks), strict=True))
         self._titles = dict(zip(map(id, crew.tasks), _titles(crew.tasks), strict=True))
         self._outputs: dict[int, TaskOutput] = {}
+        self._telling = Telling(session.inherited) if session.inherited else None
         native = bookkeeping(session, "outputs")
         if session.checkpoint is not None:
             self._restore(session.checkpoint.state["tasks"], native["outputs"])
@@ -55,6 +57,8 @@ class CrewRun:
 
     def _kickoff(self, inputs: dict[str, Any]) -> Any:
         hooks = {**self._stop.hooks(), InterceptionPoint.POST_STEP: [self._finished]}
+        if self._telling is not None:
+            hooks[InterceptionPoint.PRE_MODEL_CALL] = [*hooks[InterceptionPoint.PRE_MODEL_CALL], self._tell]
         with scoped_hooks(hooks), no_terminal(self._stop, self._session.agent), self._prepared():
             return self._crew.kickoff(inputs=inputs)
 
@@ -76,6 +80,11 @@ class CrewRun:
             for task in finished:
                 internals.unfinish(task)
             internals.release(self._crew)
+
+    def _tell(self, call: Any) -> None:
+        """Before a model call of a task: what the job has brought along. Tasks of other crews have none of it."""
+        if self._telling is not None and id(call.task) in self._keys:
+            self._telling.tell(call.task, call.messages)
 
     def _finished(self, step: Any) -> None:
         """After a task and its guardrails, before its callbacks. Tasks of other crews, run by a tool, pass by."""

@@ -9,7 +9,10 @@ from ...contracts.agent import Agent
 from ...contracts.contract import Contract
 from ...contracts.errors import MissingExtra
 from ...contracts.outcome import Outcome
+from ...contracts.transcript import Transcript
+from ...contracts.transcript_losses import Losses
 from ...coordinator.session import Session
+from ...coordinator.transcripts import Saved
 from ..factory import built
 
 
@@ -27,6 +30,20 @@ class LangGraphAdapter:
             raise MissingExtra(
                 "agents of kind 'langgraph' need LangGraph: pip install 'batonpass[langgraph]'"
             ) from error
+
+    @staticmethod
+    def read_transcript(saved: Saved, losses: Losses) -> Transcript:
+        """What a checkpoint of this framework says, as a transcript."""
+        from .telling import read_state
+
+        return read_state(saved, losses)
+
+    @staticmethod
+    def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
+        """The messages that an agent is started with, and what they can't say."""
+        from .transcript import write_messages
+
+        return write_messages(transcript.messages, losses)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Run one delivery. `Fenced` and `Canceled` come out as themselves, whatever the graph does with errors."""

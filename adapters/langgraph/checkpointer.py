@@ -8,12 +8,10 @@ from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from copy import copy
 from random import random
-from types import TracebackType
 from typing import Any, Literal, TypeVar
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
-    BaseCheckpointSaver,
     ChannelVersions,
     Checkpoint,
     CheckpointMetadata,
@@ -24,20 +22,19 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from ...contracts.errors import BadSetup
-from ...coordinator.calls import Call, adrive, drive
+from ...coordinator.calls import Call
 from ...coordinator.calls.inputs import milliseconds, text
 from ...coordinator.coded.codec import Codec
 from ...coordinator.coded.environment import codec_from_environment
 from ...coordinator.coded.store import CodedStore
-from ...coordinator.commands import Fence
 from ...coordinator.store import Store
 from ...coordinator.urls import open_store
 from .allowing import types_of
 from .carrier import Carrier
 from .checkpointing import BRANCHES, Checkpointing, config_of
+from .driver import Driver, thread_of
 from .listing import Listing
-from .owning import Owning, fence_of
-from .threads import Threads
+from .owning import Owning
 from .waiting import Batch, Spot
 from .writes import Note, notes_of
 
@@ -50,7 +47,7 @@ _MOMENT = 0.001
 _PATIENCE = 5.0
 
 
-class BatonpassSaver(BaseCheckpointSaver[str]):
+class BatonpassSaver(Driver):
     """Keeps LangGraph's checkpoints in Redis, SQLite or memory: `compile(checkpointer=BatonpassSaver.from_url(url))`.
 
     Sync and async, from any number of threads, event loops and processes at once. Nothing has to be set up or closed:
@@ -78,10 +75,9 @@ class BatonpassSaver(BaseCheckpointSaver[str]):
     ) -> None:
         if on_conflict not in ("refuse", "allow"):
             raise BadSetup(f"on_conflict={on_conflict!r}, but it is 'refuse' or 'allow'")
-        self._carrier = Carrier(types_of(allow), serde=serde)
-        super().__init__(serde=self._carrier.serde)
         lives = 0 if ttl is None else milliseconds(ttl, "ttl", least=0.001)
-        self._shared = Checkpointing(store, ttl=lives, refuses=on_conflict == "refuse")
+        shared = Checkpointing(store, ttl=lives, refuses=on_conflict == "refuse")
+        super().__init__(shared, Carrier(types_of(allow), serde=serde))
 
     @classmethod
     def from_url(
@@ -104,32 +100,6 @@ class BatonpassSaver(BaseCheckpointSaver[str]):
         coded: Store = CodedStore(store, codec) if codec else store
         return cls(coded, serde=serde, allow=allow, ttl=ttl, on_conflict=on_conflict)
 
-    def __enter__(self) -> BatonpassSaver:
-        self._shared.handles.store()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> BatonpassSaver:
-        await self._shared.handles.astore()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    def close(self) -> None:
-        """Close what sync code opened. The saver can be used again."""
-        self._shared.handles.close()
-
-    async def aclose(self) -> None:
-        """Close what this event loop and sync code opened."""
-        await self._shared.handles.aclose()
-
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BatonpassSaver:
         """A saver that may restore these types too. It shares everything else with this one."""
         carrier = self._carrying
@@ -151,7 +121,7 @@ class BatonpassSaver(BaseCheckpointSaver[str]):
         or wait in `own`: for ever, or `wait` seconds, then `ThreadBusy`. The lease is renewed until the end; when its
         owner has died another takes over `lease` seconds later, and what the first might still put is `Fenced`.
         """
-        return Owning(self._shared, _thread(thread_id), wait, milliseconds(lease, "lease", least=0.1))
+        return Owning(self._shared, thread_of(thread_id), wait, milliseconds(lease, "lease", least=0.1))
 
     # Writing
 
@@ -321,83 +291,14 @@ class BatonpassSaver(BaseCheckpointSaver[str]):
             last = int(current) if isinstance(current, int | float) else int(current.split(".")[0])
         return f"{last + 1:032}.{random():016}"
 
-    # Whole threads
-
-    def delete_thread(self, thread_id: str) -> None:
-        """Delete all that is kept of a thread."""
-        self._drive(self._threads.delete(_thread(thread_id)))
-
-    async def adelete_thread(self, thread_id: str) -> None:
-        """`delete_thread` for async code."""
-        await self._adrive(self._threads.delete(_thread(thread_id)))
-
-    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what runs put, but for what other runs' delta channels are made of."""
-        for run_id in run_ids:
-            self._drive(self._threads.delete_run(str(run_id)))
-
-    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """`delete_for_runs` for async code."""
-        for run_id in run_ids:
-            await self._adrive(self._threads.delete_run(str(run_id)))
-
-    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """The same history again on another thread, which must not have one."""
-        self._drive(self._threads.copy(_thread(source_thread_id), _thread(target_thread_id)))
-
-    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """`copy_thread` for async code."""
-        await self._adrive(self._threads.copy(_thread(source_thread_id), _thread(target_thread_id)))
-
-    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the latest checkpoint of each namespace of the threads, those that have a name, and what their
-        delta channels are made of; with the strategy "delete" nothing."""
-        for thread_id in thread_ids:
-            self._drive(self._threads.prune(_thread(thread_id), strategy))
-
-    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """`prune` for async code."""
-        for thread_id in thread_ids:
-            await self._adrive(self._threads.prune(_thread(thread_id), strategy))
-
-    @property
-    def _threads(self) -> Threads:
-        return Threads(self._shared)
-
-    @property
-    def _carrying(self) -> Carrier:
-        """The carrier of the serializer that is set: LangGraph sets another on a clone."""
-        if self.serde is not self._carrier.serde:
-            self._carrier = Carrier(serde=self.serde)
-        return self._carrier
-
-    def _fence(self, thread: str) -> Fence | None:
-        return fence_of(self._shared, thread)
-
-    def _drive(self, call: Call[T]) -> T:
-        return drive(self._shared.handles.store(), call)
-
-    async def _adrive(self, call: Call[T]) -> T:
-        return await adrive(await self._shared.handles.astore(), call)
-
 
 async def _ended(flight: Future[None]) -> None:
     await asyncio.wait([asyncio.wrap_future(flight)], timeout=_PATIENCE)
 
 
-def _thread(thread_id: object) -> str:
-    name = "" if thread_id is None else str(thread_id)
-    if not name:
-        raise BadSetup(
-            "a checkpointer needs to know the thread: give the graph a config like "
-            '{"configurable": {"thread_id": "any name"}}'
-        )
-    return text(name, "thread_id")
-
-
 def _spot(config: RunnableConfig, key: str) -> Spot:
     names = config.get("configurable", {})
-    return _thread(names.get("thread_id")), text(names.get("checkpoint_ns") or "", "checkpoint_ns"), text(key, "id")
+    return thread_of(names.get("thread_id")), text(names.get("checkpoint_ns") or "", "checkpoint_ns"), text(key, "id")
 
 
 def _parent(config: RunnableConfig) -> str:
@@ -414,7 +315,7 @@ def _branches(config: RunnableConfig) -> bool:
 def _wanted(config: RunnableConfig | None) -> tuple[str | None, str | None, str]:
     """The thread, namespace and checkpoint that are to be listed; None is any."""
     names = (config or {}).get("configurable", {})
-    thread = _thread(names.get("thread_id")) if config else None
+    thread = thread_of(names.get("thread_id")) if config else None
     return thread, names.get("checkpoint_ns"), str(names.get("checkpoint_id") or "")
 
 

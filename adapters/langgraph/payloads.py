@@ -12,23 +12,31 @@ from langgraph.pregel import Pregel
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, State, contract_ref, convert
 from ...contracts.errors import BadSetup, ContractViolation
+from ...contracts.transcript import Transcript
 from ..borders import fit_text
 from .plain import readable
+from .transcript import to_langchain
 
 
-def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any]) -> Any:
-    """The payload's fields as the state keys of the same name; else one message, where there is a `messages` key."""
+def into_graph(
+    agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any], inherited: Transcript | None = None
+) -> Any:
+    """The payload's fields as the state keys of the same name; else one message, where there is a `messages` key.
+
+    What the job has brought along from another agent stands before it in `messages`.
+    """
     fields = {**dict(payload), **(payload.model_extra or {})}
     keys = _input_keys(graph)
     if keys is None:
         return fields
+    earlier = to_langchain(inherited.messages) if inherited and "messages" in keys else []
     homeless = sorted(fields.keys() - keys)
     if not homeless:
-        return fields
+        return {"messages": earlier, **fields} if earlier else fields
     if len(homeless) == len(fields) and "messages" in keys:
         texts = [value for value in fields.values() if isinstance(value, str)]
         text = texts[0] if len(texts) == 1 else payload.model_dump_json()
-        return {"messages": [HumanMessage(text)]}
+        return {"messages": [*earlier, HumanMessage(text)]}
     raise BadSetup(
         f"agent {agent.name!r}: {contract_ref(agent.accepts)} has {', '.join(homeless)}, "
         f"but the graph's state has {', '.join(sorted(keys)) or 'no keys'}: say with enter= where it goes"

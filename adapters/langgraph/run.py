@@ -48,7 +48,10 @@ class GraphRun:
         entered: Any = None
         if self._session.checkpoint is None:
             entered = await borders.enter(
-                self._agent, payload, context, lambda: into_graph(self._agent, payload, self._graph)
+                self._agent,
+                payload,
+                context,
+                lambda: into_graph(self._agent, payload, self._graph, self._session.inherited),
             )
         else:
             state = await self._graph.aget_state(self._config)

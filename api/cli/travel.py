@@ -84,7 +84,10 @@ def fork(
         elif thread is not None:
             raise BadSetup("--agent makes a job, which has a thread of its own: leave --thread out")
         else:
-            made = coordinator.fork(checkpoint, state=state, agent=agent, key=key).id
+            job = coordinator.fork(checkpoint, state=state, agent=agent, key=key)
+            made, first = job.id, next(coordinator.events(job=job.id), None)
+            if first is not None and (lost := first.data.get("lost")):
+                typer.echo(f"batonpass: agent {agent} can't be told all of it, left out (by count): {lost}", err=True)
     print_json({"id": made}) if as_json else typer.echo(made)
 
 

@@ -9,16 +9,20 @@ from typing import Any
 
 from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.codec import pack
-from ...contracts.errors import BadSetup, Corrupted, KeyConflict, NotFound
+from ...contracts.errors import BadSetup, ContractViolation, Corrupted, KeyConflict, NotFound
+from ...contracts.handoff import Envelope
 from ...contracts.names import digest, home, mint
+from ...contracts.transcript_losses import Losses
 from ..book import Book
 from ..commands import Import, Restore, Save
+from ..letters import open_envelope
 from ..parts.bases import Bases
 from ..parts.nodes import Base, value
 from ..parts.share import Sharing
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow, CommitLine, JobRow
 from ..snapshots import Draft, Opened, amended, draft, open_row, saved
+from ..transcripts import count_lost, saved_as, told, transcript_of
 from . import Call, jobs
 from .checkpoints import as_payload, checked, read
 from .inputs import text
@@ -34,6 +38,11 @@ class Edit:
     changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     append: Mapping[str, Any] = field(default_factory=dict[str, Any])
     state: Any = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether it changes anything."""
+        return bool(self.changes or self.append) or self.state is not None
 
     def __post_init__(self) -> None:
         if self.state is not None and (self.changes or self.append):
@@ -86,14 +95,50 @@ def check(agent: object, payload: object, thread: str | None) -> None:
 def fork_job(
     bases: Bases, book: Book, checkpoint_id: str, edit: Edit, to: str, payload: object, key: str | None
 ) -> Call[JobRow]:
-    """A new job that goes on from a checkpoint, with its state as edited unless there is a payload."""
+    """A new job that goes on from a checkpoint, with its state as edited unless there is a payload.
+
+    The state arrives as the contract's payload, if it fits, and as a transcript; what the agent's framework can't be
+    told of that stands in the job's first event.
+    """
     source, base = yield from source_of(book, checkpoint_id)
-    if payload is None:
-        made = next(_drafts(bases, source, base, edit.of(source, base, "fork"), source.thread, ""))
-        payload = as_payload(book, to, source.id, value(made.nodes.state))
-    elif edit.changes or edit.append or edit.state is not None:
+    if payload is not None and edit.anything:
         raise BadSetup("a fork takes a payload= or an edited state (changes=, append=, state=), not both")
-    return (yield from jobs.submit(book, to, payload, key=key, origin=source.id))
+    made = next(_drafts(bases, source, base, edit.of(source, base, "fork"), source.thread, ""))
+    state = value(made.nodes.state)
+    _, kind = yield from book.taker(to)
+    if payload is None:
+        payload = yield from _payload(book, to, source, state, edit)
+    losses = Losses()
+    saved = saved_as(source.framework, state, source.native)
+    transcript = transcript_of(saved, losses, agent=source.agent, checkpoint=source.id)
+    count_lost(kind, transcript, losses)
+    about = {"checkpoint": source.id, **told(losses)}
+    stored = transcript.dump()
+    return (yield from jobs.submit(book, to, payload, key=key, origin=source.id, transcript=stored, about=about))
+
+
+def _payload(book: Book, to: str, source: Checkpoint, state: object, edit: Edit) -> Call[object]:
+    """What the agent is given: the state, where it fits; else what the job's agent was given, where `to` accepts that
+    as its stand-in."""
+    try:
+        payload = as_payload(book, to, source.id, state)
+        yield from book.address(to, payload)
+        return payload
+    except ContractViolation as misfit:
+        given = None if edit.anything or source.job is None else (yield from _given(source.job, source.hop))
+        accepts, _ = yield from book.taker(to)
+        if given is None or given.contract != accepts:
+            raise ContractViolation(f"{misfit}. Give payload=", fields=misfit.fields) from None
+        return book.read(given.contract, given.payload)
+
+
+def _given(job_id: str, hop: int | None) -> Call[Envelope | None]:
+    """What a job's agent was given, if the job is still at that hop."""
+    try:
+        row = yield from jobs.look(job_id)
+    except NotFound:
+        return None
+    return open_envelope(row.envelope, of=f"the envelope of job {job_id}") if row.hop == hop else None
 
 
 def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]:

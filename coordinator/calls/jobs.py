@@ -33,8 +33,10 @@ def submit(
     delay: float = 0.0,
     origin: str = "",
     trace: Mapping[str, str] | None = None,
+    transcript: Mapping[str, Any] | None = None,
+    about: Mapping[str, str] | None = None,
 ) -> Call[JobRow]:
-    """Make a job; the same key answers with the first job."""
+    """Make a job; the same key answers with the first job. `about` is what its first event says more."""
     wait, key_age = milliseconds(delay, "delay"), milliseconds(key_ttl, "key_ttl")
     text(thread or "", "thread")
     text(key or "", "key")
@@ -42,12 +44,17 @@ def submit(
     idem = digest("key", agent, key) if key else ""
     job_id = mint("j", new_partition(thread, idem, origin))
     envelope = Envelope(
-        contract=contract, payload=data, path=(agent,), checkpoint=origin or None, trace=dict(trace or {})
+        contract=contract,
+        payload=data,
+        path=(agent,),
+        checkpoint=origin or None,
+        trace=dict(trace or {}),
+        transcript=transcript,
     )
     row: JobRow = yield Submit(
         job_id=job_id,
         thread=thread or job_id,
-        target=target(agent, contract, seal_envelope(envelope)),
+        target=target(agent, contract, seal_envelope(envelope), about),
         key=key or "",
         idem=idem,
         payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest() if key else "",

@@ -12,12 +12,14 @@ from .threads import Freed
 
 @dataclass(frozen=True, slots=True)
 class Target:
-    """Where a delivery goes, and what with. `queue` is the digest of agent, contract and version, and band."""
+    """Where a delivery goes, and what with. `queue` is the digest of agent, contract and version, and band. `about` is
+    what its event says more."""
 
     agent: str
     contract: str
     queue: str
     envelope: bytes
+    about: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
 @dataclass(slots=True)  # as NewCheckpoint

@@ -32,9 +32,9 @@ def submit(records: Records, command: Submit) -> JobRow:
     row = _new_job(command, records.now, command.origin or thread.tip)
     if command.delay:
         row.state, row.reason, row.due = "submitted", "scheduled", records.now + command.delay
-        emit(records, kinds.SUBMITTED, row, due=row.due)
+        emit(records, kinds.SUBMITTED, row, due=row.due, **command.target.about)
     else:
-        enqueue(records, row, kinds.SUBMITTED)
+        enqueue(records, row, kinds.SUBMITTED, **command.target.about)
     thread.job = row.id
     records.put_thread(thread)
     records.add_job(row)

@@ -65,7 +65,7 @@ def hand_off(records: Records, command: HandOff) -> None:
     row.hop, row.attempt, row.crashes = row.hop + 1, 1, 0
     row.question = row.answer = b""
     row.error = ""
-    enqueue(records, row, kinds.HANDED_OFF, sender=sender, checkpoint=row.tip)
+    enqueue(records, row, kinds.HANDED_OFF, sender=sender, checkpoint=row.tip, **target.about)
     store(records, row)
 
 

@@ -27,13 +27,14 @@ R = TypeVar("R")
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
     """The script's name and its ARGV."""
-    name, build, _ = _OPERATIONS[type(command)]
-    if isinstance(command, _SAVING):
-        if isinstance(command, c.Save) and command.fence is None:
-            name, build = "save_unleased", _save_unleased
-        if command.checkpoint and command.checkpoint.place:
-            name = f"{name}+put"
-    return name, build(command)
+    if isinstance(command, c.Save) and command.fence is None:
+        name, argv = "save_unleased", _save_unleased(command)
+    else:
+        name, build, _ = _OPERATIONS[type(command)]
+        argv = build(command)
+    if isinstance(command, _SAVING) and command.checkpoint and command.checkpoint.place:
+        name = f"{name}+put"
+    return name, argv
 
 
 def answer(command: c.Command[R], reply: list[Any]) -> R:
@@ -61,7 +62,15 @@ def _submit(m: c.Submit) -> list[Arg]:
         m.target.queue,
         m.thread,
     ]
-    return [*where, m.key, m.key_ttl, m.target.agent, m.target.contract, m.target.envelope]
+    return [*where, m.key, m.key_ttl, m.target.agent, m.target.contract, m.target.envelope, _about(m.target)]
+
+
+def _about(target: c.Target) -> bytes:
+    """What an event says more: names and texts in turn, in one piece."""
+    if not target.about:
+        return b""
+    packed: bytes = msgpack.packb([text for pair in target.about.items() for text in pair])
+    return packed
 
 
 def _claim(m: c.Claim) -> list[Arg]:
@@ -84,7 +93,7 @@ def _save_unleased(m: c.Save) -> list[Arg]:
 
 
 def _hand_off(m: c.HandOff) -> list[Arg]:
-    target: list[Arg] = [m.target.agent, m.target.contract, m.target.queue, m.target.envelope]
+    target: list[Arg] = [m.target.agent, m.target.contract, m.target.queue, m.target.envelope, _about(m.target)]
     return [*fence_args(m.fence), *target, *checkpoint_args(m.checkpoint)]
 
 

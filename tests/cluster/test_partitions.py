@@ -11,7 +11,7 @@ import batonpass as bp
 from batonpass.contracts.names import home, mint, partition_of
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis.partitions import partition
-from tests.harness.bench import MINUTE, Bench, fence_of, new_job, new_target
+from tests.harness.bench import MINUTE, Bench, fence_of, new_checkpoint, new_job, new_target
 from tests.harness.cluster import Cluster, ClusterHarness
 
 COUNT = 16
@@ -36,13 +36,15 @@ def test_every_command_goes_to_the_partition_of_what_it_is_about() -> None:
     }
     assert without - {"Command"} == {
         *("Claim", "Heartbeat", "Reap", "ListJobs", "Events", "LastEvent"),
-        *("Threads", "PruneJobs", "Declare", "Declared", "Takers"),
+        *("Threads", "PruneJobs", "Declare", "Declared", "Takers", "OfRun"),
     }
     job, fence = mint("j", 700), c.Fence(mint("j", 701), 1, mint("l"))
     about = (c.ReadJob(job), c.Release(fence), c.Restore(mint("c", 702)))
     assert [partition(each) for each in about] == [700, 701, 702]
     assert partition(c.Latest("run")) == home("run")
     assert partition(c.Latest(job)) == 700
+    assert partition(c.Put(new_checkpoint(thread="run"))) == home("run")
+    assert partition(c.Put(new_checkpoint(thread="run"), fence=fence)) == 701
 
 
 def test_everything_of_a_job_is_in_its_partition(bench: Bench, harness: ClusterHarness) -> None:

@@ -128,8 +128,9 @@ def test_many_at_once_lose_nothing(shared_url: str, thread: str) -> None:
         each.join()
     with BatonpassSaver.from_url(shared_url) as saver:
         runner = Runner(chat(saver), thread, "sync")
-        assert sorted(text for text in texts(runner) if text.startswith("from")) == [f"from {n}" for n in range(4)]
-        assert runner.state().values["turns"] == 4
+        # One that was refused in its second superstep has left its input there, and says it again.
+        assert {text for text in texts(runner) if text.startswith("from")} == {f"from {n}" for n in range(4)}
+        assert runner.state().values["turns"] == sum(not text.startswith("from") for text in texts(runner)) == 4
 
 
 def test_a_conflict_of_an_async_run_does_not_hold_up_its_loop(saver: BatonpassSaver, thread: str) -> None:

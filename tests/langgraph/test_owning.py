@@ -81,7 +81,7 @@ def test_who_waits_too_long_is_told(saver: BatonpassSaver, thread: str) -> None:
 def test_a_thread_on_which_a_job_runs_is_the_jobs(shared_url: str, thread: str) -> None:
     app = bp.App("owning")
 
-    @app.agent("slow", accepts=bp.State)
+    @app.agent("slow", accepts=bp.State, returns=bp.State)
     async def slow(given: bp.State) -> bp.State:
         return given
 

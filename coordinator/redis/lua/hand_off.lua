@@ -1,6 +1,7 @@
 -- Ends this delivery and makes the next one, for another agent, together with the last checkpoint.
 -- KEYS prefix
--- ARGV job, token, lease, agent, contract, queue, envelope, checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
+-- ARGV job, token, lease, agent, contract, queue, envelope, what the event says more (packed) or '', checkpoint
+--      (5 or more: lib/checkpoint.lua; id '' for none)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
@@ -8,7 +9,7 @@ local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off')
 if not fields then
   return refused
 end
-local last, wrong = read_last(8, fields.thread)
+local last, wrong = read_last(9, fields.thread)
 if wrong then
   return wrong
 end
@@ -21,5 +22,6 @@ enqueue(id, ARGV[6], unheld('hand_off', ARGV[3], now, 'agent', ARGV[4], 'contrac
   'tip', fields.tip, 'count', fields.count))
 redis.call('ZREM', LEASES, id)
 redis.call('DEL', P .. 'n:' .. id)
-emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', fields.tip)
+emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', fields.tip,
+  told(ARGV[8]))
 return { '+' }

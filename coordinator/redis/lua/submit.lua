@@ -1,7 +1,7 @@
 -- Makes a job and its first delivery. The same id, or the same key, answers with the first job.
 -- KEYS prefix
 -- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
---      name, key, key ttl ms, agent, contract, envelope
+--      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or ''
 -- Returns {'+', job's fields packed; of a new job those that its client does not know}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}
 --@ uses clock job
@@ -55,7 +55,7 @@ redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, 'count', sta
 if idem ~= '' then
   redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)
 end
-emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', delay > 0 and due or '')
+emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', delay > 0 and due or '', told(ARGV[14]))
 -- A worker is waiting for the end of this script: it reads nothing back.
 return { '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
   'created', num(now), 'updated', num(now) }) }

@@ -42,6 +42,13 @@ local function emit_job(id, kind, agent, hop, ...)
   emit(id, id, kind, 'agent', agent, 'hop', hop, ...)
 end
 
+-- What an event says more: names and texts, packed by the client.
+local function told(packed)
+  if packed ~= '' then
+    return unpack(cmsgpack.unpack(packed))
+  end
+end
+
 -- A server that is out of memory refuses a script's first write if that can grow. What must work even then (ending
 -- a job, keeping a lease) begins with this.
 local function relieve()

@@ -1,0 +1,125 @@
+"""Driver: a saver's calls on its store, from sync and from async code, and what it does with whole threads."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+from typing import Self, TypeVar
+
+from langgraph.checkpoint.base import BaseCheckpointSaver
+
+from ...contracts.errors import BadSetup
+from ...coordinator.calls import Call, adrive, drive
+from ...coordinator.calls.inputs import text
+from ...coordinator.commands import Fence
+from .carrier import Carrier
+from .checkpointing import Checkpointing
+from .owning import fence_of
+from .threads import Threads
+
+T = TypeVar("T")
+
+
+class Driver(BaseCheckpointSaver[str]):
+    """What a saver and its clones are made of. `shared` is all of them's."""
+
+    def __init__(self, shared: Checkpointing, carrier: Carrier) -> None:
+        super().__init__(serde=carrier.serde)
+        self._shared = shared
+        self._carrier = carrier
+
+    def __enter__(self) -> Self:
+        self._shared.handles.store()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        await self._shared.handles.astore()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def close(self) -> None:
+        """Close what sync code opened. The saver can be used again."""
+        self._shared.handles.close()
+
+    async def aclose(self) -> None:
+        """Close what this event loop and sync code opened."""
+        await self._shared.handles.aclose()
+
+    # Whole threads
+
+    def delete_thread(self, thread_id: str) -> None:
+        """Delete all that is kept of a thread."""
+        self._drive(self._threads.delete(thread_of(thread_id)))
+
+    async def adelete_thread(self, thread_id: str) -> None:
+        """`delete_thread` for async code."""
+        await self._adrive(self._threads.delete(thread_of(thread_id)))
+
+    def delete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """Delete what runs put, but for what other runs' delta channels are made of."""
+        for run_id in run_ids:
+            self._drive(self._threads.delete_run(str(run_id)))
+
+    async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
+        """`delete_for_runs` for async code."""
+        for run_id in run_ids:
+            await self._adrive(self._threads.delete_run(str(run_id)))
+
+    def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """The same history again on another thread, which must not have one."""
+        self._drive(self._threads.copy(thread_of(source_thread_id), thread_of(target_thread_id)))
+
+    async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
+        """`copy_thread` for async code."""
+        await self._adrive(self._threads.copy(thread_of(source_thread_id), thread_of(target_thread_id)))
+
+    def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """Keep only the latest checkpoint of each namespace of the threads, those that have a name, and what their
+        delta channels are made of; with the strategy "delete" nothing."""
+        for thread_id in thread_ids:
+            self._drive(self._threads.prune(thread_of(thread_id), strategy))
+
+    async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
+        """`prune` for async code."""
+        for thread_id in thread_ids:
+            await self._adrive(self._threads.prune(thread_of(thread_id), strategy))
+
+    @property
+    def _threads(self) -> Threads:
+        return Threads(self._shared)
+
+    @property
+    def _carrying(self) -> Carrier:
+        """The carrier of the serializer that is set: LangGraph sets another on a clone."""
+        if self.serde is not self._carrier.serde:
+            self._carrier = Carrier(serde=self.serde)
+        return self._carrier
+
+    def _fence(self, thread: str) -> Fence | None:
+        return fence_of(self._shared, thread)
+
+    def _drive(self, call: Call[T]) -> T:
+        return drive(self._shared.handles.store(), call)
+
+    async def _adrive(self, call: Call[T]) -> T:
+        return await adrive(await self._shared.handles.astore(), call)
+
+
+def thread_of(thread_id: object) -> str:
+    """A thread's name; `BadSetup` for none."""
+    name = "" if thread_id is None else str(thread_id)
+    if not name:
+        raise BadSetup(
+            "a checkpointer needs to know the thread: give the graph a config like "
+            '{"configurable": {"thread_id": "any name"}}'
+        )
+    return text(name, "thread_id")

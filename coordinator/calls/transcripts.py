@@ -1,0 +1,17 @@
+"""Calls that give a checkpoint as a transcript."""
+
+from __future__ import annotations
+
+from ...contracts.transcript import Transcript
+from ...contracts.transcript_losses import Losses
+from ..book import Book
+from ..transcripts import saved_as, transcript_of
+from . import Call
+from .travel import restore
+
+
+def transcript(book: Book, checkpoint_id: str) -> Call[Transcript]:
+    """The conversation that a checkpoint holds, whole: also what its job had brought along from other agents."""
+    found = yield from restore(book, checkpoint_id, None, None)
+    saved = saved_as(found.framework, found.state, found.native)
+    return transcript_of(saved, Losses(), agent=found.agent, checkpoint=found.id)

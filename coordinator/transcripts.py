@@ -1,0 +1,94 @@
+"""Transcripts of states: what a checkpoint says in no framework's form, and what another framework loses of it."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from importlib.metadata import entry_points
+from typing import Any, Protocol, cast
+
+from ..contracts.transcript import Transcript, Work
+from ..contracts.transcript_losses import Losses
+
+GROUP = "batonpass.adapters"
+INHERITED = "inherited"
+"""Where a checkpoint's `native` keeps the transcript that its job brought along from another agent."""
+
+
+@dataclass(frozen=True)
+class Saved:
+    """What a checkpoint holds, and what its job had brought along: what a transcript is made of."""
+
+    framework: str
+    state: Any
+    native: Any
+    earlier: Transcript | None = None
+
+
+class Translator(Protocol):
+    """What an adapter may have beside `run`: static, and without importing its framework."""
+
+    @staticmethod
+    def read_transcript(saved: Saved, losses: Losses) -> Transcript:
+        """The conversation, whole: with what the job had brought along."""
+        ...
+
+    @staticmethod
+    def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
+        """The messages that the framework is started with, as plain dicts."""
+        ...
+
+
+def saved_as(framework: str, state: Any, native: Any) -> Saved:
+    """A stored checkpoint, apart from the transcript that it keeps."""
+    own, stored = apart(native)
+    return Saved(framework, state, own, Transcript.load(stored) if stored is not None else None)
+
+
+def apart(native: Any) -> tuple[Any, Any]:
+    """A checkpoint's own `native`, and the stored transcript in it (None for none)."""
+    held = _values(native)
+    stored = held.pop(INHERITED, None)
+    return (native, None) if stored is None else (held or None, stored)
+
+
+def transcript_of(saved: Saved, losses: Losses, *, agent: str = "", checkpoint: str = "") -> Transcript:
+    """The transcript of what a checkpoint holds. A framework that has no translator gives its state as variables."""
+    translator = _translator(saved.framework)
+    made = translator.read_transcript(saved, losses) if translator else _plain(saved)
+    about = {"framework": saved.framework, "agent": agent, "checkpoint": checkpoint}
+    return made.model_copy(update=about)
+
+
+def count_lost(kind: str, transcript: Transcript, losses: Losses) -> None:
+    """Count what an agent of that kind will not be told of a transcript. (A plain function is given it as it is.)"""
+    translator = _translator(kind)
+    if translator is not None:
+        translator.write_transcript(transcript, losses)
+
+
+def told(losses: Losses) -> dict[str, str]:
+    """Losses as an event's data: `lost`, JSON of how often by name."""
+    return {"lost": json.dumps(losses.counts)} if losses else {}
+
+
+def _translator(kind: str) -> Translator | None:
+    for point in entry_points(group=GROUP, name=kind):
+        found: Any = point.load()
+        return cast("Translator", found) if hasattr(found, "read_transcript") else None
+    return None
+
+
+def _plain(saved: Saved) -> Transcript:
+    """Of a plain function its recorded steps; of anything else its state."""
+    values = _values(saved.state)
+    if "asking" in _values(saved.native):
+        own = Transcript(completed=[Work(kind="step", name=name, output=result) for name, result in values.items()])
+    else:
+        own = Transcript(variables=values or ({} if saved.state is None else {"state": saved.state}))
+    return own.after(saved.earlier)
+
+
+def _values(value: object) -> dict[str, Any]:
+    """A copy of a dict; {} for anything else."""
+    return dict(cast("dict[str, Any]", value)) if isinstance(value, dict) else {}

@@ -1,0 +1,141 @@
+"""One saver, used from everywhere at once, opened by itself, and forgotten."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import subprocess
+import sys
+import threading
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import pytest
+
+from batonpass.adapters.langgraph import BatonpassSaver
+
+from .graphs import Runner, chat, say
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+def test_several_loops_and_threads_at_once(url: str, thread: str) -> None:
+    saver = BatonpassSaver.from_url(url)
+
+    def one(number: int) -> int:
+        runner = Runner(chat(saver), f"{thread} {number}", "async" if number % 2 else "sync")
+        for _ in range(3):
+            runner.run(say("hello"))
+        return int(runner.state().values["turns"])
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(one, range(12))) == [3] * 12
+    saver.close()
+
+
+def test_sync_calls_within_a_loop(saver: BatonpassSaver, thread: str) -> None:
+    """langgraph#7857: other savers raise, or hang."""
+
+    async def both() -> None:
+        await chat(saver).ainvoke(say("hello"), {"configurable": {"thread_id": thread}})
+        Runner(chat(saver), thread, "sync").run(say("again"))
+        assert saver.get_tuple({"configurable": {"thread_id": thread}}) == await saver.aget_tuple(
+            {"configurable": {"thread_id": thread}}
+        )
+
+    asyncio.run(both())
+
+
+def test_a_fork_has_handles_of_its_own(shared_url: str, thread: str) -> None:
+    saver = BatonpassSaver.from_url(shared_url)
+    Runner(chat(saver), thread, "sync").run(say("hello"))
+    child = os.fork()
+    if child == 0:
+        try:
+            Runner(chat(saver), thread, "sync").run(say("from the child"))
+            Runner(chat(saver), thread, "async").run(say("from the child"))
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    runner = Runner(chat(saver), thread, "sync")
+    assert runner.state().values["turns"] == 3
+    runner.run(say("after it"))
+    assert runner.state().values["turns"] == 4
+    saver.close()
+
+
+def test_it_can_be_closed_and_used_again(url: str, thread: str) -> None:
+    async def within() -> None:
+        async with BatonpassSaver.from_url(url) as saver:
+            await chat(saver).ainvoke(say("hello"), {"configurable": {"thread_id": thread}})
+        await chat(saver).ainvoke(say("hello"), {"configurable": {"thread_id": thread}})
+        await saver.aclose()
+        await saver.aclose()
+
+    asyncio.run(within())
+    with BatonpassSaver.from_url(url) as saver:
+        Runner(chat(saver), thread, "sync").run(say("hello"))
+    assert Runner(chat(saver), thread, "sync").state().values["turns"] >= 1
+    saver.close()
+
+
+_FORGETS = """
+import asyncio, sys
+from batonpass.adapters.langgraph import BatonpassSaver
+from tests.langgraph.graphs import chat, say
+saver = BatonpassSaver.from_url(sys.argv[1])
+config = {"configurable": {"thread_id": "forgotten"}}
+chat(saver).invoke(say("hello"), config)
+for _ in range(2):
+    asyncio.run(chat(saver).ainvoke(say("hello"), config))
+assert saver._shared.handles._of_loops == {}
+print(chat(saver).get_state(config).values["turns"])
+"""
+
+
+def test_a_forgotten_close_neither_hangs_nor_leaks(shared_url: str) -> None:
+    command = [
+        sys.executable,
+        "-X",
+        "dev",
+        "-W",
+        "error",
+        "-W",
+        "ignore::ResourceWarning:asyncio.sslproto",
+        "-c",
+        _FORGETS,
+        shared_url,
+    ]
+    done = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+    assert (done.returncode, done.stdout) == (0, "3\n"), done.stderr
+    assert "unclosed" not in done.stderr
+
+
+def test_batonpass_alone_imports_no_langgraph() -> None:
+    loaded = "[name for name in sys.modules if name.startswith('langgraph')]"
+    code = f"import sys, batonpass, batonpass.adapters.langgraph; assert not {loaded}"
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_many_writers_of_threads_of_their_own(shared_url: str, thread: str) -> None:
+    saver = BatonpassSaver.from_url(shared_url)
+    errors: list[BaseException] = []
+
+    async def all_at_once() -> None:
+        graph = chat(saver)
+        configs: list[Any] = [{"configurable": {"thread_id": f"{thread} {number}"}} for number in range(60)]
+        await asyncio.gather(*(graph.ainvoke(say("hello"), config) for config in configs))
+
+    def run() -> None:
+        try:
+            asyncio.run(all_at_once())
+        except BaseException as error:
+            errors.append(error)
+
+    worker = threading.Thread(target=run)
+    worker.start()
+    worker.join()
+    assert errors == []
+    assert len([each for each in saver.list(None) if each.metadata.get("step") == 1]) == 60
+    saver.close()

@@ -1,0 +1,128 @@
+"""What changed in place since the last put is noticed, though what did not change is not packed again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
+from langgraph.checkpoint.base import empty_checkpoint
+
+from batonpass.adapters.langgraph import BatonpassSaver, record
+from batonpass.adapters.langgraph.glimpse import Glimpse, glimpse, news
+from batonpass.contracts import packing
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+def messages(count: int) -> list[AnyMessage]:
+    """Messages of which each is as large as a part of a state."""
+    return [AIMessage(f"{n} " * 300, id=str(n), additional_kwargs={"n": {"deep": [n]}}) for n in range(count)]
+
+
+def put(saver: BatonpassSaver, config: Any, values: dict[str, Any]) -> Any:
+    checkpoint: Any = {**empty_checkpoint(), "channel_values": values, "channel_versions": dict.fromkeys(values, 1)}
+    return saver.put(config, checkpoint, {"source": "loop"}, {})
+
+
+def _extra(message: Any) -> None:
+    message.__pydantic_extra__["more"] = 1
+
+
+CHANGES: list[Callable[[list[Any]], object]] = [
+    lambda held: setattr(held[3], "content", "changed"),
+    lambda held: held[3].additional_kwargs["n"]["deep"].append(1),
+    lambda held: held[3].additional_kwargs.update(more=1),
+    lambda held: held[3].tool_calls.append({"name": "t", "args": {}, "id": "x", "type": "tool_call"}),
+    lambda held: _extra(held[3]),
+    lambda held: held.pop(3),
+    lambda held: held.insert(0, HumanMessage("new", id="n")),
+    lambda held: held.__setitem__(3, HumanMessage(held[3].content, id=held[3].id)),
+    lambda held: held.reverse(),
+    lambda held: held.clear(),
+    lambda held: held.append(HumanMessage("new", id="n")),
+]
+
+
+@pytest.mark.parametrize("change", CHANGES)
+@pytest.mark.parametrize("also_new", [False, True])
+def test_every_change_is_seen(
+    change: Callable[[list[Any]], object], also_new: bool, saver: BatonpassSaver, thread: str
+) -> None:
+    config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    held: list[Any] = messages(40)
+    for _ in range(3):  # so that the last is compared with what was seen
+        held = [*held, AIMessage("more " * 100, id=str(len(held)))]
+        config = put(saver, config, {"messages": held, "plain": {"a": [1]}})
+    change(held)
+    if also_new:
+        held = [*held, AIMessage("and more", id="last")]
+    config = put(saver, config, {"messages": held, "plain": {"a": [1]}})
+    found = saver.get_tuple(config)
+    assert found is not None
+    assert found.checkpoint["channel_values"]["messages"] == held
+    saver._shared.renew()
+    [latest] = saver.list({"configurable": {"thread_id": thread}}, limit=1)
+    assert latest.checkpoint["channel_values"] == {"messages": held, "plain": {"a": [1]}}
+
+
+def test_what_did_not_change_is_not_packed_again(
+    saver: BatonpassSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    held = messages(60)
+    for _ in range(3):
+        held = [*held, AIMessage("more " * 100, id=str(len(held)))]
+        config = put(saver, config, {"messages": held})
+    sizes: list[int] = []
+    pack = packing.Writer.pack
+
+    def counted(self: packing.Writer, value: Any) -> bytes:
+        data = pack(self, value)
+        sizes.append(len(data))
+        return data
+
+    monkeypatch.setattr(packing.Writer, "pack", counted)
+    put(saver, config, {"messages": [*held, AIMessage("the last", id="last")]})
+    assert sum(sizes) < 4000
+
+
+@pytest.mark.parametrize("value", [[object()], [{"a": object()}], [1, [AIMessage("x")]], object()])
+def test_what_could_change_unseen_is_not_taken_for_unchanged(value: Any) -> None:
+    seen = glimpse(value)
+    assert seen is None or not seen.unchanged(value)
+
+
+def test_a_gone_channel_needs_the_whole_state() -> None:
+    assert news({"a": glimpse(1), "b": glimpse([2])}, {"a": 1}) is None
+    assert news({"a": glimpse(1), "b": glimpse([2])}, {"a": 1, "b": [2, 3], "c": 4}) == ({"c": 4}, {"b": [3]})
+    assert isinstance(glimpse([1]), Glimpse)
+
+
+def test_what_a_user_has_is_nobody_elses(saver: BatonpassSaver, thread: str) -> None:
+    """Neither what was put, nor what was read before, nor another state of the same list."""
+    config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
+    held = messages(40)
+    for number in range(3):
+        config = put(saver, config, {"messages": [*held, AIMessage("last", id=str(number))]})
+    for read in (lambda: saver.get_tuple(config), lambda: next(saver.list({"configurable": {"thread_id": thread}}))):
+        first: Any = read()
+        first.checkpoint["channel_values"]["messages"][1].additional_kwargs["n"]["deep"].append("mine")
+        again: Any = read()
+        assert again.checkpoint["channel_values"]["messages"][1].additional_kwargs["n"] == {"deep": [1]}
+    states = [
+        each.checkpoint["channel_values"]["messages"] for each in saver.list({"configurable": {"thread_id": thread}})
+    ]
+    states[0][1].additional_kwargs["n"]["deep"].append("mine")
+    states[0][2].content = "mine"
+    assert states[1][:40] == held
+
+
+def test_the_module_says_which_channels_are_the_users() -> None:
+    visible = [
+        name
+        for name in ("messages", "__start__", "branch:to:x", "__pregel_tasks", "__previous__")
+        if record.is_visible(name)
+    ]
+    assert visible == ["messages", "__previous__"]

@@ -1,0 +1,127 @@
+"""Whole threads: copied, pruned, deleted, without cutting what delta channels are made of."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.memory import InMemorySaver
+
+import batonpass as bp
+from batonpass.adapters.langgraph import BatonpassSaver
+
+from .graphs import Runner, ask, chat, delta, nested, say
+from .test_as_in_memory import told, values
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+def written(saver: BaseCheckpointSaver[Any], thread: str, turns: int) -> Runner:
+    runner = Runner(delta(saver), thread, "sync")
+    for turn in range(turns):
+        runner.run({"turns": turn})
+    return runner
+
+
+@pytest.mark.parametrize("turns", range(1, 8))
+def test_pruning_keeps_what_a_delta_channel_is_made_of(turns: int, saver: BatonpassSaver, thread: str) -> None:
+    runner = written(saver, thread, turns)
+    before = runner.state().values
+    count = len(runner.history())
+    saver.prune([thread])
+    assert runner.state().values == before
+    assert len(before["lines"]) == turns
+    assert len(runner.history()) <= min(count, 12)
+    runner.run({"turns": turns})
+    assert runner.state().values["lines"][:-1] == before["lines"]
+
+
+def test_pruning_keeps_the_latest_of_each_namespace_and_what_has_a_name(url: str, thread: str) -> None:
+    if url == "memory://":
+        pytest.skip("another process's memory")
+    with BatonpassSaver.from_url(url) as saver, bp.connect(url) as coordinator:
+        runner = Runner(chat(saver), thread, "sync")
+        for text in ("one", "two"):
+            runner.run(say(text))
+        named = coordinator.timeline(thread=thread)[3]
+        coordinator.name(named.id, "keep")
+        saver.prune([thread], strategy="keep_latest")
+        assert len(runner.history()) == 2
+        assert coordinator.restore(thread=thread, name="keep").id == named.id
+        saver.prune([thread], strategy="delete")
+        assert runner.history() == []
+        with pytest.raises(bp.BadSetup, match="keep_latest"):
+            saver.prune([thread], strategy="shrink")
+
+
+def test_deleting_a_run_keeps_what_later_ones_are_made_of(saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(delta(saver), thread, "sync")
+    for turn in range(3):
+        runner.run({"turns": turn}, {"configurable": {"thread_id": thread}, "metadata": {"run_id": f"run {turn}"}})
+    before = runner.state().values
+    saver.delete_for_runs(["run 0", "run 1"])
+    assert runner.state().values == before
+    saver.delete_for_runs(["run 2", "none"])
+    assert len(runner.state().values["lines"]) < 3
+
+
+def test_a_run_is_deleted_with_what_it_wrote(saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(chat(saver), thread, "sync")
+    for number in (1, 2):
+        runner.run(say("hello"), {"configurable": {"thread_id": thread}, "metadata": {"run_id": f"run {number}"}})
+    kept = [state for state in runner.history() if state.metadata["run_id"] == "run 1"]
+    saver.delete_for_runs(["run 2"])
+    assert told(runner.history(), ()) == told(kept, ())
+    runner.run(say("again"))
+    assert runner.state().values["turns"] == 2
+
+
+@pytest.mark.parametrize("make", [chat, ask, nested, delta])
+def test_a_copy_is_the_same_and_goes_its_own_way(make: Any, saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(make(saver), thread, "sync")
+    for _ in range(3 if make in (chat, delta) else 1):
+        runner.run(say("hello") if make is chat else {"turns": 1} if make is delta else {"trace": ["in"]})
+    saver.copy_thread(thread, f"{thread} copy")
+    copy = Runner(make(saver), f"{thread} copy", "sync")
+    assert told(copy.history(), ()) == told(runner.history(), ())
+    copied = [each.pending_writes for each in saver.list(copy.config)]
+    assert values(copied) == values([each.pending_writes for each in saver.list(runner.config)])
+    history = told(runner.history(), ())
+    copy.run(say("more") if make is chat else None)
+    assert told(runner.history(), ()) == history
+    saver.delete_thread(thread)
+    assert copy.state().values
+    with pytest.raises(bp.NotFound):
+        saver.copy_thread("nobody's", "other")
+
+
+def test_the_history_of_a_delta_channel_is_as_in_memory(saver: BatonpassSaver, thread: str) -> None:
+    ours, theirs = (written(each, thread, 6) for each in (saver, InMemorySaver()))
+    for one, other in zip(ours.history(), theirs.history(), strict=True):
+        mine = saver.get_delta_channel_history(config=one.config, channels=["lines", "turns", "none"])
+        right = theirs.graph.checkpointer.get_delta_channel_history(
+            config=other.config, channels=["lines", "turns", "none"]
+        )
+        assert {name: _bare(each) for name, each in mine.items()} == {name: _bare(each) for name, each in right.items()}
+    assert saver.get_delta_channel_history(config=ours.config, channels=[]) == {}
+    assert saver.get_delta_channel_history(config=ours.config, channels=["lines"]) == saver.get_delta_channel_history(
+        config=ours.history()[0].config, channels=["lines"]
+    )
+
+
+def _bare(history: Any) -> Any:
+    return [write[1:] for write in history["writes"]], history.get("seed", "none")
+
+
+def test_a_thread_is_seen_by_the_other_tools(store_url: str, thread: str) -> None:
+    with BatonpassSaver.from_url(store_url) as saver, bp.connect(store_url) as coordinator:
+        runner = Runner(chat(saver), thread, "sync")
+        runner.run(say("hello"))
+        runner.run(say("again"))
+        line = coordinator.timeline(thread=thread)
+        assert [each.step for each in line] == ["answer", "input", "input", "answer", "input", "input"]
+        assert line[0].framework == "langgraph"
+        assert line[0].context["step"] == 4
+        assert [len(coordinator.restore(each.id).state.get("messages", [])) for each in line] == [4, 3, 2, 2, 1, 0]
+        assert coordinator.diff(line[3].id, line[0].id)

@@ -1,0 +1,65 @@
+"""Fallback: at whom a job goes on when an agent's attempts have run out."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Generator, Mapping
+from typing import Any
+
+from ..contracts.agent import Agent
+from ..contracts.errors import Refused
+from ..contracts.handoff import Envelope
+from ..coordinator.book import Book, target
+from ..coordinator.commands import Command, Fail, HandOff
+from ..coordinator.letters import open_envelope, seal_envelope
+from ..coordinator.rows import JobRow
+from .onward import onward_transcript
+from .session import LeaseSession
+
+_log = logging.getLogger("batonpass.worker")
+
+
+def falling_back(
+    book: Book, agent: Agent[Any] | None, row: JobRow | None, session: LeaseSession, failed: Fail
+) -> Generator[Command[Any], Any, HandOff | None]:
+    """The handoff to the agent's fallback in place of the end of its job; None if there is none.
+
+    The payload is the one that this agent was given. A job that was at the fallback before ends: two agents that stand
+    in for each other must not pass it on for ever.
+    """
+    if agent is None or row is None or agent.fallback is None or failed.reason != "attempts":
+        return None
+    envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+    if agent.fallback in envelope.path:
+        return None
+    try:
+        accepts, _ = yield from book.taker(agent.fallback)
+    except Refused as error:
+        _log.error("job %s can't go on at the fallback of agent %r: %s", row.id, agent.name, error)
+        return None
+    if accepts != envelope.contract:
+        _log.error("job %s: fallback %r accepts %s, not %s", row.id, agent.fallback, accepts, envelope.contract)
+        return None
+    transcript, about = yield from _transcript(book, session, agent.fallback)
+    onward = Envelope(
+        contract=envelope.contract,
+        payload=envelope.payload,
+        path=(*envelope.path, agent.fallback),
+        sender=agent.name,
+        checkpoint=session.tip_id or None,
+        trace=envelope.trace,
+        transcript=transcript,
+    )
+    about = {"reason": "fallback", "error": failed.error, **about}
+    return HandOff(session.fence, target(agent.fallback, envelope.contract, seal_envelope(onward), about))
+
+
+def _transcript(
+    book: Book, session: LeaseSession, to: str
+) -> Generator[Command[Any], Any, tuple[Mapping[str, Any] | None, Mapping[str, str]]]:
+    """The conversation so far. One that can't be read (perhaps that is why the agent failed) is a loss, no end."""
+    try:
+        return (yield from onward_transcript(book, session, to))
+    except Exception as error:
+        _log.exception("job %s goes on without its conversation", session.job_id)
+        return None, {"lost": f'{{"conversation": 1, "because": "{type(error).__name__}"}}'}
