@@ -61,6 +61,15 @@ from batonpass.contracts.job import JobInfo, JobState, Lease
 from batonpass.contracts.state_types import UnknownValue, state_type
 
 if TYPE_CHECKING:
+    from batonpass.adapters.plain import (
+        AsyncKeeper,
+        Checkpointable,
+        JsonFiles,
+        Keeper,
+        checkpoint,
+        register_migration,
+        rollback,
+    )
     from batonpass.contracts.diff import Change, Diff
     from batonpass.contracts.transcript import Message, Transcript
     from batonpass.contracts.transcript_losses import Losses
@@ -78,12 +87,14 @@ __all__ = [
     "Agent",
     "Ambiguous",
     "App",
+    "AsyncKeeper",
     "BadSetup",
     "BatonpassError",
     "Canceled",
     "Change",
     "Checkpoint",
     "CheckpointSummary",
+    "Checkpointable",
     "Codec",
     "Conflict",
     "Connection",
@@ -104,6 +115,8 @@ __all__ = [
     "JobInfo",
     "JobRejected",
     "JobState",
+    "JsonFiles",
+    "Keeper",
     "KeyConflict",
     "Lease",
     "Losses",
@@ -132,20 +145,27 @@ __all__ = [
     "Unserializable",
     "Worker",
     "WrongState",
+    "checkpoint",
     "connect",
     "current",
+    "register_migration",
+    "rollback",
     "state_type",
 ]
 
 # Loaded when first used: declaring an app, or a contract alone, needs no event loop and no store.
 _LATER = {
+    "AsyncKeeper": "adapters.plain",
     "Change": "contracts.diff",
+    "Checkpointable": "adapters.plain",
     "Codec": "coordinator.coded.codec",
     "Connection": "coordinator.connection",
     "Context": "workers.context",
     "Coordinator": "coordinator.client",
     "Diff": "contracts.diff",
     "Job": "coordinator.job",
+    "JsonFiles": "adapters.plain",
+    "Keeper": "adapters.plain",
     "Losses": "contracts.transcript_losses",
     "Message": "contracts.transcript",
     "SyncContext": "workers.context",
@@ -153,8 +173,11 @@ _LATER = {
     "SyncJob": "coordinator.job",
     "Transcript": "contracts.transcript",
     "Worker": "workers.worker",
+    "checkpoint": "adapters.plain",
     "connect": "coordinator.connection",
     "current": "workers.context",
+    "register_migration": "adapters.plain",
+    "rollback": "adapters.plain",
 }
 
 

@@ -8,7 +8,7 @@ from typing import Any, TypeAlias
 
 from .agent import Agent
 from .checkpoint import Checkpoint
-from .errors import BadSetup
+from .versions import raised
 
 Migration: TypeAlias = Callable[[Any], Any]
 
@@ -18,22 +18,15 @@ def migrated(checkpoint: Checkpoint, agent: Agent[Any], steps: Mapping[int, Migr
 
     What is stored stays as it is. `BadSetup` if the state is newer than the agent, a step is missing, or one fails.
     """
-    state, known = checkpoint.state, agent.state_version
+    known = agent.state_version
     if checkpoint.version == known or checkpoint.damaged:
         return checkpoint
-    about = f"checkpoint {checkpoint.id} has a state of version {checkpoint.version} of agent {agent.name!r}"
-    if checkpoint.version > known:
-        raise BadSetup(f"{about}, but only versions up to {known} are known here: this program is older, update it")
-    for version in range(checkpoint.version, known):
-        step = steps.get(version)
-        if step is None:
-            raise BadSetup(f"{about}: write @app.migration({agent.name!r}, from_version={version})")
-        try:
-            state = step(state)
-        except Exception as error:
-            raise BadSetup(f"{about}: the migration from version {version} failed: {_told(error)}") from error
+    state = raised(
+        checkpoint.state,
+        checkpoint.version,
+        known,
+        steps,
+        about=f"checkpoint {checkpoint.id} has a state of version {checkpoint.version} of agent {agent.name!r}",
+        write=lambda at: f"@app.migration({agent.name!r}, from_version={at})",
+    )
     return replace(checkpoint, state=state, version=known)
-
-
-def _told(error: Exception) -> str:
-    return f"{type(error).__name__}: {error}"

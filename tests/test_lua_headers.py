@@ -53,6 +53,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.Release(FENCE),
     c.AnswerJob(mint("j"), b"answer"),
     c.Cancel(mint("j")),
+    c.Redrive(mint("j"), new_target(), mint("c")),
     c.Expire(mint("c")),
     c.Reap(7, USER, ("q" * 32, "r" * 32), 9),
     c.Name(mint("c"), USER),

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import AsyncIterator, Collection, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import Future, wait
+from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from copy import copy
 from random import random
@@ -42,8 +43,8 @@ T = TypeVar("T")
 # How often the loop turns, and how many seconds a thread waits, until the put that follows a superstep's last write has
 # begun: then both are one commit.
 _TURNS = 3
-_MOMENT = 0.001
-# How long writes wait for the put of their own checkpoint, in seconds.
+_MOMENT = 0.005  # no less than what another thread may have to wait for the interpreter
+# How long writes wait for puts that are ahead of that one, in seconds.
 _PATIENCE = 5.0
 
 
@@ -191,9 +192,9 @@ class BatonpassSaver(Driver):
         batch = self._batch(config, writes, task_id, task_path)
         waiting = self._shared.waiting
         try:
-            flight = waiting.flight(batch.spot)
-            if flight is not None:
-                wait([flight], timeout=_PATIENCE)
+            patience = time.monotonic() + _PATIENCE
+            while (flight := waiting.flight(batch.spot)) and not batch.taken.done() and time.monotonic() < patience:
+                wait([flight, batch.taken], timeout=_PATIENCE, return_when=FIRST_COMPLETED)
             wait([batch.taken], timeout=_MOMENT)
         finally:
             alone = waiting.withdraw(batch)
@@ -210,13 +211,16 @@ class BatonpassSaver(Driver):
         batch = self._batch(config, writes, task_id, task_path)
         waiting = self._shared.waiting
         try:
-            flight = waiting.flight(batch.spot)
-            if flight is not None:
-                await _ended(flight)
-            for _ in range(_TURNS):
-                if batch.taken.done():
-                    break
-                await asyncio.sleep(0)
+            patience = time.monotonic() + _PATIENCE
+            turns = 0
+            while turns < _TURNS and not batch.taken.done():
+                flight = waiting.flight(batch.spot)
+                if flight is not None and time.monotonic() < patience:
+                    await _ended(flight)
+                    turns = 0
+                else:
+                    await asyncio.sleep(0)
+                    turns += 1
         finally:
             alone = waiting.withdraw(batch)
         if not alone:

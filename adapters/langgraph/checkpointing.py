@@ -33,6 +33,9 @@ from .writes import Note, pending
 # hands it to every put of that run, and keeps what begins so out of the metadata.
 BRANCHES = "__batonpass_branches"
 
+# In place of a checkpoint's id: the last that keeps the whole value of a delta channel. No id has a NUL and no more.
+DELTAS = "\0"
+
 _ALL: WeakSet[Checkpointing] = WeakSet()
 
 
@@ -80,6 +83,8 @@ class Checkpointing:
         )
         known = (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
         record = Record(checkpoint, metadata, parent, known.held if known else None)
+        if record.keeps_deltas:  # what its value has in common is with the last one that was kept, some way back
+            known = self.recent.get((thread, scope, DELTAS)) or known
         try:
             made, held = yield from self._put(putting, record, carrier, known)
         except Unserializable:
@@ -88,12 +93,15 @@ class Checkpointing:
                 raise
             self._awkward = self._awkward | awkward
             made, held = yield from self._put(putting, record, carrier, known)
-        self.recent.put((thread, scope, ""), Known(made.nodes.id, lambda: made.nodes, made.nodes.size, held))
+        made_known = Known(made.nodes.id, lambda: made.nodes, made.nodes.size, held)
+        self.recent.put((thread, scope, ""), made_known)
+        if record.keeps_deltas:
+            self.recent.put((thread, scope, DELTAS), made_known)
 
     def _put(self, putting: Putting, record: Record, carrier: Carrier, known: Known | None) -> Call[tuple[Draft, Held]]:
         base = known.make() if known else None
         grows = base is not None and not isinstance(base.state, Inline)
-        snapshot, held = record.snapshot(carrier, self._awkward, grows=grows)
+        snapshot, held = record.snapshot(carrier, self._awkward, known.held.channels if known else None, grows=grows)
         try:
             made = yield from places.put(putting, snapshot, base)
         except Conflict as error:
@@ -122,13 +130,15 @@ class Checkpointing:
             return None
         read = read_tuple(carrier, thread, found, branches=bool(key))
         latest = self.recent.get((thread, scope, ""))
-        checkpoint_id = found.opened.row.id
-        if latest is None or latest.id != checkpoint_id:
-            row, opened = found.opened.row, replace(found.opened, roots=[])
-            size = len(row.state) + len(row.native) + sum(map(len, row.bodies))
-            held = held_of(read.checkpoint)
-            self.recent.put((thread, scope, key), Known(checkpoint_id, lambda: opened.base, size, held))
+        if latest is None or latest.id != found.opened.row.id:
+            self.remember((thread, scope, key), found, read.checkpoint)
         return read
+
+    def remember(self, spot: Spot, found: Found, checkpoint: Checkpoint) -> None:
+        """Note a checkpoint that was read, for what is put to share with it."""
+        row, opened = found.opened.row, replace(found.opened, roots=[])
+        size = len(row.state) + len(row.native) + sum(map(len, row.bodies))
+        self.recent.put(spot, Known(row.id, lambda: opened.base, size, held_of(checkpoint)))
 
 
 def read_tuple(

@@ -5,6 +5,7 @@ from __future__ import annotations
 from base64 import urlsafe_b64decode, urlsafe_b64encode
 from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
@@ -14,14 +15,20 @@ _WIDTH = 32
 
 def small_version(version: Any) -> Any:
     """A channel's version: the usual text, a number of 32 digits and a random one, as these two."""
-    if type(version) is str and version[_WIDTH : _WIDTH + 1] == ".":
-        number, rest = version[:_WIDTH], version[_WIDTH + 1 :]
-        try:
-            small = [int(number), float(rest) if repr(float(rest)) == rest else rest]
-        except ValueError:
-            return version
-        return small if large_version(small) == version else version
-    return version
+    return _small_text(version) if type(version) is str else version
+
+
+# A version is in many checkpoints: that of a channel, and what each node has seen of it.
+@lru_cache(maxsize=4096)
+def _small_text(version: str) -> Any:
+    number, rest = version[:_WIDTH], version[_WIDTH + 1 :]
+    if version[_WIDTH : _WIDTH + 1] != ".":
+        return version
+    try:
+        small = [int(number), float(rest) if repr(float(rest)) == rest else rest]
+    except ValueError:
+        return version
+    return small if large_version(small) == version else version
 
 
 def large_version(small: Any) -> Any:

@@ -93,21 +93,29 @@ class Record:
         """The names of values that our codec can't pack; `Unserializable` if one could not come back at all."""
         return {name for name, value in self._named() if carrier.dress(value, name) is not value}
 
-    def snapshot(self, carrier: Carrier, awkward: set[str], *, grows: bool) -> tuple[Snapshot, Held]:
-        """What is saved, and remembered if it was. `grows`: only what is new, where what was before is known."""
-        dressed = {name: carrier.dress(value, name) for name, value in self._named() if name in awkward}
-        changed = [name for name, value in self._named() if name in dressed and dressed[name] is not value]
+    @property
+    def keeps_deltas(self) -> bool:
+        """Whether it has the whole value of a delta channel."""
+        return bool(self._deltas)
+
+    def snapshot(
+        self, carrier: Carrier, awkward: set[str], before: Seen | None, *, grows: bool
+    ) -> tuple[Snapshot, Held]:
+        """What is saved, and remembered if it was. `before` is what was seen of the channels of the base, and `grows`
+        says that the state is large enough to look for what is new in it."""
+        named = [(name, value) for name, value in self._named() if name in awkward] if awkward else []
+        dressed = {name: carrier.dress(value, name) for name, value in named}
+        changed = [name for name, value in named if dressed[name] is not value]
         context = {key: dressed.get(_meta(key), value) for key, value in self._metadata.items()}
         snapshot = Snapshot(
             step=self._step(), framework="langgraph", native=self._native(dressed, changed), context=context
         )
         found: tuple[dict[str, Any], dict[str, Any]] | None = None
-        before = self._before.channels if self._before and grows else None
-        if before is not None:
+        if before is not None and grows:
             found = news(before, self._visible)
         if found is None or before is None:
             snapshot.state = {channel: dressed.get(_state(channel), value) for channel, value in self._visible.items()}
-            seen = seen_after({}, {}, self._visible, self._visible)
+            seen = seen_after({}, {}, self._visible, self._visible) if grows else None
         else:
             changes, append = found
             seen = seen_after(before, append, self._visible, changes)

@@ -17,7 +17,7 @@ from ...coordinator.refusals import Ungrounded
 from ...coordinator.rows import PlaceRow
 from ...coordinator.snapshots import open_row, open_summary
 from .carrier import Carrier
-from .checkpointing import Checkpointing, read_tuple, run_digest
+from .checkpointing import DELTAS, Checkpointing, read_tuple, run_digest
 from .compact import large_id
 from .listing import filled
 from .record import opened
@@ -183,8 +183,11 @@ class Threads:
         found: Found | None = yield from places.find(thread, row.place.scope, row.place.key)
         if found is None:
             return {}
-        values = read_tuple(carrier, thread, found).checkpoint["channel_values"]
-        return {channel: values[channel] for channel in channels}
+        checkpoint = read_tuple(carrier, thread, found).checkpoint
+        known = self._shared.recent.get((thread, row.place.scope, DELTAS))
+        if known is None or known.id != row.checkpoint.id:
+            self._shared.remember((thread, row.place.scope, DELTAS), found, checkpoint)
+        return {channel: checkpoint["channel_values"][channel] for channel in channels}
 
 
 def _counted(row: PlaceRow) -> frozenset[str]:

@@ -33,7 +33,7 @@ class Waiting:
     def __init__(self) -> None:
         self._lock = Lock()
         self._batches: dict[Spot, list[Batch]] = {}
-        self._flying: dict[Spot, Future[None]] = {}
+        self._flying: dict[tuple[str, str], list[Future[None]]] = {}
         self._alone: OrderedDict[Spot, dict[str, Note]] = OrderedDict()
 
     def add(self, spot: Spot, notes: list[Note]) -> Batch:
@@ -76,22 +76,26 @@ class Waiting:
         return batches, list(alone.values())
 
     def flight(self, spot: Spot) -> Future[None] | None:
-        """The put of a checkpoint, while it is on its way."""
+        """A put that is on its way to a checkpoint's thread and namespace: while there is one, the put that is waited
+        for has not begun, as LangGraph makes them one after the other."""
         with self._lock:
-            return self._flying.get(spot)
+            flights = self._flying.get(spot[:2])
+            return flights[-1] if flights else None
 
     def begin(self, spot: Spot) -> Future[None]:
         """A put begins. To be ended with `end`."""
         flight = Future[None]()
         with self._lock:
-            self._flying[spot] = flight
+            self._flying.setdefault(spot[:2], []).append(flight)
         return flight
 
     def end(self, spot: Spot, flight: Future[None], batches: list[Batch], error: BaseException | None) -> None:
         """A put has ended, and so have the batches that it took along."""
         with self._lock:
-            if self._flying.get(spot) is flight:
-                del self._flying[spot]
+            flights = self._flying[spot[:2]]
+            flights.remove(flight)
+            if not flights:
+                del self._flying[spot[:2]]
         flight.set_result(None)
         for batch in batches:
             if error is None:

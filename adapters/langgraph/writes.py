@@ -51,7 +51,7 @@ class Note:
         if len(wanted) < _LEAST:
             return None
         for append in appends:
-            at = bytes(append.data).find(wanted)
+            at = append.data.find(wanted)
             if at >= 0:
                 span = Span(append.log, append.at + at, append.at + at + len(wanted))
                 kind = LIST if self.items else OTHER

@@ -13,6 +13,7 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import forks
 from batonpass.coordinator.parts.bases import Bases
+from batonpass.coordinator.seals import read_commit
 from tests.conformance.test_growth import Thread, _grown, _kept
 from tests.harness.bench import Bench
 from tests.harness.texts import message
@@ -258,3 +259,18 @@ def test_a_fork_with_a_key_can_be_made_again(bench: Bench) -> None:
     again = bench.run(face.fork(source.id, **fork))
     assert bench.run(face.restore(again.id)).state["messages"][-1] == "f" * 600
     assert bench.run(face.restore(later.id)).state["messages"] == grown
+
+
+@pytest.mark.parametrize("saves", [0, 1])
+def test_a_job_that_goes_on_from_another_thread_leaves_its_own_in_order(bench: Bench, saves: int) -> None:
+    """What is saved there later comes from what was saved there before, not from the other thread."""
+    origin = bench.save(None, thread="run")
+    fence = bench.start(origin=origin)
+    saved = [bench.save(fence, thread=fence.job_id) for _ in range(saves)]
+    bench.do(c.Complete(fence, b"result"))
+    last = bench.save(None, thread=fence.job_id)
+    rows = bench.line(fence.job_id)[::-1]
+    assert [row.id for row in rows] == [*saved, last]
+    commits = [read_commit(row.commit, row.id) for row in rows]
+    assert [commit.parent for commit in commits] == ([origin, *saved] if saves else [""])
+    assert [commit.step_index for commit in commits] == list(range(saves + 1))

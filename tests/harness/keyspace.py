@@ -19,7 +19,7 @@ ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
     *("schema", "epoch", "rewound", "agents", "clock", "log"),
-    *("jobs", "threads", "events", "leases", "timers", "expiry"),
+    *("jobs", "dead", "threads", "events", "leases", "timers", "expiry"),
 }
 # What each end of a job, and nothing else, leaves in the events.
 _LAST_EVENT = {state: f"batonpass.job.{state}" for state in ENDED}
@@ -153,7 +153,7 @@ class Keyspace:
             "j": lambda id_: True,  # an ended job stays until its thread is deleted
             "t": lambda id_: True,
             "c": lambda id_: True,  # on a thread, see above
-            "n": lambda id_: self._unended(id_),
+            "n": lambda id_: self._unended(id_) or id_ in {job.decode() for job in self.single("dead")},
             "o": lambda id_: f"t:{id_}" in self.keys,
             "m": lambda id_: f"t:{id_}" in self.keys,
             "g": lambda id_: f"t:{id_}" in self.keys,
@@ -187,7 +187,8 @@ class Keyspace:
             told[fields[b"subject"].decode(), fields[b"type"].decode()] += 1
         for id_, job in self.of("j").items():
             for state, kind in _LAST_EVENT.items():
-                if told[id_, kind] != (job[b"state"].decode() == state):
+                again = told[id_, "batonpass.job.redriven"] if state == "failed" else 0
+                if told[id_, kind] != (job[b"state"].decode() == state) + again:
                     yield f"job {id_} is {job[b'state'].decode()}, but {kind} was told {told[id_, kind]} times"
             if told[id_, "batonpass.job.submitted"] < 1:
                 yield f"job {id_} was never submitted"

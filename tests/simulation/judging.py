@@ -75,8 +75,7 @@ def _may_answer(known: Known, command: c.AnswerJob, now: int) -> str:
     job = known.jobs.get(command.job_id)
     if job is None:
         return "NotFound"
-    again = job.state == "submitted" and job.answer == command.answer
-    return "" if job.state == "input_required" or again else "WrongState"
+    return "" if job.state == "input_required" or job.answer == command.answer else "WrongState"
 
 
 def _may_redrive(known: Known, command: c.Redrive, now: int) -> str:

@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.redis import segments
 from batonpass.coordinator.redis import store as redis_store
 from tests.harness.texts import words
 
@@ -20,7 +21,7 @@ async def test_a_job_goes_on_without_the_origin(redis_url: str, monkeypatch: pyt
     async def run(ask: Ask, ctx: bp.Context) -> Reply:
         return Reply(text=f"attempt {ctx.attempt}")
 
-    app, lacking, deleted = only(run), redis_store.lacking, list[str]()
+    app, lacking, deleted = only(run), segments.lacking, list[str]()
     with bp.connect(redis_url) as client:
         # More than a script hands over by itself.
         origin = client.save(thread="other", agent="a", state={"text": words(random.Random(1), 300_000)})

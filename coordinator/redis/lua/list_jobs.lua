@@ -1,8 +1,11 @@
 -- A page of jobs, newest first.
 -- KEYS prefix
--- ARGV limit, job to start below or '', '1' for failed ones only, the last to fail first
+-- ARGV limit, job to start below or '', '1' for failed ones only (the last to fail first)
 -- Returns {'+', job's fields ...}, {'!no_job', job}
-local key = P .. (ARGV[3] == '1' and 'dead' or 'jobs')
+local key = P .. 'jobs'
+if ARGV[3] == '1' then
+  key = P .. 'dead'
+end
 local first = 0
 if ARGV[2] ~= '' then
   local rank = redis.call('ZREVRANK', key, ARGV[2])
