@@ -63,8 +63,8 @@ def home(thread: str) -> int:
 @lru_cache(maxsize=256)
 def digest(*parts: str) -> str:
     """A key-safe name for texts from users: equal texts only, whatever characters they hold (160 bits, base 32)."""
-    hashed = blake2b(digest_size=20)
+    hashed = blake2b(digest_size=32)
     for part in parts:
         data = part.encode("utf-8", "surrogatepass")
         hashed.update(len(data).to_bytes(8, "big") + data)
-    return _base32(int.from_bytes(hashed.digest(), "big"), 32)
+    return hashed.digest().translate(_DIGITS).decode()  # five bits of each byte

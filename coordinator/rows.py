@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-SCHEMA_VERSION = 3
+SCHEMA_VERSION = 4
 
 
 @dataclass(slots=True)
@@ -82,10 +82,11 @@ def escaped(text: str) -> str:
 def place_from(text: str) -> Place:
     """The place that a stored text says; ValueError if it says none."""
     scope, key, run = text.split("\0")
-    return Place(_unescaped(scope), _unescaped(key), run)
+    return Place(unescaped(scope), unescaped(key), run)
 
 
-def _unescaped(text: str) -> str:
+def unescaped(text: str) -> str:
+    """What `escaped` was given."""
     return text.replace("\1\1", "\0").replace("\1\2", "\1")
 
 

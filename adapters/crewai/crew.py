@@ -7,6 +7,7 @@ import threading
 from collections import Counter
 from collections.abc import Generator, Mapping
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from anyio import to_thread
@@ -17,8 +18,10 @@ from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import BadSetup
 from ...coordinator.session import Session
 from . import internals
+from .hooking import hooks
 from .outputs import dump_output, load_output
 from .saved import VERSION, bookkeeping, fitting
+from .steps import Steps, Usage
 from .stop import Stop
 from .telling import Telling
 from .terminal import no_terminal
@@ -43,9 +46,12 @@ class CrewRun:
         self._titles = dict(zip(map(id, crew.tasks), _titles(crew.tasks), strict=True))
         self._outputs: dict[int, TaskOutput] = {}
         self._telling = Telling(session.inherited) if session.inherited else None
+        self._spent: dict[int, dict[str, Usage]] = {}
         native = bookkeeping(session, "outputs")
         if session.checkpoint is not None:
             self._restore(session.checkpoint.state["tasks"], native["outputs"])
+        finished = {self._keys[task] for task in self._outputs}
+        self._steps = Steps(session, stop, finished.__contains__)
 
     async def run(self, inputs: dict[str, Any]) -> Any:
         """What `crew.kickoff(inputs)` gives. Runs in a thread, which is left behind if the run is cancelled: it
@@ -56,11 +62,16 @@ class CrewRun:
         return result
 
     def _kickoff(self, inputs: dict[str, Any]) -> Any:
-        hooks = {**self._stop.hooks(), InterceptionPoint.POST_STEP: [self._finished]}
-        if self._telling is not None:
-            hooks[InterceptionPoint.PRE_MODEL_CALL] = [*hooks[InterceptionPoint.PRE_MODEL_CALL], self._tell]
-        with scoped_hooks(hooks), no_terminal(self._stop, self._session.agent), self._prepared():
-            return self._crew.kickoff(inputs=inputs)
+        point = InterceptionPoint
+        own = {point.PRE_STEP: [self._begun], point.PRE_MODEL_CALL: [self._tell], point.POST_STEP: [self._finished]}
+        self._steps.enter("")
+        every = hooks(self._stop, self._steps, own)
+        with scoped_hooks(every), no_terminal(self._stop, self._session.agent), self._prepared():
+            try:
+                return self._crew.kickoff(inputs=inputs)
+            except Exception as error:
+                self._steps.failed(error)
+                raise
 
     @contextmanager
     def _prepared(self) -> Generator[None]:
@@ -73,7 +84,7 @@ class CrewRun:
         internals.drop_output_log(self._crew)
         finished = [task for task in self._crew.tasks if id(task) in self._outputs]
         for task in finished:
-            internals.finish(task, self._outputs[id(task)])
+            internals.finish(task, self._outputs[id(task)], partial(self._reached, task))
         try:
             yield
         finally:
@@ -86,6 +97,16 @@ class CrewRun:
         if self._telling is not None and id(call.task) in self._keys:
             self._telling.tell(call.task, call.messages)
 
+    def _begun(self, step: Any) -> None:
+        if id(step.task) in self._keys:
+            self._steps.enter(self._keys[id(step.task)])
+
+    def _reached(self, task: Task, agent: Any) -> None:
+        """Count what a task that is finished cost when it ran."""
+        agents = {each.role: each for each in (*self._crew.agents, agent)}
+        for role, usage in self._spent.get(id(task), {}).items():
+            internals.add_usage(agents.get(role, agent).llm, usage)
+
     def _finished(self, step: Any) -> None:
         """After a task and its guardrails, before its callbacks. Tasks of other crews, run by a tool, pass by."""
         task = step.task
@@ -94,6 +115,7 @@ class CrewRun:
         self._stop.check()
         with self._lock, self._stop.on_error():
             self._outputs[id(task)] = step.payload
+            self._spent[id(task)] = self._steps.close(self._keys[id(task)])
             self._session.save(self._snapshot(self._titles[id(task)]))
 
     def _snapshot(self, step: str) -> Snapshot:
@@ -102,7 +124,7 @@ class CrewRun:
         for task in done:
             title = self._titles[id(task)]
             state[title], native[self._keys[id(task)]] = dump_output(task, self._outputs[id(task)], title)
-            native[self._keys[id(task)]]["task"] = title
+            native[self._keys[id(task)]] |= {"task": title, "usage": self._spent.get(id(task), {})}
         return Snapshot(step=step, state={"tasks": state}, framework="crewai", native={"v": VERSION, "outputs": native})
 
     def _restore(self, state: Mapping[str, Any], native: Mapping[str, Any]) -> None:
@@ -121,6 +143,7 @@ class CrewRun:
                 continue
             with fitting(f"the output of task {saved['task']!r}"):
                 self._outputs[id(task)] = load_output(task, state[saved["task"]], saved)
+                self._spent[id(task)] = saved.get("usage", {})
 
 
 def _keys(tasks: list[Task]) -> list[str]:

@@ -18,7 +18,9 @@ from ...coordinator.session import Session
 from . import internals
 from .declared import declared
 from .feedback import Desk, Nowhere, current_call, question
+from .hooking import hooks
 from .ledger import Ledger
+from .steps import Steps
 from .stop import Stop
 from .terminal import no_terminal
 from .values import Values
@@ -32,6 +34,7 @@ class FlowRun:
         self._agent = agent
         self._stop = stop
         self._ledger = Ledger(flow, Values(declared(flow, agent)), session, stop)
+        self._steps = Steps(session, stop, self._ledger.finished_before)
         self._desk = Desk(session.answer, self._ledger.waits)
         self._calls: Counter[str] = Counter()
         self._pending: list[tuple[HumanFeedbackPending, str]] = []
@@ -50,7 +53,8 @@ class FlowRun:
         result = None
         try:
             async with self._stop.surfacing():
-                with no_terminal(self._stop, self._agent.name, self._flow), scoped_hooks(self._stop.hooks()):
+                every = hooks(self._stop, self._steps)
+                with no_terminal(self._stop, self._agent.name, self._flow), scoped_hooks(every):
                     result = await self._flow.kickoff_async(inputs=inputs)
                 # A flow that waits for a person returns at once; its other branches finish, and are saved, first.
                 while running := {branch for branch in self._branches - {main} if not branch.done()}:
@@ -105,6 +109,7 @@ class FlowRun:
         assert branch is not None
         self._branches.add(branch)
         current_call.set(call)
+        self._steps.enter(call)
         asked_before = len(self._flow.human_feedback_history)
         try:
             result, event = await execute()
@@ -117,7 +122,11 @@ class FlowRun:
                     ) from None
             self._pending.append((pending, call))
             raise
+        except Exception as error:
+            await asyncio.to_thread(self._steps.failed, error, call)
+            raise
         self._stop.check()
         said = [f for f in self._flow.human_feedback_history[asked_before:] if f.method_name == name]
+        self._steps.close(call)
         await self._ledger.finished(call, name, result, said[-1] if said else None)
         return result, event

@@ -8,6 +8,10 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable
 from typing import Any
 
+from crewai.utilities.agent_utils import extract_tool_call_info
+
+from ...contracts.errors import Unserializable
+
 _TAKEN = "_taken_by_batonpass"
 
 Execute = Callable[..., Awaitable[tuple[Any, str | None]]]
@@ -23,15 +27,25 @@ _METHOD_CORE = "_execute_method"
 _FEEDBACK_PROVIDER = "_resolve_feedback_provider"
 
 
-def finish(task: Any, output: Any) -> None:
-    """Make a task give `output` instead of running."""
+# What a model call is made by, and what counts its tokens; the counters have no public way to be set.
+_MODEL_CALLS = ("call", "acall")
+_COUNT, _COUNTERS = "_track_token_usage_internal", "_token_usage"
 
-    def core(*_: Any, **__: Any) -> Any:
+# What a tool runs: `BaseTool.run` calls `_run`, one made from a function calls `func`.
+_TOOL_RUNS = ("_run", "_arun")
+_ORIGINAL = "_original_tool"
+
+
+def finish(task: Any, output: Any, reached: Callable[[Any], None]) -> None:
+    """Make a task give `output` instead of running; `reached` is told the agent that would have run it."""
+
+    def core(agent: Any = None, *_: Any, **__: Any) -> Any:
+        reached(agent or task.agent)
         task.output = output
         return output
 
-    async def acore(*_: Any, **__: Any) -> Any:
-        return core()
+    async def acore(agent: Any = None, *_: Any, **__: Any) -> Any:
+        return core(agent)
 
     for name, function in zip(_TASK_CORES, (core, acore), strict=True):
         object.__setattr__(task, name, function)
@@ -98,3 +112,64 @@ def note_finished(flow: Any, method: str, output: Any, feedback: Any) -> None:
     flow._method_outputs.append(entry)
     flow._method_execution_counts[method] = flow._method_execution_counts.get(method, 0) + 1
     flow._completed_methods.add(method)
+
+
+def shadow(owner: Any, name: str, function: Any) -> None:
+    """Put a function of ours before the one of the object's class, whatever pydantic says."""
+    object.__setattr__(owner, name, function)
+
+
+def is_adopted(model: Any) -> bool:
+    """Whether `adopt_model` was called for it."""
+    return _MODEL_CALLS[0] in vars(model)
+
+
+def adopt_model(model: Any, call: Any, acall: Any, count: Any) -> None:
+    """Put our functions around those by which a model is called, and by which it counts tokens."""
+    for name, function in zip((*_MODEL_CALLS, _COUNT), (call, acall, count), strict=True):
+        shadow(model, name, function)
+
+
+def counter_of(model: Any) -> Callable[[Any], None]:
+    """What a model's client calls with the tokens of each call."""
+    count: Callable[[Any], None] = getattr(model, _COUNT)
+    return count
+
+
+def usage_of(model: Any) -> dict[str, int]:
+    """The tokens that a model has counted."""
+    return dict(getattr(model, _COUNTERS))
+
+
+def add_usage(model: Any, usage: dict[str, int]) -> None:
+    """Count tokens of calls that an earlier process made."""
+    counters: dict[str, int] = getattr(model, _COUNTERS)
+    for name, number in usage.items():
+        counters[name] = counters.get(name, 0) + number
+
+
+def plain_tool_call(call: Any) -> dict[str, Any]:
+    """A tool call, of whichever provider's class, as the dict that CrewAI understands from all of them."""
+    info = extract_tool_call_info(call)
+    if info is None:
+        raise Unserializable(f"a tool call of class {type(call).__name__} is not known", path="answer")
+    name, arguments = info[1:]
+    return {"id": info[0], "type": "function", "function": {"name": name, "arguments": arguments}}
+
+
+def original_tool(tool: Any) -> Any:
+    """The user's tool behind the one that CrewAI runs; the same if there is none."""
+    return getattr(tool, _ORIGINAL, None) or tool
+
+
+def tool_functions(tool: Any) -> list[tuple[Any, str]]:
+    """Where the functions are that a tool's calls end in, so that each call goes through one of them once."""
+    original = original_tool(tool)
+    if "func" in type(original).model_fields:
+        return [(original, "func")]
+    return [*((original, name) for name in _TOOL_RUNS), (tool, "func")]
+
+
+def told(tool: Any, result: Any) -> str:
+    """What an agent is told of a tool's result."""
+    return str(original_tool(tool).format_output_for_agent(result))

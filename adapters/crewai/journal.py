@@ -24,6 +24,10 @@ class Journal:
         self._replayed = 0
         self._waiting: list[int] = []
 
+    def recorded(self, method: str) -> int:
+        """How many calls of a method had finished when this delivery began."""
+        return sum(entry["method"] == method for entry in self.entries[: self._recorded])
+
     async def next(self, method: str) -> Mapping[str, Any] | None:
         """The record of this call, once all that finished before it are replayed; None for a call that has to run.
 

@@ -33,6 +33,11 @@ class Ledger:
         self.journal = Journal(native.get("entries", []))
         self.asked: dict[str, Any] = dict(native.get("asked", {}))
 
+    def finished_before(self, call: str) -> bool:
+        """Whether a method call ("review#0") had finished before this delivery."""
+        method, _, number = call.rpartition("#")
+        return self.journal.recorded(method) > int(number or 0)
+
     def restore_state(self) -> None:
         """Give the flow its newest saved state, if there is one."""
         if self._start is None:

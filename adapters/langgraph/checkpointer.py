@@ -193,9 +193,11 @@ class BatonpassSaver(Driver):
         waiting = self._shared.waiting
         try:
             patience = time.monotonic() + _PATIENCE
-            while (flight := waiting.flight(batch.spot)) and not batch.taken.done() and time.monotonic() < patience:
-                wait([flight, batch.taken], timeout=_PATIENCE, return_when=FIRST_COMPLETED)
-            wait([batch.taken], timeout=_MOMENT)
+            while not batch.taken.done() and time.monotonic() < patience:
+                flight = waiting.flight(batch.spot)
+                wait([batch.taken, *([flight] if flight else [])], _PATIENCE if flight else _MOMENT, FIRST_COMPLETED)
+                if flight is None and waiting.flight(batch.spot) is None:
+                    break
         finally:
             alone = waiting.withdraw(batch)
         if not alone:

@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.errors import BatonpassError, JobError
 
-from . import backup, dead, history, jobs, retention, travel, worker
+from . import backup, dead, history, import_langgraph, jobs, retention, travel, worker
 
 app = typer.Typer(
     name="batonpass",
@@ -39,6 +39,7 @@ for _command in (
     retention.prune,
     retention.delete,
     backup.backup,
+    import_langgraph.import_langgraph,
 ):
     app.command()(_command)
 

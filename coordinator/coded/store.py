@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from ...contracts.codec import unpack
 from ...contracts.errors import BadSetup, Corrupted, MissingExtra
 from .. import commands as c
+from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
 from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, PlaceRow, Write
 from ..seals import FORMAT, read_commit, seal_of
@@ -141,6 +142,17 @@ def _suspend(codec: Codec, m: c.Suspend) -> c.Suspend:
     return replace(m, question=question, checkpoint=_new(codec, m.checkpoint))
 
 
+def _change(codec: Codec, change: ItemChange) -> ItemChange:
+    if change.value is None:
+        return change
+    index = codec.wrap(change.index, _search(change.name)) if change.index else b""
+    return replace(change, value=codec.wrap(change.value, change.name.about), index=index)
+
+
+def _search(name: ItemName) -> str:
+    return f"what searches look at of {name.about}"
+
+
 def _import(codec: Codec, m: c.Import) -> c.Import:
     return replace(m, checkpoints=[cast("c.NewCheckpoint", _new(codec, new)) for new in m.checkpoints])
 
@@ -151,6 +163,7 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Put: _put,
     c.PutWrites: lambda codec, m: replace(m, writes=_writes(codec, m.thread, m.scope, m.key, m.writes)),
     c.Import: _import,
+    c.WriteItems: lambda codec, m: replace(m, changes=tuple(_change(codec, change) for change in m.changes)),
     c.Record: lambda codec, m: replace(m, records=_records(codec, m.records, m.fence.job_id)),
     c.HandOff: _hand_off,
     c.Complete: _complete,
@@ -175,6 +188,11 @@ def _item(codec: Codec, item: Any) -> Any:
         about = partial(_written, item.checkpoint.thread, item.place.scope, item.place.key)
         writes = [replace(write, data=_tried(codec, write.data, about(write.name))) for write in item.writes]
         return PlaceRow(item.place, _checkpoint(codec, item.checkpoint), writes)
+    if isinstance(item, ItemRow):
+        about = item.name.about
+        return replace(item, value=_tried(codec, item.value, about), index=_tried(codec, item.index, _search(item.name)))
+    if isinstance(item, ItemPage):
+        return replace(item, rows=[_item(codec, row) for row in item.rows])
     return _checkpoint(codec, item) if isinstance(item, CheckpointRow) else item
 
 

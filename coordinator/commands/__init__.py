@@ -16,6 +16,7 @@ from .checkpoints import (
     Save,
     Timeline,
 )
+from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     AnswerJob,
     Cancel,
@@ -79,7 +80,9 @@ __all__ = [
     "Import",
     "LastEvent",
     "Latest",
+    "ListItems",
     "ListJobs",
+    "ListSpaces",
     "Name",
     "NewCheckpoint",
     "OfRun",
@@ -88,12 +91,14 @@ __all__ = [
     "PruneJobs",
     "Put",
     "PutWrites",
+    "ReadItems",
     "ReadJob",
     "ReadSpans",
     "Reap",
     "Reaped",
     "Record",
     "Redrive",
+    "RefreshItems",
     "Release",
     "Restore",
     "Save",
@@ -104,4 +109,5 @@ __all__ = [
     "Threads",
     "Timeline",
     "Walk",
+    "WriteItems",
 ]

@@ -7,12 +7,12 @@ from dataclasses import replace
 
 from ..parts.spans import Append, Span
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
-from .places import MemoryPlaces
+from .items import MemoryItems
 
 _PRESENT = tuple[str, str]
 
 
-class MemoryRecords(MemoryPlaces):
+class MemoryRecords(MemoryItems):
     """Records in dicts."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from .. import commands as c
 from ..records import Records
-from . import checkpoints, clients, finding, holders, places, reading, retention, travel, upkeep
+from . import checkpoints, clients, finding, holders, items, places, reading, retention, travel, upkeep
 
 R = TypeVar("R")
 
@@ -35,6 +35,8 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Import: travel.import_,
     c.Put: places.put,
     c.PutWrites: places.put_writes,
+    c.WriteItems: items.write,
+    c.RefreshItems: items.refresh,
     c.Prune: retention.prune,
     c.Drop: retention.drop,
     c.DeleteThread: retention.delete_thread,
@@ -53,6 +55,9 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Walk: finding.walk,
     c.ReadSpans: finding.read_spans,
     c.OfRun: finding.of_run,
+    c.ReadItems: items.read,
+    c.ListItems: items.page,
+    c.ListSpaces: items.spaces,
     c.Events: reading.events,
     c.LastEvent: reading.last_event,
     c.ReadJob: reading.read_job,
@@ -63,7 +68,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
 READING = frozenset(
     {
         *(c.Restore, c.Latest, c.Timeline, c.Ancestors, c.FindName, c.Threads, c.Export),
-        *(c.Find, c.Places, c.Walk, c.ReadSpans, c.OfRun),
+        *(c.Find, c.Places, c.Walk, c.ReadSpans, c.OfRun, c.ReadItems, c.ListItems, c.ListSpaces),
         *(c.Events, c.LastEvent, c.ReadJob, c.ListJobs, c.Declared, c.Takers),
     }
 )

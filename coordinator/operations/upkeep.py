@@ -31,6 +31,8 @@ def reap(records: Records, command: Reap) -> Reaped:
         store(records, row)
         moved += 1
     drop(records, records.expired_checkpoints(command.limit))
+    for name in records.expired_items(command.limit):
+        records.drop_item(name)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
     due = records.next_due()

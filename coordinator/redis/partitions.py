@@ -17,7 +17,7 @@ from ...contracts.errors import BadSetup
 from ...contracts.names import home, is_id, partition_of
 from .. import commands as c
 from ..rows import Delivery, JobRow
-from . import partitions_events, partitions_jobs, partitions_submit, partitions_upkeep
+from . import partitions_events, partitions_items, partitions_jobs, partitions_submit, partitions_upkeep
 from .partitions_plan import Plan, Ready, Ring, good
 
 R = TypeVar("R")
@@ -192,6 +192,11 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.Events: partitions_events.events,
     c.LastEvent: partitions_events.last_event,
     c.OfRun: _of_run,
+    c.WriteItems: partitions_items.write,
+    c.RefreshItems: partitions_items.refresh,
+    c.ReadItems: partitions_items.read,
+    c.ListItems: partitions_items.page,
+    c.ListSpaces: partitions_items.spaces,
     c.Threads: partitions_upkeep.threads,
     c.PruneJobs: partitions_upkeep.prune_jobs,
 }

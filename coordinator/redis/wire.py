@@ -19,6 +19,7 @@ from ..operations.upkeep import POISON
 from ..refusals import refusal
 from ..rows import CheckpointRow, Delivery, EventRow, JobRow
 from ..seals import read_commit
+from . import wire_items as items
 from . import wire_places as places
 from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, commit_line, fence_args, read_text
 
@@ -233,6 +234,11 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     places.PlacesFrom: ("places", lambda m: places.places_args(m.asked, m.scope), places.place_page),
     c.Walk: ("walk", places.walk_args, places.place_rows),
     c.OfRun: ("of_run", lambda m: [m.run, m.limit], places.of_run_answer),
+    c.WriteItems: ("write_items", items.write_args, _nothing),
+    c.RefreshItems: ("refresh_items", items.refresh_args, _nothing),
+    c.ReadItems: ("read_items", items.read_args, items.read_answer),
+    c.ListItems: ("list_items", items.page_args, items.page_answer),
+    c.ListSpaces: ("list_spaces", items.space_args, items.space_answer),
     c.Drop: ("drop", lambda m: [digest(m.thread), m.thread, *m.checkpoints], _freed),
     c.Prune: ("prune", _prune, _freed),
     c.DeleteThread: ("delete_thread", lambda m: [digest(m.thread), m.thread, m.limit], _freed),

@@ -8,7 +8,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
-from .places import SqlitePlaces
+from .items import SqliteItems
 from .rows import checkpoint_row
 
 _JOB = [field.name for field in fields(JobRow)]
@@ -23,7 +23,7 @@ _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
-class SqliteRecords(SqlitePlaces):
+class SqliteRecords(SqliteItems):
     """Records of one namespace in one transaction."""
 
     # jobs

@@ -1,13 +1,14 @@
--- Takes back expired leases, makes due timers ready, frees expired checkpoints, notes a worker's presence.
+-- Takes back expired leases, makes due timers ready, frees expired checkpoints and items, notes a worker's presence.
 -- KEYS prefix
 -- ARGV limit of each, deaths of workers that park a job, presence ms or '0', worker, its queues
 -- Returns {'+', deliveries made ready, ms until the next lease or timer is due or -1, queue of each delivery ...}
---@ uses clock job record parts thread places free
+--@ uses clock job record parts thread places free items
 local limit, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = now_ms()
 local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, limit)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
+local lapsed = redis.call('ZRANGEBYSCORE', P .. 'lapses', '-inf', num(now), 'LIMIT', 0, limit)
 
 local filled = {}
 relieve()
@@ -53,6 +54,9 @@ for _, id in ipairs(old) do
   end
 end
 free_logs(dropped)
+for _, member in ipairs(lapsed) do
+  drop_item(member)
+end
 if presence > 0 then
   for q = 5, #ARGV do
     local key = P .. 'p:' .. ARGV[q]

@@ -1,0 +1,24 @@
+"""Hooking: the hooks of one run, put together from its parts."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from crewai.hooks.dispatch import InterceptionPoint
+
+from .models import adopt_model
+from .steps import Steps
+from .stop import Stop
+from .tools import adopt_tool
+
+Hooks = dict[InterceptionPoint, list[Any]]
+
+
+def hooks(stop: Stop, steps: Steps, *more: Hooks) -> Hooks:
+    """Look whether the run may go on, then what `more` says, then have the steps answer for model and tool."""
+    adopting: Hooks = {
+        InterceptionPoint.PRE_MODEL_CALL: [lambda call: adopt_model(call.llm)],
+        InterceptionPoint.PRE_TOOL_CALL: [lambda call: adopt_tool(call.tool)],
+    }
+    parts = [stop.hooks(), *more, steps.hooks(), adopting]
+    return {point: [hook for part in parts for hook in part.get(point, ())] for point in InterceptionPoint}

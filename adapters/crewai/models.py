@@ -1,0 +1,154 @@
+"""Models: an agent's model, made not to be asked again what it answered before a crash."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any
+
+from pydantic import BaseModel
+
+from ...contracts.codec import pack
+from ...contracts.errors import Unserializable
+from . import internals
+from .steps import Call, Steps, Usage, current
+from .values import plain, revive
+
+_log = logging.getLogger("batonpass.crewai")
+_adopting = threading.Lock()
+
+# What the call that runs in this context has cost so far, and its model: a model's `acall` may be its `call`.
+_asking: ContextVar[tuple[Any, Usage] | None] = ContextVar("batonpass_crewai_asking", default=None)
+
+
+def adopt_model(model: Any) -> None:
+    """Let the steps of the run that it is called in answer for a model. It may be shared by crews: changed once."""
+    with _adopting:
+        if model is not None and not internals.is_adopted(model):
+            internals.adopt_model(model, _calling(model), _acalling(model), _counting(model))
+
+
+def _calling(model: Any) -> Callable[..., Any]:
+    ask = model.call
+
+    def call(messages: Any, *args: Any, **options: Any) -> Any:
+        steps = _steps(model)
+        if steps is None:
+            return ask(messages, *args, **options)
+        call = steps.begin(*_request(messages, options))
+        if call.answer is not None:
+            return _answered(steps, call, model, options)
+        with _watched(steps, model) as usage:
+            answer = ask(messages, *args, **options)
+        _record(steps, call, answer, options, usage)
+        return answer
+
+    return call
+
+
+def _acalling(model: Any) -> Callable[..., Awaitable[Any]]:
+    ask = model.acall
+
+    async def acall(messages: Any, *args: Any, **options: Any) -> Any:
+        steps = _steps(model)
+        if steps is None:
+            return await ask(messages, *args, **options)
+        call = steps.begin(*_request(messages, options))
+        if call.answer is not None:
+            return _answered(steps, call, model, options)
+        with _watched(steps, model) as usage:
+            answer = await ask(messages, *args, **options)
+        _record(steps, call, answer, options, usage)
+        return answer
+
+    return acall
+
+
+def _counting(model: Any) -> Callable[[Any], None]:
+    """CrewAI's own counting of tokens, told to the call that is being made too."""
+    count = internals.counter_of(model)
+
+    def counted(usage: Any) -> None:
+        before = internals.usage_of(model)
+        count(usage)
+        asking = _asking.get()
+        if asking is not None:
+            for name, number in internals.usage_of(model).items():
+                asking[1][name] = asking[1].get(name, 0) + number - before.get(name, 0)
+
+    return counted
+
+
+def _steps(model: Any) -> Steps | None:
+    asking = _asking.get()
+    return None if asking is not None and asking[0] is model else current.get()
+
+
+@contextmanager
+def _watched(steps: Steps, model: Any) -> Generator[Usage]:
+    usage: Usage = {}
+    token = _asking.set((model, usage))
+    try:
+        yield usage
+    except Exception as error:
+        steps.raised(error)
+        raise
+    finally:
+        _asking.reset(token)
+
+
+def _request(messages: Any, options: dict[str, Any]) -> list[Any]:
+    """What tells a call from others. A task's prompt is told by the task: CrewAI puts in the date, and what a memory
+    recalls. Ids of tool calls are left out, because CrewAI makes some up."""
+    role, task = _role(options), options.get("from_task")
+    said = [messages] if isinstance(messages, str) else [_said(message) for message in messages]
+    prompt = next((place for place, message in enumerate(said) if message[0] == "user"), None)
+    if task is not None and prompt is not None and str(task.description) in str(said[prompt][1]):
+        text = [task.description, task.expected_output, task.prompt_context]
+        return ["model", role, text, said[prompt + 1 :]]
+    form = options.get("response_model")
+    return ["model", role, getattr(form, "__name__", None), said]
+
+
+def _said(message: Any) -> list[Any]:
+    calls = [
+        call.get("function", call) if isinstance(call, dict) else str(call) for call in message.get("tool_calls") or ()
+    ]
+    return [message.get("role"), message.get("content"), calls]
+
+
+def _role(options: dict[str, Any]) -> str:
+    return str(getattr(options.get("from_agent"), "role", ""))
+
+
+def _record(steps: Steps, call: Call, answer: Any, options: dict[str, Any], usage: Usage) -> None:
+    steps.used(call, _role(options), usage)
+    try:
+        stored = _dump(answer, options.get("response_model"))
+        pack(stored, path="answer")
+    except Unserializable as error:
+        _log.warning("what a model answered can't be kept, so it is asked again after a crash: %s", error)
+        return
+    steps.record(call, stored, _role(options), usage)
+
+
+def _dump(answer: Any, form: Any) -> list[Any]:
+    if isinstance(answer, BaseModel):
+        if type(answer) is not form:
+            raise Unserializable(f"{type(answer).__name__} is not the response_model", path="answer")
+        return ["model", plain(answer)]
+    if isinstance(answer, list) and answer and not isinstance(answer[0], str):
+        calls: list[Any] = answer
+        return ["plain", [call if isinstance(call, dict) else internals.plain_tool_call(call) for call in calls]]
+    return ["plain", answer]
+
+
+def _answered(steps: Steps, call: Call, model: Any, options: dict[str, Any]) -> Any:
+    usage = call.usage or {}
+    steps.used(call, _role(options), usage)
+    internals.add_usage(model, usage)
+    kind, stored = call.answer
+    return revive(options["response_model"], stored) if kind == "model" else stored

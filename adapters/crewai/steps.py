@@ -1,0 +1,173 @@
+"""Steps: what models and tools answered inside a task or method, so that one that is begun again does not ask again.
+
+A resumed task runs from its top, and is given its recorded answers until it comes to what was in flight. A record says
+in which place it was made (a task, a flow's method call), and has a digest of who asked what; a call takes the first
+record left of its place with its digest, whichever order parallel calls run in. Records of a finished place are not
+needed any more: their keys are used again, so that a long job keeps no more of them than its longest places have.
+"""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import dataclass
+from hashlib import blake2b
+from typing import Any
+
+from crewai.hooks.dispatch import HookAborted, InterceptionPoint
+from pydantic_core import to_json
+
+from ...coordinator.session import Session
+from .stop import Stop
+
+_PREFIX = "crew/"
+_REFUSED = "error"
+
+# Numbers of calls, of tokens: what a model call adds to CrewAI's own counters.
+Usage = dict[str, int]
+
+
+@dataclass(frozen=True)
+class Call:
+    """A call that is about to be made. `answer` is None if it was not answered before."""
+
+    place: str
+    path: str
+    answer: Any = None
+    usage: Usage | None = None
+
+
+class Steps:
+    """The records of one delivery. `done` says whether a place was finished before."""
+
+    def __init__(self, session: Session, stop: Stop, done: Callable[[str], bool]) -> None:
+        self.stop = stop
+        self._session = session
+        self._lock = threading.Lock()
+        self._left: dict[tuple[str, str], deque[list[Any]]] = defaultdict(deque)
+        self._slots: dict[str, dict[int, bool]] = defaultdict(dict)  # of each place: whether a failure makes it void
+        self._free: list[int] = []
+        self._next = self._seq = 0
+        self._begun: Counter[tuple[str, str]] = Counter()
+        self._running: Counter[str] = Counter()
+        self._usage: dict[str, dict[str, Usage]] = defaultdict(dict)
+        self._raised: BaseException | None = None
+        self._load(done)
+
+    def _load(self, done: Callable[[str], bool]) -> None:
+        kept = {int(key.removeprefix(_PREFIX)): it for key, it in self._session.journal.items() if _ours(key)}
+        self._next = max(kept, default=-1) + 1
+        records = {slot: record for slot, record in kept.items() if record is not None and not done(record[1])}
+        self._free = [slot for slot in kept if slot not in records]
+        for slot, record in sorted(records.items(), key=lambda item: item[1][0]):
+            seq, place, path, answer, _, usage = record
+            self._seq = seq + 1
+            self._left[place, path].append([answer, usage])
+            self._slots[place][slot] = _voidable(answer, usage)
+
+    def hooks(self) -> dict[InterceptionPoint, list[Any]]:
+        """Hooks that count the tasks which run in a place."""
+
+        def begun(step: Any) -> None:
+            if step.kind == "task":
+                self._running[_where.get()[0]] += 1
+
+        def finished(step: Any) -> None:
+            if step.kind == "task":
+                self._running[_where.get()[0]] -= 1
+
+        return {InterceptionPoint.PRE_STEP: [begun], InterceptionPoint.POST_STEP: [finished]}
+
+    def enter(self, place: str) -> None:
+        """What this context calls from now on is called in this place."""
+        current.set(self)
+        _where.set((place, ""))
+
+    def begin(self, *request: Any) -> Call:
+        """A call of the current place: what is asked says whether it is the same as a recorded one."""
+        place, path = _where.get()
+        digest = _digest([path, *request])
+        with self._lock:
+            left = self._left.get((place, digest))
+            answer, usage = left.popleft() if left else (None, None)
+            number = self._begun[place, digest]
+            self._begun[place, digest] += 1
+        return Call(place, f"{digest}#{number}", answer, usage)
+
+    @contextmanager
+    def within(self, call: Call) -> Generator[None]:
+        """Around what a call does: calls in it are its own."""
+        token = _where.set((call.place, call.path))
+        try:
+            yield
+        finally:
+            _where.reset(token)
+
+    def record(self, call: Call, answer: Any, role: str = "", usage: Usage | None = None) -> None:
+        """Record what a call answered (plain values). The run ends if that fails."""
+        with self._lock:
+            slot = self._free.pop() if self._free else self._next
+            self._next = max(self._next, slot + 1)
+            seq, self._seq = self._seq, self._seq + 1
+            self._slots[call.place][slot] = _voidable(answer, usage)
+        with self.stop.on_error():
+            path = call.path.rpartition("#")[0]
+            self._session.record({f"{_PREFIX}{slot}": [seq, call.place, path, answer, role, usage]})
+
+    def used(self, call: Call, role: str, usage: Usage) -> None:
+        """Note what a model call of a role cost, now or before the crash."""
+        with self._lock:
+            total = self._usage[call.place].setdefault(role, {})
+            for name, number in usage.items():
+                total[name] = total.get(name, 0) + number
+
+    def close(self, place: str) -> dict[str, Usage]:
+        """Give up the records of a place that is being saved as finished; what its model calls cost, by role."""
+        with self._lock:
+            self._free += self._slots.pop(place, {})
+            return self._usage.pop(place, {})
+
+    def raised(self, error: BaseException) -> None:
+        """Note that a model call raised this."""
+        self._raised = error
+
+    def failed(self, error: BaseException, place: str | None = None) -> None:
+        """After a run failed: where a task went wrong with what models had answered (a guardrail that refuses it all),
+        the next attempt asks them, and tools that raised, anew. Where a model call failed it asks that one only."""
+        if isinstance(error, HookAborted) or self._raised in _causes(error):
+            return
+        with self._lock:
+            wrong = [at for at, running in self._running.items() if running > 0 and place in (None, at)]
+            void = {f"{_PREFIX}{slot}": None for at in wrong for slot, is_void in self._slots[at].items() if is_void}
+        if void:
+            with self.stop.on_error():
+                self._session.record(void)
+
+
+def _voidable(answer: list[Any], usage: Usage | None) -> bool:
+    return usage is not None or answer[0] == _REFUSED
+
+
+def _causes(error: BaseException | None) -> list[BaseException]:
+    found: list[BaseException] = []
+    while error is not None and error not in found:
+        found.append(error)
+        error = error.__cause__ or error.__context__
+    return found
+
+
+def _digest(request: list[Any]) -> str:
+    data = to_json(request, fallback=lambda value: type(value).__name__, bytes_mode="base64", serialize_unknown=True)
+    return blake2b(data, digest_size=16).hexdigest()
+
+
+def _ours(key: str) -> bool:
+    return key.startswith(_PREFIX)
+
+
+# The steps that this code belongs to, and where in them it is: the place, and the call that it is a part of.
+current: ContextVar[Steps | None] = ContextVar("batonpass_crewai_steps", default=None)
+_where: ContextVar[tuple[str, str]] = ContextVar("batonpass_crewai_where", default=("", ""))

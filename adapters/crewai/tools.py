@@ -1,0 +1,109 @@
+"""Tools: what an agent may call, made not to run again after a crash if it had finished."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import threading
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from typing import Any
+
+from crewai.hooks.dispatch import HookAborted
+from crewai.tools.agent_tools.base_agent_tools import BaseAgentTool
+
+from ...contracts.codec import pack
+from ...contracts.errors import Fenced, StepMismatch, Unavailable, Unserializable
+from . import internals
+from .steps import Call, Steps, current
+
+_ADOPTED = "_adopted_by_batonpass"
+_adopting = threading.Lock()
+
+
+class ToolRaised(Exception):  # noqa: N818 - what the agent is told is its text
+    """What a tool raised before the crash."""
+
+
+def adopt_tool(tool: Any) -> None:
+    """Let the steps of the run that it is called in answer for a tool. It may be shared by agents: changed once."""
+    if tool is None:
+        return
+    with _adopting:
+        for holder, name in internals.tool_functions(tool):
+            function = getattr(holder, name)
+            if not hasattr(function, _ADOPTED):
+                internals.shadow(holder, name, _journaled(function, tool))
+
+
+def _journaled(function: Callable[..., Any], tool: Any) -> Callable[..., Any]:
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def acalled(*args: Any, **arguments: Any) -> Any:
+            steps = current.get()
+            if steps is None:
+                return await function(*args, **arguments)
+            call = steps.begin("tool", tool.name, args, arguments)
+            if call.answer is not None:
+                return _answered(call)
+            with _running(steps, call, tool) as answer:
+                answer.append(await function(*args, **arguments))
+            return answer[0]
+
+        called: Any = acalled
+    else:
+
+        @functools.wraps(function)
+        def scalled(*args: Any, **arguments: Any) -> Any:
+            steps = current.get()
+            if steps is None:
+                return function(*args, **arguments)
+            call = steps.begin("tool", tool.name, args, arguments)
+            if call.answer is not None:
+                return _answered(call)
+            with _running(steps, call, tool) as answer:
+                answer.append(function(*args, **arguments))
+            return answer[0]
+
+        called = scalled
+    setattr(called, _ADOPTED, True)
+    return called
+
+
+@contextmanager
+def _running(steps: Steps, call: Call, tool: Any) -> Generator[list[Any]]:
+    """Around a tool's run, which appends its result. A tool that gives work to another agent is not recorded: it runs
+    again, and that agent's own calls are answered."""
+    records = not isinstance(internals.original_tool(tool), BaseAgentTool)
+    result: list[Any] = []
+    try:
+        with steps.within(call):
+            yield result
+    except (Fenced, Unavailable, StepMismatch) as error:
+        with steps.stop.on_error():  # CrewAI would tell the agent about it
+            raise error
+    except HookAborted:
+        raise
+    except Exception as error:
+        if records:
+            steps.record(call, ["error", str(error)])
+        raise
+    if records:
+        steps.record(call, _dump(tool, result[0]))
+
+
+def _dump(tool: Any, result: Any) -> list[Any]:
+    """The result, or what the agent is told of it if it is no plain value."""
+    try:
+        pack(result, path="result")
+    except Unserializable:
+        return ["plain", internals.told(tool, result)]
+    return ["plain", result]
+
+
+def _answered(call: Call) -> Any:
+    kind, stored = call.answer
+    if kind == "error":
+        raise ToolRaised(stored)
+    return stored

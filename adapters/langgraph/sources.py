@@ -1,0 +1,251 @@
+"""Sources: databases of LangGraph's own savers, read through these savers and never written to."""
+
+from __future__ import annotations
+
+import sqlite3
+from collections.abc import Collection, Iterator, Sequence
+from contextlib import closing, contextmanager
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+
+from ...contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra, Unreachable
+from .checkpointing import config_of
+from .strict import Strict
+from .values import TypeName
+
+if TYPE_CHECKING:
+    from psycopg import Connection
+
+# What a checkpoint has had since LangGraph's first format.
+_FIELDS = frozenset({"v", "id", "ts", "channel_values", "channel_versions", "versions_seen"})
+_KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id")
+
+
+class Stored(NamedTuple):
+    """Where a checkpoint is in a thread."""
+
+    scope: str
+    key: str
+    parent: str
+
+
+class Written(NamedTuple):
+    """What a task wrote on a checkpoint."""
+
+    task: str
+    path: str
+    index: int
+    channel: str
+    value: Any
+
+
+@dataclass(frozen=True, slots=True)
+class _Tables:
+    writes: str
+    value: str
+    mark: str
+
+
+_SQLITE = _Tables("writes", "value", "?")
+_POSTGRES = _Tables("checkpoint_writes", "blob", "%s")
+
+
+class Source:
+    """A database. Its saver reads the checkpoints; which there are, and the tasks' paths, no saver tells."""
+
+    def __init__(
+        self,
+        saver: BaseCheckpointSaver[Any],
+        connection: sqlite3.Connection | Connection[Any],
+        tables: _Tables,
+        path_column: str,
+    ) -> None:
+        self._saver = saver
+        self._connection = connection
+        self._tables = tables
+        self._path = path_column
+
+    def threads(self) -> dict[str, int]:
+        """All threads, and how many checkpoints each has."""
+        counted = self._rows("SELECT thread_id, count(*) FROM checkpoints GROUP BY thread_id ORDER BY thread_id")
+        return {str(thread): count for thread, count in counted}
+
+    def checkpoints(self, thread: str) -> list[Stored]:
+        """A thread's checkpoints in the order of their ids, but none before its parent."""
+        rows = self._rows(
+            "SELECT checkpoint_ns, checkpoint_id, parent_checkpoint_id FROM checkpoints WHERE thread_id = ? "
+            "ORDER BY checkpoint_id, checkpoint_ns",
+            thread,
+        )
+        return _parents_first([Stored(scope, key, parent or "") for scope, key, parent in rows])
+
+    def get(self, thread: str, at: Stored) -> CheckpointTuple:
+        """A checkpoint as LangGraph gives it; `Corrupted` says what can't be read or restored."""
+        with self._reading():
+            found = self._saver.get_tuple(config_of(thread, at.scope, at.key))
+        if found is None:
+            raise Corrupted("it was deleted while the import ran")
+        lacking = sorted(_FIELDS - found.checkpoint.keys())
+        if lacking:
+            raise Corrupted(f"it is no checkpoint: it has no {', '.join(lacking)}")
+        return found
+
+    def writes(self, thread: str, at: Stored) -> list[Written]:
+        """What was written on a checkpoint."""
+        rows = self._rows(
+            f"SELECT task_id, {self._path}, idx, channel, type, {self._tables.value} FROM {self._tables.writes} "
+            "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx",
+            thread,
+            at.scope,
+            at.key,
+        )
+        with self._reading():
+            return [
+                Written(task, path, index, channel, self._saver.serde.loads_typed((kind, value)))
+                for task, path, index, channel, kind, value in rows
+            ]
+
+    def _rows(self, query: str, *parameters: str) -> Sequence[tuple[Any, ...]]:
+        with self._reading():
+            return rows_of(self._connection, query.replace("?", self._tables.mark), *parameters)
+
+    @contextmanager
+    def _reading(self) -> Iterator[None]:
+        """The database's troubles are errors of the whole import, others of what was read."""
+        try:
+            yield
+        except BatonpassError:
+            raise
+        except Exception as error:
+            if any(kind.__name__ in ("OperationalError", "InterfaceError") for kind in type(error).__mro__):
+                raise Unreachable(f"the database can't be read any more: {error}") from error
+            raise Corrupted(f"{type(error).__name__}: {error}") from error
+
+
+def rows_of(connection: sqlite3.Connection | Connection[Any], query: str, *parameters: str) -> list[tuple[Any, ...]]:
+    """What a query finds, each row a tuple."""
+    if isinstance(connection, sqlite3.Connection):
+        return connection.execute(query, parameters).fetchall()
+    with connection.cursor(row_factory=import_module("psycopg.rows").tuple_row) as cursor:
+        cursor.execute(query.encode(), parameters)
+        found: list[tuple[Any, ...]] = cursor.fetchall()
+        return found
+
+
+@contextmanager
+def open_source(name: str, allowed: Collection[TypeName] = ()) -> Iterator[Source]:
+    """The database that a path or a URL names. `allowed` are types that may be restored beside LangGraph's own."""
+    if name.startswith(("postgresql://", "postgres://")):
+        with _postgres(name, Strict(allowed)) as source:
+            yield source
+        return
+    with _sqlite(Path(name.removeprefix("sqlite:///")), Strict(allowed)) as source:
+        yield source
+
+
+@contextmanager
+def _sqlite(path: Path, serde: Strict) -> Iterator[Source]:
+    try:
+        from langgraph.checkpoint.sqlite import SqliteSaver
+    except ImportError as error:
+        raise _missing("langgraph-checkpoint-sqlite", error) from error
+
+    if not path.is_file():
+        raise BadSetup(f"there is no file {path}: name a SqliteSaver's database, or a postgresql:// URL")
+    uri = f"{path.absolute().as_uri()}?mode=ro"
+    with closing(sqlite3.connect(uri, uri=True, check_same_thread=False)) as connection:
+        try:
+            columns = {
+                table: {str(row[1]) for row in connection.execute(f"PRAGMA table_info({table})")}
+                for table in ("checkpoints", "writes")
+            }
+        except sqlite3.Error as error:
+            raise BadSetup(f"{path} can't be read as a SQLite database: {error}") from error
+        _check_columns(str(path), columns, _SQLITE)
+        saver = SqliteSaver(connection, serde=serde)
+        yield Source(saver, connection, _SQLITE, "task_path" if "task_path" in columns["writes"] else "''")
+
+
+@contextmanager
+def _postgres(url: str, serde: Strict) -> Iterator[Source]:
+    try:
+        import psycopg
+        from langgraph.checkpoint.postgres import PostgresSaver
+        from psycopg.rows import dict_row
+    except ImportError as error:
+        raise _missing("langgraph-checkpoint-postgres 'psycopg[binary]'", error) from error
+
+    try:
+        connection = psycopg.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
+    except psycopg.Error as error:
+        raise Unreachable(f"the PostgreSQL database can't be opened: {error}") from error
+    with closing(connection):
+        info = connection.info
+        where = f"the database {info.dbname} at {info.host}:{info.port}"
+        connection.execute("SET SESSION CHARACTERISTICS AS TRANSACTION READ ONLY")
+        columns = {
+            table: {
+                str(name)
+                for (name,) in rows_of(
+                    connection,
+                    "SELECT attname::text FROM pg_attribute WHERE attrelid = to_regclass(%s) AND attnum > 0",
+                    table,
+                )
+            }
+            for table in ("checkpoints", "checkpoint_writes")
+        }
+        _check_columns(where, columns, _POSTGRES)
+        _check_version(where, connection, len(PostgresSaver.MIGRATIONS) - 1)
+        yield Source(PostgresSaver(connection, serde=serde), connection, _POSTGRES, "task_path")
+
+
+def _check_columns(where: str, columns: dict[str, set[str]], tables: _Tables) -> None:
+    needed = {
+        "checkpoints": {*_KEYS, "parent_checkpoint_id", "checkpoint", "metadata"},
+        tables.writes: {*_KEYS, "task_id", "idx", "channel", "type", tables.value},
+    }
+    if not columns["checkpoints"]:
+        raise BadSetup(f"{where} holds no checkpoints of LangGraph: it has no table of that name")
+    for table, names in needed.items():
+        lacking = sorted(names - columns[table])
+        if lacking:
+            raise BadSetup(
+                f"{where} is not as LangGraph's saver makes it: its table {table} has no {', '.join(lacking)}. "
+                "(Shallow savers and those of others can't be imported)"
+            )
+
+
+def _check_version(where: str, connection: Connection[Any], known: int) -> None:
+    [(version,)] = rows_of(connection, "SELECT coalesce(max(v), -1) FROM checkpoint_migrations")
+    if version > known:
+        raise BadSetup(
+            f"{where} has version {version} of its tables, the installed langgraph-checkpoint-postgres knows {known}: "
+            "update that"
+        )
+    if version < known:
+        raise BadSetup(
+            f"{where} has version {version} of its tables, and can be read from {known} on: run PostgresSaver.setup() "
+            "on it, or on a copy"
+        )
+
+
+def _missing(package: str, error: ImportError) -> MissingExtra:
+    return MissingExtra(f"importing from this database needs its saver ({error}): pip install {package}")
+
+
+def _parents_first(found: list[Stored]) -> list[Stored]:
+    """The same, but each behind its parent. (Ids of several processes need not be in order.)"""
+    waiting = {(each.scope, each.key): each for each in found}
+    order: list[Stored] = []
+    for each in found:
+        line: list[Stored] = []
+        at: Stored | None = waiting.pop((each.scope, each.key), None)
+        while at is not None:
+            line.append(at)
+            at = waiting.pop((at.scope, at.parent), None)
+        order += reversed(line)
+    return order

@@ -1,0 +1,80 @@
+"""Strict: LangGraph's serializer, for values of others' databases: nothing is made of a type that was not allowed, and
+what can't be restored is an error, not a silently different value."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Collection
+from typing import Any, cast
+
+import ormsgpack
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+
+from ...contracts.errors import Corrupted
+from .internals import SAFE_MSGPACK_TYPES
+from .values import TypeName
+
+_OPTIONS = ormsgpack.OPT_NON_STR_KEYS
+# The codes of LangGraph's msgpack whose data begins with a type's module and name.
+_TYPED = range(6)
+_KINDS = ("null", "bytes", "bytearray", "json", "msgpack")
+
+
+class Strict(SerializerProtocol):
+    """Restores types that are safe, and those in `allowed`; `Corrupted` names any other."""
+
+    def __init__(self, allowed: Collection[TypeName] = ()) -> None:
+        self._allowed = SAFE_MSGPACK_TYPES | set(allowed)
+        names = tuple(allowed) or None
+        self._inner = JsonPlusSerializer(allowed_msgpack_modules=names, allowed_json_modules=names)
+
+    def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
+        """As LangGraph stores it."""
+        return self._inner.dumps_typed(obj)
+
+    def loads_typed(self, data: tuple[str, bytes]) -> Any:
+        """The value; `Corrupted` if it would come back as something else."""
+        kind, packed = data
+        if kind not in _KINDS:
+            raise Corrupted(f"it holds a value of kind {kind!r}, which is not restored: only {', '.join(_KINDS)} are")
+        found = _types(packed) if kind == "msgpack" else _types_of_json(packed) if kind == "json" else set[TypeName]()
+        unknown = sorted(".".join(name) for name in found - self._allowed)
+        if unknown:
+            raise Corrupted(f"it holds a {unknown[0]}, which is not restored unless it is allowed")
+        value = self._inner.loads_typed(data)
+        if kind == "msgpack" and found:  # what could not be made of its data is given back as that data
+            again, repacked = self._inner.dumps_typed(value)
+            made = {name[-1] for name in _types(repacked)} if again == "msgpack" else set[str]()
+            lost = sorted(".".join(name) for name in found if name[-1] not in made)
+            if lost:
+                raise Corrupted(f"it holds a {lost[0]} that can't be made of what was stored")
+        return value
+
+
+def _types(packed: bytes) -> set[TypeName]:
+    """The types that msgpack of LangGraph names, without making anything of them."""
+    found: set[TypeName] = set()
+
+    def look(code: int, data: bytes) -> Any:
+        inner = ormsgpack.unpackb(data, ext_hook=look, option=_OPTIONS)
+        if code in _TYPED:
+            found.add((str(inner[0]), str(inner[1])))
+        return 0
+
+    ormsgpack.unpackb(packed, ext_hook=look, option=_OPTIONS)
+    return found
+
+
+def _types_of_json(packed: bytes) -> set[TypeName]:
+    """The types that LangGraph's older form names, which was JSON."""
+    found: set[TypeName] = set()
+
+    def look(value: dict[str, Any]) -> dict[str, Any]:
+        if value.get("lc") == 2 and value.get("type") == "constructor":
+            *module, name = cast("list[str]", value["id"])
+            found.add((".".join(module), name))
+        return value
+
+    json.loads(packed, object_hook=look)
+    return found

@@ -1,0 +1,71 @@
+"""Items over several partitions: each lives in that of its first label."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, TypeVar
+
+from ...contracts.names import home
+from .. import commands as c
+from ..items import BEHIND, ItemName, ItemPage, ItemRow, SpacePage, space_path
+from .partitions_plan import Plan, good
+
+T = TypeVar("T")
+
+
+def write(command: c.WriteItems, count: int) -> Plan[None]:
+    """All partitions at once."""
+    dealt = _dealt(command.changes, lambda change: change.name, count)
+    good((yield [(at, c.WriteItems(tuple(changes))) for at, changes in dealt.items()]))
+
+
+def refresh(command: c.RefreshItems, count: int) -> Plan[None]:
+    """All partitions at once."""
+    dealt = _dealt(command.names, lambda name: name, count)
+    good((yield [(at, c.RefreshItems(tuple(names))) for at, names in dealt.items()]))
+
+
+def read(command: c.ReadItems, count: int) -> Plan[list[ItemRow | None]]:
+    """All partitions at once; the answers in the order that was asked for."""
+    dealt = _dealt(command.names, lambda name: name, count)
+    answers = good((yield [(at, c.ReadItems(tuple(names))) for at, names in dealt.items()]))
+    left = {at: iter(rows) for at, rows in zip(dealt, answers, strict=True)}
+    return [next(left[_home(name.labels, count)]) for name in command.names]
+
+
+def page(command: c.ListItems, count: int) -> Plan[ItemPage]:
+    """A page of the partition of the first label; without one a page of all partitions' items."""
+    pages: list[ItemPage] = good((yield [(at, command) for at in _places(command.prefix, count)]))
+    rows = sorted((row for page in pages for row in page.rows), key=lambda row: row.name.path)
+    cut, start = _cut(rows, lambda row: row.name.path, [page.start for page in pages], command.limit)
+    return ItemPage(cut, start or (cut[-1].name.path + BEHIND if len(cut) < len(rows) else ""))
+
+
+def spaces(command: c.ListSpaces, count: int) -> Plan[SpacePage]:
+    """`page` for labels."""
+    pages: list[SpacePage] = good((yield [(at, command) for at in _places(command.prefix, count)]))
+    found = sorted(labels for page in pages for labels in page.spaces)
+    cut, start = _cut(found, space_path, [page.start for page in pages], command.limit)
+    return SpacePage(cut, start or (space_path(cut[-1]) + "\2" if len(cut) < len(found) else ""))
+
+
+def _cut(found: list[T], path: Callable[[T], str], starts: Sequence[str], limit: int) -> tuple[list[T], str]:
+    """What is known to come next, and where to go on: "" after all that was found, or behind what the limit cut off."""
+    start = min(filter(None, starts), default="")
+    known = [each for each in found if not start or path(each) < start]
+    return known[:limit], start if len(known) <= limit else ""
+
+
+def _dealt(asked: Sequence[T], name: Callable[[T], ItemName], count: int) -> dict[int, list[T]]:
+    dealt: dict[int, list[T]] = {}
+    for each in asked:
+        dealt.setdefault(_home(name(each).labels, count), []).append(each)
+    return dealt
+
+
+def _places(prefix: tuple[str, ...], count: int) -> Sequence[int]:
+    return [_home(prefix, count)] if prefix else range(count)
+
+
+def _home(labels: tuple[str, ...], count: int) -> int:
+    return home(labels[0]) % count
