@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
-from typing import Any, Generic, TypeVar
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from .contract import Contract, contract_ref
 from .errors import BadSetup
 
 In = TypeVar("In", bound=Contract)
+Isolation: TypeAlias = Literal["process", "thread", "task"]
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -24,6 +26,9 @@ class Agent(Generic[In]):
     agent's states: raise it when their form changes, and write an `@app.migration` for those that are stored.
     `fallback` names the agent, of any framework, at which a job goes on when this one's attempts run out: with the same
     payload and this one's conversation. It accepts the same contract.
+    `isolation` is where `batonpass worker` runs an attempt: "process" (in a child of its own, which is killed at the
+    timeout, at a cancel and when the lease is lost; the default for "crewai"), "task" (in the worker's event loop: the
+    default for async code) or "thread" (the default for a plain `def`). A framework's agent is the same in both.
     """
 
     name: str
@@ -39,6 +44,7 @@ class Agent(Generic[In]):
     timeout: float | None = None
     state_version: int = 1
     fallback: str | None = None
+    isolation: Isolation | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -61,6 +67,22 @@ class Agent(Generic[In]):
             seconds = getattr(self, option)
             if seconds is not None and seconds <= 0:
                 raise BadSetup(f"agent {self.name!r}: {option}={seconds}, but it must be more than 0 seconds")
+
+        self._check_isolation()
+
+    def _check_isolation(self) -> None:
+        if self.isolation not in (None, *get_args(Isolation)):
+            raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but it is process, thread or task")
+        if self.kind == "function" and self.isolation in ("thread", "task"):
+            fitting = "task" if inspect.iscoroutinefunction(self.fn) else "thread"
+            if self.isolation != fitting:
+                code = "async code" if fitting == "task" else "a plain def"
+                raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but {code} runs as {fitting!r}")
+
+    @property
+    def isolated(self) -> bool:
+        """Whether it runs in a process of its own where that is possible."""
+        return (self.isolation or ("process" if self.kind == "crewai" else "task")) == "process"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the original function, so that a decorated function can be unit tested."""

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, TypeVar, overload
 
 from typing_extensions import Unpack
 
-from .agent import Agent
+from .agent import Agent, Isolation
 from .checkpoint import Checkpoint
 from .contract import Contract, contract_ref
 from .errors import BadSetup, UnknownAgent
@@ -32,6 +32,7 @@ class Options(TypedDict, total=False):
     timeout: float | None
     state_version: int
     fallback: str | None
+    isolation: Isolation | None
 
 
 class App:

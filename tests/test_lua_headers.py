@@ -11,6 +11,7 @@ import pytest
 
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.items import ItemChange, ItemName
 from batonpass.coordinator.redis import scripts, wire
 from batonpass.coordinator.rows import Place, Write
 from tests.harness.bench import Bench, new_checkpoint, new_target
@@ -27,6 +28,7 @@ USER = "user's {text}:"
 FENCE = c.Fence(mint("j"), 7, mint("l"))
 TARGET = dataclasses.replace(new_target(USER), agent=USER, contract=USER, envelope=b"envelope")
 PUT = dataclasses.replace(new_checkpoint(), agent=USER, step=USER, place=Place(USER, USER, "d" * 32))
+ITEMS = (ItemName((USER, USER), USER), ItemName((USER,), USER))
 WRITES = [Write(USER, b"1"), Write("b", b"2", again=True)]
 LAST = dataclasses.replace(new_checkpoint(), agent=USER, step=USER)
 SAMPLES: list[c.Command[Any]] = [
@@ -44,6 +46,11 @@ SAMPLES: list[c.Command[Any]] = [
     c.Walk(USER, USER, USER, 5),
     c.OfRun("d" * 32, 5),
     c.Drop(USER, (mint("c"), mint("c"))),
+    c.WriteItems((ItemChange(ITEMS[0], b"1", b"2", 3), ItemChange(ITEMS[1], None))),
+    c.ReadItems(ITEMS),
+    c.RefreshItems(ITEMS),
+    c.ListItems((USER,), USER, 5, True),
+    c.ListSpaces((USER,), USER, 5),
     c.Record(FENCE, {USER: b"1", "b": b"2"}),
     c.HandOff(FENCE, TARGET, LAST),
     c.HandOff(FENCE, TARGET),
@@ -209,6 +216,7 @@ def test_keys_at_work(redis_server: str) -> None:
         bench.do(c.Reap(worker=USER, queues=(new_target(USER).queue,), presence=5))
         bench.do(c.Declare({USER: b"1"}))
         bench.do(c.PutWrites("placed", USER, USER, WRITES))
+        bench.do(c.WriteItems(tuple(ItemChange(each, b"1", ttl=1000) for each in ITEMS)))
         bench.do(c.Put(dataclasses.replace(PUT, thread="placed"), USER))
         keys = list(harness.keys())
     harness.close()

@@ -28,6 +28,7 @@ from .terminal import no_terminal
 
 _log = logging.getLogger("batonpass.crewai")
 _TITLE = 60
+_CALLED = "crew-called/"
 
 
 class CrewRun:
@@ -82,13 +83,15 @@ class CrewRun:
             )
         self._crew.stream = False  # nobody reads the stream, and without a reader a streaming crew does not run
         internals.drop_output_log(self._crew)
-        finished = [task for task in self._crew.tasks if id(task) in self._outputs]
-        for task in finished:
-            internals.finish(task, self._outputs[id(task)], partial(self._reached, task))
+        for task in self._crew.tasks:
+            if id(task) in self._outputs:
+                internals.finish(task, self._outputs[id(task)], partial(self._reached, task))
+            elif internals.has_afters(task, self._crew):
+                internals.follow(task, partial(self._followed, task))
         try:
             yield
         finally:
-            for task in finished:
+            for task in self._crew.tasks:
                 internals.unfinish(task)
             internals.release(self._crew)
 
@@ -101,8 +104,16 @@ class CrewRun:
         if id(step.task) in self._keys:
             self._steps.enter(self._keys[id(step.task)])
 
+    def _followed(self, task: Task) -> None:
+        """After a task's callbacks: they may do something, so that they did is known after a crash."""
+        with self._stop.on_error():
+            self._session.record({_CALLED + self._keys[id(task)]: True})
+
     def _reached(self, task: Task, agent: Any) -> None:
-        """Count what a task that is finished cost when it ran."""
+        """Where a task that is finished would run: make up for callbacks that were cut off, and count what it cost."""
+        if internals.has_afters(task, self._crew) and _CALLED + self._keys[id(task)] not in self._session.journal:
+            internals.run_afters(task, self._crew, self._outputs[id(task)])
+            self._followed(task)
         agents = {each.role: each for each in (*self._crew.agents, agent)}
         for role, usage in self._spent.get(id(task), {}).items():
             internals.add_usage(agents.get(role, agent).llm, usage)
@@ -115,8 +126,9 @@ class CrewRun:
         self._stop.check()
         with self._lock, self._stop.on_error():
             self._outputs[id(task)] = step.payload
-            self._spent[id(task)] = self._steps.close(self._keys[id(task)])
+            self._spent[id(task)] = self._steps.cost(self._keys[id(task)])
             self._session.save(self._snapshot(self._titles[id(task)]))
+        self._steps.forget(self._keys[id(task)])
 
     def _snapshot(self, step: str) -> Snapshot:
         done = [task for task in self._crew.tasks if id(task) in self._outputs]

@@ -127,6 +127,6 @@ class FlowRun:
             raise
         self._stop.check()
         said = [f for f in self._flow.human_feedback_history[asked_before:] if f.method_name == name]
-        self._steps.close(call)
         await self._ledger.finished(call, name, result, said[-1] if said else None)
+        self._steps.forget(call)
         return result, event

@@ -5,6 +5,8 @@ Checked with crewai 1.15.3 and 1.15.30. What is public (hooks, providers, fields
 
 from __future__ import annotations
 
+import asyncio
+import inspect
 from collections.abc import Awaitable, Callable
 from typing import Any
 
@@ -51,8 +53,41 @@ def finish(task: Any, output: Any, reached: Callable[[Any], None]) -> None:
         object.__setattr__(task, name, function)
 
 
+def follow(task: Any, ended: Callable[[], None]) -> None:
+    """Have `ended` called after a task has run with all that comes after it."""
+    run, arun = (getattr(task, name) for name in _TASK_CORES)
+
+    def core(*args: Any, **options: Any) -> Any:
+        output = run(*args, **options)
+        ended()
+        return output
+
+    async def acore(*args: Any, **options: Any) -> Any:
+        output = await arun(*args, **options)
+        ended()
+        return output
+
+    for name, function in zip(_TASK_CORES, (core, acore), strict=True):
+        shadow(task, name, function)
+
+
+def has_afters(task: Any, crew: Any) -> bool:
+    """Whether something of the user's comes after a task: callbacks, a file."""
+    return bool(task.callback or crew.task_callback or task.output_file)
+
+
+def run_afters(task: Any, crew: Any, output: Any) -> None:
+    """What `_execute_core` does after a task's output is there."""
+    for callback in dict.fromkeys((task.callback, crew.task_callback)):
+        result = callback(output) if callback else None
+        if inspect.iscoroutine(result):
+            asyncio.run(result)
+    if task.output_file:
+        task._save_file(output.json_dict or (output.pydantic.model_dump_json() if output.pydantic else output.raw))
+
+
 def unfinish(task: Any) -> None:
-    """Undo `finish`: the factory may give the same crew to the next job."""
+    """Undo `finish` and `follow`: the factory may give the same crew to the next job."""
     for name in _TASK_CORES:
         task.__dict__.pop(name, None)
 

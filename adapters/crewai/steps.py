@@ -124,11 +124,15 @@ class Steps:
             for name, number in usage.items():
                 total[name] = total.get(name, 0) + number
 
-    def close(self, place: str) -> dict[str, Usage]:
-        """Give up the records of a place that is being saved as finished; what its model calls cost, by role."""
+    def cost(self, place: str) -> dict[str, Usage]:
+        """What the model calls of a place cost, by role."""
+        with self._lock:
+            return self._usage.pop(place, {})
+
+    def forget(self, place: str) -> None:
+        """Give up the records of a place that has been saved as finished."""
         with self._lock:
             self._free += self._slots.pop(place, {})
-            return self._usage.pop(place, {})
 
     def raised(self, error: BaseException) -> None:
         """Note that a model call raised this."""

@@ -1,4 +1,5 @@
-"""The LangGraph adapter: checkpoints of supersteps, under a job (LangGraphAdapter) or without (BatonpassSaver)."""
+"""The LangGraph adapter: checkpoints of supersteps, under a job (LangGraphAdapter) or without (BatonpassSaver),
+and memory beyond threads (BatonpassStore)."""
 
 from __future__ import annotations
 
@@ -8,8 +9,9 @@ from .adapter import LangGraphAdapter
 
 if TYPE_CHECKING:
     from .checkpointer import BatonpassSaver
+    from .memory import BatonpassStore
 
-__all__ = ["BatonpassSaver", "LangGraphAdapter"]
+__all__ = ["BatonpassSaver", "BatonpassStore", "LangGraphAdapter"]
 
 
 def __getattr__(name: str) -> Any:
@@ -17,4 +19,8 @@ def __getattr__(name: str) -> Any:
         from .checkpointer import BatonpassSaver
 
         return BatonpassSaver
+    if name == "BatonpassStore":
+        from .memory import BatonpassStore
+
+        return BatonpassStore
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

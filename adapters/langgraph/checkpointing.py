@@ -48,12 +48,12 @@ class Checkpointing:
         self._ttl = ttl
         self._refuses = refuses
         self._awkward: set[str] = set()
+        self.handles = Handles(store)
         self.renew()
         _ALL.add(self)
 
     def renew(self) -> None:
-        """Begin anew: in a fork's child, whose parent goes on with what there was."""
-        self.handles = Handles(self.given)
+        """Forget what was remembered: in a fork's child, whose parent goes on with what there was."""
         self.recent = Recent()
         self.waiting = Waiting()
 

@@ -3,24 +3,21 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from types import TracebackType
-from typing import Self, TypeVar
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ...contracts.errors import BadSetup
-from ...coordinator.calls import Call, adrive, drive
 from ...coordinator.calls.inputs import text
 from ...coordinator.commands import Fence
 from .carrier import Carrier
 from .checkpointing import Checkpointing
+from .handles import Handles
+from .opening import Opening
 from .owning import fence_of
 from .threads import Threads
 
-T = TypeVar("T")
 
-
-class Driver(BaseCheckpointSaver[str]):
+class Driver(Opening, BaseCheckpointSaver[str]):
     """What a saver and its clones are made of. `shared` is all of them's."""
 
     def __init__(self, shared: Checkpointing, carrier: Carrier) -> None:
@@ -28,31 +25,9 @@ class Driver(BaseCheckpointSaver[str]):
         self._shared = shared
         self._carrier = carrier
 
-    def __enter__(self) -> Self:
-        self._shared.handles.store()
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
-    async def __aenter__(self) -> Self:
-        await self._shared.handles.astore()
-        return self
-
-    async def __aexit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        await self.aclose()
-
-    def close(self) -> None:
-        """Close what sync code opened. The saver can be used again."""
-        self._shared.handles.close()
-
-    async def aclose(self) -> None:
-        """Close what this event loop and sync code opened."""
-        await self._shared.handles.aclose()
+    @property
+    def _handles(self) -> Handles:
+        return self._shared.handles
 
     # Whole threads
 
@@ -106,12 +81,6 @@ class Driver(BaseCheckpointSaver[str]):
 
     def _fence(self, thread: str) -> Fence | None:
         return fence_of(self._shared, thread)
-
-    def _drive(self, call: Call[T]) -> T:
-        return drive(self._shared.handles.store(), call)
-
-    async def _adrive(self, call: Call[T]) -> T:
-        return await adrive(await self._shared.handles.astore(), call)
 
 
 def thread_of(thread_id: object) -> str:

@@ -1,11 +1,13 @@
-"""Handles: a saver's handles on its store, one for sync code, and one for each event loop."""
+"""Handles: a saver's or memory's handles on its store, one for sync code, and one for each event loop."""
 
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from threading import Lock
+from weakref import WeakSet
 
 from ...coordinator.store import Store
 
@@ -17,11 +19,19 @@ class _Handle:
     ending: AsyncGenerator[None] | None = None
 
 
+_ALL: WeakSet[Handles] = WeakSet()
+
+
 class Handles:
     """Opened when they are first used, and after `close` again. What an event loop opened is closed as it ends."""
 
     def __init__(self, store: Store) -> None:
         self._given = store
+        self.renew()
+        _ALL.add(self)
+
+    def renew(self) -> None:
+        """Begin anew: in a fork's child, whose parent goes on with what was opened."""
         self._lock = Lock()
         self._of_loops: dict[asyncio.AbstractEventLoop, _Handle] = {}
         self._of_threads: Store | None = None
@@ -80,3 +90,11 @@ class Handles:
         if handle is not None and handle.ending is not None:
             await handle.ending.aclose()
         await asyncio.to_thread(self.close)
+
+
+def _renew() -> None:
+    for each in list(_ALL):
+        each.renew()
+
+
+os.register_at_fork(after_in_child=_renew)

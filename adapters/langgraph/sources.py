@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
 
@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 # What a checkpoint has had since LangGraph's first format.
 _FIELDS = frozenset({"v", "id", "ts", "channel_values", "channel_versions", "versions_seen"})
 _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id")
+
+
+Database = Union["sqlite3.Connection", "Connection[Any]"]
 
 
 class Stored(NamedTuple):
@@ -60,14 +63,12 @@ class Source:
     def __init__(
         self,
         saver: BaseCheckpointSaver[Any],
-        connection: sqlite3.Connection | Connection[Any],
+        connection: Database,
         tables: _Tables,
-        path_column: str,
     ) -> None:
         self._saver = saver
         self._connection = connection
         self._tables = tables
-        self._path = path_column
 
     def threads(self) -> dict[str, int]:
         """All threads, and how many checkpoints each has."""
@@ -89,7 +90,8 @@ class Source:
             found = self._saver.get_tuple(config_of(thread, at.scope, at.key))
         if found is None:
             raise Corrupted("it was deleted while the import ran")
-        lacking = sorted(_FIELDS - found.checkpoint.keys())
+        stored: object = found.checkpoint
+        lacking = sorted(_FIELDS - cast("dict[str, Any]", stored).keys() if isinstance(stored, dict) else _FIELDS)
         if lacking:
             raise Corrupted(f"it is no checkpoint: it has no {', '.join(lacking)}")
         return found
@@ -97,7 +99,7 @@ class Source:
     def writes(self, thread: str, at: Stored) -> list[Written]:
         """What was written on a checkpoint."""
         rows = self._rows(
-            f"SELECT task_id, {self._path}, idx, channel, type, {self._tables.value} FROM {self._tables.writes} "
+            f"SELECT task_id, task_path, idx, channel, type, {self._tables.value} FROM {self._tables.writes} "
             "WHERE thread_id = ? AND checkpoint_ns = ? AND checkpoint_id = ? ORDER BY task_id, idx",
             thread,
             at.scope,
@@ -114,7 +116,7 @@ class Source:
             return rows_of(self._connection, query.replace("?", self._tables.mark), *parameters)
 
     @contextmanager
-    def _reading(self) -> Iterator[None]:
+    def _reading(self) -> Generator[None]:
         """The database's troubles are errors of the whole import, others of what was read."""
         try:
             yield
@@ -123,10 +125,10 @@ class Source:
         except Exception as error:
             if any(kind.__name__ in ("OperationalError", "InterfaceError") for kind in type(error).__mro__):
                 raise Unreachable(f"the database can't be read any more: {error}") from error
-            raise Corrupted(f"{type(error).__name__}: {error}") from error
+            raise Corrupted(f"it can't be read: {type(error).__name__}: {error}") from error
 
 
-def rows_of(connection: sqlite3.Connection | Connection[Any], query: str, *parameters: str) -> list[tuple[Any, ...]]:
+def rows_of(connection: Database, query: str, *parameters: str) -> list[tuple[Any, ...]]:
     """What a query finds, each row a tuple."""
     if isinstance(connection, sqlite3.Connection):
         return connection.execute(query, parameters).fetchall()
@@ -137,7 +139,7 @@ def rows_of(connection: sqlite3.Connection | Connection[Any], query: str, *param
 
 
 @contextmanager
-def open_source(name: str, allowed: Collection[TypeName] = ()) -> Iterator[Source]:
+def open_source(name: str, allowed: Collection[TypeName] = ()) -> Generator[Source]:
     """The database that a path or a URL names. `allowed` are types that may be restored beside LangGraph's own."""
     if name.startswith(("postgresql://", "postgres://")):
         with _postgres(name, Strict(allowed)) as source:
@@ -148,7 +150,7 @@ def open_source(name: str, allowed: Collection[TypeName] = ()) -> Iterator[Sourc
 
 
 @contextmanager
-def _sqlite(path: Path, serde: Strict) -> Iterator[Source]:
+def _sqlite(path: Path, serde: Strict) -> Generator[Source]:
     try:
         from langgraph.checkpoint.sqlite import SqliteSaver
     except ImportError as error:
@@ -166,22 +168,27 @@ def _sqlite(path: Path, serde: Strict) -> Iterator[Source]:
         except sqlite3.Error as error:
             raise BadSetup(f"{path} can't be read as a SQLite database: {error}") from error
         _check_columns(str(path), columns, _SQLITE)
+        if "task_path" not in columns["writes"]:  # older ones have none; the view is this connection's, not the file's
+            connection.execute("CREATE TEMP VIEW writes AS SELECT *, '' AS task_path FROM main.writes")
         saver = SqliteSaver(connection, serde=serde)
-        yield Source(saver, connection, _SQLITE, "task_path" if "task_path" in columns["writes"] else "''")
+        saver.is_setup = True  # its setup would write
+        yield Source(saver, connection, _SQLITE)
 
 
 @contextmanager
-def _postgres(url: str, serde: Strict) -> Iterator[Source]:
+def _postgres(url: str, serde: Strict) -> Generator[Source]:
     try:
-        import psycopg
         from langgraph.checkpoint.postgres import PostgresSaver
+        from psycopg import Connection, Error
         from psycopg.rows import dict_row
     except ImportError as error:
         raise _missing("langgraph-checkpoint-postgres 'psycopg[binary]'", error) from error
 
     try:
-        connection = psycopg.connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
-    except psycopg.Error as error:
+        connection: Connection[dict[str, Any]] = Connection.connect(
+            url, autocommit=True, prepare_threshold=0, row_factory=dict_row
+        )
+    except Error as error:
         raise Unreachable(f"the PostgreSQL database can't be opened: {error}") from error
     with closing(connection):
         info = connection.info
@@ -200,7 +207,7 @@ def _postgres(url: str, serde: Strict) -> Iterator[Source]:
         }
         _check_columns(where, columns, _POSTGRES)
         _check_version(where, connection, len(PostgresSaver.MIGRATIONS) - 1)
-        yield Source(PostgresSaver(connection, serde=serde), connection, _POSTGRES, "task_path")
+        yield Source(PostgresSaver(connection, serde=serde), connection, _POSTGRES)
 
 
 def _check_columns(where: str, columns: dict[str, set[str]], tables: _Tables) -> None:

@@ -189,11 +189,15 @@ def _item(codec: Codec, item: Any) -> Any:
         writes = [replace(write, data=_tried(codec, write.data, about(write.name))) for write in item.writes]
         return PlaceRow(item.place, _checkpoint(codec, item.checkpoint), writes)
     if isinstance(item, ItemRow):
-        about = item.name.about
-        return replace(item, value=_tried(codec, item.value, about), index=_tried(codec, item.index, _search(item.name)))
+        return _kept(codec, item)
     if isinstance(item, ItemPage):
-        return replace(item, rows=[_item(codec, row) for row in item.rows])
+        return replace(item, rows=[_kept(codec, row) for row in item.rows])
     return _checkpoint(codec, item) if isinstance(item, CheckpointRow) else item
+
+
+def _kept(codec: Codec, row: ItemRow) -> ItemRow:
+    value, index = _tried(codec, row.value, row.name.about), _tried(codec, row.index, _search(row.name))
+    return replace(row, value=value, index=index)
 
 
 def _job(codec: Codec, row: JobRow) -> JobRow:

@@ -101,9 +101,13 @@ class Suspend(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Release(Command[None]):
-    """Give a delivery back, unfinished: another worker goes on from its last checkpoint."""
+    """Give a delivery back, unfinished: another worker goes on from its last checkpoint.
+
+    `crash` says how the process that ran it died: it counts as one of the job's crashes then.
+    """
 
     fence: Fence
+    crash: str = ""
 
 
 @dataclass(frozen=True, slots=True)

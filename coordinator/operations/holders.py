@@ -10,7 +10,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import close, emit, end, enqueue, held, store
+from .jobs import POISON, close, emit, end, enqueue, fail_poisoned, held, store
 
 
 def claim(records: Records, command: Claim) -> list[Delivery]:
@@ -111,10 +111,19 @@ def suspend(records: Records, command: Suspend) -> None:
 
 def release(records: Records, command: Release) -> None:
     """The delivery goes back to its queue."""
+    row = records.job(command.fence.job_id)
+    worker = row.worker if row else ""
     row = _closing(records, command.fence, "release", None)
     if row is None:
         return
-    enqueue(records, row, kinds.RELEASED)
+    if not command.crash:
+        enqueue(records, row, kinds.RELEASED)
+    else:
+        row.crashes += 1
+        if row.crashes >= POISON:
+            fail_poisoned(records, row)
+        else:
+            enqueue(records, row, kinds.CRASHED, worker=worker, token=row.token, error=command.crash)
     store(records, row)
 
 

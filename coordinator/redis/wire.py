@@ -208,7 +208,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Complete: ("complete", lambda m: [*fence_args(m.fence), m.result, *checkpoint_args(m.checkpoint)], _nothing),
     c.Fail: ("fail", _fail, _nothing),
     c.Suspend: ("suspend", lambda m: [*fence_args(m.fence), m.question, *checkpoint_args(m.checkpoint)], _nothing),
-    c.Release: ("release", lambda m: fence_args(m.fence), _nothing),
+    c.Release: ("release", lambda m: [*fence_args(m.fence), m.crash, POISON], _nothing),
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", _redrive, _nothing),

@@ -19,7 +19,7 @@ ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
     *("schema", "epoch", "rewound", "agents", "clock", "log"),
-    *("jobs", "dead", "threads", "events", "leases", "timers", "expiry"),
+    *("jobs", "dead", "threads", "events", "leases", "timers", "expiry", "items", "lapses"),
 }
 # What each end of a job, and nothing else, leaves in the events.
 _LAST_EVENT = {state: f"batonpass.job.{state}" for state in ENDED}
@@ -54,7 +54,7 @@ class Keyspace:
 
     def problems(self) -> list[str]:
         """What is not as it must be."""
-        return [*self._jobs(), *self._queues(), *self._threads(), *self._uses(), *self._owners(), *self._events()]
+        return [*self._jobs(), *self._queues(), *self._threads(), *self._uses(), *self._items(), *self._owners(), *self._events()]
 
     # Rule 4: a job is deliverable, leased, scheduled, waiting, or ended.
 
@@ -146,6 +146,15 @@ class Keyspace:
         if missing:
             yield f"spans of logs that are not there: {missing}"
 
+    def _items(self) -> Iterator[str]:
+        """An item is in the order of all, and in that of their times if it has one."""
+        items = {member[-32:].decode(): member for member in self.single("items")}
+        if items.keys() != self.of("e").keys() or len(items) != len(self.single("items")):
+            yield "the index of items is not that of the items"
+        timed = {items.get(id_): float(item[b"until"]) for id_, item in self.of("e").items() if item[b"until"] != b"0"}
+        if timed != self.single("lapses"):
+            yield "the times of items are not those of the items"
+
     # Every key has an owner, and goes with it or by its time.
 
     def _owners(self) -> Iterator[str]:
@@ -158,6 +167,7 @@ class Keyspace:
             "m": lambda id_: f"t:{id_}" in self.keys,
             "g": lambda id_: f"t:{id_}" in self.keys,
             "k": lambda id_: id_ in self._spots(),
+            "e": lambda id_: True,  # until it is deleted, or its time is over
             "r": lambda id_: all(f"c:{one.decode()}" in self.keys for one in self.keys[f"r:{id_}"]),
             "y": lambda id_: all(f"j:{job.decode()}" in self.keys for job in self.keys[f"y:{id_}"]),
             "l": lambda id_: "u:" + id_.split(":")[0] in self.keys,

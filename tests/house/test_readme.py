@@ -119,6 +119,30 @@ async def test_time_travel(sqlite_url: str, capsys: pytest.CaptureFixture[str]) 
         assert await coordinator.timeline("run-002") == []
 
 
+def test_langgraph_without_jobs(here: Path) -> None:
+    from langgraph.graph import END, START, MessagesState, StateGraph
+
+    builder: Any = StateGraph(MessagesState)
+    builder.add_node("answer", lambda state: {"messages": [("ai", f"{len(state['messages'])} so far")]})
+    builder.add_edge(START, "answer")
+    builder.add_edge("answer", END)
+    example = shown("import BatonpassSaver")
+    for expected in (2, 4):
+        names: dict[str, Any] = {"builder": builder}
+        exec(example, names)
+        config = {"configurable": {"thread_id": "t"}}
+        assert len(names["graph"].invoke({"messages": [("user", "hi")]}, config)["messages"]) == expected
+
+
+def test_own_objects(here: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    for epochs in (3, 6):  # the second time it goes on
+        names: dict[str, Any] = {"bp": bp}
+        exec(shown("class Trainer"), names)
+        assert "epoch" in capsys.readouterr().out
+        with bp.Keeper("sqlite:///runs.db") as runs:
+            assert len(runs.history("run-1", 50)) >= epochs // 3
+
+
 async def test_a_migration_is_declared(here: Path) -> None:
     names = await run(shown('bp.App("desk")'), {"bp": bp})
     app = bp.App("newer")
@@ -129,7 +153,7 @@ async def test_a_migration_is_declared(here: Path) -> None:
 
 def test_every_command_that_is_shown_exists(here: Path) -> None:
     [table] = re.findall(r"## The command line\n\n(.*?)\n\n", README, re.DOTALL)
-    commands = re.findall(r"(?:batonpass|\|) ([a-z]+)\b", table)
+    commands = re.findall(r"(?:batonpass|\|) ([a-z-]+)\b", table)
     usage = subprocess.run(["batonpass", "--help"], capture_output=True, text=True, check=True).stdout
     assert len(commands) >= 9
-    assert set(commands) <= set(re.findall(r"^  ([a-z]+) ", usage, re.MULTILINE))
+    assert set(commands) <= set(re.findall(r"^  ([a-z-]+) ", usage, re.MULTILINE))

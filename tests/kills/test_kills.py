@@ -41,14 +41,14 @@ def test_killed_at_every_boundary(
 ) -> None:
     module = _module(kind)
     calm = Run(zygote, new_url(store), tmp_path / "calm", module, agent)
-    baseline, writes = _undisturbed(calm)
+    baseline, writes = undisturbed(calm)
     points = [f"in:{label}" for label in baseline]
     points += [f"{when}:{n}" for n in range(1, writes + 1) for when in ("before", "after")]
 
     def kill_at(numbered: tuple[int, str]) -> str | None:
         number, point = numbered
         run = Run(zygote, new_url(store), tmp_path / str(number), module, agent)
-        problem = _killed(run, point, baseline)
+        problem = killed(run, point, baseline)
         return f"{point}: {problem}\n{run.output()}" if problem else None
 
     with ThreadPoolExecutor(AT_ONCE) as pool:
@@ -56,7 +56,7 @@ def test_killed_at_every_boundary(
     assert not problems, "\n".join(problems)
 
 
-def _undisturbed(run: Run) -> tuple[Counter[str], int]:
+def undisturbed(run: Run) -> tuple[Counter[str], int]:
     """Run the job without a kill: how often each piece of work runs, and how many writes there are."""
     pid = run.start_worker()
     with bp.connect(run.url, app=run.module.app) as coordinator:
@@ -69,7 +69,7 @@ def _undisturbed(run: Run) -> tuple[Counter[str], int]:
     return run.log.labels(), sum(line.startswith("ack ") for line in lines)
 
 
-def _killed(run: Run, point: str, baseline: Counter[str]) -> str | None:
+def killed(run: Run, point: str, baseline: Counter[str]) -> str | None:
     """Run the job with a kill; what was wrong, if something was."""
     first = run.start_worker(kill=point)
     with bp.connect(run.url, app=run.module.app) as coordinator:

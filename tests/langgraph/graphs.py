@@ -79,7 +79,7 @@ def chat(saver: BaseCheckpointSaver[Any], **options: Any) -> Any:
         turn = state.get("turns", 0) + 1
         return {"messages": [AIMessage(f"{LONG} {turn}")], "turns": turn}
 
-    graph = StateGraph(Chat)
+    graph: Any = StateGraph(Chat)
     graph.add_node("answer", answer)
     graph.add_edge(START, "answer")
     return graph.compile(checkpointer=saver, **options)
@@ -92,7 +92,7 @@ def say(text: str) -> Chat:
 
 def fan(saver: BaseCheckpointSaver[Any]) -> Any:
     """Two nodes at once, then tasks that are sent, then a command."""
-    graph = StateGraph(Trace)
+    graph: Any = StateGraph(Trace)
     graph.add_node("left", lambda _: {"trace": ["left"]})
     graph.add_node("right", lambda _: {"trace": ["right"]})
     graph.add_node("work", lambda given: {"trace": [f"work {given['number']}"]})
@@ -111,7 +111,7 @@ def fan(saver: BaseCheckpointSaver[Any]) -> Any:
 
 def ask(saver: BaseCheckpointSaver[Any]) -> Any:
     """Two nodes that ask at the same time, and one that does not."""
-    graph = StateGraph(Trace)
+    graph: Any = StateGraph(Trace)
     graph.add_node("free", lambda _: {"trace": ["free"]})
     for name in ("one", "two"):
         graph.add_node(name, _asking(name))
@@ -122,7 +122,7 @@ def ask(saver: BaseCheckpointSaver[Any]) -> Any:
     return graph.compile(checkpointer=saver)
 
 
-def _asking(name: str) -> Callable[[Trace], Trace]:
+def _asking(name: str) -> Any:
     def node(_: Trace) -> Trace:
         first = interrupt({"asks": name})
         second = interrupt({"asks": f"{name} again"}) if first == "more" else ""
@@ -133,12 +133,12 @@ def _asking(name: str) -> Callable[[Trace], Trace]:
 
 def nested(saver: BaseCheckpointSaver[Any]) -> Any:
     """A subgraph that asks within a graph."""
-    inner = StateGraph(Trace)
+    inner: Any = StateGraph(Trace)
     inner.add_node("before", lambda _: {"trace": ["before"]})
     inner.add_node("asks", _asking("inner"))
     inner.add_edge(START, "before")
     inner.add_edge("before", "asks")
-    outer = StateGraph(Trace)
+    outer: Any = StateGraph(Trace)
     outer.add_node("first", lambda _: {"trace": ["first"]})
     outer.add_node("part", inner.compile())
     outer.add_node("after", lambda _: {"trace": ["after"]})
@@ -150,7 +150,7 @@ def nested(saver: BaseCheckpointSaver[Any]) -> Any:
 
 def delta(saver: BaseCheckpointSaver[Any]) -> Any:
     """A delta channel that is kept as a whole now and then."""
-    graph = StateGraph(Delta)
+    graph: Any = StateGraph(Delta)
     graph.add_node(
         "write", lambda state: {"lines": [f"line {state.get('turns', 0)} {LONG}"], "turns": state.get("turns", 0) + 1}
     )

@@ -23,18 +23,18 @@ pytestmark = pytest.mark.capability("langgraph")
 DURABILITIES = ["sync", "async", "exit"]
 
 
-def meanwhile(saver: BatonpassSaver, thread: str, other: Callable[[], Any]) -> Any:
+def meanwhile(saver: BatonpassSaver, other: Callable[[], Any]) -> Any:
     """A graph whose first run lets `other` happen while its node works."""
     waits = iter([True])
 
-    def answer(_: Chat) -> Chat:
+    def answer(_: Chat) -> Any:
         if next(waits, False):
             # Elsewhere: within this context it would be a subgraph.
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(contextvars.Context().run, other).result()
         return {"messages": [AIMessage("an answer")]}
 
-    graph = StateGraph(Chat)
+    graph: Any = StateGraph(Chat)
     graph.add_node("answer", answer)
     graph.add_edge(START, "answer")
     return graph.compile(checkpointer=saver)
@@ -59,7 +59,7 @@ def test_the_later_of_two_runs_is_refused(
         wait_until(lambda: durability == "exit" or other.state().next == ("answer",))
         other.run(say("quicker"), durability=durability)
 
-    runner = Runner(meanwhile(saver, thread, overtake), thread, side)
+    runner = Runner(meanwhile(saver, overtake), thread, side)
     with pytest.raises(bp.Conflict, match="another run has moved thread"):
         runner.run(say("slower"), durability=durability)
     assert texts(runner)[-2] == "quicker"
@@ -72,7 +72,7 @@ def test_the_later_of_two_runs_is_refused(
 def test_allowed_both_succeed_and_one_turn_is_not_seen(durability: Any, url: str, thread: str) -> None:
     with BatonpassSaver.from_url(url, on_conflict="allow") as saver:
         other = Runner(chat(saver), thread, "sync")
-        graph = meanwhile(saver, thread, lambda: other.run(say("quicker"), durability=durability))
+        graph = meanwhile(saver, lambda: other.run(say("quicker"), durability=durability))
         Runner(graph, thread, "sync").run(say("slower"), durability=durability)
         assert len({text for text in texts(other) if text in ("quicker", "slower")}) == 1
 
@@ -90,7 +90,7 @@ def test_a_run_from_the_past_may_branch(side: str, saver: BatonpassSaver, thread
 def test_an_update_by_hand_may_branch_and_refuses_the_run_that_it_overtakes(saver: BatonpassSaver, thread: str) -> None:
     other = Runner(chat(saver), thread, "sync")
     other.run(say("long ago"))
-    graph = meanwhile(saver, thread, lambda: other.update(None, {"turns": 40}))
+    graph = meanwhile(saver, lambda: other.update(None, {"turns": 40}))
     with pytest.raises(bp.Conflict):
         Runner(graph, thread, "sync").run(say("slower"))
     assert other.state().values["turns"] == 40

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -49,9 +50,16 @@ def test_sync_calls_within_a_loop(saver: BatonpassSaver, thread: str) -> None:
 def test_a_fork_has_handles_of_its_own(shared_url: str, thread: str) -> None:
     saver = BatonpassSaver.from_url(shared_url)
     Runner(chat(saver), thread, "sync").run(say("hello"))
+    shared = saver._shared
+    locks = (shared.recent._lock, shared.waiting._lock, shared.handles._lock)
+    for lock in locks:  # as if other threads had them
+        lock.acquire()
     child = os.fork()
+    for lock in locks if child else ():
+        lock.release()
     if child == 0:
         try:
+            signal.alarm(20)
             Runner(chat(saver), thread, "sync").run(say("from the child"))
             Runner(chat(saver), thread, "async").run(say("from the child"))
         except BaseException:
@@ -80,16 +88,16 @@ def test_it_can_be_closed_and_used_again(url: str, thread: str) -> None:
     saver.close()
 
 
-_FORGETS = """
+_FORGETS = f"""
 import asyncio, sys
 from batonpass.adapters.langgraph import BatonpassSaver
-from tests.langgraph.graphs import chat, say
+from {__package__}.graphs import chat, say
 saver = BatonpassSaver.from_url(sys.argv[1])
-config = {"configurable": {"thread_id": "forgotten"}}
+config = {{"configurable": {{"thread_id": "forgotten"}}}}
 chat(saver).invoke(say("hello"), config)
 for _ in range(2):
     asyncio.run(chat(saver).ainvoke(say("hello"), config))
-assert saver._shared.handles._of_loops == {}
+assert saver._shared.handles._of_loops == {{}}
 print(chat(saver).get_state(config).values["turns"])
 """
 

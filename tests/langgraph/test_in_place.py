@@ -104,12 +104,17 @@ def test_what_a_user_has_is_nobody_elses(saver: BatonpassSaver, thread: str) -> 
     """Neither what was put, nor what was read before, nor another state of the same list."""
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     held = messages(40)
+    more: list[AnyMessage] = []
     for number in range(3):
-        config = put(saver, config, {"messages": [*held, AIMessage("last", id=str(number))]})
-    for read in (lambda: saver.get_tuple(config), lambda: next(saver.list({"configurable": {"thread_id": thread}}))):
-        first: Any = read()
-        first.checkpoint["channel_values"]["messages"][1].additional_kwargs["n"]["deep"].append("mine")
-        again: Any = read()
+        more.append(AIMessage("last", id=str(number)))
+        config = put(saver, config, {"messages": [*held, *more]})
+
+    def read(by_list: bool) -> Any:
+        return next(saver.list({"configurable": {"thread_id": thread}})) if by_list else saver.get_tuple(config)
+
+    for by_list in (False, True):
+        read(by_list).checkpoint["channel_values"]["messages"][1].additional_kwargs["n"]["deep"].append("mine")
+        again = read(by_list)
         assert again.checkpoint["channel_values"]["messages"][1].additional_kwargs["n"] == {"deep": [1]}
     states = [
         each.checkpoint["channel_values"]["messages"] for each in saver.list({"configurable": {"thread_id": thread}})

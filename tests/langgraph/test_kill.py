@@ -42,7 +42,7 @@ def graph(saver: BatonpassSaver, log: Path, stop_in: str) -> Any:
 
         return run
 
-    made = StateGraph(Trace)
+    made: Any = StateGraph(Trace)
     for name in _NODES:
         made.add_node(name, node(name))
     made.add_edge(START, "first")
@@ -52,18 +52,18 @@ def graph(saver: BatonpassSaver, log: Path, stop_in: str) -> Any:
     return made.compile(checkpointer=saver)
 
 
-_CHILD = """
+_CHILD = f"""
 import asyncio, sys
 from pathlib import Path
 from batonpass.adapters.langgraph import BatonpassSaver
-from tests.langgraph.test_kill import graph
+from {__name__} import graph
 url, log, stop_in, side, durability = sys.argv[1:]
 made = graph(BatonpassSaver.from_url(url), Path(log), stop_in)
-config = {"configurable": {"thread_id": "killed"}}
+config = {{"configurable": {{"thread_id": "killed"}}}}
 if side == "sync":
-    made.invoke({"trace": ["in"]}, config, durability=durability)
+    made.invoke({{"trace": ["in"]}}, config, durability=durability)
 else:
-    asyncio.run(made.ainvoke({"trace": ["in"]}, config, durability=durability))
+    asyncio.run(made.ainvoke({{"trace": ["in"]}}, config, durability=durability))
 """
 
 

@@ -200,8 +200,8 @@ def test_nothing_runs_on_load(
     monkeypatch.setattr(subprocess, "call", _ran)
     monkeypatch.setattr("os.system", _ran)
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
-    put = saver.put(config, empty_checkpoint(), {}, {})
-    key = put["configurable"]["checkpoint_id"]  # type: ignore[typeddict-item]
+    put: Any = saver.put(config, empty_checkpoint(), {}, {})
+    key = put["configurable"]["checkpoint_id"]
     data = _checked(["", "x", True, pack(Foreign(kind, row))])
     saver._shared.handles.store().call(PutWrites(thread, "", key, [Write("0 task", data)]))
     try:

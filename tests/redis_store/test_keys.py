@@ -10,6 +10,7 @@ import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Write
 from tests.harness.bench import MINUTE, Bench, new_target
+from tests.harness.items import Items, name
 from tests.harness.keyspace import SINGLE, Keyspace, restorable
 from tests.harness.places import Places, first_part, large
 from tests.harness.stores import RedisHarness
@@ -90,6 +91,9 @@ def everything(bench: Bench) -> None:
     bench.save(None, thread="free", ttl=MINUTE)
     bench.save(None, thread="free", ttl=MINUTE)
     places(bench)
+    Items(bench).put(name("a"), name("b"), ttl=MINUTE)
+    Items(bench).put(name("c"))
+    Items(bench).delete(name("c"))
     bench.do(c.Declare({"write": b"1"}))
 
 
@@ -110,11 +114,13 @@ def test_a_full_life(harness: RedisHarness) -> None:
         left = look(harness, bench)
         assert not left.expiring
         assert left.of("c") == left.of("l") == left.of("u") == left.of("o") == left.of("n") == {}
-        assert left.of("g") == left.of("k") == left.of("r") == {}
+        assert left.of("g") == left.of("k") == left.of("r") == left.of("e") == {}
         assert left.of("i") == left.of("p") == left.of("w") == left.of("x") == {}
         assert not left.single("leases")
         assert not left.single("timers")
         assert not left.single("expiry")
+        assert not left.single("items")
+        assert not left.single("lapses")
         assert all(stream == [] for stream in left.of("q").values())
         # What stays: ended jobs with their threads, what there is one of, and one empty stream for each queue.
         assert kinds(left) <= SINGLE | {"j", "t", "q", "y"}

@@ -14,9 +14,11 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.items import ItemChange
 from batonpass.coordinator.redis import scripts
 from batonpass.coordinator.rows import Place, Write
 from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job, new_target
+from tests.harness.items import Items, name
 from tests.harness.places import Places, first_part, large
 from tests.harness.redis import RedisServer
 from tests.harness.scripts import failing, watched, with_clock
@@ -39,6 +41,7 @@ def _reap(bench: Bench) -> c.Command[Any]:
     bench.start(lease=1)
     bench.submit(delay=1)
     bench.save(None, ttl=1)
+    Items(bench).put(name("a"), ttl=1)
     bench.clock.advance(1)
     return c.Reap(worker="w", queues=("q",), presence=MINUTE)
 
@@ -97,6 +100,23 @@ def _written(bench: Bench) -> Places:
     return run
 
 
+def _items(bench: Bench) -> c.Command[Any]:
+    """A new item, one that replaces another, and one that goes."""
+    items = Items(bench)
+    items.put(name("a"), name("b"), name("c"), ttl=MINUTE)
+    kept = [ItemChange(name("a"), b"1", b"i"), ItemChange(name("new"), b"2", ttl=MINUTE)]
+    return c.WriteItems((ItemChange(name("b"), None), *kept, ItemChange(name("c"), None)))
+
+
+def _item(command: c.Command[Any]) -> Scene:
+    def scene(bench: Bench) -> c.Command[Any]:
+        Items(bench).put(name("a"), name("b"), ttl=MINUTE)
+        bench.clock.advance(1)
+        return command
+
+    return scene
+
+
 # Each leaves something behind that was not there before: a full server may refuse it.
 GROWING: dict[str, Scene] = {
     "submit": lambda bench: new_job(thread="run", key="k"),
@@ -118,6 +138,7 @@ GROWING: dict[str, Scene] = {
     "put writes": lambda bench: c.PutWrites("run", "", "b", [Write("x", b"1"), Write("y", b"2")]),
     "put writes under a lease": _started(lambda f: c.PutWrites("run", "", "b", [Write("x", b"1")], f)),
     "save at a place": _started(lambda f: c.Save("run", new_checkpoint(place=Place("", "a", "r")), f)),
+    "write items": _items,
     "import": lambda bench: c.Import("new", 0, [new_checkpoint(thread="new")], [bench.save(None)]),
 }
 # Each brings something to its end or keeps it going: it must work on a full server too.
@@ -135,6 +156,8 @@ ENDING: dict[str, Scene] = {
     "drop": lambda bench: c.Drop("run", tuple(row.id for row in (_written(bench), bench.line("run"))[1])),
     "expire at a place": lambda bench: c.Expire((_written(bench), bench.line("run"))[1][-1].id),
     "delete a thread with places": lambda bench: (_written(bench), c.DeleteThread("run"))[1],
+    "delete items": _item(c.WriteItems((ItemChange(name("a"), None), ItemChange(name("b"), None)))),
+    "refresh items": _item(c.RefreshItems((name("a"), name("b")))),
     "delete a thread": _ended(lambda job_id: c.DeleteThread("run")),
     "delete a job": _ended(c.DeleteJob),
     "prune jobs": _ended(lambda job_id: c.PruneJobs(0)),

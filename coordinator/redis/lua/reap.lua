@@ -18,11 +18,9 @@ for _, id in ipairs(expired) do
   local crashes = tonumber(job[3]) + 1
   close(id, nil, nil, now, 'crashes', num(crashes))
   if crashes >= poison then
-    local text = num(crashes) .. ' workers died or went silent while they ran this hop'
-    redis.call('HSET', P .. 'j:' .. id, 'error', text)
     local fields = { thread = job[7], idem = job[8], key_ttl = job[9], tip = job[10], count = job[11] or '' }
-    finish(id, fields, 'failed', 'poison')
-    emit_job(id, 'batonpass.job.failed', job[5], job[6], 'reason', 'poison', 'error', text)
+    fields.agent, fields.hop = job[5], job[6]
+    park_poisoned(id, fields, num(crashes))
   else
     enqueue(id, job[4])
     filled[#filled + 1] = job[4]

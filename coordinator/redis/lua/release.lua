@@ -1,16 +1,27 @@
 -- Gives a delivery back, unfinished.
 -- KEYS prefix
--- ARGV job, token, lease
+-- ARGV job, token, lease, how the process that ran it died or '', deaths that park a job
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
-local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue')
+local id, crash = ARGV[1], ARGV[4]
+local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue', 'worker', 'crashes', 'idem', 'key_ttl')
 if not fields then
   return refused
 end
 
+local crashes, now = num(tonumber(fields.crashes) + 1), now_ms()
 relieve()
-redis.call('ZREM', LEASES, id)
-enqueue(id, fields.queue, unheld('release', ARGV[3], now_ms()))
-emit_job(id, 'batonpass.job.released', fields.agent, fields.hop)
+if crash == '' then
+  redis.call('ZREM', LEASES, id)
+  enqueue(id, fields.queue, unheld('release', ARGV[3], now))
+  emit_job(id, 'batonpass.job.released', fields.agent, fields.hop)
+elseif tonumber(crashes) < tonumber(ARGV[5]) then
+  redis.call('ZREM', LEASES, id)
+  enqueue(id, fields.queue, unheld('release', ARGV[3], now, 'crashes', crashes))
+  emit_job(id, 'batonpass.job.crashed', fields.agent, fields.hop,
+    'worker', fields.worker, 'token', ARGV[2], 'error', crash)
+else
+  close(id, 'release', ARGV[3], now, 'crashes', crashes)
+  park_poisoned(id, fields, crashes)
+end
 return { '+' }

@@ -42,3 +42,11 @@ local function finish(id, fields, state, reason)
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
   end
 end
+
+-- Ends a job whose workers keep dying: nobody holds it any more.
+local function park_poisoned(id, fields, crashes)
+  local text = crashes .. ' workers died or went silent while they ran this hop'
+  redis.call('HSET', P .. 'j:' .. id, 'error', text)
+  finish(id, fields, 'failed', 'poison')
+  emit_job(id, 'batonpass.job.failed', fields.agent, fields.hop, 'reason', 'poison', 'error', text)
+end

@@ -1,0 +1,227 @@
+"""Remembering: what a store's operations do, written once for sync and async, as a call (coordinator/calls/)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Any, NamedTuple, cast
+
+from langgraph.store.base import (
+    GetOp,
+    InvalidNamespaceError,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+)
+
+from ...contracts.errors import BadSetup, Corrupted
+from ...contracts.understood import understood
+from ...coordinator.calls import Call, items
+from ...coordinator.calls.inputs import milliseconds, text
+from ...coordinator.items import ItemChange, ItemName, ItemRow
+from ...coordinator.letters import open_letter, seal_letter
+from .matching import check_conditions, check_filter, common_prefix, meets, passes
+from .vectors import Embed, Vectors
+
+_log = logging.getLogger("batonpass.langgraph")
+
+
+class _Hit(NamedTuple):
+    """What a search found."""
+
+    row: ItemRow
+    value: dict[str, Any]
+    score: float | None = None
+
+
+class Batch:
+    """Operations that are carried out together: what reads sees nothing of what writes. All are checked before."""
+
+    def __init__(self, ops: Iterable[Op], vectors: Vectors | None) -> None:
+        self._ops = list(ops)
+        self._vectors = vectors
+        self._read: list[ItemRow] = []  # whose time begins anew
+        self._puts = dict(_puts(self._ops))
+        for op in self._ops:
+            _check(op)
+
+    def run(self) -> Call[list[Result]]:
+        """The results, in the order of the operations."""
+        rows = yield from items.read([_name(op.namespace, op.key) for op in self._ops if isinstance(op, GetOp)])
+        queries = yield from self._queries()
+        results: list[Result] = []
+        for op in self._ops:
+            if isinstance(op, GetOp):
+                results.append(self._got(rows.get(ItemName(tuple(op.namespace), op.key)), op.refresh_ttl))
+            elif isinstance(op, SearchOp):
+                results.append((yield from self._searched(op, queries)))
+            elif isinstance(op, ListNamespacesOp):
+                results.append((yield from _listed(op)))
+            else:
+                results.append(None)
+        yield from items.refresh(self._read)
+        yield from self._write()
+        return results
+
+    def _got(self, row: ItemRow | None, refresh: bool) -> Item | None:
+        if row is None:
+            return None
+        found = Item(value=value_of(row, of=row.name.about), key=row.name.key, namespace=row.name.labels, **_times(row))
+        self._read += [row] if refresh else []
+        return found
+
+    def _queries(self) -> Call[dict[str, list[float]]]:
+        asked = dict.fromkeys(op.query for op in self._ops if isinstance(op, SearchOp) and op.query)
+        texts = tuple(query for query in asked if query)
+        if self._vectors is None or not texts:
+            return {}
+        vectors: list[list[float]] = yield Embed(texts, queries=True)
+        return dict(zip(texts, vectors, strict=True))
+
+    def _searched(self, op: SearchOp, queries: Mapping[str, list[float]]) -> Call[list[SearchItem]]:
+        query = queries.get(op.query or "")
+        first, end = max(op.offset, 0), max(op.offset, 0) + max(op.limit, 0)
+        hits = (yield from self._ranked(op, query, end)) if query is not None else (yield from _ordered(op, end))
+        hits = hits[first:end]
+        self._read += [hit.row for hit in hits] if op.refresh_ttl else []
+        return [
+            SearchItem(hit.row.name.labels, hit.row.name.key, hit.value, **_times(hit.row), score=hit.score)
+            for hit in hits
+        ]
+
+    def _ranked(self, op: SearchOp, query: Sequence[float], end: int) -> Call[list[_Hit]]:
+        """The nearest first; then those that have no text to compare."""
+        assert self._vectors is not None
+        scored, others, start = list[_Hit](), list[_Hit](), ""
+        while True:
+            page = yield from items.page(tuple(op.namespace_prefix), start, items.PAGE, indexed=True)
+            hits = list(_passing(page.rows, op))
+            for hit, score in zip(hits, self._vectors.scores(query, [hit.row for hit in hits]), strict=True):
+                (others if score is None else scored).append(hit._replace(score=score))
+            scored = sorted(scored, key=lambda hit: -cast("float", hit.score))[:end]
+            del others[end:]
+            if not page.start:
+                return scored + others
+            start = page.start
+
+    def _write(self) -> Call[None]:
+        vectors = self._vectors
+        texts: dict[ItemName, list[str]] = {}
+        if vectors is not None:
+            for name, op in self._puts.items():
+                if op.value is not None:
+                    texts[name] = vectors.texts(op.value, op.index, name.about)
+        unique = tuple(dict.fromkeys(each for some in texts.values() for each in some))
+        embedded: list[list[float]] = (yield Embed(unique)) if unique else []
+        if len(embedded) != len(unique):
+            raise BadSetup(f"the embedding gave {len(embedded)} vectors for {len(unique)} texts")
+        by_text = dict(zip(unique, embedded, strict=True))
+        changes: list[ItemChange] = []
+        for name, op in self._puts.items():
+            index = vectors.seal([by_text[each] for each in texts.get(name, ())]) if vectors else b""
+            changes.append(_change(name, op, index))
+        yield from items.write(changes)
+
+
+def _puts(ops: Iterable[Op]) -> Iterator[tuple[ItemName, PutOp]]:
+    for op in ops:
+        if isinstance(op, PutOp):
+            name = _name(op.namespace, op.key)
+            _change(name, op, b"")  # refuses what can't be kept, before anything is done
+            yield name, op
+
+
+def _change(name: ItemName, op: PutOp, index: bytes) -> ItemChange:
+    value: object = op.value
+    if value is None:
+        return ItemChange(name, None)
+    if not isinstance(value, Mapping):
+        raise BadSetup(f"the value of {name.about} is a {type(value).__name__}, but it must be a dict")
+    ttl = 0 if op.ttl is None else milliseconds(op.ttl * 60, f"the ttl of {name.about}:", least=0.001)
+    return ItemChange(name, seal_letter(dict(cast("Mapping[str, Any]", value)), path="value"), index, ttl)
+
+
+def _check(op: object) -> None:
+    if isinstance(op, SearchOp):
+        _labels(op.namespace_prefix)
+        check_filter(op.filter)
+    elif isinstance(op, ListNamespacesOp):
+        check_conditions(op.match_conditions or ())
+        for condition in op.match_conditions or ():
+            _labels(condition.path)
+    elif isinstance(op, GetOp | PutOp):
+        _name(op.namespace, op.key)
+    else:
+        raise BadSetup(f"a {type(op).__name__} is no operation that a store knows")
+
+
+def _name(namespace: Sequence[str], key: object) -> ItemName:
+    if not namespace:
+        raise InvalidNamespaceError("Namespace cannot be empty.")
+    if not isinstance(key, str):
+        raise BadSetup(f"the key {key!r} is a {type(key).__name__}, but it must be a text")
+    return ItemName(_labels(namespace), text(key, "key"))
+
+
+def _labels(namespace: Iterable[object]) -> tuple[str, ...]:
+    labels = tuple(namespace)
+    for label in labels:
+        if not isinstance(label, str):
+            raise InvalidNamespaceError(f"Namespace labels must be strings, but {label!r} in {labels!r} is none.")
+        text(label, "namespace label")
+    return cast("tuple[str, ...]", labels)
+
+
+def _listed(op: ListNamespacesOp) -> Call[list[tuple[str, ...]]]:
+    conditions = op.match_conditions or ()
+    every = yield from items.spaces(common_prefix(conditions))
+    fitting = (labels for labels in every if meets(labels, conditions))
+    found = list(dict.fromkeys(labels if op.max_depth is None else labels[: op.max_depth] for labels in fitting))
+    return found[max(op.offset, 0) : max(op.offset, 0) + max(op.limit, 0)]
+
+
+def _ordered(op: SearchOp, end: int) -> Call[list[_Hit]]:
+    """In the order of labels and keys."""
+    found, start = list[_Hit](), ""
+    while len(found) < end:
+        wanted = items.PAGE if op.filter else end - len(found)
+        page = yield from items.page(tuple(op.namespace_prefix), start, wanted, indexed=False)
+        found += _passing(page.rows, op)
+        if not page.start:
+            break
+        start = page.start
+    return found
+
+
+def _passing(rows: Iterable[ItemRow], op: SearchOp) -> Iterator[_Hit]:
+    """Those that the filter lets through. Damaged ones are left out: read by their names they say so."""
+    for row in rows:
+        try:
+            value = value_of(row, of=row.name.about)
+        except Corrupted as error:
+            _log.warning("left out of a search: %s", error)
+            continue
+        if passes(value, op.filter):
+            yield _Hit(row, value)
+
+
+@understood("{of}")
+def value_of(row: ItemRow, *, of: str) -> dict[str, Any]:
+    """The value of an item."""
+    value: dict[str, Any] = open_letter(row.value, of=of)
+    if value.__class__ is not dict:
+        raise Corrupted(f"{of} is not what was stored: it is no dict")
+    return value
+
+
+def _times(row: ItemRow) -> dict[str, Any]:
+    return {"created_at": _time(row.created), "updated_at": _time(row.updated)}
+
+
+def _time(milliseconds_since: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(milliseconds_since / 1000, dt.UTC)

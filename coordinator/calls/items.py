@@ -1,0 +1,53 @@
+"""Calls about items: what is kept for long under labels and a key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from ..commands import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
+from ..items import ItemChange, ItemName, ItemPage, ItemRow, SpacePage
+from . import Call
+
+# How many items a page holds, and how many are read or written at once.
+PAGE = 100
+_MOST = 500
+
+
+def write(changes: Iterable[ItemChange]) -> Call[None]:
+    """Put and delete items, 500 at a time. Of several changes of one item the last one counts."""
+    left = list({change.name: change for change in changes}.values())
+    for at in range(0, len(left), _MOST):
+        yield WriteItems(tuple(left[at : at + _MOST]))
+
+
+def read(names: Sequence[ItemName]) -> Call[dict[ItemName, ItemRow]]:
+    """The items of those names that are there."""
+    unique, found = list(dict.fromkeys(names)), dict[ItemName, ItemRow]()
+    for at in range(0, len(unique), _MOST):
+        rows: list[ItemRow | None] = yield ReadItems(tuple(unique[at : at + _MOST]))
+        found |= {row.name: row for row in rows if row}
+    return found
+
+
+def refresh(rows: Iterable[ItemRow]) -> Call[None]:
+    """Let the time of those items begin anew that are not kept for ever."""
+    names = list(dict.fromkeys(row.name for row in rows if row.ttl))
+    for at in range(0, len(names), _MOST):
+        yield RefreshItems(tuple(names[at : at + _MOST]))
+
+
+def page(prefix: tuple[str, ...], start: str, limit: int, *, indexed: bool) -> Call[ItemPage]:
+    """The next items under labels."""
+    found: ItemPage = yield ListItems(prefix, start, min(limit, PAGE), indexed)
+    return found
+
+
+def spaces(prefix: tuple[str, ...]) -> Call[list[tuple[str, ...]]]:
+    """All labels that begin with these and have items, in order."""
+    found, start = list[tuple[str, ...]](), ""
+    while True:
+        page: SpacePage = yield ListSpaces(prefix, start, _MOST)
+        found += page.spaces
+        if not page.start:
+            return found
+        start = page.start

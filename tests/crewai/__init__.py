@@ -1,0 +1,1 @@
+"""Tests of the CrewAI adapter that need processes, or a store of their own."""

@@ -1,0 +1,29 @@
+"""Finding an app by its name."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import sys
+
+from ..contracts.app import App
+from ..contracts.errors import BadSetup
+
+
+def find_app(name: str) -> App:
+    """Import `MODULE:APP` (or `MODULE`, for its `app`) from the working directory or the installed packages."""
+    module_name, _, attribute = name.partition(":")
+    if os.getcwd() not in sys.path:
+        sys.path.insert(0, os.getcwd())
+    try:
+        module = importlib.import_module(module_name)
+    except ModuleNotFoundError as error:
+        if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
+            raise BadSetup(f"there is no module {error.name!r} to import {name!r} from (in {os.getcwd()})") from None
+        raise BadSetup(f"app {name!r} can't be imported: {error}") from error
+    except Exception as error:
+        raise BadSetup(f"app {name!r} can't be imported: {type(error).__name__}: {error}") from error
+    app = getattr(module, attribute or "app", None)
+    if not isinstance(app, App):
+        raise BadSetup(f"{name!r} is not a batonpass.App: name one as MODULE:APP")
+    return app

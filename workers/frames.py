@@ -1,0 +1,78 @@
+"""Frames: what a worker and its children say to each other over a socket: maps, each with its length before it.
+
+Never pickle: a frame is msgpack, and a delivery is its rows' fields.
+"""
+
+from __future__ import annotations
+
+import struct
+from asyncio import IncompleteReadError, StreamReader
+from collections.abc import Mapping
+from dataclasses import fields
+from socket import socket
+from typing import Any
+
+import msgpack
+
+from ..coordinator.rows import CheckpointRow, Delivery, JobRow
+
+Frame = dict[str, Any]
+_LENGTH = struct.Struct(">Q")
+
+
+def frame(message: Mapping[str, Any]) -> bytes:
+    """A message as its bytes."""
+    body: bytes = msgpack.packb(message, unicode_errors="surrogatepass")
+    return _LENGTH.pack(len(body)) + body
+
+
+def read_frame(sock: socket) -> Frame | None:
+    """Block until a message is there; None when the other side is gone."""
+    head = _exactly(sock, _LENGTH.size)
+    body = head and _exactly(sock, _LENGTH.unpack(head)[0])
+    return _message(body) if body else None
+
+
+async def aread_frame(reader: StreamReader) -> Frame | None:
+    """`read_frame` for async code."""
+    try:
+        (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
+        return _message(await reader.readexactly(length))
+    except (IncompleteReadError, OSError):
+        return None
+
+
+def pack_delivery(delivery: Delivery) -> Frame:
+    """A delivery as plain data."""
+    checkpoint = delivery.checkpoint and _fields(delivery.checkpoint)
+    return {"job": _fields(delivery.job), "checkpoint": checkpoint, "journal": dict(delivery.journal)}
+
+
+def unpack_delivery(packed: Frame) -> Delivery:
+    """The delivery that `pack_delivery` packed."""
+    checkpoint = packed["checkpoint"]
+    if checkpoint is not None:
+        checkpoint = CheckpointRow(**{**checkpoint, "bodies": tuple(checkpoint["bodies"])})
+    return Delivery(JobRow(**packed["job"]), checkpoint, packed["journal"])
+
+
+def _fields(row: JobRow | CheckpointRow) -> Frame:
+    return {field.name: getattr(row, field.name) for field in fields(row)}
+
+
+def _message(body: bytes) -> Frame:
+    message: Frame = msgpack.unpackb(body, unicode_errors="surrogatepass")
+    return message
+
+
+def _exactly(sock: socket, size: int) -> bytes | None:
+    data = bytearray()
+    while len(data) < size:
+        try:
+            more = sock.recv(min(size - len(data), 1 << 20))
+        except OSError:
+            return None
+        if not more:
+            return None
+        data += more
+    return bytes(data)
