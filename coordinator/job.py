@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import AsyncIterator, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from ..contracts.contract import Contract
@@ -55,6 +56,22 @@ class Job(_Handle, Generic[R]):
         finally:
             await watch.aclose()
 
+    async def stream(self) -> AsyncIterator[Any]:
+        """What the agents stream by `ctx.emit`, from the oldest that is kept (the last 1,000, for an hour) to the job's
+        end. Live only: what an attempt streamed that is tried again comes again."""
+        watch = self._store.watch(Topic(subject=self.id))
+        await watch.aopen()
+        try:
+            after, ended = "", False
+            while not ended:
+                found, after, ended = await adrive(self._store, jobs.streamed(self.id, after))
+                for each in found:
+                    yield each
+                if not (found or ended):
+                    await watch.await_(_LOOK)
+        finally:
+            await watch.aclose()
+
     async def answer(self, value: Any) -> None:
         """Answer what the job asks (`info().question`) with plain values; any worker goes on with it."""
         await adrive(self._store, jobs.answer(self.id, value))
@@ -84,6 +101,19 @@ class SyncJob(_Handle, Generic[R]):
                 if left <= 0:
                     raise drive(self._store, jobs.late(row, timeout or 0))
                 watch.wait(left)
+        finally:
+            watch.close()
+
+    def stream(self) -> Iterator[Any]:
+        """What the agents stream: see `Job.stream`."""
+        watch = self._store.watch(Topic(subject=self.id))
+        try:
+            after, ended = "", False
+            while not ended:
+                found, after, ended = drive(self._store, jobs.streamed(self.id, after))
+                yield from found
+                if not (found or ended):
+                    watch.wait(_LOOK)
         finally:
             watch.close()
 

@@ -7,7 +7,7 @@ from typing import Protocol
 
 from .items import ItemName, ItemRow
 from .parts.spans import Append, Span
-from .rows import CheckpointRow, EventRow, JobRow, Place, ThreadRow, Write
+from .rows import CheckpointRow, EventRow, JobRow, Place, StreamRow, ThreadRow, Write
 
 
 class Records(Protocol):
@@ -165,6 +165,16 @@ class Records(Protocol):
     def journal(self, job_id: str) -> dict[str, bytes]: ...
     def put_journal(self, job_id: str, records: Mapping[str, bytes]) -> None: ...
     def drop_journal(self, job_id: str) -> None: ...
+
+    def add_to_stream(self, job_id: str, data: Sequence[bytes], kept: int, until: int) -> None:
+        """Add to what a job streams; the last `kept` stay, until a time."""
+        ...
+
+    def stream(self, job_id: str, after: int, limit: int) -> list[StreamRow]: ...
+    def drop_stream(self, job_id: str) -> None: ...
+    def drop_old_streams(self, limit: int) -> None:
+        """Free what is older than it is kept: so many streams at most."""
+        ...
 
     def ready(self, queue: str, limit: int) -> list[JobRow]:
         """Ready deliveries of a queue, first in first out."""

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-SCHEMA_VERSION = 4
+SCHEMA_VERSION = 5
 
 
 @dataclass(slots=True)
@@ -164,6 +164,15 @@ class EventRow:
 
     position: str
     fields: Mapping[str, str]
+
+
+@dataclass(frozen=True, slots=True)
+class StreamRow:
+    """One thing that a job streamed, and its position."""
+
+    job_id: str
+    position: str
+    data: bytes
 
 
 @dataclass(frozen=True, slots=True)

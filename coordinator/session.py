@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from ..contracts.checkpoint import Checkpoint, Snapshot
@@ -58,6 +58,12 @@ class Session(Protocol):
         ...
 
     async def arecord(self, records: Mapping[str, Any]) -> None: ...
+
+    def emit(self, values: Sequence[Any]) -> None:
+        """Stream plain values to who reads along (`job.stream()`): live, and no part of the job."""
+        ...
+
+    async def aemit(self, values: Sequence[Any]) -> None: ...
 
     def check(self) -> None:
         """Raise `Fenced` if the lease is known to be lost. No I/O: call it as often as you like."""

@@ -84,7 +84,19 @@ class Store(Protocol):
 
 _QUIET = (
     *(c.Heartbeat, c.Save, c.Record, c.Declare),
-    *(c.Name, c.Import, c.Put, c.PutWrites, c.WriteItems, c.RefreshItems, c.Drop, c.Prune, c.DeleteThread, c.DeleteJob, c.PruneJobs),
+    *(
+        c.Name,
+        c.Import,
+        c.Put,
+        c.PutWrites,
+        c.WriteItems,
+        c.RefreshItems,
+        c.Drop,
+        c.Prune,
+        c.DeleteThread,
+        c.DeleteJob,
+        c.PruneJobs,
+    ),
 )
 
 

@@ -61,6 +61,8 @@ SAMPLES: list[c.Command[Any]] = [
     c.AnswerJob(mint("j"), b"answer"),
     c.Cancel(mint("j")),
     c.Redrive(mint("j"), new_target(), mint("c")),
+    c.Emit(c.Fence(mint("j"), 1, mint("l")), (b"1", b"2")),
+    c.ReadStream(mint("j"), "1-0"),
     c.Expire(mint("c")),
     c.Reap(7, USER, ("q" * 32, "r" * 32), 9),
     c.Name(mint("c"), USER),

@@ -160,6 +160,10 @@ class SyncContext(_About):
             self._steps.leave(name)
         return result
 
+    def emit(self, *values: Any) -> None:
+        """Stream values to who reads along: see `Context.emit`."""
+        self._session.emit(values)
+
     def ask(self, question: Any) -> Any:
         """Ask a person and get the answer: see `Context.ask`."""
         full, digest, recorded = self._steps.begin("ask", None, question)
@@ -230,6 +234,14 @@ class Context(_About):
         finally:
             self._steps.leave(name)
         return result
+
+    async def emit(self, *values: Any) -> None:
+        """Stream plain values (tokens, progress) to who reads along with `job.stream()`.
+
+        They are live, and no part of the job: an attempt that is tried again streams again, and what can't be sent
+        while the store is away is lost. One call is one round trip: give several values at once where they come fast.
+        """
+        await self._session.aemit(values)
 
     async def ask(self, question: Any) -> Any:
         """Ask a person and get the answer.

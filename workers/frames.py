@@ -6,8 +6,7 @@ Never pickle: a frame is msgpack, and a delivery is its rows' fields.
 from __future__ import annotations
 
 import struct
-from asyncio import IncompleteReadError, StreamReader
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import fields
 from socket import socket
 from typing import Any
@@ -33,13 +32,15 @@ def read_frame(sock: socket) -> Frame | None:
     return _message(body) if body else None
 
 
-async def aread_frame(reader: StreamReader) -> Frame | None:
-    """`read_frame` for async code."""
-    try:
-        (length,) = _LENGTH.unpack(await reader.readexactly(_LENGTH.size))
-        return _message(await reader.readexactly(length))
-    except (IncompleteReadError, OSError):
-        return None
+def frames_in(data: bytearray) -> Iterator[Frame]:
+    """Take the messages that are whole from the beginning of what was received."""
+    while len(data) >= _LENGTH.size:
+        end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
+        if len(data) < end:
+            return
+        message = _message(bytes(data[_LENGTH.size : end]))
+        del data[:end]
+        yield message
 
 
 def pack_delivery(delivery: Delivery) -> Frame:

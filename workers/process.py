@@ -1,12 +1,10 @@
-"""A worker as a process: signals, and the app by its name."""
+"""A worker as a process: signals, changes of its sources, and how it ends."""
 
 from __future__ import annotations
 
-import importlib
 import logging
 import os
 import signal
-import sys
 from collections.abc import Sequence
 from threading import Timer
 
@@ -14,33 +12,15 @@ import anyio
 from anyio.abc import TaskStatus
 
 from ..contracts.app import App
-from ..contracts.errors import BadSetup
 from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
+from .children import Children
+from .sources import Sources, begin_anew
 from .worker import Worker
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds that giving back may take once nothing is waited for any more.
 _LAST_WORDS = 3.0
-
-
-def find_app(name: str) -> App:
-    """Import `MODULE:APP` (or `MODULE`, for its `app`) from the working directory or the installed packages."""
-    module_name, _, attribute = name.partition(":")
-    if os.getcwd() not in sys.path:
-        sys.path.insert(0, os.getcwd())
-    try:
-        module = importlib.import_module(module_name)
-    except ModuleNotFoundError as error:
-        if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
-            raise BadSetup(f"there is no module {error.name!r} to import {name!r} from (in {os.getcwd()})") from None
-        raise BadSetup(f"app {name!r} can't be imported: {error}") from error
-    except Exception as error:
-        raise BadSetup(f"app {name!r} can't be imported: {type(error).__name__}: {error}") from error
-    app = getattr(module, attribute or "app", None)
-    if not isinstance(app, App):
-        raise BadSetup(f"{name!r} is not a batonpass.App: name one as MODULE:APP")
-    return app
 
 
 async def serve(
@@ -52,34 +32,75 @@ async def serve(
     concurrency: int = 4,
     lease: float = DEFAULT_LEASE,
     grace: float = 30.0,
-) -> None:
-    """Run a worker until SIGTERM or SIGINT.
+    children: Children | None = None,
+    sources: Sources | None = None,
+) -> bool:
+    """Run a worker until SIGTERM or SIGINT; whether it ended because one of its sources has changed.
 
-    The first signal drains: running deliveries are given back at their next checkpoint, after `grace` seconds at
-    once. A second signal gives them back at once.
+    The first signal, or a change, drains: running deliveries are given back at their next checkpoint, after `grace`
+    seconds at once. A second signal gives them back at once.
     """
     async with connect(url, namespace=namespace, app=app) as coordinator:
-        worker = Worker(app, coordinator, agents=agents, concurrency=concurrency, lease=lease)
-        await worker.prepare()
-        async with anyio.create_task_group() as tasks:
-            await tasks.start(_obey_signals, worker, grace)
-            await worker.run()
-            tasks.cancel_scope.cancel()
+        worker = Worker(app, coordinator, agents=agents, concurrency=concurrency, lease=lease, children=children)
+        orders = _Orders()
+        try:
+            await worker.prepare()
+            async with anyio.create_task_group() as tasks:
+                await tasks.start(orders.by_signals)
+                if sources is not None:
+                    tasks.start_soon(orders.by_changes, sources)
+                tasks.start_soon(orders.carry_out, worker, grace)
+                await worker.run()
+                tasks.cancel_scope.cancel()
+        finally:
+            await worker.close()
+    return orders.again
 
 
-async def _obey_signals(worker: Worker, grace: float, *, task_status: TaskStatus[None]) -> None:
-    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-        task_status.started()
-        async for _signal in signals:
-            _log.info("stopping: running jobs are given back at their next checkpoint, on a second signal at once")
-            worker.stop()
-            break
-        with anyio.move_on_after(grace):
+class _Orders:
+    """What a worker process is told from outside."""
+
+    def __init__(self) -> None:
+        self.again = False
+        self._stop = anyio.Event()
+        self._at_once = anyio.Event()
+
+    async def by_signals(self, *, task_status: TaskStatus[None]) -> None:
+        """Take the orders that are signals."""
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            task_status.started()
+            stopping = False
             async for _signal in signals:
-                break
+                if stopping:
+                    self._at_once.set()
+                    return
+                stopping = True
+                _log.info("stopping: running jobs are given back at their next checkpoint, on a second signal at once")
+                self.again = False
+                self._stop.set()
+
+    async def by_changes(self, sources: Sources) -> None:
+        """Take the order that is a change of the code."""
+        path = await sources.change()
+        if not self._stop.is_set():
+            _log.info("%s changed: running jobs are given back at their next checkpoint, to go on with it", path)
+            self.again = True
+            self._stop.set()
+
+    async def carry_out(self, worker: Worker, grace: float) -> None:
+        """Stop the worker when that is ordered."""
+        await self._stop.wait()
+        worker.stop()
+        with anyio.move_on_after(grace):
+            await self._at_once.wait()
         # Agent code in a thread can't be stopped, and Python would wait for it: its delivery is given back, so the
         # process may go.
-        exit_anyway = Timer(_LAST_WORDS, os._exit, (1,))
-        exit_anyway.daemon = True
-        exit_anyway.start()
+        leave_anyway = Timer(_LAST_WORDS, self._leave)
+        leave_anyway.daemon = True
+        leave_anyway.start()
         worker.stop_now()
+
+    def _leave(self) -> None:
+        if self.again:
+            begin_anew()
+        os._exit(1)

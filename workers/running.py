@@ -1,4 +1,4 @@
-"""Running one delivery: from its claim to the one write that ends it."""
+"""Running deliveries, each from its claim to the one write that ends it."""
 
 from __future__ import annotations
 
@@ -21,26 +21,39 @@ from ..contracts.outcome import Outcome, Rejected
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
 from ..coordinator.coded.codec import MissingKey
-from ..coordinator.commands import Complete, Fail, Fence, HandOff, Release, Restore, Suspend
+from ..coordinator.commands import Complete, Fail, Fence, HandOff, Restore, Suspend
 from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.snapshots import from_ms
 from ..coordinator.store import Store
+from .apart import Apart
 from .aside import Aside
+from .closing import Closing
 from .context import Context, Rejecting, entered
-from .fallback import falling_back
 from .keeper import LeaseKeeper
-from .outcomes import ending, failing
+from .outcomes import ending
+from .pool import Pool
 from .session import Drained, LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
 
 
 class Runner:
-    """Runs deliveries of one worker, each in its own task of the worker's loop."""
+    """Runs deliveries of one worker, each in its own task of the worker's loop, or in a child if there is a `pool`.
+
+    Without a keeper it is a child's: its worker keeps the leases, and kills it when a lease or an attempt's time is
+    over.
+    """
 
     def __init__(
-        self, app: App, store: Store, book: Book, keeper: LeaseKeeper, adapters: Mapping[str, Adapter], resources: Any
+        self,
+        app: App,
+        store: Store,
+        book: Book,
+        keeper: LeaseKeeper | None,
+        adapters: Mapping[str, Adapter],
+        resources: Any,
+        pool: Pool | None = None,
     ) -> None:
         self._app = app
         self._store = store
@@ -49,8 +62,11 @@ class Runner:
         self._adapters = adapters
         self._resources = resources
         self.aside = Aside()
+        self._closing = Closing(store, book)
+        self._apart = Apart(app, store, pool, self._closing, self.aside) if pool else None
+        self._apart_agents = pool.agents if pool else frozenset[str]()
         self._loop = asyncio.get_running_loop()
-        self._running: dict[str, tuple[LeaseSession, anyio.CancelScope]] = {}  # by lease
+        self._running: dict[str, tuple[LeaseSession | None, anyio.CancelScope]] = {}  # by lease; None: in a child
         self._over: dict[str, str] = {}  # leases that were lost before their delivery ran
         self._draining = False
         self._stopping = False
@@ -63,8 +79,11 @@ class Runner:
     def drain(self) -> None:
         """Have every running delivery given back at its next checkpoint."""
         self._draining = True
-        for session, _ in self._running.values():
-            session.draining = True
+        for session, _ in list(self._running.values()):
+            if session is not None:
+                session.draining = True
+        if self._apart is not None:
+            self._apart.drain()
 
     def stop(self) -> None:
         """Have every running delivery given back now: the step in its middle will be done again."""
@@ -78,22 +97,28 @@ class Runner:
         Called before any delivery claimed with it runs: one that blocks the loop must not cost the others their lease.
         """
         row = delivery.job
-        self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost)
+        if self._keeper is not None:
+            self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost)
 
     async def run(self, delivery: Delivery) -> None:
         """Run a delivery that is held. Never raises: what goes wrong ends in the job."""
         try:
             await self._run(delivery)
         finally:
-            self._keeper.drop(delivery.job.lease)
+            if self._keeper is not None:
+                self._keeper.drop(delivery.job.lease)
             self._over.pop(delivery.job.lease, None)
 
     async def _run(self, delivery: Delivery) -> None:
         row = delivery.job
         about = f"job {row.id} hop {row.hop} {row.agent}"
-        # Said when the agent waits for the first time: it starts that much sooner.
-        started = ("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
-        self._loop.call_soon(_log.info, *started)
+        if self._keeper is not None:
+            # Said when the agent waits for the first time: it starts that much sooner.
+            started = ("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
+            self._loop.call_soon(_log.info, *started)
+        if self._apart is not None and row.agent in self._apart_agents:
+            await self._held(about, row, None, self._apart.run(about, delivery))
+            return
         try:
             session, envelope = await self._opened(delivery)
         except BatonpassError as error:
@@ -101,18 +126,24 @@ class Runner:
             return
         self.aside.take_back(row.queue)
         if self._draining:  # it was claimed in the moment of stopping
-            await self._release(about, session)
+            await self._closing.release(about, session.fence)
             return
+        await self._held(about, row, session, self._attempt(about, row, envelope, session))
+
+    async def _held(
+        self, about: str, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
+    ) -> None:
+        """Do the work of a delivery until its lease is over or this worker stops."""
         with anyio.CancelScope() as scope:
             self._running[row.lease] = (session, scope)
             if status := self._over.get(row.lease):
-                session.lose(status)
+                _lose(session, scope, status)
             try:
-                await self._attempt(about, row, envelope, session)
+                await work
             finally:
                 del self._running[row.lease]
         if scope.cancelled_caught and self._stopping:
-            await self._release(about, session)
+            await self._closing.release(about, Fence(row.id, row.token, row.lease))
         elif scope.cancelled_caught:
             _log.warning("%s: stopped, the lease with token %d is over", about, row.token)
 
@@ -121,7 +152,8 @@ class Runner:
         self._over[lease] = status
         if running := self._running.get(lease):
             session, scope = running
-            session.lose(status)
+            if session is not None:
+                session.lose(status)
             self._loop.call_soon_threadsafe(scope.cancel)
 
     async def _opened(self, delivery: Delivery) -> tuple[LeaseSession, Envelope]:
@@ -147,23 +179,24 @@ class Runner:
         if isinstance(error, MissingKey):
             pause = self.aside.put(row.queue)
             _log.error("%s: this worker can't read it, and looks again in %g s: %s", about, pause, error)
-            await self._release(about, session)
+            await self._closing.release(about, session.fence)
         else:
-            await self._failed(about, None, session, error)
+            await self._closing.fail(about, None, session, error)
 
     async def _attempt(self, about: str, row: JobRow, envelope: Envelope, session: LeaseSession) -> None:
         agent = self._app[row.agent]
         try:
             session.check()
-            await _in_time(agent.timeout, self._run_agent(about, agent, envelope, row, session))
+            timeout = agent.timeout if self._keeper is not None else None
+            await _in_time(timeout, self._run_agent(about, agent, envelope, row, session))
         except Drained:
-            await self._release(about, session)
+            await self._closing.release(about, session.fence)
         except Fenced as lost:
             _log.warning("%s: refused: %s", about, lost)
         except Unavailable as error:
             _log.error("%s: given up, the lease will expire: %s", about, error)
         except Exception as error:
-            await self._failed(about, agent, session, _single(error), row)
+            await self._closing.fail(about, agent, session, _single(error), row)
 
     async def _run_agent(
         self, about: str, agent: Agent[Any], envelope: Envelope, row: JobRow, session: LeaseSession
@@ -192,36 +225,6 @@ class Runner:
                 return Rejected(str(rejecting))
             raise
 
-    async def _failed(
-        self,
-        about: str,
-        agent: Agent[Any] | None,
-        session: LeaseSession,
-        error: BaseException,
-        row: JobRow | None = None,
-    ) -> None:
-        if isinstance(error, Fenced):
-            _log.warning("%s: refused: %s", about, error)
-            return
-        command = failing(agent, session, error)
-        again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
-        trace = None if isinstance(error, BatonpassError) else error
-        try:
-            instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
-            if instead is not None and agent is not None:
-                again = f"goes on at {agent.fallback}"
-            _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
-            await session.awrite(instead or command)
-        except BatonpassError as problem:
-            _log.error("%s: the failure was not written: %s", about, problem)
-
-    async def _release(self, about: str, session: LeaseSession) -> None:
-        try:
-            await self._store.acall(Release(session.fence))
-            _log.info("%s: given back", about)
-        except BatonpassError as error:
-            _log.warning("%s: not given back, its lease will expire: %s", about, error)
-
 
 _ENDS: dict[type, str] = {Complete: "completed", Suspend: "waits for an answer", Fail: "rejected"}
 
@@ -234,6 +237,13 @@ async def _in_time(timeout: float | None, attempt: Coroutine[Any, Any, None]) ->
         await attempt
     if limit.cancelled_caught:
         raise TimeoutError(f"the attempt took longer than its timeout of {timeout:g} s")
+
+
+def _lose(session: LeaseSession | None, scope: anyio.CancelScope, status: str) -> None:
+    if session is not None:
+        session.lose(status)
+    else:
+        scope.cancel()
 
 
 def _resumed(delivery: Delivery) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import random
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
@@ -16,7 +17,7 @@ from ..contracts.errors import Canceled, Fenced, Unavailable
 from ..contracts.handoff import Answer
 from ..contracts.names import mint, partition_of
 from ..coordinator.calls.again import as_drafted
-from ..coordinator.commands import Command, Complete, Fence, HandOff, NewCheckpoint, Record, Save, Suspend
+from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Suspend
 from ..coordinator.letters import open_letter, seal_letter
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
@@ -106,6 +107,20 @@ class LeaseSession:
         """`record` for async code."""
         await self.awrite(Record(self.fence, _packed(records)))
         self._journal.update(records)
+
+    def emit(self, values: Sequence[Any]) -> None:
+        """Stream values to who reads along. What can't be sent now is lost: it is no part of the job."""
+        with suppress(Unavailable):
+            self._store.call(self._emitting(values))
+
+    async def aemit(self, values: Sequence[Any]) -> None:
+        """`emit` for async code."""
+        with suppress(Unavailable):
+            await self._store.acall(self._emitting(values))
+
+    def _emitting(self, values: Sequence[Any]) -> Emit:
+        self.check()
+        return Emit(self.fence, tuple(seal_letter(value, path="emitted") for value in values))
 
     def check(self) -> None:
         """Raise if the lease is known to be lost."""

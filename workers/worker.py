@@ -22,6 +22,7 @@ from ..coordinator.book import queue_of
 from ..coordinator.calls import adrive
 from ..coordinator.client import Coordinator
 from .adapters import load_adapter
+from .children import Children
 from .claiming import Claimer
 from .keeper import LeaseKeeper
 from .running import Runner
@@ -31,7 +32,10 @@ _log = logging.getLogger("batonpass.worker")
 
 
 class Worker:
-    """Runs agents of an app: `agents` by name, None for all; at most `concurrency` deliveries at once."""
+    """Runs agents of an app: `agents` by name, None for all; at most `concurrency` deliveries at once.
+
+    With `children` the agents that ask for a process of their own get one; else all run in this process.
+    """
 
     def __init__(
         self,
@@ -41,6 +45,7 @@ class Worker:
         agents: Sequence[str] | None = None,
         concurrency: int = 4,
         lease: float = DEFAULT_LEASE,
+        children: Children | None = None,
     ) -> None:
         if concurrency < 1:
             raise BadSetup(f"concurrency={concurrency}, but a worker needs at least 1 slot")
@@ -57,13 +62,29 @@ class Worker:
         self._runner: Runner | None = None
         self._claimer: Claimer | None = None
         self._stopping = False
+        apart = [agent for agent in self._agents if agent.isolated] if children else []
+        self._here = [agent for agent in self._agents if agent not in apart]
+        self._pool = children.pool(apart, concurrency) if children and apart else None
 
     async def prepare(self) -> None:
-        """Import the frameworks of this worker's agents, and only those; record the app's declarations."""
-        for kind in sorted({agent.kind for agent in self._agents}):
+        """Import the frameworks of this worker's agents, and only those; record the app's declarations.
+
+        What `close` ends is begun here.
+        """
+        for kind in sorted({agent.kind for agent in self._here}):
             self._adapters[kind] = load_adapter(kind)
         await self._coordinator.declare(self._app)
         await self._check_receivers()
+        if self._pool is not None:
+            await self._pool.open()
+        elif wishing := [agent.name for agent in self._agents if agent.isolated]:
+            _log.info("%s: run in this process; `batonpass worker` gives them their own", ", ".join(wishing))
+
+    async def close(self) -> None:
+        """End the processes that `prepare` began."""
+        if self._pool is not None:
+            with anyio.CancelScope(shield=True):
+                await self._pool.close()
 
     async def _check_receivers(self) -> None:
         """Look at the agents of other apps that ours hand off to: another contract is refused, absence is said."""
@@ -101,11 +122,12 @@ class Worker:
         }
         async with AsyncExitStack() as stack:
             stack.enter_context(_more_threads(self._concurrency))
-            resources = await stack.enter_async_context(self._app.lifespan()) if self._app.lifespan else None
+            lifespan = self._app.lifespan if self._here else None
+            resources = await stack.enter_async_context(lifespan()) if lifespan else None
             keeper = LeaseKeeper(store.sibling(), min(queues.values()))
             keeper.start()
             stack.push_async_callback(_stopped, keeper)
-            runner = Runner(self._app, store, self._coordinator.book, keeper, self._adapters, resources)
+            runner = Runner(self._app, store, self._coordinator.book, keeper, self._adapters, resources, self._pool)
             claimer = Claimer(store, runner, self.id, queues, self._concurrency)
             self._runner, self._claimer = runner, claimer
             names = ", ".join(agent.name for agent in self._agents)
@@ -114,6 +136,8 @@ class Worker:
                 return
             async with anyio.create_task_group() as upkeep:
                 upkeep.start_soon(keep_up, store, self.id, tuple(queues))
+                if self._pool is not None:
+                    upkeep.start_soon(self._pool.run)
                 async with anyio.create_task_group() as deliveries:
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()

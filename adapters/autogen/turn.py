@@ -9,7 +9,7 @@ from weakref import WeakSet
 
 import anyio
 from autogen_agentchat.base import TaskResult
-from autogen_agentchat.messages import BaseChatMessage
+from autogen_agentchat.messages import BaseChatMessage, ModelClientStreamingChunkEvent
 from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken
 
@@ -70,6 +70,8 @@ class Turns:
             if isinstance(item, TaskResult):
                 reason = item.stop_reason
             try:
+                if isinstance(item, ModelClientStreamingChunkEvent):
+                    await self._session.aemit([{"agent": item.source, "chunk": item.content}])
                 self._session.check()
             except Fenced as error:
                 self._end(error)

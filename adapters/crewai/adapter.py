@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import importlib.util
+import logging
 import os
+import re
+from importlib.metadata import version
 from typing import Any
 
 from ...contracts.agent import Agent
@@ -16,6 +19,11 @@ from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from .. import borders
 from ..factory import built
+
+# The lowest and the newest version that the tests have run with.
+TESTED = ("1.15.3", "1.15.30")
+
+_log = logging.getLogger("batonpass.crewai")
 
 # Without these CrewAI calls home, waits seconds for that where there is no network, and asks at the terminal whether
 # it may. What is set already stays.
@@ -37,6 +45,7 @@ class CrewAIAdapter:
             raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'")
         if not (importlib.util.find_spec("crewai.hooks") and importlib.util.find_spec("crewai.hooks.dispatch")):
             raise BadSetup("this CrewAI is too old: 1.15.3 or newer is needed, pip install -U crewai")
+        _warn_of(version("crewai"))
 
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
@@ -68,6 +77,20 @@ class CrewAIAdapter:
             return Finished(await borders.leave(agent, result, context, lambda contract: fit(agent, contract, result)))
 
 
+def _warn_of(installed: str) -> None:
+    if not _numbers(TESTED[0]) <= _numbers(installed) <= _numbers(TESTED[1]):
+        _log.warning(
+            "crewai %s is installed; batonpass is tested with %s to %s: resuming uses parts of CrewAI that may change "
+            "between versions, so try a resume before you rely on it",
+            installed,
+            *TESTED,
+        )
+
+
+def _numbers(version: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", version)[:3]]
+
+
 def _inputs(agent: Agent[Any], inputs: Any) -> dict[str, Any]:
     try:
         return dict(inputs)
@@ -85,7 +108,7 @@ def _runner(made: Any, agent: Agent[Any], session: Session) -> Any:
     from .stop import Stop
 
     if isinstance(made, Crew):
-        return CrewRun(made, session, Stop(session))
+        return CrewRun(made, agent, session, Stop(session))
     if isinstance(made, Flow):
         return FlowRun(made, agent, session, Stop(session))
     kind = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__

@@ -14,11 +14,13 @@ from anyio import to_thread
 from crewai import Crew, Task, TaskOutput
 from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
 
+from ...contracts.agent import Agent
 from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import BadSetup
 from ...coordinator.session import Session
 from . import internals
-from .hooking import hooks
+from .expecting import expect
+from .hooking import Hooks, hooks
 from .outputs import dump_output, load_output
 from .saved import VERSION, bookkeeping, fitting
 from .steps import Steps, Usage
@@ -38,7 +40,8 @@ class CrewRun:
     and its number among equal ones; a task whose text was changed in the meantime by its name.
     """
 
-    def __init__(self, crew: Crew, session: Session, stop: Stop) -> None:
+    def __init__(self, crew: Crew, agent: Agent[Any], session: Session, stop: Stop) -> None:
+        self._agent = agent
         self._crew: Any = crew
         self._session = session
         self._stop = stop
@@ -64,7 +67,7 @@ class CrewRun:
 
     def _kickoff(self, inputs: dict[str, Any]) -> Any:
         point = InterceptionPoint
-        own = {point.PRE_STEP: [self._begun], point.PRE_MODEL_CALL: [self._tell], point.POST_STEP: [self._finished]}
+        own: Hooks = {point.PRE_STEP: [self._begun], point.PRE_MODEL_CALL: [self._tell], point.POST_STEP: [self._finished]}
         self._steps.enter("")
         every = hooks(self._stop, self._steps, own)
         with scoped_hooks(every), no_terminal(self._stop, self._session.agent), self._prepared():
@@ -88,9 +91,11 @@ class CrewRun:
                 internals.finish(task, self._outputs[id(task)], partial(self._reached, task))
             elif internals.has_afters(task, self._crew):
                 internals.follow(task, partial(self._followed, task))
+        forgive = expect(self._agent, self._crew.tasks[-1])
         try:
             yield
         finally:
+            forgive()
             for task in self._crew.tasks:
                 internals.unfinish(task)
             internals.release(self._crew)

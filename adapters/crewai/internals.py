@@ -29,6 +29,9 @@ _METHOD_CORE = "_execute_method"
 _FEEDBACK_PROVIDER = "_resolve_feedback_provider"
 
 
+# What looks at a task's output and may send the agent back: the one of `guardrail=`, those of `guardrails=`.
+_GUARDRAIL, _GUARDRAILS = "_guardrail", "_guardrails"
+
 # What a model call is made by, and what counts its tokens; the counters have no public way to be set.
 _MODEL_CALLS = ("call", "acall")
 _COUNT, _COUNTERS = "_track_token_usage_internal", "_token_usage"
@@ -208,3 +211,15 @@ def tool_functions(tool: Any) -> list[tuple[Any, str]]:
 def told(tool: Any, result: Any) -> str:
     """What an agent is told of a tool's result."""
     return str(original_tool(tool).format_output_for_agent(result))
+
+
+def guard(task: Any, check: Callable[[Any], tuple[bool, Any]]) -> Callable[[], None]:
+    """Have `check` look at a task's output after the user's guardrails; gives what undoes that."""
+    one, several = getattr(task, _GUARDRAIL), getattr(task, _GUARDRAILS)
+
+    def put(first: Any, more: list[Any]) -> None:
+        setattr(task, _GUARDRAIL, first)
+        setattr(task, _GUARDRAILS, more)
+
+    put(None, [*([one] if one is not None else several), check])
+    return lambda: put(one, several)

@@ -14,8 +14,7 @@ from pydantic import BaseModel, PrivateAttr
 
 from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.errors import NotFound
-from ...coordinator.calls import checkpoints, travel
-from ...coordinator.calls.driving import drive
+from ...coordinator.calls import checkpoints, drive, travel
 from ...coordinator.connection import Connection, connect
 from ...coordinator.parts.bases import Bases
 from ...coordinator.store import Store
@@ -93,8 +92,10 @@ class BatonpassPersistence(FlowPersistence):
             drive(self._kept()[1], travel.unname(found.id))
 
     def _pending(self, flow_uuid: str) -> Checkpoint | None:
+        store = self._kept()[1]
         try:
-            return drive(self._kept()[1], travel.restore(None, None, thread_of(flow_uuid), _PENDING))
+            asked = drive(store, travel.resolve(None, thread_of(flow_uuid), _PENDING))
+            return drive(store, checkpoints.restore(asked))
         except NotFound:
             return None
 

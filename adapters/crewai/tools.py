@@ -21,7 +21,7 @@ _ADOPTED = "_adopted_by_batonpass"
 _adopting = threading.Lock()
 
 
-class ToolRaised(Exception):  # noqa: N818 - what the agent is told is its text
+class ToolRaised(Exception):
     """What a tool raised before the crash."""
 
 
@@ -51,7 +51,7 @@ def _journaled(function: Callable[..., Any], tool: Any) -> Callable[..., Any]:
                 answer.append(await function(*args, **arguments))
             return answer[0]
 
-        called: Any = acalled
+        called: Callable[..., Any] = acalled
     else:
 
         @functools.wraps(function)

@@ -11,6 +11,7 @@ from ...contracts.errors import MissingExtra
 from ...contracts.outcome import Outcome
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
+from ...coordinator.branching import Branch, Origin
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from ..factory import built
@@ -44,6 +45,13 @@ class LangGraphAdapter:
         from .transcript import write_messages
 
         return write_messages(transcript.messages, losses)
+
+    @staticmethod
+    def branch(origin: Origin) -> Branch:
+        """Where a fork of a saver's checkpoint is put, so that graphs find it."""
+        from .forking import branch_of
+
+        return branch_of(origin)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Run one delivery. `Fenced` and `Canceled` come out as themselves, whatever the graph does with errors."""

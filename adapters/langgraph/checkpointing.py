@@ -43,7 +43,6 @@ class Checkpointing:
     """A saver's store and what it remembers of it. Shared by the saver's clones."""
 
     def __init__(self, store: Store, *, ttl: int, refuses: bool) -> None:
-        self.given = store
         self.codec = store.codec
         self._ttl = ttl
         self._refuses = refuses

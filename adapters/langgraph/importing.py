@@ -91,7 +91,7 @@ class Importing:
 
     def _put_writes(self, thread: str, at: Stored, rows: Sequence[Written]) -> list[Note]:
         notes = [
-            replace(note, name=write_name(row.index, row.task))
+            replace(note, name=write_name(row.number, row.task))
             for row in rows
             for note in notes_of([(row.channel, row.value)], row.task, row.path, self._carrier)
         ]

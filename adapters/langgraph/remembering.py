@@ -5,6 +5,7 @@ from __future__ import annotations
 import datetime as dt
 import logging
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import Any, NamedTuple, cast
 
 from langgraph.store.base import (
@@ -46,7 +47,8 @@ class Batch:
         self._ops = list(ops)
         self._vectors = vectors
         self._read: list[ItemRow] = []  # whose time begins anew
-        self._puts = dict(_puts(self._ops))
+        self._puts = {_name(op.namespace, op.key): op for op in self._ops if isinstance(op, PutOp)}
+        self._changes = [_change(name, op) for name, op in self._puts.items()]
         for op in self._ops:
             _check(op)
 
@@ -121,29 +123,21 @@ class Batch:
         if len(embedded) != len(unique):
             raise BadSetup(f"the embedding gave {len(embedded)} vectors for {len(unique)} texts")
         by_text = dict(zip(unique, embedded, strict=True))
-        changes: list[ItemChange] = []
-        for name, op in self._puts.items():
-            index = vectors.seal([by_text[each] for each in texts.get(name, ())]) if vectors else b""
-            changes.append(_change(name, op, index))
+        changes = self._changes
+        if vectors is not None:
+            indexes = {name: vectors.seal([by_text[each] for each in some]) for name, some in texts.items()}
+            changes = [replace(change, index=indexes.get(change.name, b"")) for change in changes]
         yield from items.write(changes)
 
 
-def _puts(ops: Iterable[Op]) -> Iterator[tuple[ItemName, PutOp]]:
-    for op in ops:
-        if isinstance(op, PutOp):
-            name = _name(op.namespace, op.key)
-            _change(name, op, b"")  # refuses what can't be kept, before anything is done
-            yield name, op
-
-
-def _change(name: ItemName, op: PutOp, index: bytes) -> ItemChange:
+def _change(name: ItemName, op: PutOp) -> ItemChange:
     value: object = op.value
     if value is None:
         return ItemChange(name, None)
     if not isinstance(value, Mapping):
         raise BadSetup(f"the value of {name.about} is a {type(value).__name__}, but it must be a dict")
-    ttl = 0 if op.ttl is None else milliseconds(op.ttl * 60, f"the ttl of {name.about}:", least=0.001)
-    return ItemChange(name, seal_letter(dict(cast("Mapping[str, Any]", value)), path="value"), index, ttl)
+    ttl = 0 if op.ttl is None else milliseconds(op.ttl * 60, "ttl", least=0.001)
+    return ItemChange(name, seal_letter(dict(cast("Mapping[str, Any]", value)), path="value"), ttl=ttl)
 
 
 def _check(op: object) -> None:

@@ -41,7 +41,7 @@ class Written(NamedTuple):
 
     task: str
     path: str
-    index: int
+    number: int
     channel: str
     value: Any
 
@@ -90,7 +90,7 @@ class Source:
             found = self._saver.get_tuple(config_of(thread, at.scope, at.key))
         if found is None:
             raise Corrupted("it was deleted while the import ran")
-        stored: object = found.checkpoint
+        stored: Any = found.checkpoint
         lacking = sorted(_FIELDS - cast("dict[str, Any]", stored).keys() if isinstance(stored, dict) else _FIELDS)
         if lacking:
             raise Corrupted(f"it is no checkpoint: it has no {', '.join(lacking)}")
@@ -180,12 +180,12 @@ def _postgres(url: str, serde: Strict) -> Generator[Source]:
     try:
         from langgraph.checkpoint.postgres import PostgresSaver
         from psycopg import Connection, Error
-        from psycopg.rows import dict_row
+        from psycopg.rows import DictRow, dict_row
     except ImportError as error:
         raise _missing("langgraph-checkpoint-postgres 'psycopg[binary]'", error) from error
 
     try:
-        connection: Connection[dict[str, Any]] = Connection.connect(
+        connection = Connection[DictRow].connect(
             url, autocommit=True, prepare_threshold=0, row_factory=dict_row
         )
     except Error as error:

@@ -40,6 +40,6 @@ def opened(store: str, namespace: str | None, app: str | None = None) -> Connect
     the demo for one, is not the user's."""
     if app is None:
         return connect(store, namespace=namespace, app=App("command line"))
-    from batonpass.workers.process import find_app
+    from batonpass.workers.finding import find_app
 
     return connect(store, namespace=namespace, app=find_app(app))

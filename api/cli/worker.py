@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-import logging
 import os
-import sys
-from datetime import UTC, datetime
 from functools import partial
 from typing import Annotated
 
 import anyio
 import typer
-from pydantic_core import to_json
 
 from batonpass.contracts.job import DEFAULT_LEASE
-from batonpass.workers.process import find_app, serve
+from batonpass.workers.children import Children
+from batonpass.workers.finding import find_app
+from batonpass.workers.logs import log_lines
+from batonpass.workers.pool import Wear
+from batonpass.workers.process import serve
+from batonpass.workers.sources import Sources, keep_reloading
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
 
@@ -27,38 +28,32 @@ def worker(
         float, typer.Option(help="Seconds that a job stays this worker's without a heartbeat")
     ] = DEFAULT_LEASE,
     grace: Annotated[float, typer.Option(help="Seconds that a job may take to its next checkpoint on SIGTERM")] = 30.0,
+    child_jobs: Annotated[int, typer.Option(help="Replace a child process after this many jobs (0: never)", min=0)] = 0,
+    child_memory: Annotated[
+        int, typer.Option(help="Replace a child process that keeps more MB than this after a job (0: never)", min=0)
+    ] = 0,
+    reload: Annotated[bool, typer.Option("--reload", help="Begin anew when a .py file below this folder changes")] = (
+        False
+    ),
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """Run agents until SIGTERM or Ctrl-C: jobs are given back at their next checkpoint then."""
-    _log_lines(as_json)
+    log_lines(as_json)
     names = [name.strip() for name in agents.split(",") if name.strip()] if agents else None
-    found = find_app(app)
-    run = partial(
-        serve, found, store, namespace=namespace, agents=names, concurrency=concurrency, lease=lease, grace=grace
-    )
+    # A child has a memory of its own, and Windows passes no sockets to one.
+    children = None
+    if os.name == "posix" and not store.startswith("memory:"):
+        children = Children(app, store, namespace, as_json, Wear(child_jobs, child_memory))
+
+    def run(sources: Sources | None = None) -> bool:
+        serving = partial(serve, find_app(app), store, namespace=namespace, agents=names, concurrency=concurrency)
+        return anyio.run(partial(serving, lease=lease, grace=grace, children=children, sources=sources))
+
     # Frameworks may ask at the terminal: a worker has nobody there, and must not wait for it.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
-    anyio.run(run)
-
-
-class _JsonLines(logging.Formatter):
-    def format(self, record: logging.LogRecord) -> str:
-        line = {
-            "time": datetime.fromtimestamp(record.created, UTC),
-            "level": record.levelname.lower(),
-            "message": record.getMessage(),
-        }
-        if record.exc_info:
-            line["trace"] = self.formatException(record.exc_info)
-        return to_json(line).decode()
-
-
-def _log_lines(as_json: bool) -> None:
-    handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonLines() if as_json else logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
-    logger = logging.getLogger("batonpass")
-    logger.addHandler(handler)
-    logger.setLevel(logging.INFO)
-    logger.propagate = False
+    if reload:
+        keep_reloading(run)
+    else:
+        run()

@@ -12,9 +12,9 @@ from ...contracts.handoff import Envelope
 from ...contracts.job import JobInfo, JobState, Lease
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ..book import Book, parse_ref, target
-from ..commands import AnswerJob, Cancel, ListJobs, ReadJob, Submit, Takers
+from ..commands import AnswerJob, Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers
 from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
-from ..rows import JobRow
+from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
 from .inputs import milliseconds, text
@@ -170,6 +170,14 @@ def describe(row: JobRow) -> JobInfo:
         updated_at=from_ms(row.updated),
         due_at=from_ms(row.due) if row.due else None,
     )
+
+
+def streamed(job_id: str, after: str) -> Call[tuple[list[Any], str, bool]]:
+    """What the job has streamed since a position, the position to go on from, and whether nothing more will come."""
+    row = yield from look(job_id)
+    rows: list[StreamRow] = yield ReadStream(row.id, after, _PAGE)
+    found = [open_letter(each.data, of=f"what job {row.id} streamed") for each in rows]
+    return found, rows[-1].position if rows else after, not rows and JobState(row.state).ended
 
 
 def checked(job_id: str) -> str:

@@ -12,7 +12,7 @@ from ...contracts.errors import BadSetup, Corrupted, MissingExtra
 from .. import commands as c
 from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
-from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, PlaceRow, Write
+from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, PlaceRow, StreamRow, Write
 from ..seals import FORMAT, read_commit, seal_of
 from ..store import Store, Topic, Watch
 from .codec import CODED, Codec
@@ -83,6 +83,10 @@ class CodedStore:
 
 
 # on the way in
+
+
+def _streamed(job_id: str) -> str:
+    return f"the stream of job {job_id}"
 
 
 def _target(codec: Codec, target: c.Target, job_id: str) -> c.Target:
@@ -169,6 +173,7 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Complete: _complete,
     c.Suspend: _suspend,
     c.Redrive: lambda codec, m: replace(m, target=_target(codec, m.target, m.job_id)) if m.target else m,
+    c.Emit: lambda codec, m: replace(m, data=tuple(codec.wrap(each, _streamed(m.fence.job_id)) for each in m.data)),
     c.AnswerJob: lambda codec, m: replace(m, answer=codec.wrap(m.answer, f"the answer to job {m.job_id}")),
 }
 
@@ -184,6 +189,8 @@ def _item(codec: Codec, item: Any) -> Any:
         return Delivery(_job(codec, item.job), checkpoint, journal)
     if isinstance(item, JobRow):
         return _job(codec, item)
+    if isinstance(item, StreamRow):
+        return replace(item, data=_tried(codec, item.data, _streamed(item.job_id)))
     if isinstance(item, PlaceRow):
         about = partial(_written, item.checkpoint.thread, item.place.scope, item.place.key)
         writes = [replace(write, data=_tried(codec, write.data, about(write.name))) for write in item.writes]

@@ -46,6 +46,7 @@ from .namespace import (
     Takers,
 )
 from .places import Drop, Find, OfRun, Places, Put, PutWrites, ReadSpans, Walk
+from .streaming import Emit, ReadStream
 from .threads import (
     DeleteThread,
     Export,
@@ -67,6 +68,7 @@ __all__ = [
     "DeleteJob",
     "DeleteThread",
     "Drop",
+    "Emit",
     "Events",
     "Expire",
     "Export",
@@ -94,6 +96,7 @@ __all__ = [
     "ReadItems",
     "ReadJob",
     "ReadSpans",
+    "ReadStream",
     "Reap",
     "Reaped",
     "Record",

@@ -8,15 +8,17 @@ from dataclasses import replace
 from ..parts.spans import Append, Span
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
 from .items import MemoryItems
+from .streams import MemoryStreams
 
 _PRESENT = tuple[str, str]
 
 
-class MemoryRecords(MemoryItems):
+class MemoryRecords(MemoryItems, MemoryStreams):
     """Records in dicts."""
 
     def __init__(self) -> None:
         super().__init__()
+        MemoryStreams.__init__(self)
         self._jobs: dict[str, JobRow] = {}
         self._threads: dict[str, ThreadRow] = {}
         self._order: dict[str, list[str]] = {}

@@ -11,7 +11,7 @@ from typing import Any, TypeVar, cast
 
 from .. import commands as c
 from ..records import Records
-from . import checkpoints, clients, finding, holders, items, places, reading, retention, travel, upkeep
+from . import checkpoints, clients, finding, holders, items, places, reading, retention, streaming, travel, upkeep
 
 R = TypeVar("R")
 
@@ -24,6 +24,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Claim: holders.claim,
     c.Heartbeat: holders.heartbeat,
     c.Record: holders.record,
+    c.Emit: streaming.emit,
     c.HandOff: holders.hand_off,
     c.Complete: holders.complete,
     c.Fail: holders.fail,
@@ -61,6 +62,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Events: reading.events,
     c.LastEvent: reading.last_event,
     c.ReadJob: reading.read_job,
+    c.ReadStream: streaming.read,
     c.ListJobs: reading.list_jobs,
     c.Declared: reading.declared,
     c.Takers: reading.takers,
@@ -69,7 +71,7 @@ READING = frozenset(
     {
         *(c.Restore, c.Latest, c.Timeline, c.Ancestors, c.FindName, c.Threads, c.Export),
         *(c.Find, c.Places, c.Walk, c.ReadSpans, c.OfRun, c.ReadItems, c.ListItems, c.ListSpaces),
-        *(c.Events, c.LastEvent, c.ReadJob, c.ListJobs, c.Declared, c.Takers),
+        *(c.Events, c.LastEvent, c.ReadJob, c.ReadStream, c.ListJobs, c.Declared, c.Takers),
     }
 )
 

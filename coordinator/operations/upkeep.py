@@ -30,6 +30,7 @@ def reap(records: Records, command: Reap) -> Reaped:
     drop(records, records.expired_checkpoints(command.limit))
     for name in records.expired_items(command.limit):
         records.drop_item(name)
+    records.drop_old_streams(command.limit)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
     due = records.next_due()

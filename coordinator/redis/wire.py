@@ -14,10 +14,11 @@ import msgpack
 
 from ...contracts.names import digest
 from .. import commands as c
+from ..commands.streaming import KEPT, KEPT_FOR
 from ..operations.travel import NAMES
 from ..operations.upkeep import POISON
 from ..refusals import refusal
-from ..rows import CheckpointRow, Delivery, EventRow, JobRow
+from ..rows import CheckpointRow, Delivery, EventRow, JobRow, StreamRow
 from ..seals import read_commit
 from . import wire_items as items
 from . import wire_places as places
@@ -195,6 +196,10 @@ def _reaped(_: object, reply: list[Any]) -> c.Reaped:
     return c.Reaped(moved, next_due, tuple(map(read_text, queues)))
 
 
+def _stream_rows(m: c.ReadStream, reply: list[Any]) -> list[StreamRow]:
+    return [StreamRow(m.job_id, read_text(position), data) for position, data in reply]
+
+
 # Commands with a checkpoint that may have a place: `+put` is what their scripts need then.
 _SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend)
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
@@ -204,6 +209,8 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Heartbeat: ("heartbeat", _heartbeat, lambda _, r: [read_text(status) for status in r]),
     c.Save: ("save", _save, commit_line),
     c.Record: ("record", lambda m: [*fence_args(m.fence), *_pairs(m.records)], _nothing),
+    c.Emit: ("emit", lambda m: [*fence_args(m.fence), KEPT, KEPT_FOR, *m.data], _nothing),
+    c.ReadStream: ("read_stream", lambda m: [m.job_id, m.after, m.limit], _stream_rows),
     c.HandOff: ("hand_off", _hand_off, _nothing),
     c.Complete: ("complete", lambda m: [*fence_args(m.fence), m.result, *checkpoint_args(m.checkpoint)], _nothing),
     c.Fail: ("fail", _fail, _nothing),

@@ -8,6 +8,7 @@ from pathlib import Path
 
 from ...contracts.errors import BadSetup, Unreachable
 from ..safety import UnsafeStore
+from .disk import SHARED
 from .mounts import network_file_system
 from .schema import bring_up_to_date
 from .troubles import in_our_words, obstacle
@@ -41,11 +42,13 @@ def open_store_file(path: str) -> sqlite3.Connection:
 
 
 def _make_safe(connection: sqlite3.Connection, path: str) -> None:
-    """With a write-ahead log readers wait for nobody; with FULL a commit that returned survives a power loss."""
+    """With a write-ahead log readers wait for nobody. With FULL a commit that returned survives a power loss; with NORMAL
+    when `Disk` has waited for it."""
     mode = patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
     if mode != "wal":
         raise Unreachable(f"{path} can't be used: its file system has no shared memory for a write-ahead log")
-    connection.execute("PRAGMA synchronous = FULL")
+    connection.execute("PRAGMA wal_autocheckpoint = 8000")  # WalKeeper does it sooner
+    connection.execute(f"PRAGMA synchronous = {'NORMAL' if SHARED else 'FULL'}")
 
 
 def warn_of_network(path: str, mounts: Path = Path("/proc/mounts")) -> None:

@@ -1,8 +1,7 @@
 """Line: the writes of a process's threads, which share transactions.
 
-A commit waits for the disk, and meanwhile more writes come. Whoever gets the connection next carries out all that stand
-in line, in one transaction: one wait for the disk instead of one each. Each write is undone alone if it is refused, and
-none is answered before the commit has returned.
+While one writes more writes come. Whoever gets the connection next carries out all that stand in line, in one
+transaction. Each write is undone alone if it is refused, and none is answered before the commit is on the disk.
 """
 
 from __future__ import annotations
@@ -16,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, TypeVar, cast
 
 from ..commands import Command
+from .disk import Disk
 from .handle import Handle
 from .waiting import patiently
 
@@ -28,22 +28,28 @@ class _Entry:
     command: Command[Any]
     pid: int  # a fork copies the line, but not the threads that stand in it
     ended: bool = False
+    commit: int = 0
     answer: Any = None
     error: Exception | None = None
 
 
 class Line:
-    """`carry_out` runs one command in an open transaction; `committed` is called after each."""
+    """`carry_out` runs one command in an open transaction; `committed` is called after each.
+
+    Acknowledged is what `disk` has kept.
+    """
 
     def __init__(
         self,
         handle: Handle,
         carry_out: Callable[[sqlite3.Connection, Command[Any]], Any],
         committed: Callable[[sqlite3.Connection], None],
+        disk: Disk,
     ) -> None:
         self._handle = handle
         self._carry_out = carry_out
         self._committed = committed
+        self._disk = disk
         self._waiting: deque[_Entry] = deque()
         self._alone = 0  # so many get a transaction of their own next
 
@@ -61,6 +67,7 @@ class Line:
                     self._waiting.remove(entry)
         if entry.error is not None:
             raise entry.error
+        self._disk.wait(entry.commit)
         return cast("R", entry.answer)
 
     def _serve(self, connection: sqlite3.Connection) -> None:
@@ -78,10 +85,10 @@ class Line:
                 _roll_back(connection)
                 self._waiting.extendleft(reversed(entries))
             else:
-                _end(entries)
+                self._done(connection, entries)
             raise
         else:
-            _end(entries)
+            self._done(connection, entries)
             self._committed(connection)
 
     def _call_up(self, entries: list[_Entry]) -> None:
@@ -108,6 +115,12 @@ class Line:
                 connection.execute("RELEASE entry")
         if connection.in_transaction:
             connection.execute("COMMIT")
+
+    def _done(self, connection: sqlite3.Connection, entries: list[_Entry]) -> None:
+        commit = self._disk.noted(connection)
+        for entry in entries:
+            entry.commit = commit
+        _end(entries)
 
     def _failed(self, entries: list[_Entry], error: sqlite3.Error) -> None:
         if not entries:

@@ -10,6 +10,7 @@ from typing import Any
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
 from .items import SqliteItems
 from .rows import checkpoint_row
+from .streams import SqliteStreams
 
 _JOB = [field.name for field in fields(JobRow)]
 _SELECT_JOB = f"SELECT {', '.join(_JOB)} FROM job "
@@ -23,7 +24,7 @@ _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
-class SqliteRecords(SqliteItems):
+class SqliteRecords(SqliteItems, SqliteStreams):
     """Records of one namespace in one transaction."""
 
     # jobs

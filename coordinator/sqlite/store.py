@@ -18,6 +18,7 @@ from ..commands import Claim, Command
 from ..operations import READING, run
 from ..store import Topic, Watch, rings
 from .backups import copy_file
+from .disk import Disk
 from .file import open_store_file, warn_of_network
 from .handle import Handle
 from .line import Line
@@ -38,7 +39,7 @@ def _milliseconds() -> int:
 
 
 class SqliteStore:
-    """A SQLite database in WAL mode with synchronous=FULL: a commit that returned survives kill -9 and power loss.
+    """A SQLite database in WAL mode: a write that returned survives kill -9 and power loss.
 
     Readers have a connection of their own: they wait neither for the disk nor for other processes' writes.
     """
@@ -53,7 +54,8 @@ class SqliteStore:
         self._clock = clock
         self._reading = Handle(partial(open_store_file, self.path))
         self._writing = Handle(partial(open_store_file, self.path))
-        self._line = Line(self._writing, self._write, WalKeeper(self.path).look)
+        self._disk = Disk(self.path)
+        self._line = Line(self._writing, self._write, WalKeeper(self.path).look, self._disk)
         self._bell = _BELLS.setdefault(self.path, Bell())
 
     def call(self, command: Command[R]) -> R:
@@ -123,6 +125,7 @@ class SqliteStore:
     def close(self) -> None:
         self._reading.close()
         self._writing.close()
+        self._disk.close()
 
     async def aclose(self) -> None:
         await to_thread.run_sync(self.close)

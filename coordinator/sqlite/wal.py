@@ -1,7 +1,9 @@
 """Wal: keeps the write-ahead log from growing without bound.
 
-SQLite moves its pages into the database after every 1000, but starts the log again from its beginning only in a
-moment without readers. Under a steady load there may be none, or a long reader holds it up: then the log grows.
+SQLite moves its pages into the database after every 1000 by itself, but starts the log again from its beginning only in
+a moment when all were moved and nobody reads. When several write there may be none for long: then it tries after each
+commit, and what the log grows by costs a commit twice what it costs to write over it. So we do it, after so many commits
+of ours, and make the others wait for a moment when that was not enough. A long reader holds that up, too.
 """
 
 from __future__ import annotations
@@ -13,7 +15,9 @@ import time
 
 _log = logging.getLogger(__name__)
 # Bytes. A transaction may need some, and removing and making them again is what a log is kept for.
-LARGE = 16 * 1024 * 1024
+LARGE = 32 * 1024 * 1024
+# Commits after which pages are moved, and pages that then are too many for a log that was started again.
+_COMMITS, _MANY = 128, 3000
 _AGAIN = 1.0  # seconds between attempts: each holds writers up while it waits
 _READERS_LEAVE = 100  # ms that an attempt waits for readers
 
@@ -25,9 +29,13 @@ class WalKeeper:
         self._wal = f"{path}-wal"
         self._next = 0.0
         self._told = 0
+        self._commits = 0
 
     def look(self, connection: sqlite3.Connection) -> None:
         """Outside of a transaction."""
+        self._commits += 1
+        if self._commits % _COMMITS == 0:
+            _move(connection)
         size = _size(self._wal)
         if size <= LARGE or time.monotonic() < self._next:
             return
@@ -52,10 +60,20 @@ def _size(path: str) -> int:
         os.close(file)  # SQLite locks this file never, so that no lock of its is lost by that
 
 
-def _emptied(connection: sqlite3.Connection) -> bool:
+def _move(connection: sqlite3.Connection) -> None:
+    try:
+        pages: int = connection.execute("PRAGMA wal_checkpoint(PASSIVE)").fetchone()[1]
+    except sqlite3.Error as error:
+        _log.warning("the write-ahead log's pages can't be moved: %s", error)
+    else:
+        if pages > _MANY:
+            _emptied(connection, "RESTART")
+
+
+def _emptied(connection: sqlite3.Connection, how: str = "TRUNCATE") -> bool:
     connection.execute(f"PRAGMA busy_timeout = {_READERS_LEAVE}")
     try:
-        busy: int = connection.execute("PRAGMA wal_checkpoint(TRUNCATE)").fetchone()[0]
+        busy: int = connection.execute(f"PRAGMA wal_checkpoint({how})").fetchone()[0]
     except sqlite3.Error as error:  # the write that was just committed is safe all the same
         _log.warning("the write-ahead log can't be emptied: %s", error)
         return False

@@ -56,7 +56,11 @@ class ScriptedModel(ChatCompletionClient):
         )
 
     async def create_stream(self, messages: Sequence[LLMMessage], **_: Any) -> AsyncGenerator[str | CreateResult, None]:
-        yield await self.create(messages)
+        made = await self.create(messages)
+        if isinstance(made.content, str):
+            for word in made.content.split():
+                yield f"{word} "
+        yield made
 
     async def close(self) -> None: ...
 

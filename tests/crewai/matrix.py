@@ -25,9 +25,7 @@ from tests.kills.harness import Run, Zygote
 from tests.kills.test_kills import killed, undisturbed
 from tests.rules.test_acknowledged import ROOT
 
-AGENTS: dict[str, ModuleType] = {
-    agent: module for module in (crewai_steps, crewai_app) for agent in module.INPUT
-}
+AGENTS: dict[str, ModuleType] = {agent: module for module in (crewai_steps, crewai_app) for agent in module.INPUT}
 MODULES = [crewai_steps.__name__, crewai_app.__name__]
 _AT_ONCE = 6
 

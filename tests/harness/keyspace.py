@@ -173,6 +173,7 @@ class Keyspace:
             "l": lambda id_: "u:" + id_.split(":")[0] in self.keys,
             "u": lambda id_: all(int(count) > 0 for count in self.keys[f"u:{id_}"].values()),
             "q": lambda id_: True,  # one for each agent and contract, empty most of the time
+            "s": lambda id_: f"j:{id_}" in self.keys,
             "w": lambda id_: f"q:{id_}" in self.keys,
             "i": lambda id_: self._unended(self.keys[f"i:{id_}"][b"job"].decode()),
         }

@@ -130,6 +130,7 @@ GROWING: dict[str, Scene] = {
     "suspend without a checkpoint": _started(lambda f: c.Suspend(f, b"sure?")),
     "answer": _suspended,
     "redrive": _failed,
+    "emit": _started(lambda f: c.Emit(f, (b"1", b"2"))),
     "declare": lambda bench: c.Declare({"write": b"1"}),
     "name": lambda bench: c.Name(bench.save(None, ttl=MINUTE), "first"),
     "put": _put,

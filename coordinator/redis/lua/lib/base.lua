@@ -12,7 +12,7 @@
 --   g:<thread digest>  zset  places, see lib/places.lua    k:<thread and spot digest>  hash  what was written at one
 --   r:<run digest>     zset  checkpoints of a run     threads     zset    names of threads
 --   e:<digest>  hash    an item, see lib/items.lua     items     zset    paths and digests of items
---   lapses      zset    item -> time
+--   lapses      zset    item -> time                   s:<job>  stream  what the job streams; it expires by itself
 --   i:<digest>  hash    first use of an idempotency key: job, payload; when it was noted, if the job lives elsewhere
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone

@@ -1,0 +1,43 @@
+"""The streams of the SQLite store."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from sqlite3 import Connection
+
+from ..rows import StreamRow
+
+
+class SqliteStreams:
+    """What jobs of one namespace stream, in one transaction."""
+
+    _db: Connection
+    _namespace: str
+    now: int
+
+    def add_to_stream(self, job_id: str, data: Sequence[bytes], kept: int, until: int) -> None:
+        rows = [(self._namespace, job_id, each) for each in data]
+        self._db.executemany("INSERT INTO stream (namespace, job, data) VALUES (?, ?, ?)", rows)
+        self._db.execute(
+            "DELETE FROM stream WHERE job = ?1 AND number <= "
+            "(SELECT number FROM stream WHERE job = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
+            (job_id, kept),
+        )
+        self._db.execute("INSERT OR REPLACE INTO stream_end VALUES (?, ?, ?)", (job_id, self._namespace, until))
+
+    def stream(self, job_id: str, after: int, limit: int) -> list[StreamRow]:
+        rows = self._db.execute(
+            "SELECT number, data FROM stream WHERE job = ?1 AND number > ?2 AND namespace = ?4 AND EXISTS "
+            "(SELECT 1 FROM stream_end WHERE job = ?1 AND until > ?5) ORDER BY number LIMIT ?3",
+            (job_id, after, limit, self._namespace, self.now),
+        )
+        return [StreamRow(job_id, str(number), data) for number, data in rows]
+
+    def drop_stream(self, job_id: str) -> None:
+        self._db.execute("DELETE FROM stream WHERE job = ?", (job_id,))
+        self._db.execute("DELETE FROM stream_end WHERE job = ?", (job_id,))
+
+    def drop_old_streams(self, limit: int) -> None:
+        old = "SELECT job FROM stream_end WHERE namespace = ? AND until <= ? LIMIT ?"
+        for (job_id,) in self._db.execute(old, (self._namespace, self.now, limit)).fetchall():
+            self.drop_stream(job_id)

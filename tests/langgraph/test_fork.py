@@ -1,0 +1,182 @@
+"""A saver's thread in the other tools: what they show of it, and that graphs find what they fork."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessage, HumanMessage
+from langgraph.types import Command
+
+import batonpass as bp
+from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.forking import _PARENT, _TS, _UPDATED, _VERSIONS, branch_of
+from batonpass.adapters.langgraph.record import FORMAT, Frame
+from batonpass.contracts.checkpoint import Checkpoint
+from batonpass.coordinator.branching import Origin
+from batonpass.coordinator.rows import Place
+from tests.commandline import CommandLine
+
+from .graphs import Runner, ask, chat, delta, fan, nested, say
+from .test_as_in_memory import values
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+@pytest.fixture
+def run(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    return CommandLine(store_url, capsys, monkeypatch)
+
+
+def key_of(config: Any) -> str:
+    key: str = config["configurable"]["checkpoint_id"]
+    return key
+
+
+def test_what_is_shown(run: CommandLine, thread: str) -> None:
+    with BatonpassSaver.from_url(run.url) as saver:
+        Runner(fan(saver), thread, "sync").run({"trace": ["in"]})
+    line = run("timeline", thread, "--json").json
+    assert [each["step"] for each in line] == ["last", "join", "work x3", "left, right", "input", "input"]
+    assert [each["context"]["source"] for each in line] == ["loop"] * 5 + ["input"]
+    assert {each["framework"] for each in line} == {"langgraph"}
+    told = run("diff", line[1]["id"], line[0]["id"]).out
+    assert told.splitlines() == ["+ state['trace'][7]: 'last'"]
+    assert len(run("restore", line[0]["id"]).json["trace"]) == 8
+    assert "left, right" in run("timeline", thread).out
+
+
+def test_a_fork_is_found_by_the_graph(run: CommandLine, thread: str) -> None:
+    with BatonpassSaver.from_url(run.url) as saver:
+        talk = Runner(chat(saver), thread, "sync")
+        talk.run(say("hello"))
+        talk.run(say("again"))
+        before = talk.history()
+        line = run("timeline", thread, "--json").json
+        made = run("fork", line[2]["id"], "--set", "turns=40", "--json").json["id"]
+        state = talk.state()
+        assert state.values["turns"] == 40
+        assert (state.metadata["source"], state.metadata["step"]) == ("update", before[2].metadata["step"] + 1)
+        assert state.parent_config == before[2].config
+        assert state.next == before[2].next
+        history = talk.history()
+        assert [each.config for each in history[1:]] == [each.config for each in before]
+        assert key_of(history[0].config) > key_of(history[1].config)
+        assert talk.run(None)["turns"] == 41
+        found = saver.get_tuple(state.config)
+        origin = saver.get_tuple(before[2].config)
+    assert found is not None
+    assert origin is not None
+    changed, same = (
+        {name for name, one in origin.checkpoint["channel_versions"].items()
+         if (found.checkpoint["channel_versions"][name] != one) is is_new}
+        for is_new in (True, False)
+    )  # fmt: skip
+    assert (changed, found.checkpoint["updated_channels"]) == ({"turns"}, ["turns"])
+    assert "messages" in same
+    [shown] = [each for each in run("timeline", thread, "--json").json if each["id"] == made]
+    assert (shown["parent_id"], shown["step"]) == (line[2]["id"], "fork")
+    assert run("diff", line[2]["id"], made).out == "~ state['turns']: 1 -> 40\n"
+
+
+def test_what_is_forked_goes_on_as_after_update_state(store_url: str, thread: str) -> None:
+    with BatonpassSaver.from_url(store_url) as saver, bp.connect(store_url) as coordinator:
+        results: list[Any] = []
+        for way in ("fork", "update"):
+            talk = Runner(chat(saver), f"{thread} {way}", "sync")
+            talk.run(say("hello"))
+            at = next(state for state in talk.history() if state.next == ("answer",))
+            added = [HumanMessage("and this")]
+            if way == "fork":
+                [origin] = [
+                    each
+                    for each in coordinator.timeline(talk.config["configurable"]["thread_id"])
+                    if each.context["step"] == 0
+                ]
+                coordinator.fork(origin.id, append={"messages": added})
+            else:
+                talk.update(at.config, {"messages": added}, as_node="__start__")
+            state = talk.state()
+            done = talk.run(None)
+            results.append(
+                [values(state.values), state.next, state.metadata["source"], state.metadata["step"], values(done)]
+            )
+        assert results[0] == results[1]
+
+
+def test_rollbacks_and_forks_to_other_threads_are_found(run: CommandLine, thread: str) -> None:
+    with BatonpassSaver.from_url(run.url) as saver:
+        talk = Runner(chat(saver), thread, "sync")
+        talk.run(say("hello"))
+        talk.run(say("again"))
+        first = next(
+            each
+            for each in run("timeline", thread, "--json").json
+            if each["step"] == "answer" and each["context"]["step"] == 1
+        )
+        other = Runner(chat(saver), f"{thread} 2", "sync")
+        assert run("fork", first["id"], "--thread", f"{thread} 2", "--key", "k").code == 0
+        made = other.state()
+        assert (made.values["turns"], made.parent_config, made.metadata["source"]) == (1, None, "fork")
+        assert run("fork", first["id"], "--thread", f"{thread} 2", "--key", "k").code == 0
+        assert other.run(say("on"))["turns"] == 2
+        assert run("rollback", thread, first["id"]).code == 0
+        assert talk.state().values["turns"] == 1
+        assert talk.run(say("anew"))["turns"] == 2
+        assert isinstance(talk.state().values["messages"][-1], AIMessage)
+
+
+def test_a_fork_where_a_graph_asks(run: CommandLine, thread: str) -> None:
+    with BatonpassSaver.from_url(run.url) as saver:
+        asking = Runner(ask(saver), thread, "sync")
+        asking.run({"trace": ["in"]})
+        [newest, *_] = run("timeline", thread, "--json").json
+        assert run("fork", newest["id"], "--set", 'trace=["edited"]').code == 0
+        assert asking.run(None).get("__interrupt__")  # the tasks of the fork are its own: they ask again
+        done = asking.run(Command(resume={each.id: "yes" for each in asking.state().interrupts}))
+    assert done["trace"][0] == "edited"
+    assert sorted(done["trace"][1:]) == ["close 2", "free", "one", "two"]
+
+
+def test_what_can_not_be_forked_is_refused(run: CommandLine, thread: str) -> None:
+    with BatonpassSaver.from_url(run.url) as saver:
+        lines = Runner(delta(saver), thread, "sync")
+        for turn in range(2):
+            lines.run({"turns": turn})
+        outer = Runner(nested(saver), f"{thread} nested", "sync")
+        outer.run({"trace": ["in"]})
+        inner = [each for each in saver.list(outer.config) if each.config["configurable"]["checkpoint_ns"]]
+        [newest, *_] = run("timeline", thread, "--json").json
+        assert "lines are delta channels" in run("fork", newest["id"], "--set", "turns=9").complaint
+        ids = {each["id"]: each for each in run("timeline", f"{thread} nested", "--json").json}
+        subs = [each for each, about in ids.items() if about["context"].get("parents")]
+        assert len(subs) == len(inner)
+        assert "is a subgraph's (part:" in run("fork", subs[0], "--thread", f"{thread} new").complaint
+        assert run("fork", subs[0], "--set", 'trace=["in", "first", "edited"]').code == 0
+        done = outer.run(Command(resume="yes"))
+    assert "edited" in done["trace"]
+
+
+def test_keys_grow_whatever_the_latest_is() -> None:
+    assert (Frame._fields[_TS], Frame._fields[_PARENT], Frame._fields[_VERSIONS], Frame._fields[_UPDATED]) == (
+        "ts",
+        "parent",
+        "versions",
+        "updated",
+    )
+
+    def key(latest: str) -> str:
+        native = {"v": FORMAT, "frame": [4, 0, "", {"a": 3, "b": 1.5}, {}, None]}
+        checkpoint: Any = Checkpoint.__new__(Checkpoint)
+        for name, value in {"id": "c", "native": native, "context": {}}.items():
+            object.__setattr__(checkpoint, name, value)
+        made = branch_of(Origin(checkpoint, Place("", latest), ["a", "b", "c"], latest, False))
+        assert {name: version[0] for name, version in made.native["frame"][3].items()} == {"a": 4, "b": 2, "c": 1}
+        return made.key
+
+    ahead = "ff1e5a7e-be2b-6fff-bfff-ffffffffffff"
+    assert key(ahead) > ahead
+    assert key("") > "1f0"
+    assert key("0") > "1f0"
+    with pytest.raises(bp.BadSetup, match="no UUID"):
+        key("z")

@@ -1,0 +1,233 @@
+"""BatonpassStore: what is put comes back, on every store, from sync and from async code."""
+
+from __future__ import annotations
+
+import asyncio
+import datetime as dt
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypedDict
+from uuid import UUID
+
+import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.runtime import Runtime
+from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp, SearchOp
+
+import batonpass as bp
+from batonpass.adapters.langgraph import BatonpassStore
+
+from .memories import Memory, told
+
+pytestmark = pytest.mark.capability("langgraph")
+HOSTILE = ["a", "a:b", "a\1", "a\2", "a\x7f", "*", "{a}", "é", "😀", " ", "..", "a.b", "a\0", "a\0b"]
+
+
+@pytest.fixture(params=["sync", "async"])
+def memory(url: str, request: pytest.FixtureRequest) -> Iterator[Memory]:
+    with Memory(BatonpassStore.from_url(url), request.param) as made:
+        yield made
+
+
+def test_put_get_delete(memory: Memory) -> None:
+    value = {"text": "hello", "when": dt.datetime.now(dt.UTC), "id": UUID(int=1), "pair": (1, {2}), "none": None}
+    assert memory.get(("users", "ann"), "likes") is None
+    memory.put(("users", "ann"), "likes", value)
+    first = memory.get(("users", "ann"), "likes")
+    assert told([first]) == [(("users", "ann"), "likes", value)]
+    assert abs(first.created_at - dt.datetime.now(dt.UTC)) < dt.timedelta(minutes=1)
+    memory.put(("users", "ann"), "likes", {"new": 1})
+    again = memory.get(("users", "ann"), "likes")
+    assert (again.value, again.created_at) == ({"new": 1}, first.created_at)
+    assert again.updated_at >= first.updated_at
+    memory.delete(("users", "ann"), "likes")
+    memory.delete(("users", "ann"), "likes")
+    assert memory.get(("users", "ann"), "likes") is None
+    assert memory.list_namespaces() == []
+
+
+def test_what_is_given_is_the_callers_own(memory: Memory) -> None:
+    memory.put(("a",), "k", {"list": [1]})
+    memory.get(("a",), "k").value["list"].append(2)
+    assert memory.get(("a",), "k").value == {"list": [1]}
+
+
+def test_a_batch_reads_before_it_writes(memory: Memory) -> None:
+    memory.put(("a",), "k", {"n": 1})
+    ops = [
+        PutOp(("a",), "k", {"n": 2}),
+        GetOp(("a",), "k"),
+        PutOp(("a",), "new", {}),
+        PutOp(("a",), "new", None),
+        SearchOp(("a",)),
+        GetOp(("a",), "none"),
+        PutOp(("a",), "k", {"n": 3}),
+    ]
+    _, got, _, _, found, none, _ = memory.batch(ops)
+    assert (told([got]), told(found), none) == ([(("a",), "k", {"n": 1})], [(("a",), "k", {"n": 1})], None)
+    assert told(memory.search(("a",))) == [(("a",), "k", {"n": 3})]
+    assert memory.batch([]) == []
+
+
+def test_a_large_batch(memory: Memory) -> None:
+    memory.batch([PutOp((f"a{n % 7}",), f"{n:04}", {"n": n}) for n in range(1234)])
+    assert [item.value["n"] for item in memory.batch([GetOp((f"a{n % 7}",), f"{n:04}") for n in range(1234)])] == list(
+        range(1234)
+    )
+    found = memory.search((), limit=2000)
+    assert len(found) == 1234
+    assert told(found[700:]) == told(memory.search((), limit=2000, offset=700))
+
+
+def test_hostile_names_do_not_mix(memory: Memory) -> None:
+    """Also those that LangGraph's own methods refuse, and its batch does not."""
+    names = [((one, other), key) for one in HOSTILE for other in HOSTILE for key in HOSTILE[:4]]
+    memory.batch([PutOp(namespace, key, {"of": [*namespace, key]}) for namespace, key in names])
+    assert [item.value["of"] for item in memory.batch([GetOp(*each) for each in names])] == [
+        [*namespace, key] for namespace, key in names
+    ]
+    [found] = memory.batch([SearchOp(("a",), limit=10_000)])
+    assert {item.namespace for item in found} == {("a", other) for other in HOSTILE}
+
+
+@pytest.mark.parametrize(
+    ("op", "error", "match"),
+    [
+        (PutOp((), "k", {}), InvalidNamespaceError, "empty"),
+        (PutOp((1,), "k", {}), InvalidNamespaceError, "strings"),  # type: ignore[arg-type]
+        (PutOp(("\ud800",), "k", {}), bp.BadSetup, "half of a character"),
+        (PutOp(("a",), "\ud800", {}), bp.BadSetup, "half of a character"),
+        (PutOp(("a",), 1, {}), bp.BadSetup, "must be a text"),  # type: ignore[arg-type]
+        (PutOp(("a",), "k", [1]), bp.BadSetup, "must be a dict"),  # type: ignore[arg-type]
+        (PutOp(("a",), "k", {"x": [{"y": object()}]}), bp.Unserializable, r"value\['x'\]\[0\]\['y'\]"),
+        (PutOp(("a",), "k", {}, ttl=-1), bp.BadSetup, "ttl"),
+        (SearchOp(("a",), filter={"n": {"$like": 1}}), bp.BadSetup, r"\$like"),
+        ("what", bp.BadSetup, "no operation"),
+    ],
+)
+def test_bad_input_is_refused_before_anything_is_written(op: Any, error: Any, match: str, memory: Memory) -> None:
+    with pytest.raises(error, match=match):
+        memory.batch([PutOp(("a",), "first", {}), op])
+    assert memory.search(()) == []
+
+
+# in graphs
+
+
+class _State(TypedDict):
+    seen: int
+
+
+def remembering(store: BaseStore, side: str) -> Any:
+    """A graph whose node counts how often a user came, in the store."""
+
+    async def arun(state: _State, runtime: Runtime[None]) -> _State:
+        assert runtime.store is not None
+        item = await runtime.store.aget(("users", "ann"), "visits")
+        seen = (item.value["count"] if item else 0) + 1
+        await runtime.store.aput(("users", "ann"), "visits", {"count": seen})
+        return {"seen": seen}
+
+    def run(state: _State, runtime: Runtime[None]) -> _State:
+        assert runtime.store is not None
+        item = runtime.store.get(("users", "ann"), "visits")
+        seen = (item.value["count"] if item else 0) + 1
+        runtime.store.put(("users", "ann"), "visits", {"count": seen})
+        return {"seen": seen}
+
+    builder = StateGraph(_State)
+    builder.add_node("count", run if side == "sync" else arun)
+    builder.add_edge(START, "count")
+    return builder.compile(store=store)
+
+
+def test_a_graph_remembers_beyond_threads(url: str) -> None:
+    store = BatonpassStore.from_url(url)
+    assert remembering(store, "sync").invoke({"seen": 0}) == {"seen": 1}
+    assert asyncio.run(remembering(store, "async").ainvoke({"seen": 0})) == {"seen": 2}
+    assert remembering(store, "sync").invoke({"seen": 0}) == {"seen": 3}
+    store.close()
+
+
+# processes, threads, loops
+
+
+_WRITES = """
+import sys
+from batonpass.adapters.langgraph import BatonpassStore
+url, name = sys.argv[1:]
+with BatonpassStore.from_url(url) as store:
+    print("ready", flush=True)
+    sys.stdin.readline()
+    for number in range(40):
+        store.put(("shared", name), str(number), {"of": name})
+        store.put(("shared",), "last", {"of": name})
+    assert len(store.search(("shared", name), limit=100)) == 40
+"""
+
+
+def test_two_processes(shared_url: str) -> None:
+    with BatonpassStore.from_url(shared_url) as store:
+        children = [
+            subprocess.Popen(
+                [sys.executable, "-c", _WRITES, shared_url, name],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                text=True,
+            )
+            for name in ("one", "two")
+        ]
+        for child in children:
+            assert child.stdout
+            assert child.stdout.readline() == "ready\n"
+        for child in children:
+            child.communicate("\n", timeout=60)
+            assert child.returncode == 0
+        assert len(store.search(("shared",), limit=100)) == 81
+        assert store.list_namespaces() == [("shared",), ("shared", "one"), ("shared", "two")]
+
+
+def test_several_loops_and_threads_at_once(url: str) -> None:
+    store = BatonpassStore.from_url(url)
+
+    async def arun(number: int) -> int:
+        await asyncio.gather(*(store.aput(("a", str(number)), str(n), {}) for n in range(20)))
+        return len(await store.asearch(("a", str(number)), limit=100))
+
+    def run(number: int) -> int:
+        if number % 2:
+            return asyncio.run(arun(number))
+        for n in range(20):
+            store.put(("a", str(number)), str(n), {})
+        return len(store.search(("a", str(number)), limit=100))
+
+    with ThreadPoolExecutor(6) as pool:
+        assert list(pool.map(run, range(8))) == [20] * 8
+    store.close()
+
+
+def test_a_fork_has_handles_of_its_own(shared_url: str) -> None:
+    store = BatonpassStore.from_url(shared_url)
+    store.put(("a",), "parent", {})
+    child = os.fork()
+    if child == 0:
+        try:
+            store.put(("a",), "child", {})
+            asyncio.run(store.aput(("a",), "async child", {}))
+        except BaseException:
+            os._exit(1)
+        os._exit(0)
+    assert os.waitpid(child, 0)[1] == 0
+    assert [item.key for item in store.search(("a",))] == ["async child", "child", "parent"]
+    store.close()
+
+
+def test_with_a_codec(shared_url: str) -> None:
+    with BatonpassStore.from_url(shared_url, codec=bp.Codec(encrypt={"k": b"k" * 32})) as store:
+        store.put(("a",), "k", {"secret": "cheese"})
+        assert told(store.search(("a",))) == [(("a",), "k", {"secret": "cheese"})]
+    with BatonpassStore.from_url(shared_url) as other, pytest.raises(bp.BadSetup, match="encrypted"):
+        other.get(("a",), "k")

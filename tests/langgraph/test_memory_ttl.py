@@ -1,0 +1,119 @@
+"""What is put with a ttl goes when its time is over; reads let that begin anew, unless they are told not to."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+import pytest
+from langgraph.store.base import PutOp, TTLConfig
+
+from batonpass.adapters.langgraph import BatonpassStore
+from batonpass.coordinator import commands as c
+from tests.harness.bench import MINUTE
+from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHarness
+
+from .memories import Memory
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+    """A store whose clock the test moves."""
+    if request.param == "redis":
+        made = RedisHarness(request.getfixturevalue("redis_server"))
+        yield made
+        made.close()
+    else:
+        yield MemoryHarness() if request.param == "memory" else SqliteHarness(tmp_path / "store.db")
+
+
+@pytest.fixture(params=["sync", "async"])
+def opened(harness: Harness, request: pytest.FixtureRequest) -> Iterator[Callable[..., Memory]]:
+    """Opens memories with a TTLConfig."""
+    with ExitStack() as stack:
+        yield lambda **ttl: stack.enter_context(
+            Memory(BatonpassStore(harness.store(), ttl=TTLConfig(**ttl) if ttl else None), request.param)
+        )
+
+
+def keys(memory: Memory, **more: Any) -> list[str]:
+    return [item.key for item in memory.search((), refresh_ttl=False, **more)]
+
+
+def test_it_goes_after_its_time(harness: Harness, opened: Callable[..., Memory]) -> None:
+    memory = opened()
+    memory.put(("a",), "short", {}, ttl=1)
+    memory.put(("a",), "half", {}, ttl=0.5)
+    memory.put(("b",), "for ever", {})
+    harness.clock.advance(MINUTE // 2)
+    assert keys(memory) == ["short", "for ever"]
+    assert memory.get(("a",), "half") is None
+    harness.clock.advance(MINUTE // 2)
+    assert (keys(memory), memory.list_namespaces()) == (["for ever"], [("b",)])
+
+
+def test_reads_let_it_begin_anew(harness: Harness, opened: Callable[..., Memory]) -> None:
+    memory = opened(default_ttl=1)
+    for key in ("got", "found", "seen", "left"):
+        memory.put(("a",), key, {"found": key == "found"})
+    harness.clock.advance(MINUTE - 1)
+    memory.get(("a",), "got")
+    memory.search(("a",), filter={"found": True})
+    memory.get(("a",), "seen", refresh_ttl=False)
+    assert len(keys(memory)) == 4
+    harness.clock.advance(MINUTE - 1)
+    assert keys(memory) == ["found", "got"]
+    harness.clock.advance(1)
+    assert keys(memory) == []
+
+
+def test_the_configuration_decides(harness: Harness, opened: Callable[..., Memory]) -> None:
+    memory = opened(default_ttl=1, refresh_on_read=False)
+    memory.put(("a",), "k", {})
+    memory.put(("a",), "for ever", {}, ttl=None)
+    memory.put(("a",), "told", {})
+    harness.clock.advance(MINUTE - 1)
+    memory.get(("a",), "k")
+    memory.get(("a",), "told", refresh_ttl=True)
+    harness.clock.advance(1)
+    assert keys(memory) == ["for ever", "told"]
+
+
+def test_a_search_refreshes_what_it_gives_and_nothing_else(harness: Harness, opened: Callable[..., Memory]) -> None:
+    memory = opened()
+    for key in "abc":
+        memory.put(("a",), key, {}, ttl=1)
+    harness.clock.advance(MINUTE - 1)
+    memory.search(("a",), limit=1, offset=1)
+    harness.clock.advance(1)
+    assert keys(memory) == ["b"]
+
+
+def test_reading_what_is_kept_for_ever_writes_nothing(harness: Harness, opened: Callable[..., Memory]) -> None:
+    memory = opened()
+    memory.put(("a",), "k", {})
+    before = harness.dump()
+    memory.get(("a",), "k")
+    memory.search(("a",))
+    memory.list_namespaces()
+    assert harness.dump() == before
+
+
+def test_it_is_freed(harness: Harness, opened: Callable[..., Memory]) -> None:
+    """By any worker's reap, or by a sweep."""
+    memory = opened()
+    memory.put(("a",), "kept", {})
+    before = harness.dump()
+    worker = harness.store()
+    worker.open()
+    for free in (memory.sweep_ttl, lambda: worker.call(c.Reap())):
+        memory.batch([PutOp(("a",), str(number), {}, ttl=1) for number in range(20)])
+        harness.clock.advance(MINUTE)
+        assert harness.dump() != before
+        free()
+        assert harness.dump() == before
+    worker.close()

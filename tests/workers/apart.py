@@ -1,0 +1,77 @@
+"""The app of the tests of isolation: its agents run in processes of their own. Gates and evidence as in agents.py."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import threading
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+
+import batonpass as bp
+from tests.apps.evidence import ran
+
+from .agents import Done, Task, gated, is_open, pass_gate, work
+
+
+@asynccontextmanager
+async def lifespan() -> AsyncIterator[str]:
+    ran("lifespan")
+    yield "resources"
+    ran("left")
+
+
+app = bp.App("apart-tests", lifespan=lifespan)
+_KEPT: list[bytes] = []
+
+
+@app.agent("steps", accepts=Task, returns=Done, isolation="process")
+def steps(task: Task, ctx: bp.SyncContext) -> Done:
+    words = [ctx.step("one", work, f"{task.text}:one")]
+    words += [ctx.step("two", gated, f"{task.text}:two", "two")]
+    words += [ctx.step("three", work, f"{task.text}:three")]
+    return Done(words=words)
+
+
+def hold_the_gil() -> None:
+    re.match("(a+)+$", "a" * 60 + "b")  # takes for ever, in C
+
+
+@app.agent("hangs", accepts=Task, returns=Done, isolation="process")
+async def hangs(task: Task, ctx: bp.Context) -> Done:
+    """Holds its process so fast that no other thread of it runs, until the gate is open."""
+    words = [await ctx.step("one", work, f"{task.text}:one")]
+    ran(f"{task.text}:hangs")
+    if not is_open("hang"):
+        hold_the_gil()
+    return Done(words=words)
+
+
+@app.agent("slow", accepts=Task, returns=Done, isolation="process", timeout=1.0, retries=2)
+async def slow(task: Task, ctx: bp.Context) -> Done:
+    return await hangs.fn(task, ctx)  # type: ignore[no-any-return]
+
+
+@app.agent("hopeless", accepts=Task, returns=Done, isolation="process", timeout=0.5, retries=1, fallback="pid")
+async def hopeless(task: Task, ctx: bp.Context) -> Done:
+    return await hangs.fn(task, ctx)  # type: ignore[no-any-return]
+
+
+@app.agent("dies", accepts=Task, returns=Done, isolation="process")
+async def dies(task: Task) -> Done:
+    ran("dies")
+    os.kill(os.getpid(), signal.SIGSEGV)
+    raise AssertionError
+
+
+@app.agent("pid", accepts=Task, returns=Done, isolation="process")
+async def pid(task: Task, ctx: bp.Context) -> Done:
+    _KEPT.append(b"x" * int(task.seconds * 1_000_000))
+    return Done(words=[str(os.getpid()), str(ctx.resources)])
+
+
+@app.agent("leaves-a-thread", accepts=Task, returns=Done, isolation="process")
+async def leaves_a_thread(task: Task) -> Done:
+    threading.Thread(target=pass_gate, args=("never",)).start()
+    return Done(words=[str(os.getpid())])

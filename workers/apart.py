@@ -1,0 +1,99 @@
+"""Apart: running one delivery in a child, whose code may block, crash, or never end."""
+
+from __future__ import annotations
+
+import logging
+from dataclasses import replace
+
+import anyio
+
+from ..contracts.app import App
+from ..contracts.errors import BadSetup, BatonpassError, Fenced, NotFound
+from ..coordinator.commands import Fence, ReadJob, Restore
+from ..coordinator.letters import open_envelope
+from ..coordinator.rows import Delivery
+from ..coordinator.store import Store
+from .aside import Aside
+from .birth import Died
+from .closing import Closing
+from .pool import Pool
+from .session import LeaseSession
+
+_log = logging.getLogger("batonpass.worker")
+
+
+class Apart:
+    """Runs deliveries in the children of a pool. The child writes how a run ended, unless it is killed for it."""
+
+    def __init__(self, app: App, store: Store, pool: Pool, closing: Closing, aside: Aside) -> None:
+        self._app = app
+        self._store = store
+        self._pool = pool
+        self._closing = closing
+        self._aside = aside
+        self._draining = False
+
+    def drain(self) -> None:
+        """Have every delivery given back at its next checkpoint."""
+        self._draining = True
+        self._pool.drain()
+
+    async def run(self, about: str, delivery: Delivery) -> None:
+        """Run a delivery; the child is killed when this is cancelled and when the agent's time is over."""
+        row = delivery.job
+        fence = Fence(row.id, row.token, row.lease)
+        try:
+            child = await self._pool.take()
+        except BadSetup as error:
+            pause = self._aside.put(row.queue)
+            _log.error("%s: this worker can't run it, and looks again in %g s: %s", about, pause, error)
+            await self._closing.release(about, fence)
+            return
+        report, died = None, None
+        late = anyio.move_on_after(self._app[row.agent].timeout)
+        try:
+            if not self._draining:
+                with late:
+                    report = await child.run(delivery)
+        except Died as error:
+            died = str(error)
+        finally:
+            self._pool.give_back(child, report)
+        if died is not None:
+            await self._closing.crash(about, fence, died)
+        elif late.cancelled_caught:
+            await self._late(about, delivery)
+        elif report is None:
+            await self._closing.release(about, fence)
+        elif report["aside"]:
+            self._aside.put(row.queue)
+        else:
+            self._aside.take_back(row.queue)
+
+    async def _late(self, about: str, delivery: Delivery) -> None:
+        agent = self._app[delivery.job.agent]
+        try:
+            session = await self._now(delivery)
+        except Fenced as lost:
+            _log.warning("%s: refused: %s", about, lost)
+            return
+        except BatonpassError as problem:
+            _log.error("%s: the failure was not written: %s", about, problem)
+            return
+        error = TimeoutError(f"the attempt took longer than its timeout of {agent.timeout:g} s")
+        await self._closing.fail(about, agent, session, error, delivery.job)
+
+    async def _now(self, delivery: Delivery) -> LeaseSession:
+        """The delivery as its child left it: with the last checkpoint, and what the fallback needs of it."""
+        row = await self._store.acall(ReadJob(delivery.job.id))
+        if (row.token, row.lease) != (delivery.job.token, delivery.job.lease):
+            raise Fenced(f"job {row.id}: the lease with token {delivery.job.token} is over")
+        try:
+            checkpoint = await self._store.acall(Restore(row.tip)) if row.tip else None
+        except NotFound:
+            checkpoint = None
+        session = LeaseSession(self._store, replace(delivery, job=row, checkpoint=checkpoint), self._app)
+        envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+        if envelope.transcript is not None:
+            session.inherit(envelope.transcript)
+        return session

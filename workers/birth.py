@@ -1,0 +1,137 @@
+"""Birth: starting the processes of a worker, and hearing of their end."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from socket import socket, socketpair
+
+import anyio
+
+from ..coordinator.rows import Delivery
+from .frames import Frame, pack_delivery
+from .line import Line
+
+# Seconds: how long a child's exit status may come after its socket has closed.
+_STATUS = 0.2
+
+
+class Died(Exception):
+    """A child ended in the middle of a delivery; says how."""
+
+
+class ChildProcess:
+    """A worker's view of one child."""
+
+    def __init__(self, gone: Callable[[ChildProcess], None]) -> None:
+        self.pid = 0
+        self.jobs = 0
+        self.ended = anyio.Event()
+        self.gone = False
+        self._status: int | None = None
+        self._on_gone = gone
+        self._line = Line(self._hear, self._lose)
+        self._said: asyncio.Future[Frame | None] = asyncio.get_running_loop().create_future()
+
+    async def connect(self, sock: socket) -> None:
+        """Use a socket, the other end of which the child has."""
+        await self._line.open(sock)
+
+    async def answer(self) -> Frame:
+        """Its next message; `Died` if none will come."""
+        if (message := await self._said) is None:
+            with anyio.move_on_after(_STATUS):
+                await self.ended.wait()
+            raise Died(f"process {self.pid} {_how(self._status)}")
+        return message
+
+    async def run(self, delivery: Delivery) -> Frame:
+        """Have it run a delivery: what it reports; `Died` if it ends in its middle."""
+        if not self.gone:
+            self._said = asyncio.get_running_loop().create_future()
+            self.jobs += 1
+            self._line.send({"run": pack_delivery(delivery)})
+        message = await self.answer()
+        if "done" not in message:
+            raise Died(f"process {self.pid} gave up: {message.get('failed')}")
+        return message
+
+    def send(self, message: Frame) -> None:
+        """Tell it something that it does not answer."""
+        self._line.send(message)
+
+    def kill(self) -> None:
+        """End it now."""
+        if not self.ended.is_set():
+            with suppress(ProcessLookupError):
+                os.kill(self.pid, signal.SIGKILL)
+        self._line.close()
+
+    def has_ended(self, status: int) -> None:
+        """Its parent says that it ended: its socket may be kept open by a process that it started."""
+        self._status = status
+        self.ended.set()
+        self._lose()
+
+    def _hear(self, message: Frame) -> None:
+        if not self._said.done():
+            self._said.set_result(message)
+
+    def _lose(self) -> None:
+        if self.gone:
+            return
+        self.gone = True
+        if not self._said.done():
+            self._said.set_result(None)
+        self._on_gone(self)
+
+
+def _how(status: int | None) -> str:
+    if status is None:
+        return "died"
+    if status >= 0:
+        return f"ended with exit code {status}"
+    try:
+        return f"was killed by {signal.Signals(-status).name}"
+    except ValueError:
+        return f"was killed by signal {-status}"
+
+
+class _Exit(asyncio.SubprocessProtocol):
+    def __init__(self, exited: Callable[[int], None]) -> None:
+        self._exited = exited
+        self._transport: asyncio.SubprocessTransport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.SubprocessTransport)
+        self._transport = transport
+
+    def process_exited(self) -> None:
+        assert self._transport is not None
+        status = self._transport.get_returncode()
+        self._transport.close()
+        self._exited(status if status is not None else 0)
+
+
+async def start_python(module: str, exited: Callable[[int], None]) -> tuple[int, socket]:
+    """Start a module of ours in a new interpreter: its pid, and a socket to it.
+
+    In a process group of its own: Ctrl-C is for the worker, which tells its processes what to do.
+    """
+    ours, theirs = socketpair()
+    with theirs:
+        transport, _ = await asyncio.get_running_loop().subprocess_exec(
+            lambda: _Exit(exited),
+            *(sys.executable, "-m", module, str(theirs.fileno())),
+            stdin=subprocess.DEVNULL,
+            stdout=None,
+            stderr=None,
+            pass_fds=(theirs.fileno(),),
+            process_group=0,
+        )
+    return transport.get_pid(), ours

@@ -1,0 +1,103 @@
+"""A child process: runs the deliveries that its worker sends, one at a time, with a store handle of its own.
+
+`python -m batonpass.workers.child FD` where children can't be forked.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import resource
+import signal
+import sys
+from contextlib import AsyncExitStack, suppress
+from pathlib import Path
+from socket import socket
+from threading import Thread
+
+import anyio
+
+from ..coordinator.connection import connect
+from .frames import Frame, frame, read_frame, unpack_delivery
+from .running import Runner
+from .setup import Prepared, prepare
+
+_log = logging.getLogger("batonpass.worker")
+
+
+def main() -> None:
+    """Import what the setup asks for, then live."""
+    sock = socket(fileno=int(sys.argv[1]))
+    if (setup := read_frame(sock)) is None:
+        return
+    try:
+        prepared = prepare(setup)
+    except Exception as error:
+        tell_failure(sock, error)
+        return
+    live(sock, prepared)
+
+
+def live(sock: socket, prepared: Prepared) -> None:
+    """Run deliveries until the worker says that it is enough, or is gone. Does not return: code of agents that is left
+    behind in threads must not keep the process."""
+    # A service manager signals all processes of a worker: the worker decides, and tells its children.
+    for each in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(each, lambda *_: None)
+    code = 0
+    try:
+        anyio.run(_serve, sock, prepared)
+    except BaseException as error:
+        _log.exception("child %d ends", os.getpid())
+        tell_failure(sock, error)
+        code = 1
+    with suppress(OSError, ValueError):
+        sys.stdout.flush()
+    os._exit(code)
+
+
+def tell_failure(sock: socket, error: BaseException) -> None:
+    """Tell the worker why this process ends."""
+    with suppress(OSError):
+        sock.sendall(frame({"failed": str(error) or type(error).__name__}))
+
+
+async def _serve(sock: socket, prepared: Prepared) -> None:
+    setup, app = prepared.setup, prepared.app
+    async with AsyncExitStack() as stack:
+        coordinator = await stack.enter_async_context(connect(setup.url, namespace=setup.namespace, app=app))
+        resources = await stack.enter_async_context(app.lifespan()) if app.lifespan else None
+        runner = Runner(app, coordinator.store, coordinator.book, None, prepared.adapters, resources)
+        inbox: asyncio.Queue[Frame | None] = asyncio.Queue()
+        loop = asyncio.get_running_loop()
+        Thread(target=_listen, args=(sock, runner, inbox, loop), name="batonpass-child", daemon=True).start()
+        sock.sendall(frame({"ready": True}))
+        while (message := await inbox.get()) is not None:
+            delivery = unpack_delivery(message)
+            await runner.run(delivery)
+            aside = bool(runner.aside.among([delivery.job.queue]))
+            sock.sendall(frame({"done": True, "memory": _memory(), "aside": aside}))
+
+
+def _listen(sock: socket, runner: Runner, inbox: asyncio.Queue[Frame | None], loop: asyncio.AbstractEventLoop) -> None:
+    """In a thread, because the agents' code may block the loop."""
+    while (message := read_frame(sock)) is not None:
+        if "drain" in message:
+            runner.drain()
+        else:
+            loop.call_soon_threadsafe(inbox.put_nowait, message.get("run"))
+    os._exit(1)  # the worker is gone, and nobody renews the lease
+
+
+def _memory() -> int:
+    """MB that this process keeps in memory now; where that is not told, the most that it ever kept."""
+    statm = Path("/proc/self/statm")
+    if statm.exists():
+        return int(statm.read_text().split()[1]) * resource.getpagesize() >> 20
+    most = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
+    return most >> 20 if sys.platform == "darwin" else most >> 10
+
+
+if __name__ == "__main__":
+    main()

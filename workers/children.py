@@ -1,0 +1,28 @@
+"""Children: how a worker process keeps processes of its own for agents that ask for one."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from ..contracts.agent import Agent
+from .pool import Pool, Wear
+from .setup import Setup
+
+
+@dataclass(frozen=True)
+class Children:
+    """What children are made from: `app` as MODULE:APP, the store's URL and namespace; and when they are replaced."""
+
+    app: str
+    url: str
+    namespace: str | None = None
+    as_json: bool = False
+    wear: Wear = Wear()
+
+    def pool(self, agents: Sequence[Agent[Any]], size: int) -> Pool:
+        """A pool for up to `size` deliveries of these agents at once."""
+        kinds = tuple(sorted({agent.kind for agent in agents}))
+        setup = Setup(self.app, self.url, self.namespace, kinds, self.as_json)
+        return Pool(setup, [agent.name for agent in agents], size, self.wear)

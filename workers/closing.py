@@ -1,0 +1,69 @@
+"""Closing: the writes that end a delivery which did not end well, and what the log says of them."""
+
+from __future__ import annotations
+
+import logging
+from typing import Any
+
+from ..contracts.agent import Agent
+from ..contracts.errors import BatonpassError, Fenced
+from ..coordinator.book import Book
+from ..coordinator.calls import adrive
+from ..coordinator.commands import Fence, Release
+from ..coordinator.rows import JobRow
+from ..coordinator.store import Store
+from .fallback import falling_back
+from .outcomes import failing
+from .session import LeaseSession
+
+_log = logging.getLogger("batonpass.worker")
+
+
+class Closing:
+    """Ends deliveries of one worker. Never raises an error of the store's: the lease expires then."""
+
+    def __init__(self, store: Store, book: Book) -> None:
+        self._store = store
+        self._book = book
+
+    async def fail(
+        self,
+        about: str,
+        agent: Agent[Any] | None,
+        session: LeaseSession,
+        error: BaseException,
+        row: JobRow | None = None,
+    ) -> None:
+        """The attempt raised: it is tried again, goes on at the fallback, or the job ends."""
+        if isinstance(error, Fenced):
+            _log.warning("%s: refused: %s", about, error)
+            return
+        command = failing(agent, session, error)
+        again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
+        trace = None if isinstance(error, BatonpassError) else error
+        try:
+            instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
+            if instead is not None and agent is not None:
+                again = f"goes on at {agent.fallback}"
+            _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
+            await session.awrite(instead or command)
+        except BatonpassError as problem:
+            _log.error("%s: the failure was not written: %s", about, problem)
+
+    async def release(self, about: str, fence: Fence) -> None:
+        """The delivery is given back."""
+        try:
+            await self._store.acall(Release(fence))
+            _log.info("%s: given back", about)
+        except BatonpassError as error:
+            _log.warning("%s: not given back, its lease will expire: %s", about, error)
+
+    async def crash(self, about: str, fence: Fence, how: str) -> None:
+        """The process that ran it died: given back, and counted."""
+        try:
+            await self._store.acall(Release(fence, how))
+            _log.error("%s: %s, given back", about, how)
+        except Fenced:
+            _log.warning("%s: %s; its lease was over", about, how)
+        except BatonpassError as error:
+            _log.warning("%s: %s; not given back, its lease will expire: %s", about, how, error)

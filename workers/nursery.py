@@ -1,0 +1,172 @@
+"""Nursery: where children come from: forked from a zygote, or spawned where forking is not safe."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import os
+import signal
+import sys
+from collections.abc import Callable
+from contextlib import suppress
+from socket import send_fds, socket, socketpair
+
+import anyio
+
+from ..contracts.errors import BadSetup
+from .birth import ChildProcess, Died, start_python
+from .frames import Frame
+from .line import Line
+from .setup import Setup
+
+_log = logging.getLogger("batonpass.worker")
+# Seconds that a process may take to import its app and frameworks, and to open its store.
+_PATIENCE = 120.0
+
+
+class Nursery:
+    """Makes children. `forks` is False where they are spawned, which takes as long as their imports.
+
+    `changed` is called when the zygote has died; the next `open` starts another one.
+    """
+
+    def __init__(self, setup: Setup, changed: Callable[[], None]) -> None:
+        self._setup = setup
+        self._changed = changed
+        self._lock = anyio.Lock()
+        self._zygote: _Zygote | None = None
+        self.forks = sys.platform == "linux"  # elsewhere frameworks' libraries break after a fork
+
+    @property
+    def is_open(self) -> bool:
+        """Whether a child can be made without waiting for the imports of the zygote."""
+        return not self.forks or (self._zygote is not None and not self._zygote.gone)
+
+    async def open(self) -> None:
+        """Have a zygote ready, where children are forked; `BadSetup` if it can't be."""
+        async with self._lock:
+            if self.is_open:
+                return
+            zygote = _Zygote(self._changed)
+            self.forks = await zygote.open(self._setup)
+            if self.forks:
+                self._zygote = zygote
+            else:
+                await zygote.close()
+                _log.info("children are spawned, not forked: importing the app or its frameworks starts threads")
+
+    async def birth(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
+        """A child that is ready; `BadSetup` if it does not become so."""
+        await self.open()
+        child = ChildProcess(gone)
+        try:
+            with anyio.fail_after(_PATIENCE):
+                if self._zygote is not None:
+                    await self._zygote.fork(child)
+                else:
+                    await self._spawn(child)
+                message = await child.answer()
+        except (Died, TimeoutError) as error:
+            child.kill()
+            raise BadSetup(f"a child for app {self._setup.app!r} did not start: {error}") from None
+        except BaseException:
+            child.kill()
+            raise
+        if "ready" not in message:
+            child.kill()
+            raise BadSetup(f"a child for app {self._setup.app!r} did not start: {message.get('failed')}")
+        return child
+
+    async def _spawn(self, child: ChildProcess) -> None:
+        child.pid, sock = await start_python("batonpass.workers.child", child.has_ended)
+        await child.connect(sock)
+        child.send(self._setup.pack())
+
+    async def close(self) -> None:
+        """End the zygote; its children go on."""
+        if self._zygote is not None:
+            await self._zygote.close()
+
+
+class _Zygote:
+    """The worker's side of a zygote."""
+
+    def __init__(self, changed: Callable[[], None]) -> None:
+        self.gone = False
+        self._changed = changed
+        self._line = Line(self._hear, self._lose)
+        self._pid = 0
+        self._sock: socket | None = None
+        self._ended = anyio.Event()
+        self._lock = anyio.Lock()
+        self._said: asyncio.Future[Frame | None] = asyncio.get_running_loop().create_future()
+        self._expected: ChildProcess | None = None
+        self._children: dict[int, ChildProcess] = {}
+
+    async def open(self, setup: Setup) -> bool:
+        """Start it and wait until it has imported everything: whether it can fork."""
+        self._pid, self._sock = await start_python("batonpass.workers.zygote", lambda _: self._ended.set())
+        await self._line.open(self._sock)
+        self._line.send(setup.pack())
+        try:
+            with anyio.fail_after(_PATIENCE):
+                message = await self._said
+        except BaseException:
+            self._kill()
+            raise
+        if message is None or "failed" in message:
+            await self.close()
+            raise BadSetup(message["failed"] if message else f"the process that imports {setup.app!r} died")
+        return bool(message["forks"])
+
+    async def fork(self, child: ChildProcess) -> None:
+        """Have it fork a child, which gets one end of a new socket."""
+        ours, theirs = socketpair()
+        try:
+            async with self._lock:
+                with theirs:
+                    await self._ask(child, theirs)
+        except BaseException:
+            ours.close()
+            raise
+        await child.connect(ours)
+
+    async def _ask(self, child: ChildProcess, end: socket) -> None:
+        self._said = asyncio.get_running_loop().create_future()
+        self._expected = child
+        message = None
+        if not self.gone and self._sock is not None:
+            with suppress(OSError):
+                send_fds(self._sock, [b"f"], [end.fileno()])
+                message = await self._said
+        if message is None:
+            raise BadSetup("the process that forks children has died")
+
+    async def close(self) -> None:
+        """End it."""
+        self._kill()
+        with anyio.move_on_after(1):
+            await self._ended.wait()
+
+    def _kill(self) -> None:
+        self._line.close()
+        if not self._ended.is_set():
+            with suppress(ProcessLookupError):
+                os.kill(self._pid, signal.SIGKILL)
+
+    def _hear(self, message: Frame) -> None:
+        if "ended" in message:
+            if child := self._children.pop(message["ended"], None):
+                child.has_ended(message["status"])
+            return
+        if "forked" in message and self._expected is not None:
+            self._expected.pid = message["forked"]
+            self._children[self._expected.pid] = self._expected
+        if not self._said.done():
+            self._said.set_result(message)
+
+    def _lose(self) -> None:
+        self.gone = True
+        if not self._said.done():
+            self._said.set_result(None)
+        self._changed()

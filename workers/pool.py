@@ -1,0 +1,163 @@
+"""Pool: the children of a worker. One is kept ready ahead; those that are worn are replaced."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Collection
+from dataclasses import dataclass
+
+import anyio
+from anyio.abc import TaskGroup
+
+from ..contracts.errors import BadSetup
+from .birth import ChildProcess
+from .frames import Frame
+from .nursery import Nursery
+from .setup import Setup
+
+_log = logging.getLogger("batonpass.worker")
+# Seconds that a child may take to leave its lifespan and close its store.
+_LEAVING = 1.0
+_RETIRING = 10.0
+
+
+@dataclass(frozen=True)
+class Wear:
+    """When a child is replaced between two deliveries: after `jobs` of them, or above `memory` MB (0: never)."""
+
+    jobs: int = 0
+    memory: int = 0
+
+    def reached(self, child: ChildProcess, report: Frame) -> bool:
+        """Whether a child should go."""
+        return 0 < self.jobs <= child.jobs or 0 < self.memory < report["memory"]
+
+
+class Pool:
+    """Children for up to `size` deliveries at once, of the agents named."""
+
+    def __init__(self, setup: Setup, agents: Collection[str], size: int, wear: Wear) -> None:
+        self.agents = frozenset(agents)
+        self._size = size
+        self._wear = wear
+        self._nursery = Nursery(setup, self._notify)
+        self._children: set[ChildProcess] = set()
+        self._idle: list[ChildProcess] = []
+        self._leaving: set[ChildProcess] = set()
+        self._starting = self._waiting = self._failures = 0
+        self._failure: BadSetup | None = None
+        self._reviving = False
+        self._news = anyio.Event()
+
+    async def open(self) -> None:
+        """Have the first child ready; `BadSetup` if that can't be."""
+        self._starting += 1
+        await self._start()
+        if self._failure is not None:
+            await self.close()
+            raise self._failure
+
+    async def run(self) -> None:
+        """Keep children ready, until cancelled."""
+        async with anyio.create_task_group() as starts:
+            while True:
+                news = self._news
+                self._start_wanted(starts)
+                await news.wait()
+
+    async def take(self) -> ChildProcess:
+        """A child that is ready; `BadSetup` if there can be none now."""
+        failures = self._failures
+        self._waiting += 1
+        self._notify()
+        try:
+            while not self._idle:
+                if self._failure is not None and self._failures > failures:
+                    raise self._failure
+                await self._news.wait()
+        finally:
+            self._waiting -= 1
+        return self._idle.pop()
+
+    def give_back(self, child: ChildProcess, report: Frame | None) -> None:
+        """A taken child has reported; without a report it is killed."""
+        if report is None or child.gone:
+            self._children.discard(child)
+            child.kill()
+        elif self._wear.reached(child, report):
+            _log.info("process %d is replaced after %d jobs, with %d MB", child.pid, child.jobs, report["memory"])
+            self._children.discard(child)
+            self._leaving.add(child)
+            child.send({"end": True})
+            asyncio.get_running_loop().call_later(_RETIRING, child.kill)
+        else:
+            self._idle.append(child)
+        self._notify()
+
+    def drain(self) -> None:
+        """Have running deliveries given back at their next checkpoint."""
+        for child in self._children.difference(self._idle):
+            child.send({"drain": True})
+
+    async def close(self) -> None:
+        """End all children: those that are idle in peace."""
+        everyone = self._children | self._leaving
+        for child in everyone:
+            if child in self._idle:
+                child.send({"end": True})
+            elif child not in self._leaving:
+                child.kill()
+        with anyio.move_on_after(_LEAVING):
+            while any(not child.gone for child in everyone):
+                await self._news.wait()
+        for child in everyone:
+            child.kill()
+        await self._nursery.close()
+
+    def _start_wanted(self, starts: TaskGroup) -> None:
+        if not self._nursery.is_open and not self._reviving:
+            self._reviving = True
+            starts.start_soon(self._revive)
+        # After a failure only for who waits: a warm one is not worth trying again and again.
+        wanted = max(self._waiting, 0 if self._failure else 1) - len(self._idle) - self._starting
+        room = self._size + (0 if self._nursery.forks else 1) - len(self._children) - self._starting
+        for _ in range(min(wanted, room)):
+            self._starting += 1
+            starts.start_soon(self._start)
+
+    async def _start(self) -> None:
+        try:
+            child = await self._nursery.birth(self._lose)
+        except BadSetup as error:
+            self._failure = error
+            self._failures += 1
+        else:
+            self._failure = None
+            self._children.add(child)
+            self._idle.append(child)
+        finally:
+            self._starting -= 1
+            self._notify()
+
+    async def _revive(self) -> None:
+        _log.warning("the process that forks children has died: starting another one")
+        try:
+            await self._nursery.open()
+        except BadSetup as error:
+            _log.error("no children can be made: %s", error)
+            await anyio.sleep(_RETIRING)
+        finally:
+            self._reviving = False
+            self._notify()
+
+    def _lose(self, child: ChildProcess) -> None:
+        self._children.discard(child)
+        self._leaving.discard(child)
+        if child in self._idle:
+            self._idle.remove(child)
+        self._notify()
+
+    def _notify(self) -> None:
+        news, self._news = self._news, anyio.Event()
+        news.set()

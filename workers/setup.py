@@ -1,0 +1,48 @@
+"""Setup: what a child process must know and import before it can run deliveries."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
+
+from ..adapters.adapter import Adapter
+from ..contracts.app import App
+from ..coordinator.connection import connect
+from .adapters import load_adapter
+from .finding import find_app
+from .frames import Frame
+from .logs import log_lines
+
+
+@dataclass(frozen=True)
+class Setup:
+    """Which app, on which store; `kinds` are those of its agents that run in children."""
+
+    app: str
+    url: str
+    namespace: str | None
+    kinds: tuple[str, ...]
+    as_json: bool = False
+
+    def pack(self) -> Frame:
+        """As a frame to a new process."""
+        return {"setup": asdict(self)}
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A setup with all that can be imported for it."""
+
+    setup: Setup
+    app: App
+    adapters: Mapping[str, Adapter]
+
+
+def prepare(packed: Frame) -> Prepared:
+    """Import the app and the frameworks; opens nothing. `BadSetup` or `MissingExtra` if that can't be done."""
+    setup = Setup(**packed["setup"])
+    log_lines(setup.as_json)
+    app = find_app(setup.app)
+    adapters = {kind: load_adapter(kind) for kind in setup.kinds}
+    connect(setup.url, namespace=setup.namespace, app=app)  # for what it imports
+    return Prepared(setup, app, adapters)

@@ -1,0 +1,79 @@
+"""Sources: noticing that code has changed, and beginning the process anew with it."""
+
+from __future__ import annotations
+
+import logging
+import os
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import NoReturn
+
+import anyio
+
+from ..contracts.errors import BatonpassError
+
+_log = logging.getLogger("batonpass.worker")
+# Seconds between two looks.
+_PAUSE = 0.5
+# Installed packages are in these, or in a folder with a pyvenv.cfg.
+_LEFT_OUT = {"__pycache__", "node_modules", "site-packages"}
+
+
+class Sources:
+    """The Python files of a folder and those below it, as they are now; hidden folders and installed packages apart."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._before = _times(folder)
+
+    def changed(self) -> str:
+        """A file that has changed, come or gone since; "" if none has."""
+        before, now = self._before, _times(self._folder)
+        return next((path for path in (before | now) if before.get(path) != now.get(path)), "")
+
+    async def change(self) -> str:
+        """Wait for a change: the file."""
+        while not (path := await anyio.to_thread.run_sync(self.changed, abandon_on_cancel=True)):
+            await anyio.sleep(_PAUSE)
+        return path
+
+
+def keep_reloading(run: Callable[[Sources], bool]) -> None:
+    """Run a worker that watches its sources. It begins anew if it ends for a change, and after a change if it fails."""
+    sources = Sources(Path.cwd())
+    try:
+        again = run(sources)
+    except BatonpassError as error:
+        _log.error("%s; waiting for a change", error)
+        while not sources.changed():
+            time.sleep(_PAUSE)
+        again = True
+    if again:
+        begin_anew()
+
+
+def begin_anew() -> NoReturn:
+    """Replace this process by one that was started the same way. Threads that are left behind end with it."""
+    os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def _times(folder: Path) -> dict[str, int]:
+    times: dict[str, int] = {}
+    folders = [str(folder)]
+    while folders:
+        try:
+            with os.scandir(folders.pop()) as found:
+                entries = list(found)
+            if any(entry.name == "pyvenv.cfg" for entry in entries):
+                continue
+            for entry in entries:
+                if entry.is_dir(follow_symlinks=False):
+                    if not entry.name.startswith(".") and entry.name not in _LEFT_OUT:
+                        folders.append(entry.path)
+                elif entry.name.endswith(".py"):
+                    times[entry.path] = entry.stat().st_mtime_ns
+        except OSError:  # it went away while we looked
+            continue
+    return times

@@ -1,0 +1,100 @@
+"""The zygote: a process that has imported the app and its frameworks, and forks children of the worker.
+
+`python -m batonpass.workers.zygote FD`. It only imports: no loop, no store handle, no thread. One that finds threads
+after its imports says so and ends: children are spawned then.
+"""
+
+from __future__ import annotations
+
+import gc
+import os
+import select
+import signal
+import sys
+import threading
+from contextlib import suppress
+from pathlib import Path
+from socket import recv_fds, socket
+from typing import NoReturn
+
+from .child import live, tell_failure
+from .frames import frame, read_frame
+from .setup import Prepared, prepare
+
+
+def main() -> None:
+    """Import what the setup asks for, then fork a child for each socket that comes, until the worker is gone."""
+    control = socket(fileno=int(sys.argv[1]))
+    if (setup := read_frame(control)) is None:
+        return
+    try:
+        prepared = prepare(setup)
+    except Exception as error:
+        tell_failure(control, error)
+        return
+    gc.collect()
+    gc.freeze()  # so that a collection in a child does not copy every page
+    with suppress(ConnectionError):  # the worker is gone
+        forks = _can_fork()
+        control.sendall(frame({"forks": forks}))
+        if forks:
+            _serve(control, prepared)
+
+
+def _can_fork() -> bool:
+    """Whether nothing but this thread is there, after a fork: some libraries end their threads for one."""
+    if threading.active_count() > 1:
+        return False
+    if (pid := os.fork()) == 0:
+        os._exit(0)
+    os.waitpid(pid, 0)
+    return len(list(Path("/proc/self/task").iterdir())) == 1
+
+
+def _serve(control: socket, prepared: Prepared) -> None:
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):  # the worker decides when this process ends
+        signal.signal(each, lambda *_: None)
+    while True:
+        ready, _, _ = select.select([control, ended], [], [])
+        if ended in ready:
+            os.read(ended, 4096)
+            _tell_ended(control)
+        if control in ready:
+            asked, sockets, _, _ = recv_fds(control, 1, 1)
+            if not asked:
+                return
+            pid = os.fork()
+            if pid == 0:
+                _become_child(sockets[0], control, prepared, ended, wake)
+            os.close(sockets[0])
+            control.sendall(frame({"forked": pid}))
+
+
+def _tell_ended(control: socket) -> None:
+    while True:
+        try:
+            pid, status = os.waitpid(-1, os.WNOHANG)
+        except ChildProcessError:
+            return
+        if pid == 0:
+            return
+        control.sendall(frame({"ended": pid, "status": os.waitstatus_to_exitcode(status)}))
+
+
+def _become_child(sock: int, control: socket, prepared: Prepared, *pipe: int) -> NoReturn:
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
+    control.close()
+    for end in pipe:
+        os.close(end)
+    try:
+        live(socket(fileno=sock), prepared)
+    finally:
+        os._exit(1)
+
+
+if __name__ == "__main__":
+    main()
