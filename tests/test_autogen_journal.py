@@ -225,7 +225,7 @@ async def test_a_model_used_outside_of_a_job_is_just_the_model(log: Path) -> Non
     result = await model.create([UserMessage(content="x", source="user")])
     assert (result.content, model.name) == ("x", "A")
     parts = [part async for part in model.create_stream([], cancellation_token=CancellationToken())]
-        assert [part for part in parts if isinstance(part, str)] == ["x "]
+    assert [part for part in parts if isinstance(part, str)] == ["x "]
 
 
 async def test_a_worker_that_stops_gives_the_job_back_between_two_turns(log: Path, sqlite_url: str) -> None:

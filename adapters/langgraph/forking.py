@@ -42,7 +42,8 @@ def branch_of(origin: Origin) -> Branch:
     frame[_TS] = small_time(datetime.now(UTC).isoformat())
     frame[_PARENT] = small_id("" if origin.alone else place.key)
     frame[_VERSIONS] = {**frame[_VERSIONS], **{name: _next(frame[_VERSIONS].get(name)) for name in origin.changed}}
-    frame[_UPDATED] = sorted(origin.changed) or None
+    if frame[_UPDATED] is not None:  # graphs look here alone for what is next: what the origin's superstep left stays
+        frame[_UPDATED] = sorted({*frame[_UPDATED], *origin.changed})
     native["frame"] = frame
     return Branch(_key(origin.latest, source.id), native, _metadata(source.context, edited=bool(origin.changed)))
 

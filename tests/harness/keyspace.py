@@ -54,7 +54,15 @@ class Keyspace:
 
     def problems(self) -> list[str]:
         """What is not as it must be."""
-        return [*self._jobs(), *self._queues(), *self._threads(), *self._uses(), *self._items(), *self._owners(), *self._events()]
+        return [
+            *self._jobs(),
+            *self._queues(),
+            *self._threads(),
+            *self._uses(),
+            *self._items(),
+            *self._owners(),
+            *self._events(),
+        ]
 
     # Rule 4: a job is deliverable, leased, scheduled, waiting, or ended.
 

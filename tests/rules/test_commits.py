@@ -182,7 +182,21 @@ TYPES = {
     **dict.fromkeys(["XADD", "XDEL", "XRANGE"], "stream"),
     **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE"], "list"),
     **dict.fromkeys(
-        ["DEL", "PEXPIRE", "PERSIST", "EXISTS", "PTTL", "PUBLISH", "GET", "SET", "GETRANGE", "STRLEN", "APPEND", "TIME"], ""
+        [
+            "DEL",
+            "PEXPIRE",
+            "PERSIST",
+            "EXISTS",
+            "PTTL",
+            "PUBLISH",
+            "GET",
+            "SET",
+            "GETRANGE",
+            "STRLEN",
+            "APPEND",
+            "TIME",
+        ],
+        "",
     ),
 }
 READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
