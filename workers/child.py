@@ -15,6 +15,7 @@ from contextlib import AsyncExitStack, suppress
 from pathlib import Path
 from socket import socket
 from threading import Thread
+from types import FrameType
 
 import anyio
 
@@ -44,7 +45,7 @@ def live(sock: socket, prepared: Prepared) -> None:
     behind in threads must not keep the process."""
     # A service manager signals all processes of a worker: the worker decides, and tells its children.
     for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, lambda *_: None)
+        signal.signal(each, hear_only)
     code = 0
     try:
         anyio.run(_serve, sock, prepared)
@@ -55,6 +56,11 @@ def live(sock: socket, prepared: Prepared) -> None:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(code)
+
+
+def hear_only(number: int, frame: FrameType | None) -> None:
+    """A signal's handler that does nothing. Programs that this process starts do not inherit it, as they would an
+    ignored signal."""
 
 
 def tell_failure(sock: socket, error: BaseException) -> None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from ..contracts.agent import Agent
@@ -19,7 +19,7 @@ class Children:
     url: str
     namespace: str | None = None
     as_json: bool = False
-    wear: Wear = Wear()
+    wear: Wear = field(default_factory=Wear)
 
     def pool(self, agents: Sequence[Agent[Any]], size: int) -> Pool:
         """A pool for up to `size` deliveries of these agents at once."""

@@ -51,10 +51,11 @@ def pack_delivery(delivery: Delivery) -> Frame:
 
 def unpack_delivery(packed: Frame) -> Delivery:
     """The delivery that `pack_delivery` packed."""
-    checkpoint = packed["checkpoint"]
-    if checkpoint is not None:
-        checkpoint = CheckpointRow(**{**checkpoint, "bodies": tuple(checkpoint["bodies"])})
-    return Delivery(JobRow(**packed["job"]), checkpoint, packed["journal"])
+    job, checkpoint = JobRow(**packed["job"]), None
+    if packed["checkpoint"] is not None:
+        packed["checkpoint"]["bodies"] = tuple(packed["checkpoint"]["bodies"])
+        checkpoint = CheckpointRow(**packed["checkpoint"])
+    return Delivery(job, checkpoint, packed["journal"])
 
 
 def _fields(row: JobRow | CheckpointRow) -> Frame:

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import NoReturn
 
 import anyio
+from anyio import to_thread
 
 from ..contracts.errors import BatonpassError
 
@@ -35,9 +36,10 @@ class Sources:
 
     async def change(self) -> str:
         """Wait for a change: the file."""
-        while not (path := await anyio.to_thread.run_sync(self.changed, abandon_on_cancel=True)):
+        while True:
             await anyio.sleep(_PAUSE)
-        return path
+            if path := await to_thread.run_sync(self.changed, abandon_on_cancel=True):
+                return path
 
 
 def keep_reloading(run: Callable[[Sources], bool]) -> None:

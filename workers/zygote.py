@@ -17,7 +17,10 @@ from pathlib import Path
 from socket import recv_fds, socket
 from typing import NoReturn
 
-from .child import live, tell_failure
+import anyio
+from anyio.lowlevel import checkpoint
+
+from .child import hear_only, live, tell_failure
 from .frames import frame, read_frame
 from .setup import Prepared, prepare
 
@@ -32,13 +35,18 @@ def main() -> None:
     except Exception as error:
         tell_failure(control, error)
         return
+    anyio.run(checkpoint)  # a loop is imported when one is used first
     gc.collect()
     gc.freeze()  # so that a collection in a child does not copy every page
-    with suppress(ConnectionError):  # the worker is gone
+    children: set[int] = set()
+    with suppress(ConnectionError):
         forks = _can_fork()
         control.sendall(frame({"forks": forks}))
         if forks:
-            _serve(control, prepared)
+            _serve(control, prepared, children)
+    # The worker is gone. Children notice that too, but for one whose code holds the interpreter's lock.
+    for child in children:
+        os.kill(child, signal.SIGKILL)
 
 
 def _can_fork() -> bool:
@@ -51,18 +59,18 @@ def _can_fork() -> bool:
     return len(list(Path("/proc/self/task").iterdir())) == 1
 
 
-def _serve(control: socket, prepared: Prepared) -> None:
+def _serve(control: socket, prepared: Prepared, children: set[int]) -> None:
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
     for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):  # the worker decides when this process ends
-        signal.signal(each, lambda *_: None)
+        signal.signal(each, hear_only)
     while True:
-        ready, _, _ = select.select([control, ended], [], [])
+        ready, _, _ = select.select([control.fileno(), ended], [], [])
         if ended in ready:
             os.read(ended, 4096)
-            _tell_ended(control)
-        if control in ready:
+            _tell_ended(control, children)
+        if control.fileno() in ready:
             asked, sockets, _, _ = recv_fds(control, 1, 1)
             if not asked:
                 return
@@ -70,10 +78,11 @@ def _serve(control: socket, prepared: Prepared) -> None:
             if pid == 0:
                 _become_child(sockets[0], control, prepared, ended, wake)
             os.close(sockets[0])
+            children.add(pid)
             control.sendall(frame({"forked": pid}))
 
 
-def _tell_ended(control: socket) -> None:
+def _tell_ended(control: socket, children: set[int]) -> None:
     while True:
         try:
             pid, status = os.waitpid(-1, os.WNOHANG)
@@ -81,6 +90,7 @@ def _tell_ended(control: socket) -> None:
             return
         if pid == 0:
             return
+        children.discard(pid)
         control.sendall(frame({"ended": pid, "status": os.waitstatus_to_exitcode(status)}))
 
 

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import importlib.util
-import logging
 import os
 import re
+import warnings
 from importlib.metadata import version
 from typing import Any
 
@@ -22,8 +22,6 @@ from ..factory import built
 
 # The lowest and the newest version that the tests have run with.
 TESTED = ("1.15.3", "1.15.30")
-
-_log = logging.getLogger("batonpass.crewai")
 
 # Without these CrewAI calls home, waits seconds for that where there is no network, and asks at the terminal whether
 # it may. What is set already stays.
@@ -79,11 +77,10 @@ class CrewAIAdapter:
 
 def _warn_of(installed: str) -> None:
     if not _numbers(TESTED[0]) <= _numbers(installed) <= _numbers(TESTED[1]):
-        _log.warning(
-            "crewai %s is installed; batonpass is tested with %s to %s: resuming uses parts of CrewAI that may change "
-            "between versions, so try a resume before you rely on it",
-            installed,
-            *TESTED,
+        warnings.warn(
+            f"crewai {installed} is installed; batonpass is tested with {TESTED[0]} to {TESTED[1]}: resuming uses "
+            "parts of CrewAI that may change between versions, so try a resume before you rely on it",
+            stacklevel=3,
         )
 
 

@@ -67,7 +67,11 @@ class CrewRun:
 
     def _kickoff(self, inputs: dict[str, Any]) -> Any:
         point = InterceptionPoint
-        own: Hooks = {point.PRE_STEP: [self._begun], point.PRE_MODEL_CALL: [self._tell], point.POST_STEP: [self._finished]}
+        own: Hooks = {
+            point.PRE_STEP: [self._begun],
+            point.PRE_MODEL_CALL: [self._tell],
+            point.POST_STEP: [self._finished],
+        }
         self._steps.enter("")
         every = hooks(self._stop, self._steps, own)
         with scoped_hooks(every), no_terminal(self._stop, self._session.agent), self._prepared():

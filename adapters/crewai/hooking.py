@@ -17,8 +17,16 @@ Hooks = dict[InterceptionPoint, list[Any]]
 def hooks(stop: Stop, steps: Steps, *more: Hooks) -> Hooks:
     """Look whether the run may go on, then what `more` says, then have the steps answer for model and tool."""
     adopting: Hooks = {
-        InterceptionPoint.PRE_MODEL_CALL: [lambda call: adopt_model(call.llm)],
-        InterceptionPoint.PRE_TOOL_CALL: [lambda call: adopt_tool(call.tool)],
+        InterceptionPoint.PRE_MODEL_CALL: [_adopt_model],
+        InterceptionPoint.PRE_TOOL_CALL: [_adopt_tool],
     }
     parts = [stop.hooks(), *more, steps.hooks(), adopting]
     return {point: [hook for part in parts for hook in part.get(point, ())] for point in InterceptionPoint}
+
+
+def _adopt_model(call: Any) -> None:
+    adopt_model(call.llm)
+
+
+def _adopt_tool(call: Any) -> None:
+    adopt_tool(call.tool)

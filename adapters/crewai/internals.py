@@ -203,7 +203,7 @@ def original_tool(tool: Any) -> Any:
 def tool_functions(tool: Any) -> list[tuple[Any, str]]:
     """Where the functions are that a tool's calls end in, so that each call goes through one of them once."""
     original = original_tool(tool)
-    if "func" in type(original).model_fields:
+    if "func" in original.__class__.model_fields:
         return [(original, "func")]
     return [*((original, name) for name in _TOOL_RUNS), (tool, "func")]
 

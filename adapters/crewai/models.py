@@ -114,10 +114,9 @@ def _request(messages: Any, options: dict[str, Any]) -> list[Any]:
 
 
 def _said(message: Any) -> list[Any]:
-    calls = [
-        call.get("function", call) if isinstance(call, dict) else str(call) for call in message.get("tool_calls") or ()
-    ]
-    return [message.get("role"), message.get("content"), calls]
+    calls: list[Any] = message.get("tool_calls") or []
+    functions = [call.get("function", call) if issubclass(call.__class__, dict) else call for call in calls]
+    return [message.get("role"), message.get("content"), functions]
 
 
 def _role(options: dict[str, Any]) -> str:
@@ -140,10 +139,13 @@ def _dump(answer: Any, form: Any) -> list[Any]:
         if type(answer) is not form:
             raise Unserializable(f"{type(answer).__name__} is not the response_model", path="answer")
         return ["model", plain(answer)]
-    if isinstance(answer, list) and answer and not isinstance(answer[0], str):
-        calls: list[Any] = answer
-        return ["plain", [call if isinstance(call, dict) else internals.plain_tool_call(call) for call in calls]]
+    if issubclass(answer.__class__, list):
+        return ["plain", [_item(item) for item in answer]]
     return ["plain", answer]
+
+
+def _item(item: Any) -> Any:
+    return item if issubclass(item.__class__, str | dict) else internals.plain_tool_call(item)
 
 
 def _answered(steps: Steps, call: Call, model: Any, options: dict[str, Any]) -> Any:

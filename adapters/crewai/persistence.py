@@ -103,7 +103,7 @@ class BatonpassPersistence(FlowPersistence):
         self, flow_uuid: str, step: str, state: dict[str, Any] | BaseModel, more: Mapping[str, Any] | None = None
     ) -> Checkpoint:
         bases, store = self._kept()
-        native = {"v": VERSION, "entries": [], "asked": {}, **(more or {})}
+        native: dict[str, Any] = {"v": VERSION, "entries": [], "asked": {}, **(more or {})}
         kept = Snapshot(step=step, state=_plain(state), framework="crewai", native=native)
         return drive(store, checkpoints.save(bases, checkpoints.Place(thread_of(flow_uuid), _AGENT), kept))
 
@@ -152,15 +152,12 @@ def _fields(found: Checkpoint) -> dict[str, Any]:
 
 def _plain(value: Any) -> Any:
     """States as CrewAI loads them: dicts instead of models."""
-    if isinstance(value, BaseModel):
+    kind = value.__class__
+    if issubclass(kind, BaseModel):
         return value.model_dump(mode="json", round_trip=True)
-    if isinstance(value, dict):
-        fields: dict[Any, Any] = value
-        return {key: _plain(item) for key, item in fields.items()}
-    if isinstance(value, list):
-        items: list[Any] = value
-        return [_plain(item) for item in items]
-    return value
+    if issubclass(kind, dict):
+        return {key: _plain(item) for key, item in value.items()}
+    return [_plain(item) for item in value] if issubclass(kind, list) else value
 
 
 def _ended(run: Any) -> None:

@@ -27,6 +27,7 @@ from .handles import Handles
 from .reading import Reading
 from .record import Held, Record, checkpoint_of, held_of
 from .waiting import Batch, Spot, Waiting
+from .walked import Walked
 from .writes import Note, pending
 
 # In a config that `get_tuple` gave for one that named its checkpoint: a run that began there may branch. LangGraph
@@ -35,6 +36,8 @@ BRANCHES = "__batonpass_branches"
 
 # In place of a checkpoint's id: the last that keeps the whole value of a delta channel. No id has a NUL and no more.
 DELTAS = "\0"
+# The same, with the values of its delta channels, to be copied.
+SEEDS = "\0\0"
 
 _ALL: WeakSet[Checkpointing] = WeakSet()
 
@@ -55,6 +58,7 @@ class Checkpointing:
         """Forget what was remembered: in a fork's child, whose parent goes on with what there was."""
         self.recent = Recent()
         self.waiting = Waiting()
+        self.walked = Walked()
 
     def put(
         self,

@@ -38,7 +38,8 @@ def large_version(small: Any) -> Any:
 
 def small_versions(versions: Mapping[str, Any]) -> dict[str, Any]:
     """Versions by channel."""
-    return {channel: small_version(version) for channel, version in versions.items()}
+    # Spelled out: it is done for each node that ever ran, with every put.
+    return {channel: _small_text(version) if type(version) is str else version for channel, version in versions.items()}
 
 
 def large_versions(small: Mapping[str, Any]) -> dict[str, Any]:

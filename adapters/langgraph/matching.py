@@ -22,7 +22,7 @@ _OPERATORS = ("$eq", "$ne", *_ORDERS)
 def check_filter(wanted: object) -> None:
     """Refuse a filter with an operator that there is none of."""
     if isinstance(wanted, Mapping):
-        asked = cast("Mapping[Any, Any]", wanted)
+        asked: Mapping[Any, Any] = cast("Any", wanted)
         operators = _has_operators(asked)
         for name, value in asked.items():
             if operators and name not in _OPERATORS:
@@ -40,12 +40,13 @@ def passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
 
 def _fits(value: Any, wanted: Any) -> bool:
     if isinstance(wanted, dict):
-        asked = cast("dict[Any, Any]", wanted)
+        asked: dict[Any, Any] = cast("Any", wanted)
         if _has_operators(asked):
             return all(_compares(value, name, other) for name, other in asked.items())
-        return isinstance(value, dict) and all(
-            _fits(cast("dict[Any, Any]", value).get(name), each) for name, each in asked.items()
-        )
+        if not isinstance(value, dict):
+            return False
+        fields: dict[Any, Any] = cast("Any", value)
+        return all(_fits(fields.get(name), each) for name, each in asked.items())
     if isinstance(wanted, list | tuple):
         if not isinstance(value, list | tuple):
             return False

@@ -4,31 +4,22 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Generator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, replace
 from typing import Any, cast
-
-from langchain_core.messages import BaseMessage
 
 from ...contracts.checkpoint import Checkpoint as Stored
 from ...coordinator.parts.body import LIST, value_of
 from ...coordinator.parts.stored import STATE, StoredPart
 from ...coordinator.snapshots import Opened
-from .foreign import Foreign
-from .plain import ATOMS, class_of
-
-_set = object.__setattr__
-_SHARED = ATOMS | {Foreign}
-
-
-class _NoCopy(Exception):
-    """The value holds something that is not copied here."""
+from .repeating import NoCopy, Repeated
 
 
 @dataclass(slots=True)
 class _Decoded:
     body: bytes
-    elements: list[Any]
+    count: int
+    elements: Repeated
 
 
 class Reading:
@@ -62,44 +53,15 @@ class Reading:
         part = stored.part
         assert part is not None
         body, known = part.body, self._lists.get(stored.path)
-        if known is not None and part.count <= len(known.elements) and known.body.startswith(body):
-            try:
-                return [_copy(element) for element in known.elements[: part.count]]
-            except _NoCopy:
-                pass
+        if known is not None and part.count <= known.count and known.body.startswith(body):
+            with suppress(NoCopy):
+                return known.elements.first(part.count)
         made = cast("list[Any]", value_of(part.kind, part.count, body))
-        self._lists[stored.path] = _Decoded(body, made)
-        return [*made]
+        self._lists[stored.path] = _Decoded(body, part.count, Repeated(made))
+        return made
 
 
 def _is_list(stored: StoredPart) -> bool:
     """Whether it is a channel's list, and not damaged."""
     part = stored.part
     return part is not None and part.kind == LIST and stored.root == STATE and len(stored.path) == 1
-
-
-def _new(kind: Any) -> Any:
-    """An instance without fields."""
-    return kind.__new__(kind)
-
-
-def _copy(value: Any) -> Any:
-    kind = class_of(value)
-    if isinstance(value, BaseMessage):
-        message = _new(kind)
-        fields = value.__dict__.copy()
-        for name, item in fields.items():
-            if class_of(item) not in _SHARED:
-                fields[name] = _copy(item) if item else class_of(item)()
-        _set(message, "__dict__", fields)
-        _set(message, "__pydantic_fields_set__", value.__pydantic_fields_set__.copy())
-        _set(message, "__pydantic_extra__", _copy(value.__pydantic_extra__))
-        _set(message, "__pydantic_private__", None)
-        return message
-    if kind in _SHARED:
-        return value
-    if kind is list:
-        return [_copy(item) for item in value]
-    if kind is dict:
-        return {key: _copy(item) for key, item in value.items()}
-    raise _NoCopy

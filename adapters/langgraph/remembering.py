@@ -131,7 +131,7 @@ class Batch:
 
 
 def _change(name: ItemName, op: PutOp) -> ItemChange:
-    value: object = op.value
+    value: Any = op.value
     if value is None:
         return ItemChange(name, None)
     if not isinstance(value, Mapping):

@@ -2,38 +2,32 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, NamedTuple
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
 
 from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
 
 from ...contracts.errors import BadSetup
 from ...coordinator.calls import Call, copies, places, retention
 from ...coordinator.calls.places import Found
-from ...coordinator.commands import PutWrites
 from ...coordinator.parts.bases import Bases
 from ...coordinator.parts.stored import NATIVE
-from ...coordinator.refusals import Ungrounded
 from ...coordinator.rows import PlaceRow
 from ...coordinator.snapshots import open_row, open_summary
 from .carrier import Carrier
-from .checkpointing import DELTAS, Checkpointing, read_tuple, run_digest
+from .checkpointing import DELTAS, SEEDS, Checkpointing, read_tuple, run_digest
 from .compact import large_id
 from .listing import filled
 from .record import opened
+from .repeating import Kept, NoCopy
 from .waiting import Spot
-from .writes import inlined, pending
+from .walked import Outline
+from .writes import pending
 
 # What LangGraph's metadata counts for delta channels that a checkpoint does not keep the value of.
 _COUNTERS = "counters_since_delta_snapshot"
-
-
-class _Outline(NamedTuple):
-    """A checkpoint's parent, its channels' versions, and the channels whose values it keeps."""
-
-    parent: str
-    versions: Mapping[str, Any]
-    kept: set[str]
 
 
 class Threads:
@@ -101,33 +95,29 @@ class Threads:
                 needed |= {at} if at else set()
         return needed
 
-    def _outline(self, thread: str, row: PlaceRow) -> Call[_Outline]:
+    def _outline(self, thread: str, row: PlaceRow) -> Call[Outline]:
         """What a checkpoint says without what lies in logs; where that is not enough, with it."""
+        known = self._shared.walked.outline(row.checkpoint.id)
+        if known is not None:
+            return known
         bare = open_row(row.checkpoint)
         state, native = bare.roots
         if any(part.root == NATIVE or not part.path for part in bare.parts):
             found = yield from places.find(thread, row.place.scope, row.place.key)
             if found is None:
-                return _Outline("", {}, set())
+                return Outline("", {}, frozenset())
             stored = found.opened.checkpoint
             state, native = stored.state, stored.native
         read, frame = opened(native, row.checkpoint.id)
-        return _Outline(large_id(frame.parent), frame.versions, {*state, *read.get("hidden", ())})
+        outline = Outline(large_id(frame.parent), frame.versions, frozenset([*state, *read.get("hidden", ())]))
+        self._shared.walked.note(row.checkpoint.id, outline)
+        return outline
 
     def copy(self, source: str, target: str) -> Call[None]:
         """The source's history again on the target, with what was written at its places."""
         if source == target:
             raise BadSetup(f"thread {source!r} can't be copied to itself: name another thread")
         yield from copies.copy(Bases(self._shared.codec), source, target)
-        for row in (yield from places.every(source, whole=True)):
-            if not row.writes:
-                continue
-            scope, key = row.place.scope, row.place.key
-            try:
-                yield PutWrites(target, scope, key, row.writes)
-            except Ungrounded:  # the other thread lives where the logs of this one can't be reached
-                found = yield from places.one(source, scope, key)
-                yield PutWrites(target, scope, key, [inlined(write) for write in (found.writes if found else ())])
 
     def history(self, carrier: Carrier, spot: Spot, channels: Sequence[str]) -> Call[Mapping[str, DeltaChannelHistory]]:
         """Along the parents of a checkpoint: each channel's writes, up to the nearest value that was kept."""
@@ -179,15 +169,25 @@ class Threads:
             if kept:
                 seeds.update((yield from self._seeds(carrier, thread, row, kept)))
 
-    def _seeds(self, carrier: Carrier, thread: str, row: PlaceRow, channels: set[str]) -> Call[dict[str, Any]]:
-        found: Found | None = yield from places.find(thread, row.place.scope, row.place.key)
+    def _seeds(self, carrier: Carrier, thread: str, row: PlaceRow, channels: Set[str]) -> Call[Mapping[str, Any]]:
+        recent, scope = self._shared.recent, row.place.scope
+        known = recent.get((thread, scope, SEEDS))
+        if known is not None and known.id == row.checkpoint.id and channels <= known.held.keys():
+            return {channel: known.held[channel].again() for channel in channels}
+        found: Found | None = yield from places.find(thread, scope, row.place.key)
         if found is None:
             return {}
         checkpoint = read_tuple(carrier, thread, found).checkpoint
-        known = self._shared.recent.get((thread, row.place.scope, DELTAS))
-        if known is None or known.id != row.checkpoint.id:
-            self._shared.remember((thread, row.place.scope, DELTAS), found, checkpoint)
-        return {channel: checkpoint["channel_values"][channel] for channel in channels}
+        seeds = {channel: checkpoint["channel_values"][channel] for channel in channels}
+        base = recent.get((thread, scope, DELTAS))
+        if base is None or base.id != found.opened.row.id:
+            self._shared.remember((thread, scope, DELTAS), found, checkpoint)
+            base = recent.get((thread, scope, DELTAS))
+        if base is not None:
+            with suppress(NoCopy):
+                held = {channel: Kept(seed) for channel, seed in seeds.items()}
+                recent.put((thread, scope, SEEDS), replace(base, held=held))
+        return seeds
 
 
 def _counted(row: PlaceRow) -> frozenset[str]:

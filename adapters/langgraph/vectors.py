@@ -8,7 +8,7 @@ from typing import Any, Literal
 
 from langgraph.store.base import IndexConfig, ensure_embeddings, get_text_at_path
 
-from ...contracts.errors import BadSetup, MissingExtra
+from ...contracts.errors import BadSetup, Corrupted, MissingExtra
 from ...contracts.understood import understood
 from ...coordinator.commands import Command
 from ...coordinator.items import ItemRow
@@ -32,7 +32,9 @@ class Vectors:
         except ImportError:
             raise MissingExtra("search by meaning (index=) needs the library numpy: pip install numpy") from None
         self._numpy = numpy
-        self._dims = config["dims"]
+        self._dims = config.get("dims", 0)
+        if self._dims < 1:
+            raise BadSetup(f"index= has dims={self._dims!r}, but it must say how many dimensions the vectors have")
         self._fields = config.get("fields") or ["$"]
         self._embeddings = ensure_embeddings(config.get("embed"))
 
@@ -93,4 +95,7 @@ class Vectors:
         dims, data = open_letter(row.index, of=of)
         if dims != self._dims:
             raise BadSetup(f"{of} has vectors of {dims} dimensions, this store's {self._dims}: put the item again")
-        return self._numpy.frombuffer(data, dtype="<f4").reshape(-1, dims)
+        held = self._numpy.frombuffer(data, dtype="<f4").reshape(-1, dims)
+        if not len(held) or not self._numpy.isfinite(held).all():
+            raise Corrupted(f"{of} is not what was stored: it has no finite vectors")
+        return held

@@ -7,20 +7,19 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite, writes_sort_key
-from xxhash import xxh3_64_digest
 
-from ...contracts.codec import pack, unpack
-from ...contracts.errors import Corrupted, Unserializable
-from ...coordinator.parts.body import LIST, OTHER, body_of, value_of
+from ...contracts.codec import pack
+from ...contracts.errors import Unserializable
+from ...coordinator.parts.body import LIST, OTHER, body_of
 from ...coordinator.parts.spans import Append, Span, write_spans
 from ...coordinator.rows import Write
 from ...coordinator.seals import content_hash
+from ...coordinator.written import close_write, open_write
 from .carrier import Carrier
 from .compact import read_name, write_name
 
 # A shorter value is stored as it is: a reference would not be much shorter.
 _LEAST = 160
-_CHECK = 8
 
 
 @dataclass(slots=True)
@@ -43,7 +42,7 @@ class Note:
 
     def write(self) -> Write:
         """The write with its value."""
-        return Write(self.name, _checked([self.path, self.channel, self.dressed, self.packed]), again=self.again)
+        return Write(self.name, close_write([self.path, self.channel, self.dressed, self.packed]), again=self.again)
 
     def reference(self, appends: Sequence[Append]) -> Write | None:
         """The write with its value where a checkpoint keeps the same bytes; None if none does."""
@@ -56,7 +55,7 @@ class Note:
                 span = Span(append.log, append.at + at, append.at + at + len(wanted))
                 kind = LIST if self.items else OTHER
                 about = [self.path, self.channel, self.dressed, kind, self.count, content_hash(wanted)]
-                return Write(self.name, _checked(about), write_spans([span]), again=self.again)
+                return Write(self.name, close_write(about), write_spans([span]), again=self.again)
         return None
 
 
@@ -94,39 +93,5 @@ def pending(writes: Sequence[Write], carrier: Carrier, where: str) -> list[Pendi
 
 
 def _read(write: Write, carrier: Carrier, where: str) -> tuple[str, str, Any]:
-    path, channel, dressed, *rest = _about(write, where)
-    value = unpack(rest[0]) if len(rest) == 1 else value_of(rest[0], rest[1], _body(write, rest[2], where))
+    (path, channel, dressed), value = open_write(write, where)
     return path, channel, carrier.undress(value) if dressed else value
-
-
-def inlined(write: Write) -> Write:
-    """A write that was read, with its value instead of a name for where that is kept."""
-    if not write.spans:
-        return write
-    path, channel, dressed, kind, count, digest = _about(write, write.name)
-    packed = pack(value_of(kind, count, _body(write, digest, write.name)))
-    return Write(write.name, _checked([path, channel, dressed, packed]))
-
-
-def _about(write: Write, where: str) -> list[Any]:
-    data = write.data[_CHECK:]
-    if xxh3_64_digest(data) != write.data[:_CHECK]:
-        raise _damaged(where)
-    about: list[Any] = unpack(data)
-    return about
-
-
-def _body(write: Write, digest: bytes, where: str) -> bytes:
-    body = b"".join(write.bodies)
-    if content_hash(body) != digest:
-        raise _damaged(where)
-    return body
-
-
-def _damaged(where: str) -> Corrupted:
-    return Corrupted(f"what was written at {where} is not what was saved; older checkpoints may be readable")
-
-
-def _checked(about: list[Any]) -> bytes:
-    packed = pack(about)
-    return xxh3_64_digest(packed) + packed

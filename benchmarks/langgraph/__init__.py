@@ -3,5 +3,5 @@
     python -m benchmarks.langgraph [--only chat] [--postgres URL] [--json]
 
 All are called in turns, in an order that changes; a ratio is the median over the rounds of median by median. SQLite
-files of ours and of the others are in one folder, in WAL mode and synchronous=FULL (which is what theirs is by default).
+files of ours and of the others are in one folder, in WAL mode with synchronous=FULL (theirs by default).
 """

@@ -20,7 +20,7 @@ class Noted(TypedDict):
 
 def chain(saver: Any) -> Any:
     """The graph, compiled."""
-    graph = StateGraph(Noted)
+    graph: Any = StateGraph(Noted)
     names = [f"node{number}" for number in range(SUPERSTEPS)]
     for number, name in enumerate(names):
         graph.add_node(name, _node(number))

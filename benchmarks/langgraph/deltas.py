@@ -9,14 +9,16 @@ from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.channels.delta import DeltaChannel
+from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 from langgraph.graph import START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer  # pyright: ignore[reportPrivateUsage]
 
 from batonpass.adapters.langgraph import BatonpassSaver
-from benchmarks.langgraph.contest import ASYNC_SQLITE, OURS_REDIS, OURS_SQLITE, Contest, Times
+from benchmarks.langgraph.contest import ASYNC_SQLITE, IN_MEMORY, OURS_REDIS, OURS_SQLITE, Contest, Times
 from benchmarks.langgraph.kept import in_file, in_redis
 from benchmarks.report import Result
+from benchmarks.timing import Comparison
 from tests.harness.texts import words
 
 
@@ -43,6 +45,7 @@ async def _run(contest: Contest) -> list[Result]:
             ASYNC_SQLITE: _graph(async_sqlite),
             OURS_SQLITE: _graph(on_sqlite),
             OURS_REDIS: _graph(on_redis),
+            IN_MEMORY: _graph(InMemorySaver()),
         }
         chance = random.Random(5)
         for number in range(turns):
@@ -53,20 +56,22 @@ async def _run(contest: Contest) -> list[Result]:
                 began = time.perf_counter()
                 await graphs[name].ainvoke({"messages": [HumanMessage(text)]}, {"configurable": {"thread_id": "chat"}})
                 times.note(name, time.perf_counter() - began)
-    held = in_file(theirs)
+    floor = in_file(theirs)
+    kept = {OURS_SQLITE: in_file(ours), OURS_REDIS: in_redis(places.redis_url, namespace)}
     return [
-        Result.compared(f"turn with a DeltaChannel, {OURS_SQLITE} / {ASYNC_SQLITE}", _half(times, OURS_SQLITE), bar=0.5),
-        Result.compared(f"turn with a DeltaChannel, {OURS_REDIS} / {ASYNC_SQLITE}", _half(times, OURS_REDIS), bar=0.5),
-        Result.figure(f"kept of {turns} such turns, {OURS_SQLITE} / {ASYNC_SQLITE}", in_file(ours) / held, bar=0.5),
-        Result.figure(
-            f"kept of {turns} such turns, {OURS_REDIS} / {ASYNC_SQLITE}",
-            in_redis(places.redis_url, namespace) / held,
-            bar=0.5,
+        *(
+            Result.compared(f"turn with a DeltaChannel, {name} / {ASYNC_SQLITE}", _half(times, name), bar=0.5)
+            for name in kept
+        ),
+        Result.compared(f"turn with a DeltaChannel, {IN_MEMORY} / {ASYNC_SQLITE}", _half(times, IN_MEMORY)),
+        *(
+            Result.figure(f"kept of {turns} such turns, {name} / {ASYNC_SQLITE}", held / floor, bar=0.5)
+            for name, held in kept.items()
         ),
     ]
 
 
-def _half(times: Times, ours: str) -> Any:
+def _half(times: Times, ours: str) -> Comparison:
     """The later half of the rounds: turns of a thread that is long."""
     late = Times(times.rounds[len(times.rounds) // 2 :])
     return late.compare(ours, ASYNC_SQLITE)

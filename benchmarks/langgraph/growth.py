@@ -67,4 +67,6 @@ async def _sent(contest: Contest) -> Result:
                 sent.append(await wire.sent(writing.together(thread.step())))
     count = min(50, steps // 4)
     early, late = sent[steps // 4 : steps // 4 + count], sent[-count:]
-    return Result.figure(f"sent with a put at {steps:,}, Redis / at {steps // 4:,}", median(late) / median(early), bar=1.1)
+    return Result.figure(
+        f"sent with a put at {steps:,}, Redis / at {steps // 4:,}", median(late) / median(early), bar=1.1
+    )

@@ -53,14 +53,15 @@ class Thread:
         self.messages = self.messages + new
         self.steps += 1
         before, self._version = self._version, f"{self.steps + 1:032}.{self._chance.random():016}"
-        seen = {"__start__": {"__start__": _START}, "chat": {"messages": before} if before else {}}
+        seen: dict[str, Any] = {"__input__": {}, "__start__": {"__start__": _START}}
+        seen["chat"] = {"messages": before} if before else {}
         checkpoint = Checkpoint(
             v=4,
             id=str(uuid6(clock_seq=self.steps)),
             ts=datetime.now(UTC).isoformat(),
             channel_values={"messages": self.messages},
             channel_versions={"__start__": _START, "messages": self._version},
-            versions_seen={"__input__": {}, **seen},
+            versions_seen=seen,
             updated_channels=["messages"],
         )
         metadata = CheckpointMetadata(source="loop", step=self.steps, parents={})

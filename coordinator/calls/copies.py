@@ -9,14 +9,15 @@ from typing import Any
 from ...contracts.checkpoint import Snapshot
 from ...contracts.errors import NotFound
 from ...contracts.names import home, mint
-from ..commands import Command, Export, Import, Name, Restore, Timeline
+from ..commands import Command, Export, Import, Name, PutWrites, Restore, Timeline
 from ..parts.bases import Bases
 from ..parts.nodes import Base
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow
 from ..seals import read_commit
 from ..snapshots import Draft, Opened, copied, copy_of, draft, open_row
-from . import Call
+from ..written import inlined
+from . import Call, places
 from .forks import new_name
 from .inputs import text
 
@@ -43,9 +44,23 @@ def copy(bases: Bases, thread: str, to: str) -> Call[int]:
         names.update({copies[row.id]: row.name for row in rows if row.name})
     if not copies:
         raise NotFound(f"thread {thread!r} has no checkpoints that could be copied")
+    yield from _copy_writes(thread, to)
     for made, name in names.items():
         yield Name(made, name)
     return len(copies)
+
+
+def _copy_writes(thread: str, to: str) -> Call[None]:
+    """What was written at the thread's places, again at the copies of these."""
+    for row in (yield from places.every(thread, whole=True)):
+        if not row.writes:
+            continue
+        scope, key, _ = row.place
+        try:
+            yield PutWrites(to, scope, key, row.writes)
+        except Ungrounded:  # as in _copy_page
+            found = yield from places.one(thread, scope, key)
+            yield PutWrites(to, scope, key, [inlined(write) for write in (found.writes if found else ())])
 
 
 def _newest(thread: str) -> Generator[Command[Any], Any, int]:

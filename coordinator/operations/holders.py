@@ -10,7 +10,8 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import POISON, close, emit, end, enqueue, fail_poisoned, held, store
+from .jobs import close, emit, end, enqueue, fail_poisoned, held, store
+from .upkeep import POISON
 
 
 def claim(records: Records, command: Claim) -> list[Delivery]:

@@ -8,9 +8,6 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
 
-# Workers that may die over one hop before the job is parked: enough to survive a bad deploy, few enough to end.
-POISON = 10
-
 
 def announce(records: Records, kind: str, subject: str, **fields: object) -> int:
     """Append an event; what is empty is left out."""

@@ -6,7 +6,10 @@ from ...contracts import event as kinds
 from ..commands import Reap, Reaped
 from ..records import Records
 from .checkpoints import drop
-from .jobs import POISON, enqueue, fail_poisoned, store
+from .jobs import enqueue, fail_poisoned, store
+
+# Workers that may die over one hop before the job is parked: enough to survive a bad deploy, few enough to end.
+POISON = 10
 
 
 def reap(records: Records, command: Reap) -> Reaped:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any, TypeVar
+from typing import TypeVar
 
 from ...contracts.names import home
 from .. import commands as c
@@ -38,7 +38,7 @@ def page(command: c.ListItems, count: int) -> Plan[ItemPage]:
     pages: list[ItemPage] = good((yield [(at, command) for at in _places(command.prefix, count)]))
     rows = sorted((row for page in pages for row in page.rows), key=lambda row: row.name.path)
     cut, start = _cut(rows, lambda row: row.name.path, [page.start for page in pages], command.limit)
-    return ItemPage(cut, start or (cut[-1].name.path + BEHIND if len(cut) < len(rows) else ""))
+    return ItemPage(cut, start or (cut[-1].name.path + BEHIND if len(cut) == command.limit else ""))
 
 
 def spaces(command: c.ListSpaces, count: int) -> Plan[SpacePage]:
@@ -46,7 +46,7 @@ def spaces(command: c.ListSpaces, count: int) -> Plan[SpacePage]:
     pages: list[SpacePage] = good((yield [(at, command) for at in _places(command.prefix, count)]))
     found = sorted(labels for page in pages for labels in page.spaces)
     cut, start = _cut(found, space_path, [page.start for page in pages], command.limit)
-    return SpacePage(cut, start or (space_path(cut[-1]) + "\2" if len(cut) < len(found) else ""))
+    return SpacePage(cut, start or (space_path(cut[-1]) + "\2" if len(cut) == command.limit else ""))
 
 
 def _cut(found: list[T], path: Callable[[T], str], starts: Sequence[str], limit: int) -> tuple[list[T], str]:

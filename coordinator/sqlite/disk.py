@@ -91,6 +91,7 @@ class Disk:
 
     def _let_go(self) -> None:
         if self._log is not None:
-            self._keep()  # somebody may still wait for it
+            if self._kept < self._committed:
+                self._keep()  # somebody still waits for it
             os.close(self._log)
             self._log = self._connection = None

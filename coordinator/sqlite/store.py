@@ -49,7 +49,6 @@ class SqliteStore:
     def __init__(self, path: str, namespace: str, *, clock: Callable[[], int] = _milliseconds) -> None:
         self.path = os.path.abspath(path)
         self.url = f"sqlite:///{path}"
-        self._given = path
         self._namespace = namespace
         self._clock = clock
         self._reading = Handle(partial(open_store_file, self.path))
@@ -112,7 +111,9 @@ class SqliteStore:
 
     def sibling(self) -> SqliteStore:
         """Other connections to the same file."""
-        return SqliteStore(self._given, self._namespace, clock=self._clock)
+        made = SqliteStore(self.path, self._namespace, clock=self._clock)  # the working directory may be another now
+        made.url = self.url
+        return made
 
     def open(self) -> None:
         """Open the file, making it and its tables when it is new."""
@@ -123,9 +124,9 @@ class SqliteStore:
         await to_thread.run_sync(self.open)
 
     def close(self) -> None:
+        self._disk.close()
         self._reading.close()
         self._writing.close()
-        self._disk.close()
 
     async def aclose(self) -> None:
         await to_thread.run_sync(self.close)

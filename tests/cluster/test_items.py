@@ -30,3 +30,15 @@ def test_pages_of_all_are_in_one_order(bench: Bench, limit: int) -> None:
     bench.clock.advance(MINUTE)
     assert items.names(limit=limit) == sorted(SOME)
     assert items.spaces(limit=limit) == sorted({one.labels for one in SOME})
+
+
+def test_a_partition_that_is_behind_holds_the_others_back(bench: Bench) -> None:
+    """What it will still give may come before what they gave."""
+    items = Items(bench)
+    behind = [name(SOME[0].labels[0], key=f"{number:04}") for number in range(600)]
+    items.put(*behind[:300], ttl=MINUTE)
+    items.put(*behind[300:], ttl=MINUTE)
+    items.put(*SOME)
+    bench.clock.advance(MINUTE)
+    assert items.names() == sorted(SOME)
+    assert items.spaces() == sorted({one.labels for one in SOME})

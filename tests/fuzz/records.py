@@ -22,6 +22,7 @@ from batonpass.contracts.handoff import Envelope
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book, close_declaration, open_declaration
 from batonpass.coordinator.calls.events import read as read_event
+from batonpass.coordinator.items import ItemName, ItemRow
 from batonpass.coordinator.letters import open_envelope, open_letter, seal_envelope, seal_letter
 from batonpass.coordinator.memory.store import MemoryStore
 from batonpass.coordinator.rows import CheckpointRow, EventRow, Place
@@ -153,6 +154,23 @@ def _events() -> Kind:
     return Kind([{**sample, **numbers} for sample in samples], read)
 
 
+def _items() -> dict[str, Kind]:
+    """A memory's items, and what its searches look at."""
+    from batonpass.adapters.langgraph.remembering import value_of
+    from batonpass.adapters.langgraph.vectors import Vectors
+
+    name = ItemName(("a", "b"), "k")
+    vectors = Vectors({"dims": 3, "embed": lambda texts: [[1.0, 2.0, 3.0] for _ in texts]})
+    values = [seal_letter(state, path="value") for state in STATES if isinstance(state, dict)]
+    indexes = [vectors.seal([[1.0, 2.0, 3.0]] * count) for count in (1, 5)]
+
+    def scores(data: bytes, of: str) -> Any:
+        return vectors.scores([1.0, 0.0, 0.0], [ItemRow(name, b"", 1, 2, index=data)])
+
+    read = _letters(values, lambda data, of: value_of(ItemRow(name, data, 1, 2), of=of))
+    return {"item": read, "index": _letters(indexes, scores)}
+
+
 def kinds() -> dict[str, Kind]:
     """Every kind of record."""
     notes = Notes(text="x", facts=("a", "b"))
@@ -168,6 +186,7 @@ def kinds() -> dict[str, Kind]:
         "letter": _letters([seal_letter(state, path="result") for state in STATES], open_letter),
         "envelope": _letters([seal_envelope(each) for each in envelopes], open_envelope),
         "checkpoint": _checkpoints(),
+        **_items(),
         "event": _events(),
         "declaration": _whole([close_declaration(agent, "fuzz")], open_declaration),
         "payload": _whole(payloads, lambda data: load_payload(Notes, data)),

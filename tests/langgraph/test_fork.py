@@ -146,7 +146,8 @@ def test_what_can_not_be_forked_is_refused(run: CommandLine, thread: str) -> Non
             lines.run({"turns": turn})
         outer = Runner(nested(saver), f"{thread} nested", "sync")
         outer.run({"trace": ["in"]})
-        inner = [each for each in saver.list(outer.config) if each.config["configurable"]["checkpoint_ns"]]
+        configs: list[Any] = [each.config for each in saver.list(outer.config)]
+        inner = [config for config in configs if config["configurable"]["checkpoint_ns"]]
         [newest, *_] = run("timeline", thread, "--json").json
         assert "lines are delta channels" in run("fork", newest["id"], "--set", "turns=9").complaint
         ids = {each["id"]: each for each in run("timeline", f"{thread} nested", "--json").json}
@@ -181,3 +182,12 @@ def test_keys_grow_whatever_the_latest_is() -> None:
     assert key("0") > "1f0"
     with pytest.raises(bp.BadSetup, match="no UUID"):
         key("z")
+
+
+def test_a_copy_from_the_command_line_goes_on_where_the_graph_asked(run: CommandLine, thread: str) -> None:
+    with BatonpassSaver.from_url(run.url) as saver:
+        Runner(ask(saver), thread, "sync").run({"trace": ["in"]})
+        assert run("copy", thread, f"{thread} copy").code == 0
+        copy = Runner(ask(saver), f"{thread} copy", "sync")
+        done = copy.run(Command(resume={each.id: "yes" for each in copy.state().interrupts}))
+    assert done["trace"] == ["in", "free", "one", "two", "close 2"]  # "free" had finished, and did not run again

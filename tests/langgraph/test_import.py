@@ -102,11 +102,8 @@ def compared(theirs: BaseCheckpointSaver[Any], ours: BatonpassSaver) -> int:
         assert again.parent_config == found.parent_config
         threads.setdefault(at["thread_id"], []).append(at["checkpoint_id"])
     for thread, keys in threads.items():
-        listed = [
-            found.config["configurable"]["checkpoint_id"]
-            for found in ours.list({"configurable": {"thread_id": thread}})
-        ]
-        assert listed == keys
+        configs: list[Any] = [found.config for found in ours.list({"configurable": {"thread_id": thread}})]
+        assert [config["configurable"]["checkpoint_id"] for config in configs] == keys
     return sum(map(len, threads.values()))
 
 
@@ -220,14 +217,22 @@ def test_a_newer_postgres(postgres_server: str, run: CommandLine) -> None:
     import psycopg
 
     with psycopg.connect(postgres_server) as connection:
+        connection.execute("DROP SCHEMA IF EXISTS newer CASCADE")
         connection.execute("CREATE SCHEMA newer")
         for table in ("checkpoints", "checkpoint_writes", "checkpoint_migrations"):
             connection.execute(f"CREATE TABLE newer.{table} AS SELECT * FROM {table} LIMIT 0".encode())
         connection.execute("INSERT INTO newer.checkpoint_migrations VALUES (900)")
-        connection.execute("CREATE SCHEMA nothing")
+        connection.execute("CREATE SCHEMA IF NOT EXISTS nothing")
     for schema, told in (("newer", "has version 900 of its tables"), ("nothing", "holds no checkpoints")):
         url = f"{postgres_server}&options=-csearch_path%3D{schema}"
         assert told in run("import-langgraph", url).complaint
     complaint = run("import-langgraph", "postgresql://someone:secret@127.0.0.1:9/none").complaint
     assert "can't be opened" in complaint
     assert "secret" not in complaint
+
+
+def test_the_source_can_not_be_written_to(source: str) -> None:
+    with opened(source) as saver:
+        Runner(chat(saver), "talk", "sync").run(say("hello"))
+    with open_source(source) as found, pytest.raises(Exception, match=r"read-?only"):
+        found._connection.execute("DELETE FROM checkpoints")

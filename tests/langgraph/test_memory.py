@@ -19,6 +19,9 @@ from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp,
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassStore
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.items import ItemChange, ItemName
+from batonpass.coordinator.letters import seal_letter
 
 from .memories import Memory, told
 
@@ -112,6 +115,17 @@ def test_bad_input_is_refused_before_anything_is_written(op: Any, error: Any, ma
     with pytest.raises(error, match=match):
         memory.batch([PutOp(("a",), "first", {}), op])
     assert memory.search(()) == []
+
+
+def test_what_is_damaged_is_named_and_hides_nothing(url: str, caplog: pytest.LogCaptureFixture) -> None:
+    with BatonpassStore.from_url(url) as store:
+        store.put(("a",), "good", {"n": 1})
+        for key, value in (("junk", b"\1 something else"), ("no dict", seal_letter([1], path="value")), ("empty", b"")):
+            store._handles.store().call(c.WriteItems((ItemChange(ItemName(("a",), key), value),)))
+            with pytest.raises(bp.Corrupted, match=f"the item '{key}' under"):
+                store.get(("a",), key)
+        assert [item.key for item in store.search(("a",))] == ["good"]
+    assert "left out of a search: the item 'junk' under ('a',)" in caplog.text
 
 
 # in graphs

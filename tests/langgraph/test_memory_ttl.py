@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import pytest
 from langgraph.store.base import PutOp, TTLConfig
@@ -36,7 +36,7 @@ def opened(harness: Harness, request: pytest.FixtureRequest) -> Iterator[Callabl
     """Opens memories with a TTLConfig."""
     with ExitStack() as stack:
         yield lambda **ttl: stack.enter_context(
-            Memory(BatonpassStore(harness.store(), ttl=TTLConfig(**ttl) if ttl else None), request.param)
+            Memory(BatonpassStore(harness.store(), ttl=cast("TTLConfig", ttl) if ttl else None), request.param)
         )
 
 

@@ -30,7 +30,7 @@ def embed(texts: list[str]) -> list[list[float]]:
 
 
 INDEX: Any = {"dims": DIMS, "embed": embed, "fields": ["text"]}
-WORDS = "red green blue cat dog bird runs sleeps eats".split()
+WORDS = ["red", "green", "blue", "cat", "dog", "bird", "runs", "sleeps", "eats"]
 
 
 @pytest.fixture(params=["sync", "async"])
@@ -101,7 +101,8 @@ def test_one_without_an_index_does_not_compare(url: str) -> None:
 def test_an_embedding_that_is_not_as_it_says(url: str) -> None:
     wrong: list[Any] = [[[1.0, 2.0]], [[float("nan")] * DIMS], [], [[1.0] * DIMS] * 2]
     for answer in wrong:
-        with BatonpassStore.from_url(url, index={**INDEX, "embed": lambda texts, given=answer: given}) as store:
+        index: Any = {**INDEX, "embed": lambda texts, given=answer: given}
+        with BatonpassStore.from_url(url, index=index) as store:
             with pytest.raises(bp.BadSetup, match="the embedding gave"):
                 store.put(("a",), "k", {"text": "red"})
             assert store.search(()) == []

@@ -204,7 +204,7 @@ def suspend(world: World, pick: Picks) -> None:
 
 @move(2, holders=True)
 def release(world: World, pick: Picks) -> None:
-    world.say(c.Release(world.fence(pick)))
+    world.say(c.Release(world.fence(pick), pick.of(["", "it died"])))
 
 
 @move(4)

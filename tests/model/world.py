@@ -29,6 +29,8 @@ KEYS = ["k", "l"]
 SCOPES = ["", "s"]
 PLACE_KEYS = ["a", "b", "c"]
 RUNS = ["", "r", "q"]
+LABELS = ["a", "b", "a\0"]
+ITEM_KEYS = ["", "k", "l\1"]
 # Whole steps of the clock and half steps of everything that comes due, so that neither the time that the test itself
 # takes nor a clock that is set back a little decides.
 STEP, HALF, A_LITTLE = 1_000_000, 500_000, 1_000
@@ -202,6 +204,8 @@ class World:
             self.ask(c.Takers(queue))
         self.ask(c.Declared())
         self.ask(c.Threads())
+        self.ask(c.ListItems(indexed=True))
+        self.ask(c.ListSpaces())
         for run in RUNS:
             self.ask(c.OfRun(run))
         everything = c.Claim("w", tuple((queue, HALF) for queue in QUEUES), tuple(mint("l") for _ in range(100)))

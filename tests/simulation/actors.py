@@ -105,7 +105,7 @@ class Worker:
         if chance < 0.8:
             return c.Fail(fence, "boom", "", retry_in=self._random.choice([0, 50, 400]))
         if chance < 0.9:
-            return c.Release(fence)
+            return c.Release(fence, "it died" if chance < 0.85 else "")
         state, reason = self._random.choice([("failed", "attempts"), ("failed", "contract"), ("rejected", "no")])
         return c.Fail(fence, "boom", reason, state=state)
 

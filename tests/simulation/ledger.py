@@ -157,7 +157,11 @@ class Ledger(Known):
         elif isinstance(m, c.Suspend):
             job.state, job.reason, job.answer = "input_required", "question", b""
         elif isinstance(m, c.Release):
-            job.make_ready()
+            job.crashes += bool(m.crash)
+            if m.crash and job.crashes >= POISON:
+                self._end(job, "failed", "poison", now)
+            else:
+                job.make_ready()
         elif m.retry_in is None:
             self._end(job, m.state, m.reason, now)
         else:

@@ -18,6 +18,8 @@ RUNS = {
     "fuzz": "tests.fuzz --records 1000000",
     "kills-sqlite": "tests.storm.kills --store sqlite --kills 200",
     "kills-redis": "tests.storm.kills --store redis --kills 200",
+    "kills-crewai-sqlite": "tests.crews.matrix --store sqlite",
+    "kills-crewai-redis": "tests.crews.matrix --store redis",
     "redis-loss": "tests.storm.redis_loss --kills 20 --cuts 200",
 }
 
@@ -38,7 +40,7 @@ def main() -> None:
         began = time.monotonic()
         code = subprocess.run([sys.executable, "-m", *RUNS[name].split()]).returncode
         failed |= code != 0
-        ends.append(f"{name:<14}{'passed' if code == 0 else f'FAILED ({code})':<14}{time.monotonic() - began:7.0f} s")
+        ends.append(f"{name:<21}{'passed' if code == 0 else f'FAILED ({code})':<14}{time.monotonic() - began:7.0f} s")
     say("\n".join(["== all", *ends]))
     sys.exit(failed)
 

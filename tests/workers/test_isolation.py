@@ -10,10 +10,11 @@ from collections import Counter
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator.operations.jobs import POISON
+from batonpass.coordinator.operations.upkeep import POISON
 from tests.harness.waiting import wait_until
 
-from .apart import Done, Task, app
+from .agents import Done, Task
+from .apart import app
 from .families import alive, serving_apart, times, wait_for_end, who
 from .processes import DEADLINE, Desk
 
@@ -105,9 +106,7 @@ def test_a_job_that_kills_its_processes_is_parked(desk: Desk) -> None:
 def test_a_child_runs_many_jobs_and_is_replaced_after_enough(desk: Desk) -> None:
     serving_apart(desk, "pid", "--concurrency", "1", "--child-jobs", "3")
     with bp.connect(desk.url, app=app) as coordinator:
-        pids = [
-            coordinator.submit("pid", Task(), returns=Done).result(timeout=DEADLINE).words[0] for _ in range(7)
-        ]
+        pids = [coordinator.submit("pid", Task(), returns=Done).result(timeout=DEADLINE).words[0] for _ in range(7)]
     assert sorted(Counter(pids).values()) == [1, 3, 3]
     gone = {int(pid) for pid in pids} - {int(pids[-1])}
     wait_for_end(*gone)

@@ -8,7 +8,7 @@ from uuid import uuid4
 
 import pytest
 
-from tests.crewai.matrix import MODULES
+from tests.crews.matrix import MODULES
 from tests.kills.harness import Zygote
 from tests.rules.test_acknowledged import ROOT
 

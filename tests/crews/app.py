@@ -18,9 +18,6 @@ from tests.harness.waiting import wait_until
 
 app = bp.App("crewai-steps")
 
-INPUT = {
-    name: {"text": "queues"} for name in ("sequential", "hierarchical", "gap", "react", "native", "nested", "anested")
-}
 EXPECTED: dict[str, dict[str, Any]] = {
     "sequential": {"text": "ARTICLE on 2 facts after a look, tokens 60"},
     "hierarchical": {"text": "the manager says: WRITTEN, and checked, tokens 40"},

@@ -1,6 +1,6 @@
 """SIGKILL at every model call, every tool call and every write of crews and flows: all of it, or a sample.
 
-python -m tests.crewai.matrix --store sqlite [--agents react native]
+python -m tests.crews.matrix --store sqlite [--agents react native]
 
 Each agent first runs undisturbed. Then, once for each point, its worker is killed there and another one finishes the
 job: the same result, nothing finished ran again, no more model calls repeated than were in flight.
@@ -19,7 +19,7 @@ from types import ModuleType
 from uuid import uuid4
 
 from tests.apps import crewai_app
-from tests.crewai import app as crewai_steps
+from tests.crews import app as crewai_steps
 from tests.harness.redis import RedisServer
 from tests.kills.harness import Run, Zygote
 from tests.kills.test_kills import killed, undisturbed
@@ -39,7 +39,7 @@ def kills(
     points = [f"in:{label}" for label in baseline]
     points += [f"{when}:{n}" for n in range(1, writes + 1) for when in ("before", "after")]
     if sample:
-        points = [points[place * (len(points) - 1) // (sample - 1)] for place in range(sample)]
+        points = [points[place * (len(points) - 2) // (sample - 1)] for place in range(sample)]
 
     def kill_at(point: str) -> str | None:
         run = Run(zygote, new_url(), folder / point.replace(":", "-").replace(" ", "-"), module, agent)
@@ -52,7 +52,7 @@ def kills(
 
 def main() -> None:
     """Run the matrix on one store; ends with 1 if something was wrong."""
-    parser = argparse.ArgumentParser(prog="python -m tests.crewai.matrix", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m tests.crews.matrix", description=main.__doc__)
     parser.add_argument("--store", choices=["sqlite", "redis"], required=True)
     parser.add_argument("--agents", nargs="*", choices=[*AGENTS], default=[*AGENTS])
     asked = parser.parse_args()

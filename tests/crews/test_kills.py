@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from tests.crewai.app import INPUT
-from tests.crewai.matrix import kills
+from tests.crews.app import INPUT
+from tests.crews.matrix import kills
 from tests.kills.harness import Zygote
 
 _SAMPLE = 4

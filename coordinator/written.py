@@ -1,0 +1,51 @@
+"""Written: the form of what frameworks write at places. A check over it, then what its writer says of the value, then
+the value, packed; or, where that is named instead, its kind, its length in items, and the hash of its spans' bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from xxhash import xxh3_64_digest
+
+from ..contracts.codec import pack, unpack
+from ..contracts.errors import Corrupted
+from .parts.body import value_of
+from .rows import Write
+from .seals import content_hash
+
+_CHECK = 8
+_NAMED = 3
+
+
+def close_write(about: Sequence[Any]) -> bytes:
+    """A write's data."""
+    packed = pack([*about])
+    return xxh3_64_digest(packed) + packed
+
+
+def open_write(write: Write, where: str) -> tuple[list[Any], Any]:
+    """What its writer said of a write that was read, and its value; `Corrupted` if it is not what was saved."""
+    data = write.data[_CHECK:]
+    if xxh3_64_digest(data) != write.data[:_CHECK]:
+        raise _damaged(where)
+    about: list[Any] = unpack(data)
+    if not write.spans:
+        return about[:-1], unpack(about[-1])
+    kind, count, digest = about[-_NAMED:]
+    body = b"".join(write.bodies)
+    if content_hash(body) != digest:
+        raise _damaged(where)
+    return about[:-_NAMED], value_of(kind, count, body)
+
+
+def inlined(write: Write) -> Write:
+    """A write that was read, with its value instead of a name for where that is kept."""
+    if not write.spans:
+        return write
+    about, held = open_write(write, write.name)
+    return Write(write.name, close_write([*about, pack(held)]), again=write.again)
+
+
+def _damaged(where: str) -> Corrupted:
+    return Corrupted(f"what was written at {where} is not what was saved; older checkpoints may be readable")
