@@ -68,8 +68,8 @@ class Disk:
                 self._keep()
             if self._kept < commit:
                 raise Unreachable(
-                    f"the disk of {self._path} failed ({self._failure}), and what was written may get lost: look at its "
-                    "space and health, then start again"
+                    f"the disk of {self._path} failed ({self._failure}), and what was written may get lost: "
+                    "look at its space and health, then start again"
                 )
 
     def _keep(self) -> None:

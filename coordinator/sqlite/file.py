@@ -42,8 +42,8 @@ def open_store_file(path: str) -> sqlite3.Connection:
 
 
 def _make_safe(connection: sqlite3.Connection, path: str) -> None:
-    """With a write-ahead log readers wait for nobody. With FULL a commit that returned survives a power loss; with NORMAL
-    when `Disk` has waited for it."""
+    """With a write-ahead log readers wait for nobody. With FULL a commit that returned survives a power loss, with
+    NORMAL when `Disk` has waited for it."""
     mode = patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
     if mode != "wal":
         raise Unreachable(f"{path} can't be used: its file system has no shared memory for a write-ahead log")

@@ -1,9 +1,9 @@
 """Wal: keeps the write-ahead log from growing without bound.
 
 SQLite moves its pages into the database after every 1000 by itself, but starts the log again from its beginning only in
-a moment when all were moved and nobody reads. When several write there may be none for long: then it tries after each
-commit, and what the log grows by costs a commit twice what it costs to write over it. So we do it, after so many commits
-of ours, and make the others wait for a moment when that was not enough. A long reader holds that up, too.
+a moment when all were moved and nobody reads. While several write there may be none for long: then it tries after each
+commit, and the log grows, which takes a disk twice as long as writing over what is there. So we do it, after so many
+commits of ours, and make the others wait for a moment when that was not enough. A long reader holds that up, too.
 """
 
 from __future__ import annotations

@@ -133,7 +133,7 @@ async def test_one_that_asks(store_url: str, which: int, answer: Any, text: str,
 async def test_bad_input(store_url: str, key: str, unsure: Any, says: str) -> None:
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
         await ctx.effect(key, str, unsure=unsure)
-        return Reply()
+        return Reply(text="")
 
     async with serving(only(pays, retries=1), store_url) as coordinator:
         with pytest.raises(bp.JobFailed, match=says):
