@@ -7,7 +7,7 @@ from typing import Any
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.rows import CheckpointRow, Delivery, EventRow, JobRow, PlaceRow
+from batonpass.coordinator.rows import CheckpointRow, Delivery, EventRow, JobRow, PlaceRow, StreamRow
 from tests.harness.bench import Bench
 
 
@@ -33,6 +33,8 @@ def comparable(answer: Any) -> object:
         return replace(answer, ready=int(bool(answer.ready)))
     if isinstance(answer, EventRow):
         return {name: value for name, value in answer.fields.items() if name != "time"}
+    if isinstance(answer, StreamRow):
+        return answer.data
     if isinstance(answer, CheckpointRow):
         return replace(answer, bodies=tuple(answer.bodies))
     if isinstance(answer, Delivery):

@@ -87,7 +87,7 @@ def cancel(world: World, pick: Picks) -> None:
     world.say(c.Cancel(world.job(pick)))
 
 
-@move(1)
+@move(2)
 def redrive(world: World, pick: Picks) -> None:
     onward = new_target(pick.of(AGENTS), b"j2") if pick.one_in(3) else None
     tip = pick.new_of(world.checkpoints) if pick.one_in(3) else ""
@@ -134,7 +134,7 @@ def delete_thread(world: World, pick: Picks) -> None:
     world.say(c.DeleteThread(pick.of([world.thread(pick), *COPIES]), pick.of([500, 1])))
 
 
-@move(1)
+@move(2)
 def delete_job(world: World, pick: Picks) -> None:
     world.say(c.DeleteJob(world.job(pick, "completed", "failed", "canceled", "rejected")))
 
@@ -166,6 +166,11 @@ def save(world: World, pick: Picks) -> None:
 @move(3, holders=True)
 def record(world: World, pick: Picks) -> None:
     world.say(c.Record(world.fence(pick), {f"r{pick.below(3)}": b"%d" % pick.below(4)}))
+
+
+@move(1, holders=True)
+def emit(world: World, pick: Picks) -> None:
+    world.say(c.Emit(world.fence(pick), (b"%d" % pick.below(4), b"more")))
 
 
 @move(3, holders=True)
@@ -256,6 +261,7 @@ def look(world: World, pick: Picks) -> None:
         c.Latest(world.thread(pick)),
         c.Restore(checkpoint),
         c.ReadJob(world.job(pick)),
+        c.ReadStream(world.job(pick)),
         c.ListJobs(limit, pick.of(["", world.job(pick)])),
         c.Takers(pick.of(QUEUES)),
         c.Declared(),

@@ -174,7 +174,17 @@ TYPES = {
     "HVALS": "hash",
     **dict.fromkeys(
         [
-            *("ZADD", "ZCARD", "ZREM", "ZREMRANGEBYSCORE", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGE", "ZREVRANGEBYSCORE"),
+            *(
+                "ZADD",
+                "ZCARD",
+                "ZCOUNT",
+                "ZREM",
+                "ZREMRANGEBYSCORE",
+                "ZRANGE",
+                "ZRANGEBYSCORE",
+                "ZREVRANGE",
+                "ZREVRANGEBYSCORE",
+            ),
             *("ZSCORE", "ZRANGEBYLEX", "ZREVRANGEBYLEX"),
         ],
         "zset",

@@ -84,7 +84,9 @@ def compare_events(known: Known, records: MemoryRecords) -> None:
             tokens[job] = token
         if kind in _ENDS:
             over[job] = kind
-    _same("jobs with an end among their events", {*over}, {id_ for id_, job in known.jobs.items() if job.state in ENDED})
+    _same(
+        "jobs with an end among their events", {*over}, {id_ for id_, job in known.jobs.items() if job.state in ENDED}
+    )
 
 
 def _same(what: str, found: object, expected: object) -> None:

@@ -9,10 +9,14 @@ end
 local first = 0
 if ARGV[2] ~= '' then
   local rank = redis.call('ZREVRANK', key, ARGV[2])
-  if not rank then
+  local updated = not rank and redis.call('HGET', P .. 'j:' .. ARGV[2], 'updated')
+  if rank then
+    first = rank + 1
+  elseif updated then  -- it failed no more since the page before was read
+    first = redis.call('ZCOUNT', key, updated, '+inf')
+  else
     return refuse('no_job', ARGV[2])
   end
-  first = rank + 1
 end
 local page = { '+' }
 for _, id in ipairs(redis.call('ZREVRANGE', key, first, first + tonumber(ARGV[1]) - 1)) do
