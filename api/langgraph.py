@@ -1,5 +1,6 @@
-"""For LangGraph programs: its checkpointer on every store of ours, with or without jobs."""
+"""For LangGraph programs: its checkpointer and its long-term memory on every store of ours, with or without jobs."""
 
-from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.checkpointer import BatonpassSaver
+from batonpass.adapters.langgraph.memory import BatonpassStore
 
-__all__ = ["BatonpassSaver"]
+__all__ = ["BatonpassSaver", "BatonpassStore"]

@@ -41,7 +41,7 @@ class Steps:
         self._running: set[str] = set()
         records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
         # A state that was edited before the job was redriven counts, also where it has what no step did.
-        held = session.checkpoint.state if own_state and session.checkpoint else {}
+        held: dict[str, Any] = session.checkpoint.state if own_state and session.checkpoint else {}
         done = {key.removeprefix(_PREFIX): value for key, value in records.items()}
         self._done = {key: Recorded(None, result) for key, result in held.items()}
         self._done |= {key: Recorded(digest, held.get(key, result)) for key, (digest, result) in done.items()}

@@ -79,7 +79,7 @@ def copied(value: Any) -> Any:
 def _mould(message: BaseMessage) -> _Mould:
     if message.__pydantic_private__:  # a class of the user's own, with more than its fields
         raise NoCopy
-    fields = message.__dict__
+    fields: dict[str, Any] = vars(message)
     held = [(name, item) for name, item in fields.items() if _type(item) not in _SHARED]
     empty = [(name, _type(item)) for name, item in held if not item and _type(item) in (list, dict)]
     own = [(name, item) for name, item in held if item or _type(item) not in (list, dict)]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 from collections.abc import AsyncGenerator, Generator, Mapping
-from contextlib import AsyncExitStack, ExitStack, asynccontextmanager, contextmanager
+from contextlib import AsyncExitStack, ExitStack, aclosing, asynccontextmanager, closing, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from batonpass.adapters.langgraph import BatonpassSaver
+from benchmarks.langgraph.bare import BareRedis, BareSqlite
 from benchmarks.places import Places
 from benchmarks.timing import Comparison, Effort
 
@@ -25,6 +26,8 @@ IN_MEMORY = "InMemorySaver"
 ASYNC_SQLITE = "AsyncSqliteSaver"
 SQLITE = "SqliteSaver"
 ASYNC_POSTGRES = "AsyncPostgresSaver"
+BARE_REDIS = "a bare SET on Redis"
+BARE_SQLITE = "a bare INSERT on SQLite"
 OURS_MEMORY = "ours in memory"
 OURS_SQLITE = "ours on SQLite"
 OURS_REDIS = "ours on Redis"
@@ -69,6 +72,24 @@ class Contest:
             for name, url, namespace in self._ours():
                 found[name] = stack.enter_context(BatonpassSaver.from_url(url, namespace=namespace))
             yield found
+
+    @asynccontextmanager
+    async def bare(self) -> AsyncGenerator[Savers]:
+        """What any saver on a server or a disk adds to InMemorySaver, at the least."""
+        async with (
+            aclosing(BareRedis(self.places.redis_url, self.places.namespace())) as on_redis,
+            aclosing(BareSqlite(self.places.sqlite_file("bare"))) as on_sqlite,
+        ):
+            yield {BARE_REDIS: on_redis, BARE_SQLITE: on_sqlite}
+
+    @contextmanager
+    def sync_bare(self) -> Generator[Savers]:
+        """`bare` for sync code."""
+        with (
+            closing(BareRedis(self.places.redis_url, self.places.namespace())) as on_redis,
+            closing(BareSqlite(self.places.sqlite_file("bare"))) as on_sqlite,
+        ):
+            yield {BARE_REDIS: on_redis, BARE_SQLITE: on_sqlite}
 
     def sqlite_url(self) -> tuple[str, Path]:
         """A new file of ours: its URL and itself."""

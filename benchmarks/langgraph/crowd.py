@@ -23,8 +23,8 @@ def run_async(contest: Contest) -> list[Result]:
 
 async def _run_async(contest: Contest) -> list[Result]:
     times = Times()
-    async with contest.savers() as savers:
-        graphs = {name: chain(saver) for name, saver in savers.items()}
+    async with contest.savers() as savers, contest.bare() as bare:
+        graphs = {name: chain(saver) for name, saver in {**savers, **bare}.items()}
         for _ in range(contest.effort.rounds + 1):
             times.begin_round()
             for name in times.turn(graphs):
@@ -38,8 +38,8 @@ def run_sync(contest: Contest) -> list[Result]:
     """As threads of one process."""
     times = Times()
     count = _count(contest)
-    with contest.sync_savers() as savers, ThreadPoolExecutor(count) as pool:
-        graphs = {name: chain(saver) for name, saver in savers.items()}
+    with contest.sync_savers() as savers, contest.sync_bare() as bare, ThreadPoolExecutor(count) as pool:
+        graphs = {name: chain(saver) for name, saver in {**savers, **bare}.items()}
         for _ in range(contest.effort.rounds + 1):
             times.begin_round()
             for name in times.turn(graphs):

@@ -20,8 +20,8 @@ def run_async(contest: Contest) -> list[Result]:
 
 async def _run_async(contest: Contest) -> list[Result]:
     found: list[Result] = []
-    async with contest.savers() as savers:
-        graphs = {name: chain(saver) for name, saver in savers.items()}
+    async with contest.savers() as savers, contest.bare() as bare:
+        graphs = {name: chain(saver) for name, saver in {**savers, **bare}.items()}
         for durability in _DURABILITIES:
             times = Times()
             for _ in range(contest.effort.rounds + 1):
@@ -38,8 +38,8 @@ async def _run_async(contest: Contest) -> list[Result]:
 def run_sync(contest: Contest) -> list[Result]:
     """With `invoke`."""
     found: list[Result] = []
-    with contest.sync_savers() as savers:
-        graphs = {name: chain(saver) for name, saver in savers.items()}
+    with contest.sync_savers() as savers, contest.sync_bare() as bare:
+        graphs = {name: chain(saver) for name, saver in {**savers, **bare}.items()}
         for durability in _DURABILITIES:
             times = Times()
             for _ in range(contest.effort.rounds + 1):

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import pytest
-
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import operator
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Sequence
 from typing import Annotated, Any, TypedDict
 
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
@@ -28,7 +28,7 @@ class Trace(TypedDict, total=False):
     answers: Annotated[list[Any], operator.add]
 
 
-def _together(before: list[str], writes: list[list[str]]) -> list[str]:
+def _together(before: list[str], writes: Sequence[list[str]]) -> list[str]:
     return [*before, *(item for write in writes for item in write)]
 
 
@@ -98,7 +98,7 @@ def fan(saver: BaseCheckpointSaver[Any]) -> Any:
     graph.add_node("work", lambda given: {"trace": [f"work {given['number']}"]})
 
     def join(state: Trace) -> Command[Any]:
-        return Command(update={"trace": ["join"]}, goto="last" if len(state["trace"]) > 2 else END)
+        return Command(update={"trace": ["join"]}, goto="last" if len(state.get("trace", ())) > 2 else END)
 
     graph.add_node("join", join, destinations=("last", END))
     graph.add_node("last", lambda _: {"trace": ["last"]})

@@ -94,7 +94,7 @@ def compared(theirs: BaseCheckpointSaver[Any], ours: BatonpassSaver) -> int:
     """Compare every checkpoint, and the order of each thread; how many there are."""
     threads: dict[str, list[str]] = {}
     for found in theirs.list(None):
-        at: Any = found.config["configurable"]
+        at: Any = found.config.get("configurable")
         again = ours.get_tuple({"configurable": {name: at[name] for name in sorted(at)}})
         assert again is not None
         assert values(again.checkpoint) == values({"updated_channels": None, **found.checkpoint})
