@@ -70,10 +70,11 @@ class RedisStore:
             if not self._replicas and not self._witness.due(command):
                 try:
                     reply = self._lines.ask("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
-                    result = self._answer(command, reply)
-                    return self._run(self._whole(result)) if type(command) in _SEVERAL_STEPS else result
                 except _ONCE_MORE:
                     pass
+                else:
+                    result = self._answer(command, reply)
+                    return self._run(self._whole(result)) if type(command) in _SEVERAL_STEPS else result
             return self._run(self._carefully(command, name, argv))
         except _TROUBLE as error:
             raise self._failure(error) from error
@@ -86,11 +87,12 @@ class RedisStore:
             name, argv = arguments(command)
             if not self._replicas and not self._witness.due(command):
                 try:
-                    evalsha = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
-                    result = self._answer(command, await self._alines.ask(*evalsha))
-                    return await self._arun(self._whole(result)) if type(command) in _SEVERAL_STEPS else result
+                    reply = await self._alines.ask("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
                 except _ONCE_MORE:
                     pass
+                else:
+                    result = self._answer(command, reply)
+                    return await self._arun(self._whole(result)) if type(command) in _SEVERAL_STEPS else result
             return await self._arun(self._carefully(command, name, argv))
         except _TROUBLE as error:
             raise self._failure(error) from error
