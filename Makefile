@@ -7,6 +7,7 @@
 #   make simulate [SEEDS=100000]                           the store's promises under faults, seed by seed
 #   make storm [ARGS="model kills-redis"]                  the long runs of the tests: up to an hour
 #   make bench [ARGS="--help"]                             the ratios against their floors
+#   make bench-langgraph [ARGS="--only chat"]              the same for LangGraph's checkpointers, side by side
 #   make clean                                             remove what these targets made
 
 BIN := .venv/bin
@@ -20,7 +21,7 @@ QUIET_FRAMEWORKS := CREWAI_DISABLE_TELEMETRY=true CREWAI_TRACING_ENABLED=false C
 	LANGSMITH_TRACING=false
 
 .DELETE_ON_ERROR:
-.PHONY: demo test check simulate storm bench clean setup always
+.PHONY: demo test check simulate storm bench bench-langgraph clean setup always
 
 demo: setup
 	@$(BIN)/batonpass demo $(ARGS)
@@ -44,6 +45,9 @@ storm: setup
 
 bench: setup
 	@$(BIN)/python -m benchmarks $(ARGS)
+
+bench-langgraph: setup
+	@$(BIN)/python -m benchmarks.langgraph_saver $(ARGS)
 
 clean:
 	rm -rf .venv build dist *.egg-info .mypy_cache .pytest_cache .ruff_cache .hypothesis batonpass-demo

@@ -183,7 +183,9 @@ class Threads:
         if base is None or base.id != found.opened.row.id:
             self._shared.remember((thread, scope, DELTAS), found, checkpoint)
             base = recent.get((thread, scope, DELTAS))
-        if base is not None:
+        # What LangGraph's serializer carries is each saver's own affair: its clones may restore other types.
+        native = found.opened.roots[NATIVE]
+        if base is not None and native is not None and not native.get("dressed"):
             with suppress(NoCopy):
                 held = {channel: Kept(seed) for channel, seed in seeds.items()}
                 recent.put((thread, scope, SEEDS), replace(base, held=held))

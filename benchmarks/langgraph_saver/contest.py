@@ -16,7 +16,7 @@ from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.checkpoint.sqlite.aio import AsyncSqliteSaver
 
 from batonpass.adapters.langgraph import BatonpassSaver
-from benchmarks.langgraph.bare import BareRedis, BareSqlite
+from benchmarks.langgraph_saver.bare import BareRedis, BareSqlite
 from benchmarks.places import Places
 from benchmarks.timing import Comparison, Effort
 

@@ -8,9 +8,9 @@ from contextlib import closing
 from statistics import median
 
 from batonpass.adapters.langgraph import BatonpassSaver
-from benchmarks.langgraph.contest import Contest
-from benchmarks.langgraph.kept import Wire, in_file, in_redis
-from benchmarks.langgraph.thread import Thread, Writing, grow
+from benchmarks.langgraph_saver.contest import Contest
+from benchmarks.langgraph_saver.kept import Wire, in_file, in_redis
+from benchmarks.langgraph_saver.thread import Thread, Writing, grow
 from benchmarks.report import Result
 
 

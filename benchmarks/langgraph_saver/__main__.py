@@ -1,4 +1,4 @@
-"""python -m benchmarks.langgraph: run them and print what they measured."""
+"""python -m benchmarks.langgraph_saver: run them and print what they measured."""
 
 from __future__ import annotations
 
@@ -6,8 +6,8 @@ import argparse
 import sys
 from collections.abc import Callable, Sequence
 
-from benchmarks.langgraph import chat, crowd, deltas, growth, supersteps
-from benchmarks.langgraph.contest import Contest
+from benchmarks.langgraph_saver import chat, crowd, deltas, growth, supersteps
+from benchmarks.langgraph_saver.contest import Contest
 from benchmarks.places import places
 from benchmarks.report import Result, as_json, as_table
 from benchmarks.timing import QUICK, Effort
@@ -26,7 +26,7 @@ BENCHMARKS: dict[str, Callable[[Contest], list[Result]]] = {
 
 def main(arguments: Sequence[str] | None = None) -> None:
     """Run the benchmarks whose names begin as asked, all by default."""
-    parser = argparse.ArgumentParser(prog="python -m benchmarks.langgraph", description=main.__doc__)
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.langgraph_saver", description=main.__doc__)
     parser.add_argument("--only", default="", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}, or its beginning")
     parser.add_argument("--postgres", default="", metavar="URL", help="also AsyncPostgresSaver, on this database")
     parser.add_argument("--json", action="store_true", help="one JSON object a line")

@@ -7,7 +7,7 @@ import time
 from collections.abc import Awaitable, Callable
 from typing import Any
 
-from benchmarks.langgraph.contest import (
+from benchmarks.langgraph_saver.contest import (
     ASYNC_POSTGRES,
     ASYNC_SQLITE,
     IN_MEMORY,
@@ -16,7 +16,7 @@ from benchmarks.langgraph.contest import (
     Savers,
     Times,
 )
-from benchmarks.langgraph.thread import CONFIG, Step, Thread, Writing
+from benchmarks.langgraph_saver.thread import CONFIG, Step, Thread, Writing
 from benchmarks.report import Result
 
 # How many of a thread's last steps make a round.

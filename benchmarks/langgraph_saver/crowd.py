@@ -7,8 +7,8 @@ import time
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
-from benchmarks.langgraph.chain import SUPERSTEPS, chain, new_thread, start
-from benchmarks.langgraph.contest import IN_MEMORY, OURS, Contest, Times
+from benchmarks.langgraph_saver.chain import SUPERSTEPS, chain, new_thread, start
+from benchmarks.langgraph_saver.contest import IN_MEMORY, OURS, Contest, Times
 from benchmarks.report import Result
 
 _THREADS = 50
@@ -50,7 +50,7 @@ def run_sync(contest: Contest) -> list[Result]:
 
 
 def _count(contest: Contest) -> int:
-    return min(_THREADS, 10 * contest.effort.calls)
+    return min(_THREADS, 2 * contest.effort.calls)
 
 
 def _results(kind: str, contest: Contest, times: Times) -> list[Result]:

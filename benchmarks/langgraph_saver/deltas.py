@@ -15,15 +15,17 @@ from langgraph.graph import START, StateGraph
 from langgraph.graph.message import _messages_delta_reducer  # pyright: ignore[reportPrivateUsage]
 
 from batonpass.adapters.langgraph import BatonpassSaver
-from benchmarks.langgraph.contest import ASYNC_SQLITE, IN_MEMORY, OURS_REDIS, OURS_SQLITE, Contest, Times
-from benchmarks.langgraph.kept import in_file, in_redis
+from benchmarks.langgraph_saver.contest import ASYNC_SQLITE, IN_MEMORY, OURS_REDIS, OURS_SQLITE, Contest, Times
+from benchmarks.langgraph_saver.kept import in_file, in_redis
 from benchmarks.report import Result
 from benchmarks.timing import Comparison
 from tests.harness.texts import words
 
+_reducer: Any = _messages_delta_reducer
+
 
 class Chat(TypedDict):
-    messages: Annotated[list[AnyMessage], DeltaChannel(_messages_delta_reducer)]
+    messages: Annotated[list[AnyMessage], DeltaChannel(_reducer)]
 
 
 def run(contest: Contest) -> list[Result]:
@@ -79,7 +81,7 @@ def _half(times: Times, ours: str) -> Comparison:
 
 def _graph(saver: Any) -> Any:
     chance = random.Random(6)
-    graph = StateGraph(Chat)
+    graph: Any = StateGraph(Chat)
     graph.add_node("chat", lambda _: {"messages": [AIMessage(words(chance, 500))]})
     graph.add_edge(START, "chat")
     return graph.compile(checkpointer=saver)

@@ -19,7 +19,8 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from tests.harness.texts import words
 
 Saver = BaseCheckpointSaver[Any]
-CONFIG: RunnableConfig = {"configurable": {"thread_id": "chat", "checkpoint_ns": ""}}
+_CHAT = {"thread_id": "chat", "checkpoint_ns": ""}
+CONFIG: RunnableConfig = {"configurable": _CHAT}
 _SIZE = 500
 _START = f"{1:032}.0.5"
 
@@ -78,7 +79,7 @@ class Writing:
 
     def __init__(self, saver: Saver) -> None:
         self._saver = saver
-        self._at = CONFIG
+        self._at: RunnableConfig = CONFIG
 
     async def together(self, step: Step) -> None:
         """As LangGraph does it: the put follows while the writes are on their way."""
@@ -104,7 +105,7 @@ class Writing:
         await self._saver.aput_writes(self._at, [("messages", step.new)], step.task, "~__pregel_pull, chat")
 
     def _to(self, step: Step) -> None:
-        self._at = {"configurable": {**CONFIG["configurable"], "checkpoint_id": step.checkpoint["id"]}}
+        self._at = {"configurable": {**_CHAT, "checkpoint_id": step.checkpoint["id"]}}
 
 
 async def grow(saver: Saver, steps: int) -> AsyncIterator[int]:

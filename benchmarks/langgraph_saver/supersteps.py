@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 import time
 
-from benchmarks.langgraph.chain import chain, new_thread, start
-from benchmarks.langgraph.contest import IN_MEMORY, OURS, Contest, Times
+from benchmarks.langgraph_saver.chain import chain, new_thread, start
+from benchmarks.langgraph_saver.contest import IN_MEMORY, OURS, Contest, Times
 from benchmarks.report import Result
 
 _DURABILITIES = ("async", "sync", "exit")
