@@ -22,6 +22,7 @@ BatonpassError                 catch this to catch them all
 ├── Corrupted                  stored bytes do not match their checksum, or can't be understood
 ├── StepMismatch               a recorded step was replayed with other arguments
 ├── Ambiguous                  an effect was begun, and nobody recorded whether it was done. Look, then redrive
+├── NotDone                    raised by an effect's function: nothing happened, it may be tried again
 ├── NoJob                      bp.current() outside of a job
 └── JobError                   how waiting for a result ended
     ├── JobFailed              the job failed (.reason, .error)
@@ -134,7 +135,7 @@ class Ambiguous(BatonpassError):
     """An effect was begun and its outcome was not recorded: only a look at the outside world can tell."""
 
 
-class NotDone(Exception):
+class NotDone(BatonpassError):
     """Raised by an effect's function that knows that nothing happened: the effect may be tried again."""
 
 

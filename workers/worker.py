@@ -71,8 +71,8 @@ class Worker:
 
         What `close` ends is begun here.
         """
-        for kind in sorted({agent.kind for agent in self._here}):
-            self._adapters[kind] = load_adapter(kind)
+        for kind in sorted({agent.kind for agent in self._agents}):
+            self._adapters[kind] = load_adapter(kind)  # of those that run apart too: what is missing is said here
         await self._coordinator.declare(self._app)
         await self._check_receivers()
         if self._pool is not None:

@@ -185,9 +185,7 @@ def _postgres(url: str, serde: Strict) -> Generator[Source]:
         raise _missing("langgraph-checkpoint-postgres 'psycopg[binary]'", error) from error
 
     try:
-        connection = Connection[DictRow].connect(
-            url, autocommit=True, prepare_threshold=0, row_factory=dict_row
-        )
+        connection = Connection[DictRow].connect(url, autocommit=True, prepare_threshold=0, row_factory=dict_row)
     except Error as error:
         raise Unreachable(f"the PostgreSQL database can't be opened: {error}") from error
     with closing(connection):

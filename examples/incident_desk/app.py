@@ -27,8 +27,15 @@ def _enter_write(findings: Findings, ctx: Any) -> dict[str, Any]:
     return inputs(findings)
 
 
+# Crews run in a process of their own by default. Here they don't, so that what the demo kills is the worker.
 @app.crewai(
-    "write", accepts=Findings, hands_to={"review": PostMortem}, enter=_enter_write, lease=LEASE, retries=RETRIES
+    "write",
+    accepts=Findings,
+    hands_to={"review": PostMortem},
+    enter=_enter_write,
+    lease=LEASE,
+    retries=RETRIES,
+    isolation="task",
 )
 def write() -> Any:
     from .write import build

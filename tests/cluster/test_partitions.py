@@ -37,6 +37,7 @@ def test_every_command_goes_to_the_partition_of_what_it_is_about() -> None:
     assert without - {"Command"} == {
         *("Claim", "Heartbeat", "Reap", "ListJobs", "Events", "LastEvent"),
         *("Threads", "PruneJobs", "Declare", "Declared", "Takers", "OfRun"),
+        *("WriteItems", "ReadItems", "RefreshItems", "ListItems", "ListSpaces"),
     }
     job, fence = mint("j", 700), c.Fence(mint("j", 701), 1, mint("l"))
     about = (c.ReadJob(job), c.Release(fence), c.Restore(mint("c", 702)))

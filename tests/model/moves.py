@@ -170,7 +170,10 @@ def record(world: World, pick: Picks) -> None:
 
 @move(1, holders=True)
 def emit(world: World, pick: Picks) -> None:
-    world.say(c.Emit(world.fence(pick), (b"%d" % pick.below(4), b"more")))
+    fence = world.fence(pick)
+    world.say(c.Emit(fence, (b"%d" % pick.below(4), b"more")))
+    world.ask(c.ReadStream(fence.job_id))
+    world.ask(c.ReadJob(fence.job_id))
 
 
 @move(3, holders=True)
@@ -261,7 +264,6 @@ def look(world: World, pick: Picks) -> None:
         c.Latest(world.thread(pick)),
         c.Restore(checkpoint),
         c.ReadJob(world.job(pick)),
-        c.ReadStream(world.job(pick)),
         c.ListJobs(limit, pick.of(["", world.job(pick)])),
         c.Takers(pick.of(QUEUES)),
         c.Declared(),
