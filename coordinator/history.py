@@ -11,7 +11,7 @@ from ..contracts.contract import Contract
 from ..contracts.diff import Diff
 from ..contracts.transcript import Transcript
 from .book import Book
-from .calls import adrive, copies, forks, retention, transcripts, travel
+from .calls import adrive, copies, edits, forks, retention, transcripts, travel
 from .job import Job
 from .parts.bases import Bases
 from .store import Store
@@ -123,7 +123,7 @@ class History:
         result is closed with a failed one; what else the framework can't be told is counted in `lost` of the job's
         first event.
         """
-        edit = forks.Edit(changes or {}, append or {}, state)
+        edit = edits.Edit(changes or {}, append or {}, state)
         forks.check(agent, payload, thread)
         if agent is None:
             call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)

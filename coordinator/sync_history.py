@@ -11,7 +11,7 @@ from ..contracts.contract import Contract
 from ..contracts.diff import Diff
 from ..contracts.transcript import Transcript
 from .book import Book
-from .calls import copies, drive, forks, retention, transcripts, travel
+from .calls import copies, drive, edits, forks, retention, transcripts, travel
 from .job import SyncJob
 from .parts.bases import Bases
 from .store import Store
@@ -105,7 +105,7 @@ class SyncHistory:
         key: str | None = None,
     ) -> Checkpoint | SyncJob[Any]:
         """Go on from a checkpoint in another way, with its state as it is or edited."""
-        edit = forks.Edit(changes or {}, append or {}, state)
+        edit = edits.Edit(changes or {}, append or {}, state)
         forks.check(agent, payload, thread)
         if agent is None:
             call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)

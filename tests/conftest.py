@@ -6,12 +6,16 @@ import os
 import secrets
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import pytest
 
 from tests import capabilities
 from tests.harness.cluster import Cluster, some_cluster
 from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server
+
+if TYPE_CHECKING:
+    from tests.apps.crewai_kit import Crews
 
 for _name, _value in {
     "CREWAI_DISABLE_TELEMETRY": "true",
@@ -84,3 +88,20 @@ def store_url(request: pytest.FixtureRequest) -> str:
     """A store URL, on SQLite and on Redis: for tests with processes of their own."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
+
+
+@pytest.fixture
+def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Where the apps of the tests note what they really ran."""
+    path = tmp_path / "evidence.log"
+    path.touch()
+    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
+    return path
+
+
+@pytest.fixture
+def crews() -> Crews:
+    """Scripted crews and flows."""
+    from tests.apps.crewai_kit import Crews  # CrewAI takes seconds to import
+
+    return Crews()

@@ -23,16 +23,8 @@ from batonpass.adapters.agent_framework import BatonpassCheckpointStorage
 from tests.apps import agent_framework_app as app
 from tests.apps.agent_framework_app import OUTPUT, SUPERSTEPS, View, build
 
-pytestmark = [pytest.mark.anyio, pytest.mark.capability("agent-framework")]
+pytestmark = [pytest.mark.anyio, pytest.mark.capability("agent-framework"), pytest.mark.usefixtures("log")]
 WORKFLOW = "desk"
-
-
-@pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "evidence.log"
-    path.touch()
-    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
-    return path
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])

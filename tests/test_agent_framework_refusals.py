@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import dataclass
 from importlib import util
-from pathlib import Path
 from typing import Any
 
 import pytest
@@ -27,15 +26,7 @@ from batonpass.adapters.agent_framework import storage as storage_module
 from batonpass.contracts import state_types
 from tests.apps.agent_framework_app import OUTPUT, View, build
 
-pytestmark = [pytest.mark.anyio, pytest.mark.capability("agent-framework")]
-
-
-@pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "evidence.log"
-    path.touch()
-    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
-    return path
+pytestmark = [pytest.mark.anyio, pytest.mark.capability("agent-framework"), pytest.mark.usefixtures("log")]
 
 
 @pytest.fixture

@@ -52,15 +52,7 @@ from .apps.autogen_app import (
     speaker,
 )
 
-pytestmark = pytest.mark.capability("autogen")
-
-
-@pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "evidence.log"
-    path.touch()
-    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
-    return path
+pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
 
 
 def labels(log: Path) -> list[str]:

@@ -22,15 +22,7 @@ from tests.apps.autogen_app import Draft, Report, ScriptedModel, called, last, s
 
 from .test_autogen_adapter import labels, only, question, serving, steps
 
-pytestmark = [pytest.mark.anyio, pytest.mark.capability("autogen")]
-
-
-@pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "evidence.log"
-    path.touch()
-    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
-    return path
+pytestmark = [pytest.mark.anyio, pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
 
 
 class Once:

@@ -38,13 +38,9 @@ from .apps.crewai_kit import (
 
 pytestmark = [
     pytest.mark.capability("crewai"),
-    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itself
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itsel
+    pytest.mark.usefixtures("log"),
 ]
-
-
-@pytest.fixture
-def crews() -> Crews:
-    return Crews()
 
 
 TIMELINES = {
@@ -56,14 +52,6 @@ TIMELINES = {
     "cycle": ["one", "turn", "turn", "turn", "stop"],
     "again": ["once", "once", "once"],
 }
-
-
-@pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "evidence.log"
-    path.touch()
-    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
-    return path
 
 
 def labels(log: Path) -> list[str]:

@@ -28,11 +28,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def crews() -> Crews:
-    return Crews()
-
-
 async def test_parallel_questions_are_asked_one_after_the_other() -> None:
     ran: list[str] = []
 

@@ -37,11 +37,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def crews() -> Crews:
-    return Crews()
-
-
 async def test_a_retried_crew_runs_only_what_is_not_finished(crews: Crews) -> None:
     crews.script |= {"typed": '{"text": "t"}', "json": '{"text": "j"}', "None": "unnamed"}
     crews.fails_once("end", "the end")

@@ -21,11 +21,6 @@ pytestmark = [
 ]
 
 
-@pytest.fixture
-def crews() -> Crews:
-    return Crews()
-
-
 def look_then(crews: Crews, then: Any) -> Any:
     """Have task "a" look once, and then say what `then` gives."""
 

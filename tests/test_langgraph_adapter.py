@@ -25,7 +25,7 @@ from batonpass.adapters.langgraph import LangGraphAdapter
 
 from .apps.langgraph_app import ANSWERS, EXPECTED, INPUT, STEPS, Notes, Topic, Words, app
 
-pytestmark = pytest.mark.capability("langgraph")
+pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.usefixtures("log")]
 
 TIMELINES = {
     "line": ["input", "first", "second", "third"],
@@ -58,14 +58,6 @@ class Loose(Words, total=False):
 
 class Yes(BaseModel):
     yes: bool
-
-
-@pytest.fixture(autouse=True)
-def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    path = tmp_path / "evidence.log"
-    path.touch()
-    monkeypatch.setenv("BATONPASS_TEST_LOG", str(path))
-    return path
 
 
 def labels(log: Path) -> list[str]:

@@ -10,16 +10,14 @@ from ...contracts.errors import BadSetup, WrongState
 from ...contracts.job import JobInfo, JobState
 from ...contracts.names import mint, partition_of
 from ..book import Book, target
-from ..commands import ListJobs, Redrive, Save, Target
+from ..commands import ListJobs, Redrive, Target
 from ..letters import open_envelope, seal_envelope
 from ..parts.bases import Bases
-from ..parts.share import Sharing
-from ..refusals import Ungrounded
 from ..rows import JobRow
-from ..snapshots import draft
 from . import Call
-from .forks import Edit, source_of
+from .edits import Edit
 from .jobs import describe, look
+from .sources import drafts, save_one, source_of
 
 _PAGE = 200
 
@@ -29,9 +27,9 @@ def page(agent: str | None, reason: str | None, limit: int) -> Call[list[JobInfo
     found: list[JobInfo] = []
     before = ""
     while len(found) < limit:
-        rows: list[JobRow] = yield ListJobs(min(_PAGE, max(limit, 1)), before, dead=True)
+        rows: list[JobRow] = yield ListJobs(_PAGE, before, dead=True)
         found += [describe(row) for row in rows if agent in (None, row.agent) and reason in (None, row.reason)]
-        if len(rows) < min(_PAGE, max(limit, 1)):
+        if len(rows) < _PAGE:
             break
         before = rows[-1].id
     return found[:limit]
@@ -57,26 +55,10 @@ def _edited(bases: Bases, book: Book, row: JobRow, changes: Mapping[str, Any]) -
     """A checkpoint of the job's hop with some of its state changed; its id."""
     if not row.tip:
         raise BadSetup(f"job {row.id} has no checkpoint yet: there is no state to change, give another payload")
-    source, base = yield from source_of(book, row.tip)
-    if (source.job, source.hop) != (row.id, row.hop):
+    source = yield from source_of(book, row.tip)
+    if (source.checkpoint.job, source.checkpoint.hop) != (row.id, row.hop):
         raise BadSetup(f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change")
-    snapshot = Edit(changes).of(source, base, "edit")
-    for sharing in (Sharing.REFER, Sharing.NOTHING):
-        made = draft(
-            snapshot,
-            thread=row.thread,
-            agent=source.agent,
-            job=row.id,
-            hop=row.hop,
-            base=base,
-            sharing=sharing,
-            checkpoint_id=mint("c", partition_of(row.id)),
-            codec=bases.codec,
-            more=None if source.version == 1 else {"version": source.version},
-        )
-        try:
-            yield Save(row.thread, made.new, parent=row.tip, branch=True)
-        except Ungrounded:
-            continue
-        return made.new.id
-    raise BadSetup(f"checkpoint {row.tip} was deleted meanwhile: redrive job {row.id} without changes")
+    snapshot = Edit(changes).of(source.checkpoint, source.base, "edit")
+    tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), job=row.id, hop=row.hop)
+    made, _ = yield from save_one(tries, source)
+    return made.new.id

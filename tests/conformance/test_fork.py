@@ -12,6 +12,7 @@ from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import forks
+from batonpass.coordinator.calls.edits import Edit
 from batonpass.coordinator.parts.bases import Bases
 from batonpass.coordinator.seals import read_commit
 from tests.conformance.test_growth import Thread, _grown, _kept
@@ -230,7 +231,7 @@ def test_a_key_used_twice_at_once_makes_one_fork(bench: Bench) -> None:
     """Both have looked and found nothing; the second one to commit learns of the first, and believes nothing else."""
     face, book = bench.face(), Book(None)
     source = bench.run(face.save(thread="run", agent="write", state={"messages": ["m" * 600] * 40}))
-    call = forks.fork(Bases(), book, source.id, forks.Edit(append={"messages": ["late"]}), None, "k")
+    call = forks.fork(Bases(), book, source.id, Edit(append={"messages": ["late"]}), None, "k")
     command: Any = next(call)
     first = None
     with pytest.raises(bp.KeyConflict, match="'k' was used for another fork"):

@@ -1,0 +1,50 @@
+"""Edit: what is changed in a state that something goes on from."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any, cast
+
+from ...contracts.alike import alike
+from ...contracts.checkpoint import Checkpoint, Snapshot
+from ...contracts.errors import BadSetup
+from ..parts.nodes import Base
+from ..snapshots import amended
+
+
+@dataclass(frozen=True, slots=True)
+class Edit:
+    """What a fork changes in the state that it goes on from: nothing by default, some of it, or all."""
+
+    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    append: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    state: Any = None
+
+    @property
+    def anything(self) -> bool:
+        """Whether it changes anything."""
+        return bool(self.changes or self.append) or self.state is not None
+
+    def changed(self, before: Any) -> set[str]:
+        """The values of the state that it changes, by name."""
+        found = {*self.changes, *self.append}
+        after: Any = self.state
+        if isinstance(after, dict) and isinstance(before, dict):
+            old, new = cast("dict[str, Any]", before), cast("dict[str, Any]", after)
+            found |= {name for name, value in new.items() if name not in old or not alike(old[name], value)}
+            found |= old.keys() - new.keys()
+        return found
+
+    def __post_init__(self) -> None:
+        if self.state is not None and (self.changes or self.append):
+            raise BadSetup("fork takes the whole state=, or what is new in it (changes=, append=), not both")
+
+    def of(self, source: Checkpoint, base: Base, step: str) -> Snapshot:
+        """The snapshot to save. What the framework noted for itself goes along."""
+        made = Snapshot(step=step, framework=source.framework, native=source.native, context=source.context)
+        if not (self.changes or self.append):
+            return replace(made, state=source.state if self.state is None else self.state)
+        if base.version == source.version:
+            return replace(made, changes=self.changes, append=self.append)
+        return replace(made, state=amended(source.state, self.changes, self.append))  # of one that was migrated

@@ -1,0 +1,106 @@
+"""Sources: checkpoints that something goes on from, and how what goes on is drafted and saved."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from functools import partial
+from typing import NamedTuple
+
+from ...contracts.checkpoint import Checkpoint, Snapshot
+from ...contracts.errors import Corrupted
+from ...contracts.names import home, mint
+from ..book import Book
+from ..branching import Origin, brancher
+from ..commands import Put, Restore, Save
+from ..parts.bases import Bases
+from ..parts.nodes import Base
+from ..parts.share import Sharing
+from ..refusals import Ungrounded
+from ..rows import CommitLine, Place
+from ..seals import read_commit
+from ..snapshots import Draft, draft
+from . import Call, places
+from .checkpoints import checked, read
+from .edits import Edit
+
+_SHARING = (Sharing.REFER, Sharing.NOTHING)
+
+
+class Source(NamedTuple):
+    """A checkpoint to go on from, what can be shared with it, and where its framework finds it."""
+
+    checkpoint: Checkpoint
+    base: Base
+    place: Place | None
+
+
+def source_of(book: Book, checkpoint_id: str) -> Call[Source]:
+    """A checkpoint to go on from, as its agent's present version has it."""
+    opened = yield from read(Restore(checked(checkpoint_id)))
+    assert opened is not None
+    place = read_commit(opened.row.commit, opened.row.id).place
+    return Source(book.migrated(opened.checkpoint), opened.base, place)
+
+
+def placed(source: Source, edit: Edit, step: str, *, alone: bool) -> Call[tuple[Snapshot, Place | None]]:
+    """What goes on from a checkpoint, and where its framework finds it. `alone`: as the first of a thread."""
+    checkpoint, place = source.checkpoint, source.place
+    snapshot = edit.of(checkpoint, source.base, step)
+    made = brancher(checkpoint.framework) if place else None
+    if place is None or made is None:
+        return snapshot, None
+    latest = [] if alone else (yield from places.page(checkpoint.thread, place.scope, None, 1, whole=False))
+    key = latest[0].place.key if latest else ""
+    branch = made.branch(Origin(checkpoint, place, edit.changed(checkpoint.state), key, alone))
+    return replace(snapshot, native=branch.native, context=branch.context), Place(place.scope, branch.key)
+
+
+def save(made: Draft, source: Source) -> Call[CommitLine]:
+    """Commit what goes on from a checkpoint to its thread."""
+    if made.new.place is None or source.place is None:
+        commit: CommitLine = yield Save(made.new.thread, made.new, parent=source.checkpoint.id, branch=True)
+    else:
+        commit = yield Put(made.new, parent=source.place.key)
+    return commit
+
+
+def drafts(
+    bases: Bases,
+    source: Source,
+    snapshot: Snapshot,
+    thread: str,
+    checkpoint_id: str,
+    *,
+    place: Place | None = None,
+    job: str | None = None,
+    hop: int | None = None,
+) -> Iterator[Draft]:
+    """The checkpoint with as much of its source as can be shared, then alone."""
+    version = source.checkpoint.version
+    make = partial(
+        draft,
+        snapshot,
+        thread=thread,
+        agent=source.checkpoint.agent,
+        job=job,
+        hop=hop,
+        base=source.base,
+        codec=bases.codec,
+        more=None if version == 1 else {"version": version},
+        place=place,
+    )
+    # A fork that a key names may be made again when it is gone, while others still use the logs that it began.
+    log = mint("c", home(thread))
+    return (make(sharing=sharing, checkpoint_id=checkpoint_id, log=log) for sharing in _SHARING)
+
+
+def save_one(made: Iterator[Draft], source: Source) -> Call[tuple[Draft, CommitLine]]:
+    """Commit the first of the drafts that the store has the ground for."""
+    for one in made:
+        try:
+            return one, (yield from save(one, source))
+        except Ungrounded:
+            continue
+    thread = source.checkpoint.thread
+    raise Corrupted(f"the store refuses a whole state of thread {thread!r}: its logs are not what they were")
