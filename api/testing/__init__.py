@@ -1,0 +1,11 @@
+"""For tests of what is built on Batonpass: a context for an agent's function, an app on memory, cases for adapters."""
+
+import pytest
+
+pytest.register_assert_rewrite("batonpass.testing.adapters")  # so that a failed case says what it compared
+
+from batonpass.testing.adapters import AdapterCases, Given, Told  # noqa: E402
+from batonpass.testing.serving import context, serving  # noqa: E402
+from batonpass.testing.work import Work  # noqa: E402
+
+__all__ = ["AdapterCases", "Given", "Told", "Work", "context", "serving"]
