@@ -58,6 +58,7 @@ from batonpass.contracts.errors import (
 from batonpass.contracts.event import Event
 from batonpass.contracts.handoff import Handoff
 from batonpass.contracts.job import JobInfo, JobState, Lease
+from batonpass.contracts.options import SubmitOptions
 from batonpass.contracts.state_types import UnknownValue, state_type
 
 if TYPE_CHECKING:
@@ -131,6 +132,7 @@ __all__ = [
     "ResultTimeout",
     "State",
     "StepMismatch",
+    "SubmitOptions",
     "SyncContext",
     "SyncCoordinator",
     "SyncJob",

@@ -6,13 +6,17 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 from .contract import ContractRef
 
 # How long a delivery stays a worker's without a heartbeat, in seconds. Short is safe, because writes are fenced; it
 # bounds how long the jobs of a dead worker wait.
 DEFAULT_LEASE = 4.0
+Priority: TypeAlias = Literal["high", "normal", "low"]
+# As they are stored. The first are taken first.
+BANDS: Mapping[Priority, int] = {"high": 1, "normal": 0, "low": -1}
+PRIORITIES: Mapping[int, Priority] = {stored: name for name, stored in BANDS.items()}
 
 
 class JobState(StrEnum):
@@ -75,6 +79,7 @@ class JobInfo:
     created_at: datetime
     updated_at: datetime
     due_at: datetime | None
+    priority: Priority
 
     def as_dict(self) -> Mapping[str, Any]:
         """Plain values, for JSON."""

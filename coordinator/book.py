@@ -144,14 +144,16 @@ def _dump_by_schema(recorded: Declaration, values: dict[str, Any]) -> bytes:
     return b"j" + data
 
 
-def target(agent: str, contract: ContractRef, envelope: bytes, about: Mapping[str, str] | None = None) -> Target:
+def target(
+    agent: str, contract: ContractRef, envelope: bytes, about: Mapping[str, str] | None = None, *, priority: int = 0
+) -> Target:
     """Where a delivery goes; `about` is what its event says more."""
-    return Target(agent, str(contract), queue_of(agent, contract), envelope, about or {})
+    return Target(agent, str(contract), queue_of(agent, contract, priority), envelope, about or {})
 
 
-def queue_of(agent: str, contract: ContractRef) -> str:
-    """The queue of an agent's deliveries with one contract version, in the one priority band there is so far."""
-    return digest("queue", agent, str(contract), "0")
+def queue_of(agent: str, contract: ContractRef, priority: int = 0) -> str:
+    """The queue of an agent's deliveries with one contract version and of one priority."""
+    return digest("queue", agent, str(contract), str(priority))
 
 
 def parse_ref(text: str) -> ContractRef:

@@ -7,6 +7,7 @@ from os import PathLike
 from typing import Any, TypeVar, overload
 
 from anyio import to_thread
+from typing_extensions import Unpack
 
 from ..contracts.agent import Agent
 from ..contracts.app import App
@@ -14,6 +15,7 @@ from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.event import Event
 from ..contracts.job import JobInfo
+from ..contracts.options import SubmitOptions
 from .backup import Progress, back_up
 from .book import close_declaration
 from .calls import adrive, checkpoints, dead, events, jobs, travel
@@ -41,10 +43,7 @@ class Coordinator(History):
         payload: P | Mapping[str, Any],
         *,
         returns: type[R],
-        key: str | None = None,
-        key_ttl: float = 86_400.0,
-        thread: str | None = None,
-        delay: float = 0.0,
+        **options: Unpack[SubmitOptions],
     ) -> Job[R]: ...
 
     @overload
@@ -54,10 +53,7 @@ class Coordinator(History):
         payload: P | Mapping[str, Any],
         *,
         returns: None = None,
-        key: str | None = None,
-        key_ttl: float = 86_400.0,
-        thread: str | None = None,
-        delay: float = 0.0,
+        **options: Unpack[SubmitOptions],
     ) -> Job[Any]: ...
 
     async def submit(
@@ -66,21 +62,16 @@ class Coordinator(History):
         payload: Any,
         *,
         returns: type[Contract] | None = None,
-        key: str | None = None,
-        key_ttl: float = 86_400.0,
-        thread: str | None = None,
-        delay: float = 0.0,
+        **options: Unpack[SubmitOptions],
     ) -> Job[Any]:
         """Give an agent a job. Returned means: it is kept, and will be done as soon as a worker runs the agent.
 
-        `payload` is the contract that the agent accepts, or a mapping that validates as it. With `key` the same
-        intent is submitted once: the same key and payload answer with the first job until `key_ttl` seconds after
-        its end, another payload raises `KeyConflict`. `thread` puts the job's checkpoints on a thread of yours
-        (`ThreadBusy` while another job runs there); by default it has its own, named by its id. `delay` is in
-        seconds. `returns` types the result. Raises `UnknownAgent`, `ContractViolation`; nothing is written then.
+        `payload` is the contract that the agent accepts, or a mapping that validates as it. `returns` types the result.
+        The options stand at `batonpass.SubmitOptions`: `key` for the same intent once, `thread`, `delay` or `at` for
+        when, `priority`. Raises `UnknownAgent`, `ContractViolation`; nothing is written then.
         """
         name = agent if isinstance(agent, str) else agent.name
-        call = jobs.submit(self.book, name, payload, key=key, key_ttl=key_ttl, thread=thread, delay=delay)
+        call = jobs.submit(self.book, name, payload, options)
         return Job(self.store, self.book, (await adrive(self.store, call)).id, returns)
 
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> Job[Any]:

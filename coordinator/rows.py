@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-SCHEMA_VERSION = 5
+SCHEMA_VERSION = 6
 
 
 @dataclass(slots=True)
@@ -41,6 +41,7 @@ class JobRow:
     created: int = 0
     updated: int = 0
     error: str = ""
+    priority: int = 0
     envelope: bytes = b""
     result: bytes = b""
     question: bytes = b""

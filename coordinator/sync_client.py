@@ -6,12 +6,15 @@ from collections.abc import Iterator, Mapping
 from os import PathLike
 from typing import Any, TypeVar, overload
 
+from typing_extensions import Unpack
+
 from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.event import Event
 from ..contracts.job import JobInfo
+from ..contracts.options import SubmitOptions
 from .backup import Progress, back_up
 from .book import close_declaration
 from .calls import checkpoints, dead, drive, events, jobs, travel
@@ -39,10 +42,7 @@ class SyncCoordinator(SyncHistory):
         payload: P | Mapping[str, Any],
         *,
         returns: type[R],
-        key: str | None = None,
-        key_ttl: float = 86_400.0,
-        thread: str | None = None,
-        delay: float = 0.0,
+        **options: Unpack[SubmitOptions],
     ) -> SyncJob[R]: ...
 
     @overload
@@ -52,10 +52,7 @@ class SyncCoordinator(SyncHistory):
         payload: P | Mapping[str, Any],
         *,
         returns: None = None,
-        key: str | None = None,
-        key_ttl: float = 86_400.0,
-        thread: str | None = None,
-        delay: float = 0.0,
+        **options: Unpack[SubmitOptions],
     ) -> SyncJob[Any]: ...
 
     def submit(
@@ -64,14 +61,11 @@ class SyncCoordinator(SyncHistory):
         payload: Any,
         *,
         returns: type[Contract] | None = None,
-        key: str | None = None,
-        key_ttl: float = 86_400.0,
-        thread: str | None = None,
-        delay: float = 0.0,
+        **options: Unpack[SubmitOptions],
     ) -> SyncJob[Any]:
         """Give an agent a job. Returned means: it is kept, and will be done as soon as a worker runs the agent."""
         name = agent if isinstance(agent, str) else agent.name
-        call = jobs.submit(self.book, name, payload, key=key, key_ttl=key_ttl, thread=thread, delay=delay)
+        call = jobs.submit(self.book, name, payload, options)
         return SyncJob(self.store, self.book, drive(self.store, call).id, returns)
 
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> SyncJob[Any]:

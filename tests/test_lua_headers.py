@@ -32,7 +32,7 @@ ITEMS = (ItemName((USER, USER), USER), ItemName((USER,), USER))
 WRITES = [Write(USER, b"1"), Write("b", b"2", again=True)]
 LAST = dataclasses.replace(new_checkpoint(), agent=USER, step=USER)
 SAMPLES: list[c.Command[Any]] = [
-    c.Submit(mint("j"), USER, TARGET, USER, "d" * 32, "p" * 32, 1, 2, mint("c")),
+    c.Submit(mint("j"), USER, TARGET, USER, "d" * 32, "p" * 32, 1, 2, mint("c"), c.Terms(1, 5)),
     c.Claim(USER, (("q" * 32, 1000), ("r" * 32, 1000)), (mint("l"), mint("l"), mint("l"))),
     c.Heartbeat(((FENCE, 1000), (FENCE, 2000))),
     c.Save(USER, LAST, FENCE, records={USER: b"1", "b": b"2"}),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 import anyio
 from anyio.abc import TaskGroup
@@ -23,6 +23,8 @@ _log = logging.getLogger("batonpass.worker")
 _LOOK = 3.0
 # ... and of one that leaves some queues to others: it waits for no wake-up, because it would take theirs.
 _ASIDE_LOOK = 1.0
+# The share of claims that begin with the lowest priority.
+_UPWARDS = 0.1
 
 
 class _Standby:
@@ -45,13 +47,21 @@ class _Standby:
 
 
 class Claimer:
-    """Claims for the slots that are free. `queues` maps a queue to its leases' duration in ms."""
+    """Claims for the slots that are free. `bands` map the queues of one priority to their leases' duration in ms, the
+    highest priority first.
 
-    def __init__(self, store: Store, runner: Runner, worker: str, queues: Mapping[str, int], concurrency: int) -> None:
+    What is ready there is taken first. One claim in ten begins with the lowest priority: under a load that would keep
+    the higher ones from ever being empty, the lower ones get about that share.
+    """
+
+    def __init__(
+        self, store: Store, runner: Runner, worker: str, bands: Sequence[Mapping[str, int]], concurrency: int
+    ) -> None:
         self._store = store
         self._runner = runner
         self._worker = worker
-        self._queues = queues
+        self._bands = [list(band) for band in bands]
+        self._queues = {queue: lease for band in bands for queue, lease in band.items()}
         self._free = concurrency
         self._freed = anyio.Event()
         self._stop = anyio.Event()
@@ -137,9 +147,11 @@ class Claimer:
 
     def _for_free_slots(self) -> Claim:
         left_alone = self._runner.aside.among(self._queues)
-        queues = [(queue, lease) for queue, lease in self._queues.items() if queue not in left_alone]
-        random.shuffle(queues)  # no agent's queue starves another's
-        return Claim(self._worker, tuple(queues), tuple(mint("l") for _ in range(self._free)))
+        bands = self._bands if random.random() >= _UPWARDS else self._bands[::-1]
+        # Shuffled, so that no agent's queue starves another's.
+        order = [queue for band in bands for queue in random.sample(band, len(band)) if queue not in left_alone]
+        queues = tuple((queue, self._queues[queue]) for queue in order)
+        return Claim(self._worker, queues, tuple(mint("l") for _ in range(self._free)))
 
     async def _run(self, delivery: Delivery) -> None:
         try:

@@ -51,7 +51,8 @@ def falling_back(
         transcript=transcript,
     )
     about = {"reason": "fallback", "error": failed.error, **about}
-    return HandOff(session.fence, target(agent.fallback, envelope.contract, seal_envelope(onward), about))
+    to = target(agent.fallback, envelope.contract, seal_envelope(onward), about, priority=row.priority)
+    return HandOff(session.fence, to)
 
 
 def _transcript(

@@ -61,7 +61,8 @@ def ending(
         trace=envelope.trace,
         transcript=transcript,
     )
-    return HandOff(session.fence, target(handoff.to, contract, seal_envelope(onward), about), final)
+    to = target(handoff.to, contract, seal_envelope(onward), about, priority=session.priority)
+    return HandOff(session.fence, to, final)
 
 
 def _result(agent: Agent[Any], outcome: Finished) -> bytes:

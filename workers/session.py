@@ -53,6 +53,7 @@ class LeaseSession:
         self.hop = row.hop
         self.agent = row.agent
         self.attempt = row.attempt
+        self.priority = row.priority
         self.thread = row.thread
         self.key = row.key or None
         self._lost: Fenced | None = None

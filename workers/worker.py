@@ -17,7 +17,7 @@ from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.contract import contract_ref
 from ..contracts.errors import BadSetup, UnknownAgent
-from ..contracts.job import DEFAULT_LEASE
+from ..contracts.job import BANDS, DEFAULT_LEASE
 from ..coordinator.book import queue_of
 from ..coordinator.calls import adrive
 from ..coordinator.client import Coordinator
@@ -116,10 +116,8 @@ class Worker:
     async def run(self) -> None:
         """Work until `stop`."""
         store = self._coordinator.store
-        queues = {
-            queue_of(agent.name, contract_ref(agent.accepts)): int((agent.lease or self._lease) * 1000)
-            for agent in self._agents
-        }
+        bands = [self._queues(priority) for priority in BANDS.values()]
+        queues = {queue: lease for band in bands for queue, lease in band.items()}
         async with AsyncExitStack() as stack:
             stack.enter_context(_more_threads(self._concurrency))
             lifespan = self._app.lifespan if self._here else None
@@ -128,7 +126,7 @@ class Worker:
             keeper.start()
             stack.push_async_callback(_stopped, keeper)
             runner = Runner(self._app, store, self._coordinator.book, keeper, self._adapters, resources, self._pool)
-            claimer = Claimer(store, runner, self.id, queues, self._concurrency)
+            claimer = Claimer(store, runner, self.id, bands, self._concurrency)
             self._runner, self._claimer = runner, claimer
             names = ", ".join(agent.name for agent in self._agents)
             _log.info("worker %s serves %s on %s", self.id, names, self._coordinator.url)
@@ -142,6 +140,13 @@ class Worker:
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()
         _log.info("worker %s stopped", self.id)
+
+    def _queues(self, priority: int) -> dict[str, int]:
+        """The queues of one priority, each with the duration of its leases in ms."""
+        return {
+            queue_of(agent.name, contract_ref(agent.accepts), priority): int((agent.lease or self._lease) * 1000)
+            for agent in self._agents
+        }
 
 
 async def _stopped(keeper: LeaseKeeper) -> None:

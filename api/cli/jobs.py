@@ -11,11 +11,12 @@ from typing import Annotated, Any, cast
 import typer
 
 from batonpass.contracts.errors import ContractViolation, NotFound
-from batonpass.contracts.job import JobInfo, JobState
+from batonpass.contracts.job import JobInfo, JobState, Priority
 from batonpass.contracts.names import is_id
+from batonpass.contracts.options import SubmitOptions
 from batonpass.coordinator.sync_client import SyncCoordinator
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, moment, opened
 from .printing import cell, print_json, print_table
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
@@ -27,6 +28,8 @@ def submit(
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same one answers with the first job")] = None,
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of a new one")] = None,
     delay: Annotated[float, typer.Option(help="Start after this many seconds", min=0)] = 0,
+    at: Annotated[str | None, typer.Option(help="Start then, e.g. 2031-05-01T09:00+02:00")] = None,
+    priority: Annotated[str, typer.Option(help="high, normal or low")] = "normal",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
     timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds")] = None,
     app: Annotated[
@@ -40,7 +43,9 @@ def submit(
     """Give an agent a job."""
     values = mapping(payload)
     with opened(store, namespace, app) as coordinator:
-        job = coordinator.submit(agent, values, key=key, thread=thread, delay=delay)
+        options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": cast("Priority", priority)}
+        options["at"] = moment(at, "--at") if at else None
+        job = coordinator.submit(agent, values, **options)
         if not wait:
             print_json({"id": job.id}) if as_json else typer.echo(job.id)
             return

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from datetime import datetime
 from typing import Annotated, Any
 
 import typer
@@ -33,6 +34,14 @@ def assignment(text: str) -> tuple[str, Any]:
         return name, json.loads(value)
     except ValueError:
         raise BadSetup(f"{text!r}: what follows = is not JSON; a text needs quotes, e.g. {name}='\"hi\"'") from None
+
+
+def moment(text: str, option: str) -> datetime:
+    """A time as given on the command line; one without a zone is in that of this machine."""
+    try:
+        return datetime.fromisoformat(text).astimezone()
+    except ValueError:
+        raise BadSetup(f"{option} {text!r} is not a time: write e.g. 2031-05-01T09:00+02:00") from None
 
 
 def opened(store: str, namespace: str | None, app: str | None = None) -> Connection:

@@ -159,7 +159,7 @@ def hand_off(book: Book, checkpoint_id: str, to: str, payload: object, key: str 
     checkpoint = book.migrated((yield from restore(checkpoint_id)))
     if payload is None:
         payload = as_payload(book, to, checkpoint_id, checkpoint.state)
-    return (yield from jobs.submit(book, to, payload, key=key, origin=checkpoint_id))
+    return (yield from jobs.submit(book, to, payload, {"key": key}, origin=checkpoint_id))
 
 
 def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object:

@@ -48,7 +48,8 @@ def redrive(bases: Bases, book: Book, job_id: str, payload: object, changes: Map
 def _addressed(book: Book, row: JobRow, payload: object) -> Call[Target]:
     contract, data = yield from book.address(row.agent, payload)
     envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
-    return target(row.agent, contract, seal_envelope(replace(envelope, contract=contract, payload=data)))
+    onward = seal_envelope(replace(envelope, contract=contract, payload=data))
+    return target(row.agent, contract, onward, priority=row.priority)
 
 
 def _edited(bases: Bases, book: Book, row: JobRow, changes: Mapping[str, Any]) -> Call[str]:

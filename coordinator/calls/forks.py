@@ -83,7 +83,7 @@ def fork_job(
     count_lost(kind, transcript, losses)
     about = {"checkpoint": source.id, **told(losses)}
     stored = transcript.dump()
-    return (yield from jobs.submit(book, to, payload, key=key, origin=source.id, transcript=stored, about=about))
+    return (yield from jobs.submit(book, to, payload, {"key": key}, origin=source.id, transcript=stored, about=about))
 
 
 def _payload(book: Book, to: str, source: Checkpoint, state: object, edit: Edit) -> Call[object]:

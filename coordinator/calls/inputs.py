@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from datetime import datetime, timedelta
 
 from ...contracts.errors import BadSetup
 
@@ -22,11 +23,19 @@ def text(value: str, what: str) -> str:
     return value
 
 
-def milliseconds(seconds: float, what: str, *, least: float = 0.0) -> int:
+def milliseconds(duration: float | timedelta, what: str, *, least: float = 0.0) -> int:
     """A duration from a caller, in ms."""
+    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
     if not least <= seconds <= _LONGEST:
         raise BadSetup(f"{what}={seconds} seconds, but it must be from {least:g} to {_LONGEST:g}")
     return int(seconds * 1000)
+
+
+def instant(value: datetime, what: str) -> int:
+    """A time from a caller, in ms since 1970; one before that is 1."""
+    if value.tzinfo is None:
+        raise BadSetup(f"{what}={value} has no time zone: say datetime.now(UTC) + ..., or value.astimezone()")
+    return max(int(value.timestamp() * 1000), 1)
 
 
 def cursor(value: str) -> str:

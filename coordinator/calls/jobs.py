@@ -3,21 +3,23 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import timedelta
 from hashlib import blake2b
 from typing import Any
 
 from ...contracts.contract import Contract, ContractRef, Payload, load_payload
-from ...contracts.errors import JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
+from ...contracts.errors import BadSetup, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
 from ...contracts.handoff import Envelope
-from ...contracts.job import JobInfo, JobState, Lease
+from ...contracts.job import BANDS, PRIORITIES, JobInfo, JobState, Lease
 from ...contracts.names import digest, home, is_id, mint, partition_of
+from ...contracts.options import SubmitOptions
 from ..book import Book, parse_ref, target
-from ..commands import AnswerJob, Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers
+from ..commands import AnswerJob, Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
-from .inputs import milliseconds, text
+from .inputs import instant, milliseconds, text
 
 _PAGE = 200
 
@@ -26,18 +28,18 @@ def submit(
     book: Book,
     agent: str,
     payload: object,
+    options: SubmitOptions,
     *,
-    key: str | None = None,
-    key_ttl: float = 86_400.0,
-    thread: str | None = None,
-    delay: float = 0.0,
     origin: str = "",
     trace: Mapping[str, str] | None = None,
     transcript: Mapping[str, Any] | None = None,
     about: Mapping[str, str] | None = None,
 ) -> Call[JobRow]:
     """Make a job; the same key answers with the first job. `about` is what its first event says more."""
-    wait, key_age = milliseconds(delay, "delay"), milliseconds(key_ttl, "key_ttl")
+    key, thread = options.get("key"), options.get("thread")
+    wait = milliseconds(options.get("delay", 0.0), "delay")
+    key_age = milliseconds(options.get("key_ttl", timedelta(days=1)), "key_ttl")
+    terms = _terms(options)
     text(thread or "", "thread")
     text(key or "", "key")
     contract, data = yield from book.address(agent, payload)
@@ -54,15 +56,27 @@ def submit(
     row: JobRow = yield Submit(
         job_id=job_id,
         thread=thread or job_id,
-        target=target(agent, contract, seal_envelope(envelope), about),
+        target=target(agent, contract, seal_envelope(envelope), about, priority=terms.priority),
         key=key or "",
         idem=idem,
         payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest() if key else "",
         key_ttl=key_age,
         delay=wait,
         origin=origin,
+        terms=terms,
     )
     return row
+
+
+def _terms(options: SubmitOptions) -> Terms:
+    if strange := options.keys() - SubmitOptions.__annotations__.keys():
+        raise TypeError(f"submit() got an unexpected keyword argument {min(strange)!r}")
+    at, priority = options.get("at"), options.get("priority", "normal")
+    if at is not None and options.get("delay"):
+        raise BadSetup("give delay= or at=, not both")
+    if priority not in BANDS:
+        raise BadSetup(f"priority={priority!r}, but it is {', '.join(BANDS)}")
+    return Terms(priority=BANDS[priority], at=instant(at, "at") if at is not None else 0)
 
 
 def new_partition(thread: str | None, idem: str, origin: str) -> int | None:
@@ -169,6 +183,7 @@ def describe(row: JobRow) -> JobInfo:
         created_at=from_ms(row.created),
         updated_at=from_ms(row.updated),
         due_at=from_ms(row.due) if row.due else None,
+        priority=PRIORITIES[row.priority],
     )
 
 

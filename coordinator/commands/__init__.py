@@ -37,6 +37,7 @@ from .jobs import (
     Submit,
     Suspend,
     Target,
+    Terms,
 )
 from .namespace import (
     Declare,
@@ -109,6 +110,7 @@ __all__ = [
     "Suspend",
     "Takers",
     "Target",
+    "Terms",
     "Threads",
     "Timeline",
     "Walk",

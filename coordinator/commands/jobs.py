@@ -22,6 +22,14 @@ class Target:
     about: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """How a job is to be delivered: its priority (the greater first), and not before `at`, a time in ms since 1970."""
+
+    priority: int = 0
+    at: int = 0
+
+
 @dataclass(slots=True)  # as NewCheckpoint
 class Submit(Command[JobRow]):
     """Make a job and its first delivery. `origin` is the checkpoint that it goes on from ("" for none)."""
@@ -35,6 +43,7 @@ class Submit(Command[JobRow]):
     key_ttl: int = 86_400_000
     delay: int = 0
     origin: str = ""
+    terms: Terms = Terms()
 
 
 @dataclass(frozen=True, slots=True)

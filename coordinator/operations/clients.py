@@ -30,8 +30,9 @@ def submit(records: Records, command: Submit) -> JobRow:
     if command.origin and records.checkpoint(command.origin) is None:
         raise refusal("no_checkpoint", command.origin)
     row = _new_job(command, records.now, command.origin or thread.tip)
-    if command.delay:
-        row.state, row.reason, row.due = "submitted", "scheduled", records.now + command.delay
+    due = records.now + command.delay if command.delay else command.terms.at
+    if due > records.now:
+        row.state, row.reason, row.due = "submitted", "scheduled", due
         emit(records, kinds.SUBMITTED, row, due=row.due, **command.target.about)
     else:
         enqueue(records, row, kinds.SUBMITTED, **command.target.about)
@@ -56,6 +57,7 @@ def _new_job(command: Submit, now: int, tip: str) -> JobRow:
         key=command.key,
         idem=command.idem,
         key_ttl=command.key_ttl,
+        priority=command.terms.priority,
         created=now,
         updated=now,
     )

@@ -6,7 +6,7 @@ Plain functions without I/O, so that the sync and the async client share all of 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
-from dataclasses import fields
+from dataclasses import asdict, fields
 from operator import methodcaller
 from typing import Any, TypeVar, cast
 
@@ -25,6 +25,7 @@ from . import wire_places as places
 from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, commit_line, fence_args, read_text
 
 R = TypeVar("R")
+_USUAL = c.Terms()
 
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
@@ -64,7 +65,16 @@ def _submit(m: c.Submit) -> list[Arg]:
         m.target.queue,
         m.thread,
     ]
-    return [*where, m.key, m.key_ttl, m.target.agent, m.target.contract, m.target.envelope, _about(m.target)]
+    to = m.target
+    return [*where, m.key, m.key_ttl, to.agent, to.contract, to.envelope, _about(to), _terms(m.terms)]
+
+
+def _terms(terms: c.Terms) -> bytes:
+    """What a job is bound to, as far as it is not as usual."""
+    if terms == _USUAL:
+        return b""
+    packed: bytes = msgpack.packb({name: value for name, value in asdict(terms).items() if value})
+    return packed
 
 
 def _about(target: c.Target) -> bytes:

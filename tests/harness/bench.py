@@ -32,9 +32,12 @@ NOTES = ContractRef("desk.notes", 1)
 MINUTE = 60_000
 
 
-def new_target(agent: str = "write", payload: bytes = b"j{}", contract: ContractRef = NOTES) -> c.Target:
+def new_target(
+    agent: str = "write", payload: bytes = b"j{}", contract: ContractRef = NOTES, *, priority: int = 0
+) -> c.Target:
     """A delivery's address and envelope."""
-    return target(agent, contract, seal_envelope(Envelope(contract=contract, payload=payload, path=(agent,))))
+    envelope = seal_envelope(Envelope(contract=contract, payload=payload, path=(agent,)))
+    return target(agent, contract, envelope, priority=priority)
 
 
 def new_job(agent: str = "write", *, thread: str = "", key: str = "", payload: str = "{}", **more: Any) -> c.Submit:
@@ -44,7 +47,7 @@ def new_job(agent: str = "write", *, thread: str = "", key: str = "", payload: s
     return c.Submit(
         job_id=job_id,
         thread=thread or job_id,
-        target=new_target(agent, b"j" + payload.encode()),
+        target=new_target(agent, b"j" + payload.encode(), priority=more.get("terms", c.Terms()).priority),
         key=key,
         idem=idem,
         payload_digest=digest(payload),

@@ -1,7 +1,7 @@
 -- Makes a job and its first delivery. The same id, or the same key, answers with the first job.
 -- KEYS prefix
 -- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
---      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or ''
+--      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or '', terms (packed) or ''
 -- Returns {'+', job's fields packed; of a new job those that its client does not know}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}
 --@ uses clock job
@@ -31,14 +31,20 @@ if ARGV[6] ~= '' then
   end
 end
 
+local terms = ARGV[15] ~= '' and cmsgpack.unpack(ARGV[15]) or {}
+
 local now = now_ms()
 local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', ARGV[11], 'contract', ARGV[12],
   'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'count', count, 'key', ARGV[9], 'idem', idem, 'key_ttl', ARGV[10],
   'hop', '0', 'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '',
   'created', num(now), 'updated', num(now) }
+if terms.priority then
+  fields[#fields + 1], fields[#fields + 2] = 'priority', num(terms.priority)
+end
 local reason, due, entry = 'ready', '0', ''
-if delay > 0 then
-  reason, due = 'scheduled', num(now + delay)
+local at = delay > 0 and now + delay or terms.at or 0
+if at > now then
+  reason, due = 'scheduled', num(at)
   redis.call('HSET', job_key, 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, unpack(fields))
   redis.call('ZADD', TIMERS, due, id)
 else
@@ -55,7 +61,7 @@ redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, 'count', sta
 if idem ~= '' then
   redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)
 end
-emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', delay > 0 and due or '', told(ARGV[14]))
+emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', at > now and due or '', told(ARGV[14]))
 -- A worker is waiting for the end of this script: it reads nothing back.
 return { '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
-  'created', num(now), 'updated', num(now) }) }
+  'created', num(now), 'updated', num(now), 'priority', num(terms.priority or 0) }) }

@@ -1,0 +1,28 @@
+"""Options: what callers may say of a job when they submit it."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from typing_extensions import TypedDict
+
+from .job import Priority
+
+
+class SubmitOptions(TypedDict, total=False):
+    """What `submit` takes beside agent and payload. Durations are seconds or a timedelta, times have a time zone.
+
+    With `key` the same intent is submitted once: the same key and payload answer with the first job until `key_ttl`
+    (default: a day) after its end, another payload raises `KeyConflict`. `thread` puts the job's checkpoints on a
+    thread of yours (`ThreadBusy` while another job runs there); by default it has its own, named by its id.
+    The job is not started before `delay` is over, or before `at`, by the store's clock; a time that is past is now.
+    `priority` ("high", "normal", "low") is that of all its deliveries, at every agent: a free worker takes the higher
+    one first. One time in ten it looks the other way round, so that what is low comes to its turn under any load.
+    """
+
+    key: str | None
+    key_ttl: float | timedelta
+    thread: str | None
+    delay: float | timedelta
+    at: datetime | None
+    priority: Priority

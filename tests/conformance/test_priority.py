@@ -1,0 +1,81 @@
+"""Priority: a band of its own in the queue, and the job's for good. Times: the store's clock decides."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta, timezone
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from tests.harness.bench import MINUTE, Bench, new_target
+
+HIGH, LOW = c.Terms(priority=1), c.Terms(priority=-1)
+
+
+class Notes(bp.Contract, name="desk.notes", version=1):
+    text: str = ""
+
+
+app = bp.App("desk")
+
+
+@app.agent("write", accepts=Notes, returns=Notes)
+def write(notes: Notes) -> Notes:
+    return notes
+
+
+def test_bands_are_queues_of_their_own(bench: Bench) -> None:
+    normal, low, high = bench.submit(), bench.submit(terms=LOW), bench.submit(terms=HIGH)
+    assert [bench.job(each).priority for each in (high, normal, low)] == [1, 0, -1]
+    queues = tuple((new_target(priority=band).queue, MINUTE) for band in (1, 0, -1))
+    leases = tuple(mint("l") for _ in range(3))
+    assert [each.job.id for each in bench.do(c.Claim("w", queues, leases))] == [high, normal, low]
+
+
+def test_it_stays_through_a_retry_and_a_redrive(bench: Bench) -> None:
+    job_id = bench.submit(terms=HIGH)
+    claim = c.Claim("w", ((new_target(priority=1).queue, MINUTE),), (mint("l"),))
+    [delivery] = bench.do(claim)
+    fence = c.Fence(job_id, delivery.job.token, delivery.job.lease)
+    bench.do(c.Fail(fence, "boom", "", retry_in=0))
+    bench.clock.advance(1000)
+    bench.do(c.Reap())
+    [delivery] = bench.do(claim)
+    assert delivery.job.priority == 1
+    bench.do(c.Fail(c.Fence(job_id, delivery.job.token, delivery.job.lease), "boom", "attempts"))
+    face = bench.face(app)
+    bench.run(face.redrive(job_id, payload={"text": "again"}))
+    assert [each.job.id for each in bench.do(claim)] == [job_id]
+    assert bench.run(face.job(job_id).info()).priority == "high"
+
+
+def test_a_time_by_the_stores_clock(bench: Bench) -> None:
+    now = datetime.fromtimestamp(bench.clock.now / 1000, timezone(timedelta(hours=5)))
+    face = bench.face(app)
+    later = bench.run(face.submit("write", {}, at=now + timedelta(minutes=1), priority="low"))
+    assert bench.run(later.info()).due_at == (now + timedelta(minutes=1)).astimezone(UTC)
+    assert bench.run(later.info()).reason == "scheduled"
+    for past in (now - timedelta(days=1), datetime(1, 1, 2, tzinfo=UTC)):
+        job = bench.run(face.submit("write", {}, at=past))
+        assert bench.run(job.info()).reason == "ready"
+    bench.clock.advance(MINUTE)
+    assert bench.do(c.Reap()).moved == 1
+    assert bench.run(later.info()).reason == "ready"
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"at": datetime.fromisoformat("2031-05-01")}, "no time zone.*astimezone"),
+        ({"at": datetime(2031, 5, 1, tzinfo=UTC), "delay": 5}, "not both"),
+        ({"priority": "urgent"}, "'urgent', but it is high, normal, low"),
+        ({"delay": timedelta(days=-1)}, "it must be from 0"),
+    ],
+)
+def test_what_can_not_be_meant_is_refused(bench: Bench, options: dict[str, object], advice: str) -> None:
+    with bench.refused(bp.BadSetup, advice):
+        bench.run(bench.face(app).submit("write", {}, **options))
+    with pytest.raises(TypeError, match="'dealy'"):
+        bench.run(bench.face(app).submit("write", {}, dealy=5))
