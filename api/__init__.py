@@ -45,6 +45,7 @@ from batonpass.contracts.errors import (
     Overloaded,
     Refused,
     ResultTimeout,
+    RetryLater,
     StepMismatch,
     ThreadBusy,
     Unavailable,
@@ -59,6 +60,7 @@ from batonpass.contracts.event import Event
 from batonpass.contracts.handoff import Handoff
 from batonpass.contracts.job import JobInfo, JobState, Lease
 from batonpass.contracts.options import SubmitOptions
+from batonpass.contracts.retry import Retry
 from batonpass.contracts.state_types import UnknownValue, state_type
 
 if TYPE_CHECKING:
@@ -130,6 +132,8 @@ __all__ = [
     "Payload",
     "Refused",
     "ResultTimeout",
+    "Retry",
+    "RetryLater",
     "State",
     "StepMismatch",
     "SubmitOptions",

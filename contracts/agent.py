@@ -9,6 +9,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from .contract import Contract, contract_ref
 from .errors import BadSetup
+from .retry import Retries, policies
 
 In = TypeVar("In", bound=Contract)
 Isolation: TypeAlias = Literal["process", "thread", "task"]
@@ -21,9 +22,11 @@ class Agent(Generic[In]):
     `kind` names the adapter that runs it ("function", "langgraph", "crewai", "autogen", or one of a third party's).
     `fn` is the original function: the agent itself for kind "function", else a factory that returns the framework's
     object. `enter(payload, ctx)` and `leave(result, ctx)` replace the adapter's defaults for the contract's way in
-    and out. `retries` is how many attempts a hop has. `lease` is how long a delivery stays this worker's without a
-    heartbeat, `timeout` how long one attempt may run; both in seconds. `state_version` is stored with each of the
-    agent's states: raise it when their form changes, and write an `@app.migration` for those that are stored.
+    and out. `retries` is how many attempts a hop has, or a `Retry` that says which errors are tried again and when, or
+    several of them: the first that concerns an error decides, and an error that concerns none is not tried again.
+    `lease` is how long a delivery stays this worker's without a heartbeat, `timeout` how long one attempt may run; both
+    in seconds. `state_version` is stored with each of the agent's states: raise it when their form changes, and write
+    an `@app.migration` for those that are stored.
     `fallback` names the agent, of any framework, at which a job goes on when this one's attempts run out: with the same
     payload and this one's conversation. It accepts the same contract.
     `isolation` is where `batonpass worker` runs an attempt: "process" (in a child of its own, which is killed at the
@@ -39,7 +42,7 @@ class Agent(Generic[In]):
     hands_to: Mapping[str, type[Contract]] = field(default_factory=dict[str, type[Contract]])
     enter: Callable[..., Any] | None = None
     leave: Callable[..., Any] | None = None
-    retries: int = 3
+    retries: Retries = 3
     lease: float | None = None
     timeout: float | None = None
     state_version: int = 1
@@ -57,8 +60,10 @@ class Agent(Generic[In]):
         outcomes = len(self.hands_to) + (self.returns is not None)
         if self.kind != "function" and self.leave is None and outcomes > 1:
             raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
-        if self.retries < 1:
-            raise BadSetup(f"agent {self.name!r}: retries={self.retries}, but a hop needs at least 1 attempt")
+        try:
+            policies(self.retries)
+        except BadSetup as error:
+            raise BadSetup(f"agent {self.name!r}: {error}") from None
         if self.fallback == self.name:
             raise BadSetup(f"agent {self.name!r} is its own fallback=: name another agent, or raise retries=")
         if self.state_version < 1:

@@ -14,6 +14,7 @@ from .checkpoint import Checkpoint
 from .contract import Contract, contract_ref
 from .errors import BadSetup, UnknownAgent
 from .migrating import Migration, migrated
+from .retry import Retries
 
 In = TypeVar("In", bound=Contract)
 Fn = Callable[..., Any]
@@ -27,7 +28,7 @@ class Options(TypedDict, total=False):
     hands_to: Mapping[str, type[Contract]]
     enter: Fn | None
     leave: Fn | None
-    retries: int
+    retries: Retries
     lease: float | None
     timeout: float | None
     state_version: int

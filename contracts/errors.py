@@ -23,6 +23,7 @@ BatonpassError                 catch this to catch them all
 ├── StepMismatch               a recorded step was replayed with other arguments
 ├── Ambiguous                  an effect was begun, and nobody recorded whether it was done. Look, then redrive
 ├── NotDone                    raised by an effect's function: nothing happened, it may be tried again
+├── RetryLater                 raised by an agent: its next attempt begins in `retry_after` seconds
 ├── NoJob                      bp.current() outside of a job
 └── JobError                   how waiting for a result ended
     ├── JobFailed              the job failed (.reason, .error)
@@ -137,6 +138,14 @@ class Ambiguous(BatonpassError):
 
 class NotDone(BatonpassError):
     """Raised by an effect's function that knows that nothing happened: the effect may be tried again."""
+
+
+class RetryLater(BatonpassError):
+    """Raised by an agent that can't do its work now: the next attempt begins in so many seconds, if there is one."""
+
+    def __init__(self, seconds: float, message: str = "not now") -> None:
+        super().__init__(message)
+        self.retry_after = seconds
 
 
 class NoJob(BatonpassError):

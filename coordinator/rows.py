@@ -14,7 +14,7 @@ class JobRow:
     """A job as stored. Times are the store's, in ms since 1970; "" and 0 mean "none".
 
     `ready` orders the deliveries of a queue (0: not in it). `closed` is the operation and lease that ended the last
-    delivery, so that a retry after a lost reply is recognised.
+    delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed.
     """
 
     id: str
@@ -28,6 +28,7 @@ class JobRow:
     hop: int = 0
     attempt: int = 1
     crashes: int = 0
+    failing: int = 0
     token: int = 0
     lease: str = ""
     worker: str = ""

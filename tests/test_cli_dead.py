@@ -73,6 +73,15 @@ def test_lists(run: CommandLine, dead: list[str]) -> None:
     assert listed(run) == dead[1:]
 
 
+def test_show_tells_what_went_wrong_and_where_it_would_go_on(run: CommandLine, dead: list[str]) -> None:
+    told = run("show", dead[0]).out
+    with bp.connect(run.url) as coordinator:
+        tip = coordinator.job(dead[0]).info().checkpoint_id
+    shown = dict(line.split(maxsplit=1) for line in told.splitlines())
+    assert (shown["state"], shown["reason"], shown["attempt"], shown["path"]) == ("failed", "attempts", "1", "bill")
+    assert (shown["error"], shown["checkpoint_id"]) == ("ValueError: no bad orders", tip)
+
+
 def test_redrive_one_with_a_state_that_was_mended(run: CommandLine, dead: list[str]) -> None:
     assert run("redrive", dead[1], "--set", 'read="GOOD"').out == f"redriven {dead[1]}\n"
     assert listed(run) == [dead[0], dead[2]]

@@ -24,7 +24,7 @@ class Broken(Exception):
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries without the wait."""
-    monkeypatch.setattr("batonpass.workers.outcomes._FIRST_RETRY", 0.01)
+    monkeypatch.setattr("batonpass.contracts.retry.Retry.pause", lambda *_: 0.01)
 
 
 async def run(agent: Callable[..., Any], url: str = "memory://", ask: Ask | None = None, **options: Any) -> str:

@@ -86,6 +86,11 @@ class _About:
         return self._session.attempt
 
     @property
+    def last_error(self) -> str | None:
+        """What ended the last attempt of this hop that raised; None if none has, or the job was redriven."""
+        return self._session.last_error
+
+    @property
     def key(self) -> str | None:
         """The idempotency key that the job was submitted with."""
         return self._session.key

@@ -16,6 +16,8 @@ from ..coordinator.rows import JobRow
 from .onward import onward_transcript
 from .session import LeaseSession
 
+# Why a hop's attempts are over.
+_OVER = ("attempts", "permanent", "out_of_time")
 _log = logging.getLogger("batonpass.worker")
 
 
@@ -27,7 +29,7 @@ def falling_back(
     The payload is the one that this agent was given. A job that was at the fallback before ends: two agents that stand
     in for each other must not pass it on for ever.
     """
-    if agent is None or row is None or agent.fallback is None or failed.reason != "attempts":
+    if agent is None or row is None or agent.fallback is None or failed.reason not in _OVER:
         return None
     envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
     if agent.fallback in envelope.path:

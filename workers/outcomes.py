@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import random
 from collections.abc import Generator
 from typing import Any
 
@@ -20,15 +19,13 @@ from ..contracts.errors import (
 )
 from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
+from ..contracts.retry import policy_for
 from ..coordinator.book import Book, target
 from ..coordinator.calls.jobs import seal_result
 from ..coordinator.commands import Command, Complete, Fail, HandOff, Suspend
 from ..coordinator.letters import seal_envelope, seal_letter
 from .onward import onward_transcript
 from .session import LeaseSession
-
-# Backoff of the default retry, in seconds: doubled with each attempt up to the longest, with jitter.
-_FIRST_RETRY, _LONGEST_RETRY = 1.0, 60.0
 
 
 def ending(
@@ -89,10 +86,17 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
     """The command for an attempt that raised: tried again, unless trying again can't help."""
     text = _writable(str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}")
     reason = _lasting(error)
-    if reason is None and agent is not None and session.attempt < agent.retries:
-        pause = min(_FIRST_RETRY * 2 ** (session.attempt - 1), _LONGEST_RETRY) * random.uniform(0.5, 1.5)
-        return Fail(session.fence, text, "", int(pause * 1000))
-    return Fail(session.fence, text, reason or "attempts")
+    if reason is not None or agent is None:
+        return Fail(session.fence, text, reason or "attempts")
+    policy = policy_for(agent.retries, error)
+    if policy is None:
+        return Fail(session.fence, text, "permanent")
+    if session.attempt >= policy.attempts:
+        return Fail(session.fence, text, "attempts")
+    pause = policy.pause(session.attempt, error)
+    if policy.within is not None and session.failing_for + pause > policy.within:
+        return Fail(session.fence, text, "out_of_time")
+    return Fail(session.fence, text, "", int(pause * 1000))
 
 
 def _writable(text: str) -> str:

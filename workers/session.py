@@ -54,6 +54,9 @@ class LeaseSession:
         self.agent = row.agent
         self.attempt = row.attempt
         self.priority = row.priority
+        self.last_error = row.error or None
+        self._failing = max(row.updated - row.failing, 0) / 1000 if row.failing else None
+        self._began = time.monotonic()
         self.thread = row.thread
         self.key = row.key or None
         self._lost: Fenced | None = None
@@ -75,6 +78,11 @@ class LeaseSession:
         if row.answer:
             question = open_letter(row.question, of=f"the question of job {row.id}")
             self.answer = Answer(question, open_letter(row.answer, of=f"the answer to job {row.id}"))
+
+    @property
+    def failing_for(self) -> float:
+        """How many seconds ago the first attempt of this hop failed; 0 if none has."""
+        return self._failing + time.monotonic() - self._began if self._failing is not None else 0.0
 
     @property
     def journal(self) -> Mapping[str, Any]:

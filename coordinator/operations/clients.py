@@ -110,7 +110,7 @@ def redrive(records: Records, command: Redrive) -> None:
     target = command.target or Target(row.agent, row.contract, row.queue, row.envelope)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"
-    row.tip = command.tip or row.tip
+    row.failing, row.tip = 0, command.tip or row.tip
     thread.job = row.id
     records.put_thread(thread)
     if row.idem and (first := records.first_use(row.idem)) and first[0] == row.id:

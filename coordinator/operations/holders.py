@@ -64,6 +64,7 @@ def hand_off(records: Records, command: HandOff) -> None:
     records.drop_journal(row.id)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.hop, row.attempt, row.crashes = row.hop + 1, 1, 0
+    row.failing = 0
     row.question = row.answer = b""
     row.error = ""
     enqueue(records, row, kinds.HANDED_OFF, sender=sender, checkpoint=row.tip, **target.about)
@@ -90,6 +91,7 @@ def fail(records: Records, command: Fail) -> None:
     if command.retry_in is not None:
         row.state, row.reason = "submitted", "retry_at"
         row.attempt += 1
+        row.failing = row.failing or records.now
         row.due = records.now + max(command.retry_in, 1)
         emit(records, kinds.RETRYING, row, attempt=row.attempt, due=row.due, error=row.error)
     else:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench
+from tests.harness.bench import MINUTE, Bench, new_target
 
 
 def test_an_attempt_is_tried_again_when_its_time_comes(bench: Bench) -> None:
@@ -62,3 +62,26 @@ def test_attempts_are_counted_for_each_hop_and_takeovers_are_not(bench: Bench) -
     bench.clock.advance(1)
     bench.do(c.Reap())
     assert bench.job(bench.take().job_id).attempt == 2
+
+
+def test_it_knows_when_the_hops_first_attempt_failed(bench: Bench) -> None:
+    fence = bench.start()
+    assert bench.job(fence.job_id).failing == 0
+    first = bench.clock.now
+    for _ in range(2):
+        bench.do(c.Fail(fence, "boom", "", retry_in=1))
+        bench.clock.advance(MINUTE)
+        bench.do(c.Reap())
+        fence = bench.take()
+        assert bench.job(fence.job_id).failing == first
+    bench.do(c.Fail(fence, "boom", "attempts"))
+    bench.do(c.Redrive(fence.job_id))
+    assert bench.job(fence.job_id).failing == 0
+    fence, again = bench.take(), bench.clock.now
+    bench.do(c.Fail(fence, "boom", "", retry_in=1))
+    bench.clock.advance(1)
+    bench.do(c.Reap())
+    fence = bench.take()
+    assert bench.job(fence.job_id).failing == again
+    bench.do(c.HandOff(fence, new_target("review"), None))
+    assert bench.job(fence.job_id).failing == 0

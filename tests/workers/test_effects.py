@@ -8,7 +8,6 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.workers import outcomes
 
 from .serving import Ask, Reply, only, reached, serving
 
@@ -33,7 +32,7 @@ class Bank:
 @pytest.fixture(autouse=True)
 def soon(monkeypatch: pytest.MonkeyPatch) -> None:
     """Retries without the wait."""
-    monkeypatch.setattr(outcomes, "_FIRST_RETRY", 0.01)
+    monkeypatch.setattr(bp.Retry, "pause", lambda *_: 0.01)
 
 
 def agents(bank: Bank, then: Callable[[bp.SyncContext], None], **options: Any) -> list[Callable[..., Any]]:

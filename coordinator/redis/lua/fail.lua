@@ -4,7 +4,7 @@
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'idem', 'key_ttl')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'idem', 'key_ttl', 'failing')
 if not fields then
   return refused
 end
@@ -14,7 +14,9 @@ relieve()
 close(id, 'fail', ARGV[3], now, 'error', ARGV[4])
 if ARGV[6] ~= '' then
   local due, attempt = num(now + math.max(tonumber(ARGV[6]), 1)), num(tonumber(fields.attempt) + 1)
-  redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'retry_at', 'attempt', attempt, 'due', due)
+  local failing = tonumber(fields.failing or '0') > 0 and fields.failing or num(now)
+  redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'retry_at', 'attempt', attempt, 'due', due,
+    'failing', failing)
   redis.call('ZADD', TIMERS, due, id)
   emit_job(id, 'batonpass.job.retrying', fields.agent, fields.hop,
     'attempt', attempt, 'due', due, 'error', ARGV[4])

@@ -1,0 +1,160 @@
+"""Retry: which errors of an agent are tried again, how often, and after how long.
+
+Own arithmetic, because the libraries for it (tenacity, stamina) wait inside of a process: here a wait is a timer of the
+store's, which no process has to live for.
+"""
+
+from __future__ import annotations
+
+import math
+import random
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TypeAlias, cast
+
+from .errors import BadSetup
+
+Kind: TypeAlias = type[BaseException] | str
+Kinds: TypeAlias = Kind | Sequence[Kind]
+# The longest wait that an error may ask for, in seconds: what says more is not to be believed.
+_LONGEST_TOLD = 86_400.0
+# Errors looked at in one chain of causes, which a framework may make long.
+_CHAIN = 50
+
+
+@dataclass(frozen=True, kw_only=True)
+class Retry:
+    """How an agent's attempt that raised is tried again.
+
+    `attempts` is how many a hop has in all, with those that other errors ended. `on` says which errors are tried again
+    (all, if it is empty), `never` which are not: classes, or their names as text, so that nothing needs to be imported.
+    "openai.RateLimitError" is that class of the package, wherever in it it is defined, "RateLimitError" one of any
+    package. Subclasses count, and so does what an error was raised from, because frameworks wrap errors.
+
+    The wait is `first` seconds, times `factor` with each attempt, at most `longest`, and up to `jitter` of it shorter
+    or longer. An error that says how long to wait (its `retry_after`, a Retry-After header of its `response`, or a
+    `RetryLater`) is believed instead. `within` is how many seconds after the hop's first failure an attempt may still
+    begin, None for any.
+    """
+
+    attempts: int = 3
+    on: Kinds = ()
+    never: Kinds = ()
+    first: float = 1.0
+    longest: float = 60.0
+    factor: float = 2.0
+    jitter: float = 0.5
+    within: float | None = None
+
+    def __post_init__(self) -> None:
+        if self.attempts < 1:
+            raise BadSetup(f"retries={self.attempts}, but a hop needs at least 1 attempt")
+        for name, least, most in (
+            ("first", 0, 86_400),
+            ("longest", 0, 86_400),
+            ("factor", 1, 100),
+            ("jitter", 0, 1),
+            ("within", 0, math.inf),
+        ):
+            value = getattr(self, name)
+            if value is not None and not least <= value <= most:
+                raise BadSetup(f"Retry({name}={value}): say a number from {least:g} to {most:g}")
+        for kind in (*_each(self.on), *_each(self.never)):
+            if not isinstance(kind, str) and not (isinstance(kind, type) and issubclass(kind, BaseException)):
+                raise BadSetup(f"Retry: {kind!r} is no class of errors: give one, or its name like 'httpx.ReadTimeout'")
+
+    def concerns(self, error: BaseException) -> bool:
+        """Whether this says something about the error."""
+        return not _each(self.on) or self.refuses(error) or _among(error, self.on)
+
+    def refuses(self, error: BaseException) -> bool:
+        """Whether the error is one that is never tried again."""
+        return _among(error, self.never)
+
+    def pause(self, attempt: int, error: BaseException) -> float:
+        """How long to wait after this attempt, in seconds."""
+        asked = told_to_wait(error)
+        if asked is not None:
+            return asked * random.uniform(1, 1.1)  # not sooner, and not all at once
+        pause = min(self.first * self.factor ** min(attempt - 1, 64), self.longest)
+        return pause * random.uniform(1 - self.jitter, 1 + self.jitter)
+
+
+Retries: TypeAlias = int | Retry | Sequence[Retry]
+
+
+def policies(retries: Retries) -> tuple[Retry, ...]:
+    """What an agent declares, as policies in their order. A number is how many attempts a hop has."""
+    if isinstance(retries, int):
+        return (Retry(attempts=retries),)
+    found = (retries,) if isinstance(retries, Retry) else tuple(retries)
+    if not found or not all(isinstance(each, Retry) for each in cast("Sequence[object]", found)):
+        raise BadSetup(f"retries={retries!r}: say how many attempts a hop has, or give a batonpass.Retry or several")
+    return found
+
+
+def policy_for(retries: Retries, error: BaseException) -> Retry | None:
+    """The first policy that concerns an error; None if that is not tried again at all."""
+    found = next((each for each in policies(retries) if each.concerns(error)), None)
+    return None if found is None or found.refuses(error) else found
+
+
+def told_to_wait(error: BaseException) -> float | None:
+    """How many seconds an error asks to wait, if it, or what it was raised from, says that."""
+    for each in _chain(error):
+        response = getattr(each, "response", None)
+        headers = getattr(response, "headers", None)
+        for said in (getattr(each, "retry_after", None), _header(headers)):
+            seconds = _seconds(said)
+            if seconds is not None:
+                return seconds
+    return None
+
+
+def _header(headers: object) -> object:
+    get = getattr(headers, "get", None)
+    return (get("retry-after") or get("Retry-After")) if callable(get) else None
+
+
+def _seconds(said: object) -> float | None:
+    if isinstance(said, bool) or not isinstance(said, int | float | str):
+        return None
+    try:
+        seconds = float(said)
+    except ValueError:  # a date, of a clock that is not ours
+        return None
+    return min(seconds, _LONGEST_TOLD) if seconds >= 0 else None
+
+
+def _among(error: BaseException, kinds: Kinds) -> bool:
+    return any(_is(type(each), kind) for each in _chain(error) for kind in _each(kinds))
+
+
+def _is(raised: type[BaseException], kind: Kind) -> bool:
+    if not isinstance(kind, str):
+        return issubclass(raised, kind)
+    package, _, name = kind.rpartition(".")
+    return any(
+        base.__qualname__ == name and (not package or f"{base.__module__}.".startswith(f"{package}."))
+        for base in raised.__mro__
+    )
+
+
+def _chain(error: BaseException) -> Iterator[BaseException]:
+    """An error, what it was raised from, and the members of groups. Not what was being handled when it was raised: in
+    CrewAI that is often something that has nothing to do with it."""
+    left, seen = [error], set[int]()
+    while left and len(seen) < _CHAIN:
+        each = left.pop(0)
+        if id(each) in seen:
+            continue
+        seen.add(id(each))
+        yield each
+        if isinstance(each, BaseExceptionGroup):
+            left.extend(cast("BaseExceptionGroup[BaseException]", each).exceptions)
+        if each.__cause__ is not None:
+            left.append(each.__cause__)
+
+
+def _each(kinds: Kinds) -> Sequence[Kind]:
+    return (kinds,) if isinstance(kinds, str | type) else kinds
