@@ -59,7 +59,7 @@ class Retry:
             value = getattr(self, name)
             if value is not None and not least <= value <= most:
                 raise BadSetup(f"Retry({name}={value}): say a number from {least:g} to {most:g}")
-        for kind in (*_each(self.on), *_each(self.never)):
+        for kind in cast("Sequence[object]", (*_each(self.on), *_each(self.never))):
             if not isinstance(kind, str) and not (isinstance(kind, type) and issubclass(kind, BaseException)):
                 raise BadSetup(f"Retry: {kind!r} is no class of errors: give one, or its name like 'httpx.ReadTimeout'")
 

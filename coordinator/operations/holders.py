@@ -89,9 +89,9 @@ def fail(records: Records, command: Fail) -> None:
         return
     row.error = command.error
     if command.retry_in is not None:
+        row.failing = row.failing or records.now
         row.state, row.reason = "submitted", "retry_at"
         row.attempt += 1
-        row.failing = row.failing or records.now
         row.due = records.now + max(command.retry_in, 1)
         emit(records, kinds.RETRYING, row, attempt=row.attempt, due=row.due, error=row.error)
     else:
