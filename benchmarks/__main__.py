@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from benchmarks import command, growth, hand_off, restore, save, start, takeover, throughput
+from benchmarks import command, growth, hand_off, jobs, restore, save, start, takeover, throughput
 from benchmarks.places import Places
 from benchmarks.report import Result
 from benchmarks.timing import Effort
@@ -16,6 +16,8 @@ BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
     "growth-redis": growth.on_redis,
     "growth-sqlite": growth.on_sqlite,
     "hand-off-redis": hand_off.on_redis,
+    "jobs-redis": jobs.on_redis,
+    "jobs-sqlite": jobs.on_sqlite,
     "start-redis": start.on_redis,
     "start-sqlite": start.on_sqlite,
     "throughput-redis": throughput.on_redis,

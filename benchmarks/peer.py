@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Mapping
 from contextlib import asynccontextmanager
 from pathlib import Path
 
@@ -27,6 +27,15 @@ class Peer:
             raise RuntimeError(f"the measured process ended with {await self._process.wait()}")
         return line.decode().strip()
 
+    @property
+    def pid(self) -> int:
+        """Its number."""
+        return self._process.pid
+
+    def signal(self, number: int) -> None:
+        """Send it a signal."""
+        self._process.send_signal(number)
+
     async def kill(self) -> None:
         """SIGKILL."""
         if self._process.returncode is None:
@@ -35,13 +44,13 @@ class Peer:
 
 
 @asynccontextmanager
-async def peer(*arguments: str) -> AsyncIterator[Peer]:
-    """A Python process run with these arguments, ready, and killed at the end."""
+async def peer(*arguments: str, environment: Mapping[str, str] | None = None) -> AsyncIterator[Peer]:
+    """A Python process run with these arguments (and more environment), ready, and killed at the end."""
     process = await asyncio.create_subprocess_exec(
         sys.executable,
         *arguments,
         cwd=_ROOT,
-        env=os.environ,
+        env={**os.environ, **(environment or {})},
         stdout=asyncio.subprocess.PIPE,
         stderr=asyncio.subprocess.DEVNULL,
     )
@@ -54,8 +63,17 @@ async def peer(*arguments: str) -> AsyncIterator[Peer]:
         await made.kill()
 
 
-def worker_of(url: str, namespace: str, agent: str, *, lease: float | None = None) -> tuple[str, ...]:
+def worker_of(
+    url: str,
+    namespace: str,
+    agent: str,
+    *,
+    app: str = "benchmarks.agents:app",
+    lease: float | None = None,
+    slots: int | None = None,
+) -> tuple[str, ...]:
     """The arguments of a worker process as users start it."""
     options = ["--lease", str(lease)] if lease else []
+    options += ["--concurrency", str(slots)] if slots else []
     where = ["--store", url, "--namespace", namespace]
-    return ("-m", "batonpass", "worker", "benchmarks.agents:app", "--agents", agent, *where, *options)
+    return ("-m", "batonpass", "worker", app, "--agents", agent, *where, *options)
