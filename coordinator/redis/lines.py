@@ -9,10 +9,12 @@ to: the caller goes on with the client.
 from __future__ import annotations
 
 import os
+from asyncio import get_running_loop
 from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+from redis.exceptions import ConnectionError
 from redis.exceptions import ResponseError as _Refused
 
 _MOST = 32
@@ -81,38 +83,52 @@ class Lines:
 
 
 class AsyncLines:
-    """`Lines` for the async code of one event loop."""
+    """The connection that the async code of one event loop shares."""
 
     def __init__(self, client: Any) -> None:
+        self._client = client
         self._pool = client.connection_pool
-        self._most = _most(self._pool)
-        self._idle: deque[Any] = deque()
+        self._line: Any = None
+        self._alone = _pack is None or not _most(self._pool)
 
     async def ask(self, *command: Any) -> Any:
         """The reply to a command; an error of the client library if the server refuses it or is not there."""
-        connection = self._idle.pop() if self._idle else await self._pool.get_connection()
-        try:
-            await connection.send_packed_command(_packed(connection, command))
-            reply = await connection.read_response()
-        except _Refused:
-            await self._keep(connection)
-            raise
-        except BaseException:
-            await connection.disconnect(nowait=True)
-            await self._pool.release(connection)
-            raise
-        await self._keep(connection)
-        return reply
+        if _pack is None or self._alone:
+            return await self._client.execute_command(*command)
+        if not self._usable:
+            await self._open()
+        return await self._line.ask(_pack(command))
 
-    async def _keep(self, connection: Any) -> None:
-        if len(self._idle) < self._most:
-            self._idle.append(connection)
-        else:
+    @property
+    def _usable(self) -> bool:
+        line = self._line
+        return line is not None and not line.closed and line.loop is get_running_loop()
+
+    async def _open(self) -> None:
+        from .shared_line import SharedLine
+
+        connection = await self._pool.get_connection()
+        try:
+            if connection._reader.at_eof():  # the pool does not look
+                await connection.disconnect(nowait=True)
+                await connection.connect()
+            if self._usable:  # somebody else was faster
+                await self._pool.release(connection)
+                return
+        except BaseException:
             await self._pool.release(connection)
+            raise
+        gone, self._line = self._line, SharedLine(connection)
+        if gone is not None:
+            await self._drop(gone)
+
+    async def _drop(self, line: Any) -> None:
+        line.close(ConnectionError("closed"))
+        await line.connection.disconnect(nowait=True)
+        await self._pool.release(line.connection)
 
     async def aclose(self) -> None:
-        """Give all idle connections back."""
-        while self._idle:
-            connection = self._idle.pop()
-            await connection.disconnect()
-            await self._pool.release(connection)
+        """Hang up."""
+        if self._line is not None:
+            line, self._line = self._line, None
+            await self._drop(line)

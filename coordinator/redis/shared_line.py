@@ -1,0 +1,104 @@
+"""SharedLine: one connection for all that an event loop asks at the same time.
+
+What is asked in one turn of the loop is written at once, and the server reads it at once. Each command is carried out
+and answered by itself, in order. A caller that goes away leaves the others alone: its reply is dropped.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections import deque
+from typing import Any
+
+import hiredis
+from redis.exceptions import ConnectionError as Lost
+from redis.exceptions import InvalidResponse, ReadOnlyError
+from redis.exceptions import TimeoutError as Late
+
+_NOT_YET = object()
+
+
+class SharedLine(asyncio.Protocol):
+    """Takes over a connection that the client library has made: its transport, and how it reads errors."""
+
+    def __init__(self, connection: Any) -> None:
+        self.connection = connection
+        self.loop = asyncio.get_running_loop()
+        self.closed = False
+        self._patience: float | None = connection.socket_timeout
+        reader: Any = hiredis.Reader  # typed in part only
+        self._reader = reader(
+            protocolError=InvalidResponse, replyError=connection._parser.parse_error, notEnoughData=_NOT_YET
+        )
+        self._asked: deque[tuple[asyncio.Future[Any], float]] = deque()  # and when
+        self._unsent: list[bytes] = []
+        self._waits = False
+        self._transport: asyncio.WriteTransport = connection._writer.transport
+        self._transport.set_protocol(self)
+
+    def ask(self, packed: bytes) -> asyncio.Future[Any]:
+        """The reply to a command; an error of the client library if the server refuses it or is gone."""
+        future: asyncio.Future[Any] = self.loop.create_future()
+        if not self._asked:
+            self._transport.write(packed)
+        else:  # somebody else is asking: more of them may come in this turn
+            if not self._unsent:
+                self.loop.call_soon(self._send)
+            self._unsent.append(packed)
+        now = self.loop.time()
+        self._asked.append((future, now))
+        if not self._waits and self._patience is not None:
+            self._waits = True
+            self.loop.call_at(now + self._patience, self._look)
+        return future
+
+    def _send(self) -> None:
+        packed, self._unsent = self._unsent, []
+        if not self.closed:
+            self._transport.write(b"".join(packed))
+
+    def _look(self) -> None:
+        self._waits = False
+        if not self._asked or self._patience is None:
+            return
+        due = self._asked[0][1] + self._patience
+        if due <= self.loop.time():
+            self.close(Late("the server does not answer"))
+        else:
+            self._waits = True
+            self.loop.call_at(due, self._look)
+
+    def data_received(self, data: bytes) -> None:
+        """Hand out the replies."""
+        try:
+            self._reader.feed(data)
+            while not self.closed and (reply := self._reader.gets()) is not _NOT_YET:
+                if not isinstance(reply, hiredis.PushNotification):
+                    self._answer(reply)
+        except Exception as error:  # not what a Redis server says
+            self.close(error)
+
+    def _answer(self, reply: Any) -> None:
+        future, _ = self._asked.popleft()
+        if isinstance(reply, ReadOnlyError):  # it was the master: the client looks for the new one
+            reply = Lost(str(reply))
+        if not future.done():
+            if isinstance(reply, Exception):
+                future.set_exception(reply)
+            else:
+                future.set_result(reply)
+        if isinstance(reply, Lost):
+            self.close(reply)
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The other side hung up."""
+        self.close(Lost("the connection was lost"))
+
+    def close(self, error: Exception) -> None:
+        """Hang up: who waits for a reply gets the error."""
+        self.closed = True
+        self._transport.abort()
+        while self._asked:
+            future, _ = self._asked.popleft()
+            if not future.done():
+                future.set_exception(error)

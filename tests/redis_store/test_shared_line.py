@@ -1,0 +1,104 @@
+"""The connection that all async calls of a store share: each gets its own answer, whatever happens to the others."""
+
+from __future__ import annotations
+
+import asyncio
+import signal
+from collections.abc import AsyncIterator
+from contextlib import suppress
+from typing import Any
+
+import anyio
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.store import Store
+from batonpass.coordinator.urls import open_store
+from tests.harness.bench import fence_of, new_job, new_target
+from tests.harness.redis import RedisServer
+
+pytestmark = pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
+
+
+@pytest.fixture
+async def store(own_redis: RedisServer) -> AsyncIterator[Store]:
+    made = open_store(f"{own_redis.url}?socket_timeout=0.3")
+    await made.aopen()
+    yield made
+    await made.aclose()
+
+
+async def together(store: Store, commands: list[c.Command[Any]]) -> list[Any]:
+    return await asyncio.gather(*(store.acall(command) for command in commands), return_exceptions=True)
+
+
+async def test_each_gets_its_own_answer(store: Store) -> None:
+    """Also refusals, and large answers between small ones."""
+    jobs = [new_job() for _ in range(200)]
+    rows = await together(store, [*jobs])
+    assert [row.id for row in rows] == [job.job_id for job in jobs]
+    unknown = mint("j")
+    found = await together(store, [*(c.ReadJob(job.job_id) for job in jobs), c.ReadJob(unknown), c.ListJobs(500)])
+    assert [row.id for row in found[:200]] == [job.job_id for job in jobs]
+    assert isinstance(found[200], bp.NotFound)
+    assert len(found[201]) == 200
+
+
+async def test_a_caller_that_goes_away_leaves_the_others_alone(store: Store) -> None:
+    jobs = [new_job() for _ in range(50)]
+    calls = [asyncio.create_task(store.acall(job)) for job in jobs]
+    await asyncio.sleep(0)  # asked
+    for call in calls[::2]:
+        call.cancel()
+    answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert all(isinstance(answer, asyncio.CancelledError) for answer in answers[::2])
+    assert [answer.id for answer in answers[1::2] if not isinstance(answer, BaseException)] == [
+        job.job_id for job in jobs[1::2]
+    ]
+
+
+async def test_all_go_on_when_their_connection_is_killed(own_redis: RedisServer, store: Store) -> None:
+    """Twenty at once, again and again: what was carried out is not done twice."""
+    done: list[str] = []
+
+    async def live() -> None:
+        for _ in range(20):
+            job, row = new_job(), None
+            while row is None:
+                with suppress(bp.Unavailable):  # killed at each of its attempts
+                    row = await store.acall(job)
+            done.append(row.id)
+
+    async with anyio.create_task_group() as tasks:
+        for _ in range(20):
+            tasks.start_soon(live)
+        with own_redis.client() as server:
+            while len(done) < 400:
+                server.execute_command("CLIENT KILL TYPE normal")
+                await anyio.sleep(0.01)
+    rows = await store.acall(c.ListJobs(1000))
+    assert sorted(row.id for row in rows) == sorted(done)
+
+
+async def test_many_ends_at_once_happen_once_each(store: Store) -> None:
+    await together(store, [new_job() for _ in range(64)])
+    leases = tuple(mint("l") for _ in range(64))
+    deliveries = await store.acall(c.Claim("w", ((new_target().queue, 5000),), leases))
+    ends = [c.Complete(fence_of(each), each.job.id.encode()) for each in deliveries]
+    assert await together(store, [*ends, *ends]) == [None] * 128
+    rows = await store.acall(c.ListJobs(100))
+    assert {(row.state, row.result) for row in rows} == {("completed", row.id.encode()) for row in rows}
+
+
+async def test_a_server_that_hangs_is_given_up(own_redis: RedisServer, store: Store) -> None:
+    await store.acall(new_job())
+    own_redis.signal(signal.SIGSTOP)
+    try:
+        with anyio.fail_after(30):
+            answers = await together(store, [c.ListJobs(1), c.LastEvent()])
+    finally:
+        own_redis.signal(signal.SIGCONT)
+    assert all(isinstance(answer, bp.Unavailable) for answer in answers)
+    assert len(await store.acall(c.ListJobs(10))) == 1
