@@ -34,13 +34,23 @@ class Keyspace:
         self.keys: dict[str, Any] = {}
         self.expiring: set[str] = set()
         found: list[bytes] = list(self._server.scan_iter(match=f"{escaped}*", count=1000))
-        for key in found:
-            name = key.decode().removeprefix(prefix)
-            kind: Any = self._server.type(key)
-            value = _READ[kind](self._server, key)
+        for start in range(0, len(found), 1000):
+            self._read(found[start : start + 1000], len(prefix))
+
+    def _read(self, keys: list[bytes], cut: int) -> None:
+        with self._server.pipeline(transaction=False) as pipe:
+            for key in keys:
+                pipe.type(key)
+            kinds = dict(zip(keys, pipe.execute(), strict=True))
+            for key, kind in kinds.items():
+                _READ[kind](pipe, key)
+                pipe.pttl(key)
+            read = pipe.execute()
+        for key, value, left in zip(keys, read[::2], read[1::2], strict=True):
+            name = key.decode()[cut:]
             if value is not None:
-                self.keys[name] = value
-                if self._server.pttl(key) >= 0:
+                self.keys[name] = dict(value) if kinds[key] == b"zset" else value
+                if left >= 0:
                     self.expiring.add(name)
 
     def of(self, kind: str) -> dict[str, Any]:
@@ -235,6 +245,6 @@ _READ: dict[bytes, Any] = {
     b"list": lambda server, key: server.lrange(key, 0, -1),
     b"stream": lambda server, key: server.xrange(key),
     b"string": lambda server, key: server.get(key),
-    b"zset": lambda server, key: dict(server.zrange(key, 0, -1, withscores=True)),
-    b"none": lambda server, key: None,
+    b"zset": lambda server, key: server.zrange(key, 0, -1, withscores=True),
+    b"none": lambda server, key: server.get(key),
 }

@@ -33,11 +33,12 @@ def wait_for(condition: Callable[[], Any], what: str, deadline: float = DEADLINE
 
 
 class Zygote:
-    """The warm parent of all workers of a test session."""
+    """The warm parent of all workers of a test session. `code` is where Batonpass is imported from, if not as usual."""
 
-    def __init__(self, modules: list[str], root: Path) -> None:
+    def __init__(self, modules: list[str], root: Path, code: Path | None = None) -> None:
         quiet = {"CREWAI_DISABLE_TELEMETRY": "true", "CREWAI_TRACING_ENABLED": "false"}
-        more = {"CREWAI_DISABLE_VERSION_CHECK": "true", "LANGSMITH_TRACING": "false", "PYTHONPATH": str(root)}
+        paths = [*([str(code)] if code else []), str(root), *filter(None, [os.environ.get("PYTHONPATH")])]
+        more = {"CREWAI_DISABLE_VERSION_CHECK": "true", "LANGSMITH_TRACING": "false", "PYTHONPATH": ":".join(paths)}
         self.process = subprocess.Popen(
             [sys.executable, "-m", "tests.kills.zygote", *modules],
             stdin=subprocess.PIPE,

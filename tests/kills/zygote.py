@@ -1,7 +1,8 @@
 """A process that has imported the frameworks once and forks a worker per command: importing CrewAI takes seconds.
 
-Reads one JSON command a line on stdin: {"url", "app", "agents", "lease", "log", "out", "kill"}. Writes {"started": pid}
-for each, and {"ended": pid, "status": n} (negative: the signal) when one has ended.
+Reads one JSON command a line on stdin: {"url", "app", "agents", "lease", "log", "out", "kill"}, or {"arguments", "log",
+"out"} for one as the command line starts it. Writes {"started": pid} for each, and {"ended": pid, "status": n}
+(negative: the signal) when one has ended.
 """
 
 from __future__ import annotations
@@ -50,19 +51,29 @@ def fork_worker(command: dict[str, Any]) -> int:
     if pid:
         return pid
     os.environ["BATONPASS_TEST_LOG"] = command["log"]
-    os.environ["BATONPASS_TEST_KILL"] = command["kill"]
+    os.environ["BATONPASS_TEST_KILL"] = command.get("kill", "")
     out = os.open(command["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     try:
-        run_worker(command)
+        run_command(command["arguments"]) if "arguments" in command else run_worker(command)
         os._exit(0)
     except BaseException:
         import traceback
 
         traceback.print_exc()
         os._exit(70)
+
+
+def run_command(arguments: list[str]) -> None:
+    from batonpass.cli import main
+
+    sys.argv = ["batonpass", *arguments]
+    try:
+        main()
+    except SystemExit as end:
+        os._exit(int(end.code or 0))
 
 
 def run_worker(command: dict[str, Any]) -> None:

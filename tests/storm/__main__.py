@@ -2,6 +2,7 @@
 
 python -m tests.storm                  all of them
 python -m tests.storm model kills-redis
+python -m tests.storm chaos-redis --seconds 60   (for runs that take seconds)
 """
 
 from __future__ import annotations
@@ -20,6 +21,8 @@ RUNS = {
     "kills-redis": "tests.storm.kills --store redis --kills 200",
     "kills-crewai-sqlite": "tests.crews.matrix --store sqlite",
     "kills-crewai-redis": "tests.crews.matrix --store redis",
+    "chaos-sqlite": "tests.storm.chaos --store sqlite --seconds 600",
+    "chaos-redis": "tests.storm.chaos --store redis --seconds 600",
     "redis-loss": "tests.storm.redis_loss --kills 20 --cuts 200",
 }
 
@@ -30,7 +33,11 @@ def main() -> None:
         prog="python -m tests.storm", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("runs", nargs="*", metavar="run", help=f"some of: {', '.join(RUNS)}")
-    asked: list[str] = parser.parse_args().runs
+    parser.add_argument("--seconds", type=float, help="how long the chaos runs take, instead of 600")
+    arguments = parser.parse_args()
+    asked: list[str] = arguments.runs
+    if arguments.seconds is not None:
+        RUNS.update({name: f"{run} --seconds {arguments.seconds}" for name, run in RUNS.items() if "--seconds" in run})
     if unknown := set(asked) - set(RUNS):
         parser.error(f"there is no {', '.join(sorted(unknown))}, but: {', '.join(RUNS)}")
     ends: list[str] = []

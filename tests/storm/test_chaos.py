@@ -1,0 +1,31 @@
+"""A short chaos run, as a part of every run of the tests."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.kills.harness import Zygote
+from tests.storm.chaos import Report, on_redis, on_sqlite, versions
+
+SECONDS = 12.0
+
+
+@pytest.fixture(scope="module")
+def parents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Zygote]]:
+    with versions(tmp_path_factory.mktemp("older")) as made:
+        yield made
+
+
+@pytest.mark.timeout(180)
+@pytest.mark.parametrize("chaos", [on_sqlite, on_redis])
+def test_nothing_is_lost_doubled_or_left(
+    chaos: Callable[[Path, list[Zygote], float, int], Report], tmp_path: Path, parents: list[Zygote]
+) -> None:
+    report = chaos(tmp_path, parents, SECONDS, 1)
+    assert not report.verdict.problems, report
+    assert report.kills > 0, report
+    assert report.jobs > 20, report
+    assert report.restarts >= (2 if chaos is on_redis else 0)

@@ -1,0 +1,47 @@
+"""An older Batonpass to run beside this one: the last commit that changed what is stored, or a script."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+from tests.rules.test_acknowledged import ROOT
+
+# Where the form of what is stored, and what scripts do, is said.
+_FORMS = (
+    *("coordinator/redis/lua", "coordinator/sqlite/sql", "coordinator/rows.py", "coordinator/letters.py"),
+    *("coordinator/seals.py", "coordinator/parts", "contracts/codec.py", "contracts/handoff.py"),
+)
+
+
+def commit() -> str | None:
+    """The commit; None where there is no repository."""
+    if not (ROOT / ".git").exists() or shutil.which("git") is None:
+        return None
+    return _git("log", "-1", "--format=%h", "--", *_FORMS).strip() or None
+
+
+def unpacked(commit: str, folder: Path) -> Path:
+    """A wheel built from a commit, unpacked in a folder that can be imported from."""
+    tree, code = folder / "tree", folder / "code"
+    tree.mkdir()
+    packed = folder / "tree.tar"
+    _git("archive", "--output", str(packed), commit)
+    shutil.unpack_archive(packed, tree, filter="data")
+    build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "."]
+    subprocess.run(build, cwd=tree, check=True, capture_output=True)
+    [wheel] = (tree / "dist").glob("*.whl")
+    zipfile.ZipFile(wheel).extractall(code)
+    shutil.rmtree(tree)
+    asked = [sys.executable, "-c", "import batonpass; print(batonpass.__file__)"]
+    where = subprocess.run(asked, env={**os.environ, "PYTHONPATH": str(code)}, check=True, capture_output=True)
+    assert Path(where.stdout.decode().strip()).is_relative_to(code), where.stdout
+    return code
+
+
+def _git(*arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=ROOT, check=True, capture_output=True, text=True).stdout
