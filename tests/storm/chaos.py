@@ -80,6 +80,7 @@ def chaos(
     try:
         load.start()
         crew.start(WORKERS)
+        wait_until(crew.at_work, timeout=60, what="the first worker")
         restarts = _strike(crew, server, choose, seconds)
         load.stop()
         with bp.connect(url, app=app) as coordinator:

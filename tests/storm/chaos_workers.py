@@ -56,10 +56,7 @@ class Crew:
 
     def strike(self) -> None:
         """SIGKILL a worker that is at work, or a process of its. To kill one that only starts would prove nothing."""
-        self._at_work |= {
-            pid for pid in self._members.keys() - self._at_work if _STARTED in self._outs[pid].read_text()
-        }
-        working = sorted(self._at_work & self._members.keys())
+        working = self.at_work()
         everyone = [*working, *(one for pid in working for one in descendants(pid))]
         if not everyone:
             return
@@ -72,6 +69,12 @@ class Crew:
                 os.kill(pid, signal.SIGKILL)
                 self.counts.children += 1
         self.look_after()
+
+    def at_work(self) -> list[int]:
+        """The workers that have begun some job."""
+        starting = self._members.keys() - self._at_work
+        self._at_work |= {pid for pid in starting if _STARTED in self._outs[pid].read_text()}
+        return sorted(self._at_work & self._members.keys())
 
     def kill(self, pid: int) -> None:
         """SIGKILL one worker."""
