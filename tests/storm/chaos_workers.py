@@ -51,6 +51,7 @@ class Crew:
             parent = self._parents[self._started % len(self._parents)]
             self._started += 1
             out = self._folder / f"worker-{self._started}.out"
+            out.touch()
             pid = parent.start({"arguments": self._arguments, "log": str(self.log), "out": str(out)})
             self._members[pid], self._outs[pid] = parent, out
 
