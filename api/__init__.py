@@ -58,6 +58,7 @@ from batonpass.contracts.errors import (
 )
 from batonpass.contracts.event import Event
 from batonpass.contracts.handoff import Handoff
+from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import JobInfo, JobState, Lease
 from batonpass.contracts.options import SubmitOptions
 from batonpass.contracts.retry import Retry
@@ -111,6 +112,7 @@ __all__ = [
     "Event",
     "Fenced",
     "Handoff",
+    "InboxItem",
     "Job",
     "JobCanceled",
     "JobError",

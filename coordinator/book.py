@@ -126,22 +126,27 @@ def _mapping(name: str, payload: object) -> dict[str, Any]:
 
 def _dump_by_schema(recorded: Declaration, values: dict[str, Any]) -> bytes:
     """Plain values for an agent whose class this process does not have: checked by the recorded JSON Schema."""
-    from jsonschema import Draft202012Validator
-
     if recorded.accepts == contract_ref(State):
         return b"s" + pack(values, path="payload")
+    return b"j" + fit_schema(recorded.accepts, recorded.schema, values)
+
+
+def fit_schema(ref: ContractRef, schema: Mapping[str, Any], values: Any) -> bytes:
+    """Plain values as JSON, which fits a contract's schema; else `ContractViolation`."""
+    from jsonschema import Draft202012Validator
+
     try:
         data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
     except ValueError as error:
-        raise ContractViolation(f"not a valid {recorded.accepts}: it can't be written as JSON: {error}") from None
-    validator: Any = Draft202012Validator(recorded.schema)  # typed in part only
+        raise ContractViolation(f"not a valid {ref}: it can't be written as JSON: {error}") from None
+    validator: Any = Draft202012Validator(schema)  # typed in part only
     problems = [
         f"{'.'.join(map(str, error.absolute_path)) or '(whole)'}: {error.message}"
         for error in validator.iter_errors(from_json(data))
     ]
     if problems:
-        raise ContractViolation(f"not a valid {recorded.accepts}: {'; '.join(problems)}", fields=problems)
-    return b"j" + data
+        raise ContractViolation(f"not a valid {ref}: {'; '.join(problems)}", fields=problems)
+    return data
 
 
 def target(

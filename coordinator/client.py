@@ -14,11 +14,12 @@ from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.event import Event
+from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
 from .backup import Progress, back_up
 from .book import close_declaration
-from .calls import adrive, checkpoints, dead, events, jobs, travel
+from .calls import adrive, checkpoints, dead, events, inbox, jobs, travel
 from .commands import Declare
 from .history import History
 from .job import Job
@@ -81,6 +82,19 @@ class Coordinator(History):
     async def jobs(self, *, state: str | None = None, agent: str | None = None, limit: int = 50) -> list[JobInfo]:
         """Jobs, newest first; of one state or agent if given."""
         return await adrive(self.store, jobs.page(state, agent, limit))
+
+    async def inbox(
+        self, *, assignee: str | None = None, agent: str | None = None, limit: int = 50, after: str | None = None
+    ) -> list[InboxItem]:
+        """What jobs ask of people, who has waited longest first; of one assignee or agent if given.
+
+        `after` pages: the id of the last item of the page before. `answer` answers one.
+        """
+        return await adrive(self.store, inbox.page(assignee, agent, limit, after))
+
+    async def answer(self, of: str, value: Any, *, question: str | None = None) -> None:
+        """Answer what a job asks: see `Job.answer`. `of` is an inbox item's id, or a job's."""
+        await adrive(self.store, inbox.answer(self.book, of, value, question))
 
     async def dead_letters(
         self, *, agent: str | None = None, reason: str | None = None, limit: int = 50

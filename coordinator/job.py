@@ -9,7 +9,7 @@ from typing import Any, Generic, TypeVar, cast
 from ..contracts.contract import Contract
 from ..contracts.job import JobInfo, JobState
 from .book import Book
-from .calls import adrive, drive, jobs
+from .calls import adrive, drive, inbox, jobs
 from .store import Store, Topic
 
 R = TypeVar("R", covariant=True)
@@ -72,9 +72,15 @@ class Job(_Handle, Generic[R]):
         finally:
             await watch.aclose()
 
-    async def answer(self, value: Any) -> None:
-        """Answer what the job asks (`info().question`) with plain values; any worker goes on with it."""
-        await adrive(self._store, jobs.answer(self.id, value))
+    async def answer(self, value: Any, *, question: str | None = None) -> None:
+        """Answer what the job asks (`info().question`); any worker goes on with it.
+
+        `value` is plain values, or the contract that the question demands: `ContractViolation` names the fields that do
+        not fit. The first answer counts: the same again changes nothing, another one raises `WrongState`. `question` is
+        the id of the question that is meant (`coordinator.inbox()`): if the job asks another one by now, `WrongState`
+        says which.
+        """
+        await adrive(self._store, inbox.answer(self._book, self.id, value, question))
 
     async def cancel(self) -> bool:
         """End the job now, whoever runs it. False if it had ended already."""
@@ -117,9 +123,9 @@ class SyncJob(_Handle, Generic[R]):
         finally:
             watch.close()
 
-    def answer(self, value: Any) -> None:
+    def answer(self, value: Any, *, question: str | None = None) -> None:
         """Answer what the job asks: see `Job.answer`."""
-        drive(self._store, jobs.answer(self.id, value))
+        drive(self._store, inbox.answer(self._book, self.id, value, question))
 
     def cancel(self) -> bool:
         """End the job now: see `Job.cancel`."""

@@ -84,6 +84,10 @@ def _not_asking(job_id: str, state: str) -> BatonpassError:
     return WrongState(f"job {job_id} is {state}: it asks nothing that could be answered")
 
 
+def _asks_other(job_id: str, given: str, asked: str) -> BatonpassError:
+    return WrongState(f"job {job_id} does not ask {job_id}.{given} any more, but {job_id}.{asked}: read that first")
+
+
 def _not_failed(job_id: str, state: str) -> BatonpassError:
     return WrongState(f"job {job_id} is {state}: only a failed job can be redriven")
 
@@ -130,6 +134,7 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "moved": _moved,
     "outrun": _outrun,
     "not_asking": _not_asking,
+    "asks_other": _asks_other,
     "not_failed": _not_failed,
     "cursor": _cursor,
     "named": _named,

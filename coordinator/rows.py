@@ -15,6 +15,11 @@ class JobRow:
 
     `ready` orders the deliveries of a queue (0: not in it). `closed` is the operation and lease that ended the last
     delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed.
+
+    `asked` names the newest question: when it was asked, later than the one before. `answered` is that of the last
+    question that was answered, and the answer's digest, "default" or "timeout". `escalation` is who is asked when the
+    time is over, a line for each: for how long (ms), and who; `escalated` is how many of them were. `terms` is what the
+    question says besides itself, `otherwise` the answer that is taken if nobody gives one.
     """
 
     id: str
@@ -43,10 +48,17 @@ class JobRow:
     updated: int = 0
     error: str = ""
     priority: int = 0
+    asked: int = 0
+    answered: str = ""
+    assignee: str = ""
+    escalation: str = ""
+    escalated: int = 0
     envelope: bytes = b""
     result: bytes = b""
     question: bytes = b""
     answer: bytes = b""
+    terms: bytes = b""
+    otherwise: bytes = b""
 
 
 @dataclass(slots=True)

@@ -13,11 +13,12 @@ from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.event import Event
+from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
 from .backup import Progress, back_up
 from .book import close_declaration
-from .calls import checkpoints, dead, drive, events, jobs, travel
+from .calls import checkpoints, dead, drive, events, inbox, jobs, travel
 from .commands import Declare
 from .job import SyncJob
 from .store import Topic
@@ -75,6 +76,16 @@ class SyncCoordinator(SyncHistory):
     def jobs(self, *, state: str | None = None, agent: str | None = None, limit: int = 50) -> list[JobInfo]:
         """Jobs, newest first; of one state or agent if given."""
         return drive(self.store, jobs.page(state, agent, limit))
+
+    def inbox(
+        self, *, assignee: str | None = None, agent: str | None = None, limit: int = 50, after: str | None = None
+    ) -> list[InboxItem]:
+        """What jobs ask of people, who has waited longest first; of one assignee or agent if given."""
+        return drive(self.store, inbox.page(assignee, agent, limit, after))
+
+    def answer(self, of: str, value: Any, *, question: str | None = None) -> None:
+        """Answer what a job asks: an inbox item's id, or a job's."""
+        drive(self.store, inbox.answer(self.book, of, value, question))
 
     def dead_letters(self, *, agent: str | None = None, reason: str | None = None, limit: int = 50) -> list[JobInfo]:
         """Jobs that failed, the last to fail first; of one agent or for one reason if given."""

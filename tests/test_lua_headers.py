@@ -56,9 +56,10 @@ SAMPLES: list[c.Command[Any]] = [
     c.HandOff(FENCE, TARGET),
     c.Complete(FENCE, b"result", LAST),
     c.Fail(FENCE, USER, USER, 5),
-    c.Suspend(FENCE, b"question", LAST),
+    c.Suspend(FENCE, b"question", LAST, b"terms", USER, 5, b"answer", f"9 {USER}"),
+    c.Inbox(5, 6, mint("j")),
     c.Release(FENCE),
-    c.AnswerJob(mint("j"), b"answer"),
+    c.AnswerJob(mint("j"), b"answer", 5),
     c.Cancel(mint("j")),
     c.Redrive(mint("j"), new_target(), mint("c")),
     c.Emit(c.Fence(mint("j"), 1, mint("l")), (b"1", b"2")),
@@ -177,7 +178,7 @@ def test_keys_are_the_prefix_a_fixed_suffix_and_an_id(path: Path) -> None:
         assert re.match(r"'(?:[a-z]:'|live:'|[a-z]+'$)", expression), expression
     for call in re.findall(r"redis\.p?call\('(\w+)', ([^,)]+)", text):
         command, key = call
-        assert command == "TIME" or re.match(r"P \.\.|LEASES|TIMERS|EVENTS|\w*key\b", key.strip()), call
+        assert command == "TIME" or re.match(r"P \.\.|LEASES|TIMERS|ASKING|EVENTS|\w*key\b", key.strip()), call
     assert all(value.startswith("P ..") for value in re.findall(r"local \w*key = ([^\n]+)", text))
 
 

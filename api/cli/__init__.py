@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.errors import BatonpassError, JobError
 
-from . import backup, dead, history, import_langgraph, jobs, retention, travel, worker
+from . import backup, dead, history, import_langgraph, inbox, jobs, retention, travel, worker
 
 app = typer.Typer(
     name="batonpass",
@@ -24,7 +24,8 @@ for _command in (
     jobs.submit,
     jobs.jobs,
     jobs.show,
-    jobs.answer,
+    inbox.inbox,
+    inbox.answer,
     jobs.cancel,
     dead.dead_letters,
     dead.redrive,

@@ -1,4 +1,4 @@
-"""Commands about jobs: submit, jobs, show, answer, cancel."""
+"""Commands about jobs: submit, jobs, show, cancel."""
 
 from __future__ import annotations
 
@@ -96,23 +96,6 @@ def show(
                 json.dumps(value, default=str, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else None
             )
             typer.echo(f"{name:<14} {text or cell(value)}")
-
-
-def answer(
-    job: JobId,
-    value: Annotated[str, typer.Argument(help="JSON, or text that is taken as it is")],
-    store: Store = DEFAULT_STORE,
-    namespace: Namespace = DEFAULT_NAMESPACE,
-    as_json: Json = False,
-) -> None:
-    """Answer what a suspended job asks; any worker goes on with it."""
-    try:
-        parsed = json.loads(value)
-    except ValueError:
-        parsed = value
-    with opened(store, namespace) as coordinator:
-        coordinator.job(job).answer(parsed)
-    print_json({"id": job, "answered": parsed}) if as_json else typer.echo(f"answered {job}")
 
 
 def cancel(

@@ -14,7 +14,7 @@ from ...contracts.job import BANDS, PRIORITIES, JobInfo, JobState, Lease
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.options import SubmitOptions
 from ..book import Book, parse_ref, target
-from ..commands import AnswerJob, Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
+from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
@@ -95,11 +95,6 @@ def look(job_id: str) -> Call[JobRow]:
 def info(job_id: str) -> Call[JobInfo]:
     """The job as it is now."""
     return describe((yield from look(job_id)))
-
-
-def answer(job_id: str, value: Any) -> Call[None]:
-    """Answer the job's question with plain values."""
-    yield AnswerJob(checked(job_id), seal_letter(value, path="answer"))
 
 
 def cancel(job_id: str) -> Call[bool]:

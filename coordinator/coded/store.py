@@ -142,8 +142,14 @@ def _complete(codec: Codec, m: c.Complete) -> c.Complete:
 
 
 def _suspend(codec: Codec, m: c.Suspend) -> c.Suspend:
-    question = codec.wrap(m.question, f"the question of job {m.fence.job_id}")
-    return replace(m, question=question, checkpoint=_new(codec, m.checkpoint))
+    about = f"job {m.fence.job_id}"
+    return replace(
+        m,
+        question=codec.wrap(m.question, f"the question of {about}"),
+        terms=codec.wrap(m.terms, f"the terms of {about}") if m.terms else b"",
+        otherwise=codec.wrap(m.otherwise, f"the answer to {about}") if m.otherwise else b"",
+        checkpoint=_new(codec, m.checkpoint),
+    )
 
 
 def _change(codec: Codec, change: ItemChange) -> ItemChange:
@@ -207,10 +213,15 @@ def _kept(codec: Codec, row: ItemRow) -> ItemRow:
     return replace(row, value=value, index=index)
 
 
+_BLOBS = {
+    **{name: f"the {name} of" for name in ("envelope", "result", "question", "terms")},
+    **dict.fromkeys(("answer", "otherwise"), "the answer to"),
+}
+
+
 def _job(codec: Codec, row: JobRow) -> JobRow:
-    places = {"envelope": "of", "result": "of", "question": "of", "answer": "to"}
     read: dict[str, Any] = {
-        name: _tried(codec, getattr(row, name), f"the {name} {word} job {row.id}") for name, word in places.items()
+        name: _tried(codec, getattr(row, name), f"{about} job {row.id}") for name, about in _BLOBS.items()
     }
     return replace(row, **read)
 

@@ -101,11 +101,21 @@ class Fail(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Suspend(Command[None]):
-    """End this delivery with a question; the job waits for its answer."""
+    """End this delivery with a question; the job waits for its answer.
+
+    `terms` is what the question says besides itself. After `timeout` (0: never) the next of `escalation` is asked (a
+    line for each: for how long, and who), and after the last one the job goes on with the answer `otherwise`, or with
+    none if that is empty.
+    """
 
     fence: Fence
     question: bytes
     checkpoint: NewCheckpoint | None = None
+    terms: bytes = b""
+    assignee: str = ""
+    timeout: int = 0
+    otherwise: bytes = b""
+    escalation: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -121,10 +131,11 @@ class Release(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class AnswerJob(Command[None]):
-    """Answer a suspended job's question: it becomes deliverable again."""
+    """Answer a suspended job's question: it becomes deliverable again. `asked` is which one (0: any)."""
 
     job_id: str
     answer: bytes
+    asked: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,6 +204,15 @@ class ReadJob(Command[JobRow]):
     """One job."""
 
     job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Inbox(Command[list[JobRow]]):
+    """A page of the jobs that ask, who asked first first; behind a time and, of those that asked then, a job."""
+
+    limit: int = 50
+    after: int = 0
+    after_id: str = ""
 
 
 @dataclass(frozen=True, slots=True)

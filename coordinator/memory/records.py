@@ -58,6 +58,11 @@ class MemoryRecords(MemoryItems, MemoryStreams):
         found = [row for row in newest_first if place(row) < edge and (not dead or row.state == "failed")]
         return [replace(row) for row in found[:limit]]
 
+    def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
+        found = [row for row in self._jobs.values() if row.state == "input_required"]
+        behind = [row for row in found if (row.asked, row.id) > (after, after_id)]
+        return [replace(row) for row in sorted(behind, key=lambda row: (row.asked, row.id))[:limit]]
+
     def ready(self, queue: str, limit: int) -> list[JobRow]:
         places = self._ready.get(queue, {})
         return [replace(self._jobs[job_id]) for job_id in sorted(places, key=lambda j: places[j])[:limit]]

@@ -64,6 +64,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.ReadJob: reading.read_job,
     c.ReadStream: streaming.read,
     c.ListJobs: reading.list_jobs,
+    c.Inbox: reading.inbox,
     c.Declared: reading.declared,
     c.Takers: reading.takers,
 }
@@ -71,7 +72,7 @@ READING = frozenset(
     {
         *(c.Restore, c.Latest, c.Timeline, c.Ancestors, c.FindName, c.Threads, c.Export),
         *(c.Find, c.Places, c.Walk, c.ReadSpans, c.OfRun, c.ReadItems, c.ListItems, c.ListSpaces),
-        *(c.Events, c.LastEvent, c.ReadJob, c.ReadStream, c.ListJobs, c.Declared, c.Takers),
+        *(c.Events, c.LastEvent, c.ReadJob, c.ReadStream, c.ListJobs, c.Inbox, c.Declared, c.Takers),
     }
 )
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from hashlib import sha1
+
 from ...contracts import event as kinds
 from ...contracts.job import JobState
 from ..commands import AnswerJob, Cancel, Declare, Redrive, Submit, Target
@@ -68,13 +70,19 @@ def answer(records: Records, command: AnswerJob) -> None:
     row = records.job(command.job_id)
     if row is None:
         raise refusal("no_job", command.job_id)
-    if row.state != JobState.INPUT_REQUIRED:
-        if command.answer and row.answer == command.answer:  # also when it was taken, and went on, before the retry
-            return
-        raise refusal("not_asking", row.id, row.state)
-    row.answer = command.answer
-    enqueue(records, row, kinds.ANSWERED)
-    store(records, row)
+    digest = sha1(command.answer, usedforsecurity=False).hexdigest()
+    if row.state == JobState.INPUT_REQUIRED and command.asked in (0, row.asked):
+        row.answer, row.answered = command.answer, f"{row.asked} {digest}"
+        enqueue(records, row, kinds.ANSWERED)
+        store(records, row)
+        return
+    # A retry: the answer may have been taken, and the job have gone on with it to other agents and questions.
+    asked, _, taken = row.answered.partition(" ")
+    if taken == digest and command.asked in (0, int(asked)):
+        return
+    if row.state == JobState.INPUT_REQUIRED:
+        raise refusal("asks_other", row.id, str(command.asked), str(row.asked))
+    raise refusal("not_asking", row.id, row.state)
 
 
 def cancel(records: Records, command: Cancel) -> bool:
@@ -107,6 +115,8 @@ def redrive(records: Records, command: Redrive) -> None:
         raise refusal("busy", thread.name, thread.job)
     if command.tip and not records.has_checkpoint(command.tip):
         raise refusal("no_checkpoint", command.tip)
+    if row.reason == "unanswered":
+        row.answered = ""  # it is asked again
     target = command.target or Target(row.agent, row.contract, row.queue, row.envelope)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"

@@ -107,8 +107,12 @@ def suspend(records: Records, command: Suspend) -> None:
     if row is None:
         return
     row.state, row.reason = "input_required", "question"
-    row.question, row.answer = command.question, b""
-    emit(records, kinds.SUSPENDED, row, checkpoint=row.tip)
+    row.asked = max(records.now, row.asked + 1)  # no question of the job has the name of another one
+    row.question, row.terms, row.answer = command.question, command.terms, b""
+    row.assignee, row.otherwise = command.assignee, command.otherwise
+    row.escalation, row.escalated = command.escalation, 0
+    row.due = records.now + command.timeout if command.timeout else 0
+    emit(records, kinds.SUSPENDED, row, checkpoint=row.tip, assignee=row.assignee, due=row.due or "")
     store(records, row)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from ..commands import Declared, Events, LastEvent, Latest, ListJobs, ReadJob, Restore, Takers, Timeline
+from ..commands import Declared, Events, Inbox, LastEvent, Latest, ListJobs, ReadJob, Restore, Takers, Timeline
 from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, EventRow, JobRow
@@ -63,6 +63,11 @@ def list_jobs(records: Records, command: ListJobs) -> list[JobRow]:
     if command.before and records.job(command.before) is None:
         raise refusal("no_job", command.before)
     return records.jobs(command.limit, command.before, dead=command.dead)
+
+
+def inbox(records: Records, command: Inbox) -> list[JobRow]:
+    """A page of the jobs that ask."""
+    return records.asking(command.limit, command.after, command.after_id)
 
 
 def declared(records: Records, command: Declared) -> dict[str, bytes]:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from ...contracts import event as kinds
+from ...contracts.job import JobState
 from ..commands import Reap, Reaped
 from ..records import Records
+from ..rows import JobRow
 from .checkpoints import drop
-from .jobs import enqueue, fail_poisoned, store
+from .jobs import emit, enqueue, fail_poisoned, store
 
 # Workers that may die over one hop before the job is parked: enough to survive a bad deploy, few enough to end.
 POISON = 10
@@ -27,9 +29,12 @@ def reap(records: Records, command: Reap) -> Reaped:
         store(records, row)
         moved += 1
     for row in records.due_timers(command.limit):
-        enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
+        if row.state == JobState.INPUT_REQUIRED:
+            moved += _overdue(records, row)
+        else:
+            enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
+            moved += 1
         store(records, row)
-        moved += 1
     drop(records, records.expired_checkpoints(command.limit))
     for name in records.expired_items(command.limit):
         records.drop_item(name)
@@ -38,3 +43,21 @@ def reap(records: Records, command: Reap) -> Reaped:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
     due = records.next_due()
     return Reaped(moved, max(due - records.now, 0) if due else -1)
+
+
+def _overdue(records: Records, row: JobRow) -> bool:
+    """Nobody has answered in time: the next one is asked, or the job goes on. Whether it does."""
+    steps = row.escalation.split("\n") if row.escalation else []
+    if row.escalated < len(steps):
+        wait, _, row.assignee = steps[row.escalated].partition(" ")
+        row.escalated += 1
+        row.due = records.now + int(wait)
+        emit(records, kinds.ESCALATED, row, assignee=row.assignee, due=row.due)
+        return False
+    if row.otherwise:
+        row.answer, row.answered = row.otherwise, f"{row.asked} default"
+        enqueue(records, row, kinds.ANSWERED, by="default")
+    else:
+        row.answered = f"{row.asked} timeout"
+        enqueue(records, row, kinds.UNANSWERED)
+    return True

@@ -189,6 +189,7 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.Reap: _reap,
     c.Timeline: _timeline,
     c.ListJobs: partitions_jobs.list_jobs,
+    c.Inbox: partitions_jobs.inbox,
     c.Events: partitions_events.events,
     c.LastEvent: partitions_events.last_event,
     c.OfRun: _of_run,

@@ -1,4 +1,4 @@
-"""The list of jobs over several partitions: newest first, page by page."""
+"""The lists of jobs over several partitions, page by page."""
 
 from __future__ import annotations
 
@@ -49,3 +49,9 @@ def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
             break
         page.append(newest.rows.pop(0))
     return page
+
+
+def inbox(command: c.Inbox, count: int) -> Plan[list[JobRow]]:
+    """A page of all partitions' jobs that ask, in one order."""
+    pages = good((yield [(at, command) for at in range(count)]))
+    return sorted((row for page in pages for row in page), key=lambda row: (row.asked, row.id))[: command.limit]

@@ -124,6 +124,11 @@ def _fail(m: c.Fail) -> list[Arg]:
     return [*fence_args(m.fence), m.error, m.reason, "" if m.retry_in is None else m.retry_in, m.state]
 
 
+def _suspend(m: c.Suspend) -> list[Arg]:
+    asking: list[Arg] = [m.question, m.terms, m.assignee, m.timeout, m.otherwise, m.escalation]
+    return [*fence_args(m.fence), *asking, *checkpoint_args(m.checkpoint)]
+
+
 def _redrive(m: c.Redrive) -> list[Arg]:
     to = m.target
     return [m.job_id, m.tip, *((to.contract, to.queue, to.envelope, to.agent) if to else ("", "", "", ""))]
@@ -224,9 +229,9 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.HandOff: ("hand_off", _hand_off, _nothing),
     c.Complete: ("complete", lambda m: [*fence_args(m.fence), m.result, *checkpoint_args(m.checkpoint)], _nothing),
     c.Fail: ("fail", _fail, _nothing),
-    c.Suspend: ("suspend", lambda m: [*fence_args(m.fence), m.question, *checkpoint_args(m.checkpoint)], _nothing),
+    c.Suspend: ("suspend", _suspend, _nothing),
     c.Release: ("release", lambda m: [*fence_args(m.fence), m.crash, POISON], _nothing),
-    c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer], _nothing),
+    c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer, m.asked], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", _redrive, _nothing),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
@@ -267,6 +272,11 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.ListJobs: (
         "list_jobs",
         lambda m: [m.limit, m.before, int(m.dead)],
+        lambda _, r: [_job_row(items) for items in r],
+    ),
+    c.Inbox: (
+        "inbox",
+        lambda m: [m.limit, m.after, m.after_id],
         lambda _, r: [_job_row(items) for items in r],
     ),
     c.Declare: ("declare", lambda m: list(_pairs(m.agents)), _nothing),

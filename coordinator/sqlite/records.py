@@ -51,6 +51,10 @@ class SqliteRecords(SqliteItems, SqliteStreams):
         below = f"({at}, id) < (SELECT {at}, id FROM job WHERE id = ?)"
         return self._jobs_where(f"{which} AND {below} {page}", before, limit)
 
+    def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
+        behind = "state = 'input_required' AND (asked, id) > (?, ?) ORDER BY asked, id LIMIT ?"
+        return self._jobs_where(behind, after, after_id, limit)
+
     def ready(self, queue: str, limit: int) -> list[JobRow]:
         return self._jobs_where("queue = ? AND ready > 0 ORDER BY ready LIMIT ?", queue, limit)
 

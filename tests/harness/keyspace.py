@@ -19,7 +19,7 @@ ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
     *("schema", "epoch", "rewound", "agents", "clock", "log"),
-    *("jobs", "dead", "threads", "events", "leases", "timers", "expiry", "items", "lapses"),
+    *("jobs", "dead", "threads", "events", "leases", "timers", "asking", "expiry", "items", "lapses"),
 }
 # What each end of a job, and nothing else, leaves in the events.
 _LAST_EVENT = {state: f"batonpass.job.{state}" for state in ENDED}
@@ -85,13 +85,15 @@ class Keyspace:
             places = {
                 "ready": (job[b"delivery"], id_.encode()) in self._deliveries(job),
                 "leased": self.single("leases").get(id_.encode()) is not None,
-                "timed": self.single("timers").get(id_.encode()) is not None,
-                "asking": job[b"state"] == b"input_required" and bool(job.get(b"question")),
+                "timed": self.single("timers").get(id_.encode()) is not None and job[b"state"] != b"input_required",
+                "asking": self.single("asking").get(id_.encode()) is not None and bool(job.get(b"question")),
                 "ended": job[b"state"].decode() in ENDED,
             }
             held = [name for name, is_there in places.items() if is_there]
             if len(held) != 1:
                 yield f"{at} is in {held or 'no place'}"
+            if places["asking"] != (job[b"state"] == b"input_required"):
+                yield f"{at} and the inbox do not fit"
             if places["leased"] != (job[b"state"] == b"working") or places["leased"] != bool(job[b"lease"]):
                 yield f"{at} and its lease do not fit"
             thread = self.keys.get(f"t:{job[b'thread_digest'].decode()}", {})
@@ -105,7 +107,7 @@ class Keyspace:
         return {(entry, fields[b"job"]) for entry, fields in stream}
 
     def _queues(self) -> Iterator[str]:
-        for name in ("leases", "timers"):
+        for name in ("leases", "timers", "asking"):
             for id_ in self.single(name):
                 if f"j:{id_.decode()}" not in self.keys:
                     yield f"{name} has {id_.decode()}, which is no job"

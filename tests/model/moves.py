@@ -79,7 +79,9 @@ def save_outside(world: World, pick: Picks) -> None:
 
 @move(3)
 def answer(world: World, pick: Picks) -> None:
-    world.say(c.AnswerJob(world.job(pick, "input_required"), b"%d" % pick.below(2)))
+    job = world.job(pick, "input_required")
+    asked = next((row.asked for row in world.rows if row.id == job), 0)
+    world.say(c.AnswerJob(job, b"%d" % pick.below(2), pick.of([0, asked, asked, asked + 1])))
 
 
 @move(1)
@@ -200,14 +202,17 @@ def retry(world: World, pick: Picks) -> None:
 
 @move(1, holders=True)
 def fail(world: World, pick: Picks) -> None:
-    state, reason = pick.of([("failed", "attempts"), ("failed", "contract"), ("rejected", "no")])
+    state, reason = pick.of([("failed", "attempts"), ("failed", "unanswered"), ("rejected", "no")])
     world.say(c.Fail(world.fence(pick), "boom", reason, state=state))
 
 
 @move(3, holders=True)
 def suspend(world: World, pick: Picks) -> None:
     fence = world.fence(pick)
-    world.say(c.Suspend(fence, b"%d" % pick.below(4), maybe_new(world, pick, fence)))
+    last, timeout = maybe_new(world, pick, fence), later(pick) if pick.below(2) else 0
+    escalation = "\n".join(f"{HALF + i * STEP} {name}" for i, name in enumerate(["lead", "the boss"][: pick.below(3)]))
+    late = (pick.of(["", "ann"]), timeout, pick.of([b"", b"1"]), escalation)
+    world.say(c.Suspend(fence, b"%d" % pick.below(4), last, b"terms", *late))
 
 
 @move(2, holders=True)
@@ -265,6 +270,7 @@ def look(world: World, pick: Picks) -> None:
         c.Restore(checkpoint),
         c.ReadJob(world.job(pick)),
         c.ListJobs(limit, pick.of(["", world.job(pick)])),
+        c.Inbox(limit, *pick.of([(0, ""), *((row.asked, row.id) for row in world.rows if row.asked)])),
         c.Takers(pick.of(QUEUES)),
         c.Declared(),
     ]

@@ -46,6 +46,15 @@ def _reap(bench: Bench) -> c.Command[Any]:
     return c.Reap(worker="w", queues=("q",), presence=MINUTE)
 
 
+def _overdue(**late: Any) -> Scene:
+    def scene(bench: Bench) -> c.Command[Any]:
+        bench.do(c.Suspend(bench.start(), b"sure?", timeout=1, **late))
+        bench.clock.advance(1)
+        return c.Reap()
+
+    return scene
+
+
 def _claim(bench: Bench) -> c.Command[Any]:
     bench.do(c.Cancel(bench.submit()))
     fence = bench.start()
@@ -76,10 +85,10 @@ def _ended(command: Callable[[str], c.Command[Any]]) -> Scene:
     return scene
 
 
-def _suspended(bench: Bench) -> c.Command[Any]:
+def _asking(bench: Bench) -> str:
     fence = bench.start()
-    bench.suspend(fence)
-    return c.AnswerJob(fence.job_id, b"yes")
+    bench.do(c.Suspend(fence, b"sure?", timeout=MINUTE))
+    return fence.job_id
 
 
 def _put(bench: Bench, fence: c.Fence | None = None, *, replace: bool = False) -> c.Command[Any]:
@@ -127,8 +136,9 @@ GROWING: dict[str, Scene] = {
     "hand_off": _started(lambda f: c.HandOff(f, new_target("review"), new_checkpoint())),
     "hand_off without a checkpoint": _started(lambda f: c.HandOff(f, new_target("review"))),
     "suspend": _started(lambda f: c.Suspend(f, b"sure?", new_checkpoint())),
+    "suspend for a time": _started(lambda f: c.Suspend(f, b"sure?", assignee="ann", timeout=1, escalation="9 lead")),
     "suspend without a checkpoint": _started(lambda f: c.Suspend(f, b"sure?")),
-    "answer": _suspended,
+    "answer": lambda bench: c.AnswerJob(_asking(bench), b"yes"),
     "redrive": _failed,
     "emit": _started(lambda f: c.Emit(f, (b"1", b"2"))),
     "declare": lambda bench: c.Declare({"write": b"1"}),
@@ -163,6 +173,10 @@ ENDING: dict[str, Scene] = {
     "delete a job": _ended(c.DeleteJob),
     "prune jobs": _ended(lambda job_id: c.PruneJobs(0)),
     "reap": _reap,
+    "reap a question": _overdue(),
+    "reap a question with a default": _overdue(otherwise=b"no"),
+    "reap a question that goes to the next": _overdue(escalation="9 lead"),
+    "cancel a question": lambda bench: c.Cancel(_asking(bench)),
     "claim": _claim,
 }
 SCENES = GROWING | ENDING

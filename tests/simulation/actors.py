@@ -101,12 +101,21 @@ class Worker:
         if chance < 0.6 and delivery.job.hop < 5:
             return c.HandOff(fence, make.target(), last)
         if chance < 0.7:
-            return c.Suspend(fence, b"sure?", last)
+            timeout = self._random.choice([0, 0, 50, 400])
+            escalation = self._random.choice(["", "100 lead", "100 lead\n200 boss"])
+            return c.Suspend(
+                fence,
+                b"sure?",
+                last,
+                timeout=timeout,
+                otherwise=self._random.choice([b"", b"maybe"]),
+                escalation=escalation,
+            )
         if chance < 0.8:
             return c.Fail(fence, "boom", "", retry_in=self._random.choice([0, 50, 400]))
         if chance < 0.9:
             return c.Release(fence, "it died" if chance < 0.85 else "")
-        state, reason = self._random.choice([("failed", "attempts"), ("failed", "contract"), ("rejected", "no")])
+        state, reason = self._random.choice([("failed", "attempts"), ("failed", "unanswered"), ("rejected", "no")])
         return c.Fail(fence, "boom", reason, state=state)
 
 
@@ -131,7 +140,8 @@ class Client:
         if chance < 0.32:
             return make.submit()
         if chance < 0.5:
-            return c.AnswerJob(make.job("input_required"), self._random.choice([b"yes", b"no"]))
+            job = make.job("input_required")
+            return c.AnswerJob(job, self._random.choice([b"yes", b"no"]), make.asked(job))
         if chance < 0.54:
             return c.Cancel(make.job())
         if chance < 0.56:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from hashlib import sha1
 from typing import Any
 
 from batonpass.coordinator import commands as c
@@ -75,7 +76,11 @@ def _may_answer(known: Known, command: c.AnswerJob, now: int) -> str:
     job = known.jobs.get(command.job_id)
     if job is None:
         return "NotFound"
-    return "" if job.state == "input_required" or job.answer == command.answer else "WrongState"
+    if job.state == "input_required" and command.asked in (0, job.asked):
+        return ""
+    asked, _, taken = job.answered.partition(" ")
+    again = taken == sha1(command.answer).hexdigest() and command.asked in (0, int(asked))
+    return "" if again else "WrongState"
 
 
 def _may_redrive(known: Known, command: c.Redrive, now: int) -> str:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from batonpass.coordinator.commands import Fence, NewCheckpoint
+from batonpass.coordinator.commands import Fence, NewCheckpoint, Suspend
 from tests.model.growing import Growing
 
 ENDED = frozenset({"completed", "failed", "canceled", "rejected"})
@@ -39,6 +39,10 @@ class Job:
     lease_until: int = 0
     due: int = 0
     closed: str = ""
+    asked: int = 0
+    answered: str = ""
+    escalated: int = 0
+    asks: Suspend | None = None
     answer: bytes = b""
     result: bytes = b""
     forget_at: int = 0
@@ -55,6 +59,26 @@ class Job:
     def let_go(self, closed: str) -> None:
         self.lease, self.lease_until, self.closed = "", 0, closed
 
+    def ask(self, question: Suspend, now: int) -> None:
+        self.state, self.reason, self.answer = "input_required", "question", b""
+        self.asked, self.escalated, self.asks = max(now, self.asked + 1), 0, question
+        self.due = now + question.timeout if question.timeout else 0
+
+    def take(self, answer: bytes, how: str) -> None:
+        """Go on with an answer: a person's, the one for the case that nobody gives any, or none."""
+        self.answer, self.answered = answer, f"{self.asked} {how}"
+        self.make_ready()
+
+    def overdue(self, now: int) -> None:
+        """Nobody has answered in time."""
+        assert self.asks is not None
+        steps = self.asks.escalation.split("\n") if self.asks.escalation else []
+        if self.escalated < len(steps):
+            self.due = now + int(steps[self.escalated].split(" ")[0])
+            self.escalated += 1
+        else:
+            self.take(self.asks.otherwise, "default" if self.asks.otherwise else "timeout")
+
     def make_ready(self) -> None:
         self.state, self.reason, self.due = "submitted", "ready", 0
 
@@ -64,6 +88,7 @@ class Job:
         self.answer, self.journal = b"", {}
 
     def redrive(self) -> None:
+        self.answered = "" if self.reason == "unanswered" else self.answered
         self.make_ready()
         self.attempt, self.crashes, self.closed = 1, 0, "redrive"
 

@@ -8,6 +8,7 @@ once, the same key the same job, threads with the right parents, tips and counts
 from __future__ import annotations
 
 from collections import Counter
+from hashlib import sha1
 from typing import Any
 
 from batonpass.contracts.errors import BatonpassError
@@ -155,7 +156,7 @@ class Ledger(Known):
             job.result = m.result
             self._end(job, "completed", "", now)
         elif isinstance(m, c.Suspend):
-            job.state, job.reason, job.answer = "input_required", "question", b""
+            job.ask(m, now)
         elif isinstance(m, c.Release):
             job.crashes += bool(m.crash)
             if m.crash and job.crashes >= POISON:
@@ -172,9 +173,8 @@ class Ledger(Known):
 
     def _answered(self, m: c.AnswerJob, answer: None, now: int, records: Records) -> None:
         job = self.touch(self.jobs[m.job_id])
-        if job.state == "input_required":
-            job.answer = m.answer
-            job.make_ready()
+        if job.state == "input_required" and m.asked in (0, job.asked):
+            job.take(m.answer, sha1(m.answer).hexdigest())
 
     def _redriven(self, m: c.Redrive, answer: None, now: int, records: Records) -> None:
         job = self.touch(self.jobs[m.job_id])
@@ -213,8 +213,9 @@ class Ledger(Known):
                     job.make_ready()
                 moved += 1
             elif 0 < job.due <= now:
-                self.touch(job).make_ready()
-                moved += 1
+                asks = self.touch(job).state == "input_required"
+                job.overdue(now) if asks else job.make_ready()
+                moved += job.state == "submitted"
         for checkpoint_id in [id_ for id_, kept in self.kept.items() if 0 < kept[1] <= now and not self.needed(id_)]:
             self._drop(checkpoint_id, now)
         times = [at for job in self.jobs.values() for at in (job.lease_until, job.due) if at]

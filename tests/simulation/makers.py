@@ -81,6 +81,11 @@ class Makers:
                 return self._random.choice(fitting)
         return self._random.choice(self._jobs)
 
+    def asked(self, job_id: str) -> int:
+        """A question of a job: any, mostly the newest, or the one before."""
+        job = self._ledger().jobs.get(job_id)
+        return self._random.choice([0, job.asked, job.asked, max(job.asked - 1, 0)]) if job else 0
+
     def known_checkpoint(self) -> str:
         """A checkpoint that was saved; mostly one that is still kept."""
         kept = list(self._ledger().kept)

@@ -52,8 +52,9 @@ working         Release    Fenced ready working
 working         Save       Fenced working
 working         Submit     working
 working         Suspend    Fenced input_required
-input_required  AnswerJob  ready
+input_required  AnswerJob  WrongState ready
 input_required  Cancel     canceled
+input_required  Reap       input_required ready
 input_required  Record     Fenced
 input_required  Save       Fenced
 input_required  Submit     input_required

@@ -1,21 +1,27 @@
 -- Answers a suspended job's question. The same answer again changes nothing.
 -- KEYS prefix
--- ARGV job, answer
--- Returns {'+'}, {'!no_job'}, {'!not_asking', job, state}
+-- ARGV job, answer, which question or '0' for any
+-- Returns {'+'}, {'!no_job'}, {'!not_asking', job, state}, {'!asks_other', job, which question, the one asked now}
 --@ uses clock job
-local id = ARGV[1]
-local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'answer', 'queue', 'agent', 'hop')
+local id, wanted, digest = ARGV[1], ARGV[3], redis.sha1hex(ARGV[2])
+local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'answered', 'queue', 'agent', 'hop', 'asked')
 if not job[1] then
   return refuse('no_job', id)
 end
-if job[1] ~= 'input_required' then
-  -- Also when a worker has gone on with it before the retry.
-  if ARGV[2] ~= '' and job[2] == ARGV[2] then
+local asked = job[6] or '0'
+if job[1] ~= 'input_required' or (wanted ~= '0' and wanted ~= asked) then
+  -- A retry: the answer may have been taken, and the job have gone on with it to other agents and questions.
+  local of, taken = string.match(job[2] or '', '^(%d+) (%x+)$')
+  if taken == digest and (wanted == '0' or wanted == of) then
     return { '+' }
+  elseif job[1] == 'input_required' then
+    return refuse('asks_other', id, wanted, asked)
   end
   return refuse('not_asking', id, job[1])
 end
 
-enqueue(id, job[3], 'answer', ARGV[2], 'updated', num(now_ms()))
+enqueue(id, job[3], 'answer', ARGV[2], 'answered', asked .. ' ' .. digest, 'updated', num(now_ms()))
+redis.call('ZREM', ASKING, id)
+redis.call('ZREM', TIMERS, id)
 emit_job(id, 'batonpass.job.answered', job[4], job[5])
 return { '+' }

@@ -14,6 +14,7 @@ if job[1] ~= 'submitted' and job[1] ~= 'working' and job[1] ~= 'input_required' 
 end
 
 relieve()
+redis.call('ZREM', ASKING, id)
 close(id, nil, nil, now_ms())
 finish(id, { thread = job[5], idem = job[6], key_ttl = job[7], tip = job[8], count = job[9] or '' }, 'canceled', '')
 emit_job(id, 'batonpass.job.canceled', job[3], job[4], 'worker', job[2])

@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV limit of each, deaths of workers that park a job, presence ms or '0', worker, its queues
 -- Returns {'+', deliveries made ready, ms until the next lease or timer is due or -1, queue of each delivery ...}
---@ uses clock job record parts thread places free items
+--@ uses clock job asking record parts thread places free items
 local limit, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = now_ms()
 local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
@@ -10,7 +10,14 @@ local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, li
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
 local lapsed = redis.call('ZRANGEBYSCORE', P .. 'lapses', '-inf', num(now), 'LIMIT', 0, limit)
 
-local filled = {}
+local asking = {}
+for _, id in ipairs(due) do
+  if redis.call('HGET', P .. 'j:' .. id, 'state') == 'input_required' then
+    asking[id] = read_overdue(id)
+  end
+end
+
+local filled, parked = {}, 0
 relieve()
 for _, id in ipairs(expired) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
@@ -21,6 +28,7 @@ for _, id in ipairs(expired) do
     local fields = { thread = job[7], idem = job[8], key_ttl = job[9], tip = job[10], count = job[11] or '' }
     fields.agent, fields.hop = job[5], job[6]
     park_poisoned(id, fields, num(crashes))
+    parked = parked + 1
   else
     enqueue(id, job[4])
     filled[#filled + 1] = job[4]
@@ -32,11 +40,15 @@ for _, id in ipairs(expired) do
   end
 end
 for _, id in ipairs(due) do
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
-  redis.call('ZREM', TIMERS, id)
-  enqueue(id, job[1], 'updated', num(now))
-  filled[#filled + 1] = job[1]
-  emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
+  if asking[id] then
+    filled[#filled + 1] = overdue(id, asking[id], now)
+  else
+    local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
+    redis.call('ZREM', TIMERS, id)
+    enqueue(id, job[1], 'updated', num(now))
+    filled[#filled + 1] = job[1]
+    emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
+  end
 end
 local dropped = {}
 for _, id in ipairs(old) do
@@ -70,4 +82,4 @@ for _, key in ipairs({ LEASES, TIMERS }) do
     next_due = math.max(tonumber(first[2]) - now, 0)
   end
 end
-return { '+', #expired + #due, next_due, unpack(filled) }
+return { '+', #filled + parked, next_due, unpack(filled) }

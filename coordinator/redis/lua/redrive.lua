@@ -5,7 +5,8 @@
 --@ uses clock job
 local id, tip = ARGV[1], ARGV[2]
 local job_key = P .. 'j:' .. id
-local job = redis.call('HMGET', job_key, 'state', 'closed', 'thread', 'thread_digest', 'queue', 'agent', 'hop', 'idem')
+local job = redis.call('HMGET', job_key, 'state', 'closed', 'thread', 'thread_digest', 'queue', 'agent', 'hop', 'idem',
+  'reason')
 if not job[1] then
   return refuse('no_job', id)
 elseif job[1] == 'submitted' and job[2] == 'redrive' then
@@ -23,6 +24,9 @@ end
 local fields = { 'attempt', '1', 'crashes', '0', 'failing', '0', 'error', '', 'closed', 'redrive', 'updated', num(now_ms()) }
 local function set(name, value)
   fields[#fields + 1], fields[#fields + 2] = name, value
+end
+if job[9] == 'unanswered' then  -- it is asked again
+  set('answered', '')
 end
 if tip ~= '' then
   set('tip', tip)

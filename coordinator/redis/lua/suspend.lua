@@ -1,23 +1,33 @@
 -- Ends a delivery with a question: the job waits for its answer.
 -- KEYS prefix
--- ARGV job, token, lease, question, checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
+-- ARGV job, token, lease, question, terms, assignee, timeout ms or '0', answer that is taken then or '', escalation or
+--      '', checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
-local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend')
+local id, timeout = ARGV[1], tonumber(ARGV[7])
+local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'asked')
 if not fields then
   return refused
 end
-local last, wrong = read_last(5, fields.thread)
+local last, wrong = read_last(10, fields.thread)
 if wrong then
   return wrong
 end
 local count = last and counted(fields)
 
 local now = now_ms()
+-- No question of the job has the name of another one.
+local asked = num(math.max(now, tonumber(fields.asked or '0') + 1))
+local due = timeout > 0 and num(now + timeout) or ''
 append_last(last, id, fields, count, now)
 redis.call('HSET', P .. 'j:' .. id, unheld('suspend', ARGV[3], now, 'state', 'input_required', 'reason', 'question',
-  'question', ARGV[4], 'answer', '', 'tip', fields.tip, 'count', fields.count))
+  'question', ARGV[4], 'answer', '', 'terms', ARGV[5], 'assignee', ARGV[6], 'otherwise', ARGV[8],
+  'escalation', ARGV[9], 'escalated', '0', 'asked', asked, 'due', due, 'tip', fields.tip, 'count', fields.count))
+redis.call('ZADD', ASKING, asked, id)
+if due ~= '' then
+  redis.call('ZADD', TIMERS, due, id)
+end
 redis.call('ZREM', LEASES, id)
-emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, 'checkpoint', fields.tip)
+emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, 'checkpoint', fields.tip, 'assignee', ARGV[6],
+  'due', due)
 return { '+' }

@@ -6,7 +6,7 @@
 --   l:<log>:<n> string  segment n of a log, see lib/parts.lua    u:<log>  hash  its length; spans in use -> by how many
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
---   dead        zset    failed job -> when it failed
+--   dead        zset    failed job -> when it failed        asking     zset    job -> when it asked
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
 --   m:<thread digest>  hash  @checkpoint -> name, =name -> checkpoint      y:<thread digest>  zset  jobs not named as it
 --   g:<thread digest>  zset  places, see lib/places.lua    k:<thread and spot digest>  hash  what was written at one
@@ -17,7 +17,7 @@
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
 local P = KEYS[1]
-local LEASES, TIMERS, EVENTS = P .. 'leases', P .. 'timers', P .. 'events'
+local LEASES, TIMERS, ASKING, EVENTS = P .. 'leases', P .. 'timers', P .. 'asking', P .. 'events'
 
 -- Doubles print as 1.7e+12 unless told otherwise.
 local function num(value)

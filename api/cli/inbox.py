@@ -1,0 +1,80 @@
+"""Commands about what jobs ask of people: inbox, answer."""
+
+from __future__ import annotations
+
+import json
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from batonpass.contracts.errors import BadSetup
+
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .printing import cell, print_json, print_table
+
+
+def inbox(
+    assignee: Annotated[str | None, typer.Option(help="Only what this one is asked")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only what this agent asks")] = None,
+    limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
+    after: Annotated[str | None, typer.Option(metavar="ID", help="Go on behind this question")] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """List what jobs ask of people, who has waited longest first."""
+    with opened(store, namespace) as coordinator:
+        found = coordinator.inbox(assignee=assignee, agent=agent, limit=limit, after=after)
+    if as_json:
+        print_json([item.as_dict() for item in found])
+        return
+    rows = [
+        (item.id, item.agent, item.assignee, item.asked_at, item.due_at, item.answer, _shown(item.question))
+        for item in found
+    ]
+    print_table(("QUESTION", "AGENT", "ASSIGNEE", "ASKED", "DUE", "ANSWER", "ASKS"), rows)
+
+
+def answer(
+    of: Annotated[str, typer.Argument(metavar="JOB|QUESTION", help="A job's id, or a question's of the inbox")],
+    value: Annotated[str | None, typer.Argument(help="JSON, or text that is taken as it is")] = None,
+    json_file: Annotated[
+        str | None, typer.Option(metavar="FILE", help="Read the answer, as JSON, from a file (-: standard input)")
+    ] = None,
+    question: Annotated[
+        str | None, typer.Option(metavar="ID", help="The question that is meant; refused if another one is asked")
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Answer what a suspended job asks; any worker goes on with it."""
+    if (value is None) == (json_file is None):
+        raise BadSetup("answer takes a value, or --json-file FILE")
+    parsed = _read(json_file) if json_file is not None else _parsed(value or "")
+    with opened(store, namespace) as coordinator:
+        coordinator.answer(of, parsed, question=question)
+    print_json({"id": of.partition(".")[0], "answered": parsed}) if as_json else typer.echo(f"answered {of}")
+
+
+def _parsed(text: str) -> Any:
+    try:
+        return json.loads(text)
+    except ValueError:
+        return text
+
+
+def _read(file: str) -> Any:
+    try:
+        return json.loads(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8"))
+    except OSError as error:
+        raise BadSetup(f"the answer can't be read: {error}") from None
+    except ValueError as error:
+        raise BadSetup(f"{file}: the answer is not JSON: {error}") from None
+
+
+def _shown(question: Any) -> str:
+    text = question if isinstance(question, str) else json.dumps(question, default=str, ensure_ascii=False)
+    return cell(text)

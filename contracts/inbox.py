@@ -1,0 +1,73 @@
+"""Inbox: what jobs ask of people."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from datetime import datetime
+from typing import Any
+
+from .contract import Contract, ContractRef
+
+
+class _Missing:
+    """No value: None is one that a question may have as its default."""
+
+    def __repr__(self) -> str:
+        return "MISSING"
+
+
+MISSING: Any = _Missing()
+
+
+@dataclass(frozen=True, kw_only=True)
+class AskTerms:
+    """How a question is asked: what answers it, who is asked, and what happens if nobody answers. Times are in ms.
+
+    After `timeout` (0: never) those in `escalation` are asked, one after the other, each for a time. Then the job goes
+    on with `default`, or with no answer. `error` says what was wrong with an answer that was given before.
+    """
+
+    answer: type[Contract] | None = None
+    options: tuple[Any, ...] = ()
+    assignee: str = ""
+    timeout: int = 0
+    escalation: tuple[tuple[str, int], ...] = ()
+    default: Any = MISSING
+    error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class InboxItem:
+    """A question that waits for a person.
+
+    `id` names this question of the `job`: an answer that gives it is refused once the job asks something else. `kind`
+    is the asking agent's framework. `answer` is the contract of the answer, `schema` its JSON Schema; None: anything
+    may be answered. `options` are choices that the framework offers. At `due_at` (None: never) the next of
+    `escalation`, pairs of an assignee and seconds, is asked; after the last one the job goes on with the `default`, or,
+    if there is none (`has_default`), without an answer. `error` says why the answer before was not accepted.
+    """
+
+    id: str
+    job: str
+    agent: str
+    hop: int
+    thread: str
+    kind: str
+    question: Any
+    answer: ContractRef | None
+    schema: Mapping[str, Any] | None
+    options: tuple[Any, ...]
+    assignee: str | None
+    asked_at: datetime
+    due_at: datetime | None
+    escalation: tuple[tuple[str, float], ...]
+    has_default: bool
+    default: Any
+    error: str | None
+
+    def as_dict(self) -> Mapping[str, Any]:
+        """Plain values, for JSON."""
+        from dataclasses import asdict
+
+        return {**asdict(self), "answer": str(self.answer) if self.answer else None}

@@ -1,0 +1,86 @@
+"""Calls about what jobs ask of people."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from ...contracts.contract import Contract, contract_ref, convert, dump_payload, load_mapping
+from ...contracts.errors import ContractViolation, NotFound, WrongState
+from ...contracts.inbox import InboxItem
+from ...contracts.job import JobState
+from ..book import Book, fit_schema
+from ..commands import AnswerJob, Inbox
+from ..letters import open_letter, seal_letter
+from ..questions import item, wanted
+from ..rows import JobRow
+from . import Call
+from .jobs import checked, look
+
+_PAGE = 200
+
+
+def page(assignee: str | None, agent: str | None, limit: int, after: str | None) -> Call[list[InboxItem]]:
+    """Open questions, who asked first first; those of one assignee or agent if given."""
+    found: list[InboxItem] = []
+    after_id, asked = named(after) if after else ("", 0)
+    while len(found) < limit:
+        rows: list[JobRow] = yield Inbox(_PAGE, asked, after_id)
+        found += [item(row) for row in rows if assignee in (None, row.assignee) and agent in (None, row.agent)]
+        if len(rows) < _PAGE:
+            break
+        after_id, asked = rows[-1].id, rows[-1].asked
+    return found[:limit]
+
+
+def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call[None]:
+    """Answer a question, given by its job or by itself, with what fits its contract."""
+    job_id, asked = named(of)
+    if question is not None:
+        about, asked = named(question)
+        if about != job_id:
+            raise WrongState(f"job {job_id} never asked {question}: that is a question of another job")
+    row = yield from look(job_id)
+    plain = plain_answer(value)
+    if row.state == JobState.INPUT_REQUIRED and asked in (0, row.asked):
+        _check(book, row, value, plain)
+        asked = row.asked
+    try:
+        yield AnswerJob(job_id, seal_letter(plain, path="answer"), asked)
+    except WrongState as refused:
+        row = yield from look(job_id)
+        if row.state != JobState.INPUT_REQUIRED:
+            raise
+        asks = open_letter(row.question, of=f"the question of job {row.id}")
+        raise WrongState(f"{refused}: {asks!r}") from None
+
+
+def named(text: str) -> tuple[str, int]:
+    """A question's id as the job and when it asked; a job's id names none (0)."""
+    job_id, dot, asked = text.partition(".")
+    if dot and not (asked.isascii() and asked.isdigit() and len(asked) < 19):
+        raise NotFound(f"{text!r} is not the id of a question: list them with `batonpass inbox`")
+    return checked(job_id), int(asked or 0)
+
+
+def plain_answer(value: Any) -> Any:
+    """An answer as it is stored: a contract as a mapping."""
+    if not isinstance(value, Contract):
+        return value
+    return dict(load_mapping(contract_ref(type(value)), dump_payload(value)))
+
+
+def _check(book: Book, row: JobRow, value: Any, plain: Any) -> None:
+    """Refuse an answer that the asking agent would not accept."""
+    about = wanted(row)
+    ref = about.answer
+    if ref is None or about.schema is None:
+        return
+    own: type[Contract] | None = value.__class__ if isinstance(value, Contract) else None
+    given = contract_ref(own) if own else ref
+    if given.name != ref.name:
+        raise ContractViolation(f"job {row.id} asks for {ref}, not {given}", fields=["(contract)"])
+    contract = own if own and given == ref else book.contract(ref)
+    if contract is not None:
+        convert(contract, plain)
+    else:
+        fit_schema(ref, about.schema, plain)

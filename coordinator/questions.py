@@ -1,0 +1,79 @@
+"""Questions as stored, beside a job's record: what a question says besides itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from ..contracts.contract import ContractRef, contract_ref
+from ..contracts.inbox import MISSING, AskTerms, InboxItem
+from ..contracts.understood import understood
+from .book import parse_ref
+from .commands import Fence, NewCheckpoint, Suspend
+from .letters import open_letter, seal_letter
+from .rows import JobRow
+from .snapshots import from_ms
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """What a stored question says besides itself."""
+
+    kind: str = ""
+    answer: ContractRef | None = None
+    schema: Mapping[str, Any] | None = None
+    options: tuple[Any, ...] = ()
+    error: str = ""
+
+
+def suspending(fence: Fence, question: Any, terms: AskTerms, kind: str, last: NewCheckpoint | None) -> Suspend:
+    """The command that asks."""
+    ref = contract_ref(terms.answer) if terms.answer else None
+    schema = terms.answer.model_json_schema() if terms.answer else None
+    about = [kind, str(ref) if ref else "", schema, list(terms.options), terms.error]
+    return Suspend(
+        fence,
+        seal_letter(question, path="question"),
+        last,
+        terms=seal_letter(about, path="question"),
+        assignee=terms.assignee,
+        timeout=terms.timeout,
+        otherwise=b"" if terms.default is MISSING else seal_letter(terms.default, path="default"),
+        escalation="\n".join(f"{wait} {name}" for name, wait in terms.escalation),
+    )
+
+
+@understood("the terms of the question of job {0.id}")
+def wanted(row: JobRow) -> Wanted:
+    """What a job's question says besides itself."""
+    if not row.terms:
+        return Wanted()
+    kind, ref, schema, options, error = open_letter(row.terms, of=f"the terms of job {row.id}")
+    return Wanted(kind, parse_ref(ref) if ref else None, schema, tuple(options), error)
+
+
+@understood("the question of job {0.id}")
+def item(row: JobRow) -> InboxItem:
+    """The question of a job that asks."""
+    about = wanted(row)
+    later = (line.partition(" ") for line in row.escalation.split("\n")[row.escalated :] if line)
+    return InboxItem(
+        id=f"{row.id}.{row.asked}",
+        job=row.id,
+        agent=row.agent,
+        hop=row.hop,
+        thread=row.thread,
+        kind=about.kind,
+        question=open_letter(row.question, of=f"the question of job {row.id}"),
+        answer=about.answer,
+        schema=about.schema,
+        options=about.options,
+        assignee=row.assignee or None,
+        asked_at=from_ms(row.asked),
+        due_at=from_ms(row.due) if row.due else None,
+        escalation=tuple((name, int(wait) / 1000) for wait, _, name in later),
+        has_default=bool(row.otherwise),
+        default=open_letter(row.otherwise, of=f"the default answer to job {row.id}") if row.otherwise else None,
+        error=about.error or None,
+    )
