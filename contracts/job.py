@@ -57,9 +57,12 @@ class Lease:
 class JobInfo:
     """A job as it was at one moment.
 
-    `reason` says more about the state: "ready", "retry_at" or "scheduled" (submitted); "attempts", "poison" or
-    "contract" (failed). `hop` counts visits at agents from 0, `attempt` counts tries of this hop from 1, `path` lists
-    the agents visited so far and now. `question` is what an input_required job asks, `error` the last error's text.
+    `reason` says more about the state: "ready", "retry_at" or "scheduled" (submitted); "attempts", "poison",
+    "contract", "expired" or "deadline" (failed). `hop` counts visits at agents from 0, `attempt` counts tries of this
+    hop from 1, `path` lists the agents visited so far and now. `question` is what an input_required job asks, `error`
+    the last error's text.
+    `expires_at` is when the job fails unless a worker has started it by then (None as soon as one has), `deadline` when
+    it fails unless it has ended.
     """
 
     id: str
@@ -80,6 +83,8 @@ class JobInfo:
     updated_at: datetime
     due_at: datetime | None
     priority: Priority
+    expires_at: datetime | None
+    deadline: datetime | None
 
     def as_dict(self) -> Mapping[str, Any]:
         """Plain values, for JSON."""

@@ -18,6 +18,9 @@ class SubmitOptions(TypedDict, total=False):
     The job is not started before `delay` is over, or before `at`, by the store's clock; a time that is past is now.
     `priority` ("high", "normal", "low") is that of all its deliveries, at every agent: a free worker takes the higher
     one first. One time in ten it looks the other way round, so that what is low comes to its turn under any load.
+    A job that no worker has started within `expires` from now fails, for the reason "expired"; one that has not ended
+    by its `deadline` (from now, or a time) fails for the reason "deadline", whatever it does: running code is stopped
+    as at a cancel. Both are dead letters; redriven, such a job has all the time that it takes.
     """
 
     key: str | None
@@ -26,3 +29,5 @@ class SubmitOptions(TypedDict, total=False):
     delay: float | timedelta
     at: datetime | None
     priority: Priority
+    expires: float | timedelta | None
+    deadline: float | timedelta | datetime | None

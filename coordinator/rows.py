@@ -14,7 +14,8 @@ class JobRow:
     """A job as stored. Times are the store's, in ms since 1970; "" and 0 mean "none".
 
     `ready` orders the deliveries of a queue (0: not in it). `closed` is the operation and lease that ended the last
-    delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed.
+    delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed,
+    `expires` 0 as soon as the job has started.
 
     `asked` names the newest question: when it was asked, later than the one before. `answered` is that of the last
     question that was answered, and the answer's digest, "default" or "timeout". `escalation` is who is asked when the
@@ -53,12 +54,19 @@ class JobRow:
     assignee: str = ""
     escalation: str = ""
     escalated: int = 0
+    expires: int = 0
+    deadline: int = 0
     envelope: bytes = b""
     result: bytes = b""
     question: bytes = b""
     answer: bytes = b""
     terms: bytes = b""
     otherwise: bytes = b""
+
+    @property
+    def limit(self) -> int:
+        """When the job fails if it has not ended: at its deadline, or because it expires; 0 for never."""
+        return min((at for at in (self.expires, self.deadline) if at), default=0)
 
 
 @dataclass(slots=True)

@@ -178,7 +178,8 @@ def test_keys_are_the_prefix_a_fixed_suffix_and_an_id(path: Path) -> None:
         assert re.match(r"'(?:[a-z]:'|live:'|[a-z]+'$)", expression), expression
     for call in re.findall(r"redis\.p?call\('(\w+)', ([^,)]+)", text):
         command, key = call
-        assert command == "TIME" or re.match(r"P \.\.|LEASES|TIMERS|ASKING|EVENTS|\w*key\b", key.strip()), call
+        known = r"P \.\.|LEASES|TIMERS|LIMITS|ASKING|EVENTS|\w*key\b"
+        assert command in ("TIME", "XREAD") or re.match(known, key.strip()), call
     assert all(value.startswith("P ..") for value in re.findall(r"local \w*key = ([^\n]+)", text))
 
 
@@ -196,7 +197,7 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
         names[variable] for variable in re.findall(r"\bP \.\. '[a-z]+:' \.\. (\w+)", text) if variable in names
     }
     functions = (
-        "held|enqueue|append|append_journal|close|finish|newest|newest_named|oldest|drop|drop_job|emit_job|name_of|"
+        "held|enqueue|append|append_journal|close|finish|note_limit|fail_late|newest|newest_named|oldest|drop|drop_job|emit_job|name_of|"
         "id_at|spots_of|read_writes|writes_key|member_of|new_writes"
     )
     passed_on = rf"\b(?:{functions}|read_head)\((ARGV\[(\d+)\]|\w+)"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
+from datetime import datetime
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from anyio import to_thread
@@ -94,6 +95,11 @@ class _About:
     def key(self) -> str | None:
         """The idempotency key that the job was submitted with."""
         return self._session.key
+
+    @property
+    def deadline(self) -> datetime | None:
+        """When the job fails if it has not ended, by the store's clock; None if it has all the time that it takes."""
+        return self._session.deadline
 
     @property
     def token(self) -> int:

@@ -23,7 +23,7 @@ from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
 from ..coordinator.refusals import Ungrounded
 from ..coordinator.rows import CommitLine, Delivery
-from ..coordinator.snapshots import Draft, draft, open_row, saved
+from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart
 
@@ -57,6 +57,7 @@ class LeaseSession:
         self.last_error = row.error or None
         self._failing = max(row.updated - row.failing, 0) / 1000 if row.failing else None
         self._began = time.monotonic()
+        self.deadline = from_ms(row.deadline) if row.deadline else None
         self.thread = row.thread
         self.key = row.key or None
         self._lost: Fenced | None = None

@@ -16,7 +16,7 @@ from batonpass.contracts.names import is_id
 from batonpass.contracts.options import SubmitOptions
 from batonpass.coordinator.sync_client import SyncCoordinator
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, moment, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, moment, opened, seconds
 from .printing import cell, print_json, print_table
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
@@ -30,6 +30,8 @@ def submit(
     delay: Annotated[float, typer.Option(help="Start after this many seconds", min=0)] = 0,
     at: Annotated[str | None, typer.Option(help="Start then, e.g. 2031-05-01T09:00+02:00")] = None,
     priority: Annotated[str, typer.Option(help="high, normal or low")] = "normal",
+    expires: Annotated[float | None, typer.Option(help="Fail if no worker started it for this many seconds")] = None,
+    deadline: Annotated[str | None, typer.Option(help="Fail if not ended then: seconds from now, or a time")] = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
     timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds")] = None,
     app: Annotated[
@@ -44,7 +46,8 @@ def submit(
     values = mapping(payload)
     with opened(store, namespace, app) as coordinator:
         options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": cast("Priority", priority)}
-        options["at"] = moment(at, "--at") if at else None
+        options |= {"at": moment(at, "--at") if at else None, "expires": expires}
+        options["deadline"] = (seconds(deadline) or moment(deadline, "--deadline")) if deadline else None
         job = coordinator.submit(agent, values, **options)
         if not wait:
             print_json({"id": job.id}) if as_json else typer.echo(job.id)

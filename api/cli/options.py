@@ -36,6 +36,14 @@ def assignment(text: str) -> tuple[str, Any]:
         raise BadSetup(f"{text!r}: what follows = is not JSON; a text needs quotes, e.g. {name}='\"hi\"'") from None
 
 
+def seconds(text: str) -> float | None:
+    """A number of seconds as given on the command line; None for what is no number."""
+    try:
+        return float(text)
+    except ValueError:
+        return None
+
+
 def moment(text: str, option: str) -> datetime:
     """A time as given on the command line; one without a zone is in that of this machine."""
     try:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
+from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
@@ -76,7 +76,16 @@ def _terms(options: SubmitOptions) -> Terms:
         raise BadSetup("give delay= or at=, not both")
     if priority not in BANDS:
         raise BadSetup(f"priority={priority!r}, but it is {', '.join(BANDS)}")
-    return Terms(priority=BANDS[priority], at=instant(at, "at") if at is not None else 0)
+    expires, deadline = options.get("expires"), options.get("deadline")
+    return Terms(
+        priority=BANDS[priority],
+        at=instant(at, "at") if at is not None else 0,
+        expires=milliseconds(expires, "expires", least=0.001) if expires is not None else 0,
+        within=0
+        if deadline is None or isinstance(deadline, datetime)
+        else milliseconds(deadline, "deadline", least=0.001),
+        deadline=instant(deadline, "deadline") if isinstance(deadline, datetime) else 0,
+    )
 
 
 def new_partition(thread: str | None, idem: str, origin: str) -> int | None:
@@ -179,6 +188,8 @@ def describe(row: JobRow) -> JobInfo:
         updated_at=from_ms(row.updated),
         due_at=from_ms(row.due) if row.due else None,
         priority=PRIORITIES[row.priority],
+        expires_at=from_ms(row.expires) if row.expires else None,
+        deadline=from_ms(row.deadline) if row.deadline else None,
     )
 
 

@@ -24,10 +24,17 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a job is to be delivered: its priority (the greater first), and not before `at`, a time in ms since 1970."""
+    """How a job is to be delivered: its priority (the greater first), and not before `at`.
+
+    It fails if it was not started after `expires`, or did not end within `within` or by `deadline`. `at` and `deadline`
+    are times in ms since 1970, 0 for none, as everywhere.
+    """
 
     priority: int = 0
     at: int = 0
+    expires: int = 0
+    within: int = 0
+    deadline: int = 0
 
 
 @dataclass(slots=True)  # as NewCheckpoint
@@ -157,7 +164,7 @@ class Redrive(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What `Reap` did: deliveries made ready again, and in how many ms the next lease or timer is due (-1: none).
+    """What `Reap` did: how many deliveries it made ready again or ended, and in how many ms the next is due (-1: none).
 
     `queues` are those of the deliveries, told only by a store whose workers wait at another place.
     """
@@ -169,7 +176,7 @@ class Reaped:
 
 @dataclass(frozen=True, slots=True)
 class Reap(Command[Reaped]):
-    """Take back expired leases, make due timers ready, free expired checkpoints: at most `limit` of each.
+    """End what is overdue, take back expired leases, make due timers ready, free what expired: at most `limit` of each.
 
     Also notes for `presence` ms that `worker` takes from `queues`.
     """

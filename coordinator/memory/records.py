@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
+from ...contracts.job import JobState
 from ..parts.spans import Append, Span
 from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
 from .items import MemoryItems
@@ -65,7 +67,8 @@ class MemoryRecords(MemoryItems, MemoryStreams):
 
     def ready(self, queue: str, limit: int) -> list[JobRow]:
         places = self._ready.get(queue, {})
-        return [replace(self._jobs[job_id]) for job_id in sorted(places, key=lambda j: places[j])[:limit]]
+        rows = (self._jobs[job_id] for job_id in sorted(places, key=lambda j: places[j]))
+        return [replace(row) for row in islice((row for row in rows if not 0 < row.limit <= self.now), limit)]
 
     def expired_leases(self, limit: int) -> list[JobRow]:
         due = [row for row in self._jobs.values() if 0 < row.lease_until <= self.now]
@@ -75,8 +78,15 @@ class MemoryRecords(MemoryItems, MemoryStreams):
         due = [row for row in self._jobs.values() if 0 < row.due <= self.now]
         return [replace(row) for row in sorted(due, key=lambda row: (row.due, row.id))[:limit]]
 
+    def _unended(self) -> Iterator[JobRow]:
+        return (row for row in self._jobs.values() if not JobState(row.state).ended)
+
+    def overdue(self, limit: int) -> list[JobRow]:
+        late = [row for row in self._unended() if 0 < row.limit <= self.now]
+        return [replace(row) for row in sorted(late, key=lambda row: (row.limit, row.id))[:limit]]
+
     def next_due(self) -> int:
-        return min((at for row in self._jobs.values() for at in (row.lease_until, row.due) if at), default=0)
+        return min((at for row in self._unended() for at in (row.lease_until, row.due, row.limit) if at), default=0)
 
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.thread == thread]

@@ -47,7 +47,7 @@ def submit(records: Records, command: Submit) -> JobRow:
 
 
 def _new_job(command: Submit, now: int, tip: str) -> JobRow:
-    target = command.target
+    target, terms = command.target, command.terms
     return JobRow(
         id=command.job_id,
         thread=command.thread,
@@ -59,7 +59,9 @@ def _new_job(command: Submit, now: int, tip: str) -> JobRow:
         key=command.key,
         idem=command.idem,
         key_ttl=command.key_ttl,
-        priority=command.terms.priority,
+        priority=terms.priority,
+        expires=now + terms.expires if terms.expires else 0,
+        deadline=now + terms.within if terms.within else terms.deadline,
         created=now,
         updated=now,
     )
@@ -120,7 +122,8 @@ def redrive(records: Records, command: Redrive) -> None:
     target = command.target or Target(row.agent, row.contract, row.queue, row.envelope)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"
-    row.failing, row.tip = 0, command.tip or row.tip
+    row.failing = row.expires = row.deadline = 0
+    row.tip = command.tip or row.tip
     thread.job = row.id
     records.put_thread(thread)
     if row.idem and (first := records.first_use(row.idem)) and first[0] == row.id:

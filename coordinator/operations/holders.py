@@ -20,7 +20,7 @@ def claim(records: Records, command: Claim) -> list[Delivery]:
     deliveries: list[Delivery] = []
     for queue, duration in command.queues:
         for row in records.ready(queue, len(leases)):
-            row.state, row.reason, row.ready = "working", "", 0
+            row.state, row.reason, row.ready, row.expires = "working", "", 0, 0
             row.lease, row.worker = leases.pop(0), command.worker
             # A token from the clock is greater than any that a store knew before it lost its last writes.
             row.token = max(row.token + 1, records.now)

@@ -8,6 +8,9 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
 
+# As in reap.lua.
+LATE = {"expired": "no worker started it before it expired", "deadline": "it did not end before its deadline"}
+
 
 def announce(records: Records, kind: str, subject: str, **fields: object) -> int:
     """Append an event; what is empty is left out."""
@@ -64,6 +67,16 @@ def fail_poisoned(records: Records, row: JobRow) -> None:
     row.error = f"{row.crashes} workers died or went silent while they ran this hop"
     end(records, row, "failed", "poison")
     emit(records, kinds.FAILED, row, reason="poison", error=row.error)
+
+
+def fail_late(records: Records, row: JobRow) -> None:
+    """End a job that was not started, or did not end, in its time, whoever holds it."""
+    reason = "expired" if row.limit == row.expires else "deadline"
+    row.error = LATE[reason]
+    row.lease = row.worker = row.closed = ""
+    row.lease_until = 0
+    end(records, row, "failed", reason)
+    emit(records, kinds.FAILED, row, reason=reason, error=row.error)
 
 
 def store(records: Records, row: JobRow) -> None:

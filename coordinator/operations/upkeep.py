@@ -8,7 +8,7 @@ from ..commands import Reap, Reaped
 from ..records import Records
 from ..rows import JobRow
 from .checkpoints import drop
-from .jobs import emit, enqueue, fail_poisoned, store
+from .jobs import emit, enqueue, fail_late, fail_poisoned, store
 
 # Workers that may die over one hop before the job is parked: enough to survive a bad deploy, few enough to end.
 POISON = 10
@@ -16,8 +16,15 @@ POISON = 10
 
 def reap(records: Records, command: Reap) -> Reaped:
     """Bring back what dead workers left and what has come due."""
-    moved = 0
-    for row in records.expired_leases(command.limit):
+    late, expired = records.overdue(command.limit), records.expired_leases(command.limit)
+    due, ended = records.due_timers(command.limit), {row.id for row in late}
+    for row in late:
+        fail_late(records, row)
+        store(records, row)
+    moved = len(late)
+    for row in expired:
+        if row.id in ended:
+            continue
         worker, token = row.worker, row.token
         row.crashes += 1
         row.lease = row.worker = row.closed = ""
@@ -28,7 +35,9 @@ def reap(records: Records, command: Reap) -> Reaped:
             enqueue(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
         store(records, row)
         moved += 1
-    for row in records.due_timers(command.limit):
+    for row in due:
+        if row.id in ended:
+            continue
         if row.state == JobState.INPUT_REQUIRED:
             moved += _overdue(records, row)
         else:
@@ -41,8 +50,8 @@ def reap(records: Records, command: Reap) -> Reaped:
     records.drop_old_streams(command.limit)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
-    due = records.next_due()
-    return Reaped(moved, max(due - records.now, 0) if due else -1)
+    next_due = records.next_due()
+    return Reaped(moved, max(next_due - records.now, 0) if next_due else -1)
 
 
 def _overdue(records: Records, row: JobRow) -> bool:

@@ -13,6 +13,9 @@ from .rows import checkpoint_row
 from .streams import SqliteStreams
 
 _JOB = [field.name for field in fields(JobRow)]
+# As in the index job_limit: SQLite uses that only for the very same words.
+_LIMIT = "CASE WHEN expires > 0 AND (deadline = 0 OR expires < deadline) THEN expires ELSE deadline END"
+_LIMITED = "(expires > 0 OR deadline > 0) AND state IN ('submitted', 'working', 'input_required')"
 _SELECT_JOB = f"SELECT {', '.join(_JOB)} FROM job "
 _INSERT_JOB = f"INSERT INTO job ({', '.join(_JOB)}, namespace) VALUES ({', '.join('?' * (len(_JOB) + 1))})"
 # What a job never changes after it was made is not written again.
@@ -56,7 +59,8 @@ class SqliteRecords(SqliteItems, SqliteStreams):
         return self._jobs_where(behind, after, after_id, limit)
 
     def ready(self, queue: str, limit: int) -> list[JobRow]:
-        return self._jobs_where("queue = ? AND ready > 0 ORDER BY ready LIMIT ?", queue, limit)
+        in_time = f"NOT ((expires > 0 OR deadline > 0) AND {_LIMIT} <= ?)"
+        return self._jobs_where(f"queue = ? AND ready > 0 AND {in_time} ORDER BY ready LIMIT ?", queue, self.now, limit)
 
     def expired_leases(self, limit: int) -> list[JobRow]:
         due = "lease_until > 0 AND lease_until <= ? ORDER BY lease_until, id LIMIT ?"
@@ -65,10 +69,14 @@ class SqliteRecords(SqliteItems, SqliteStreams):
     def due_timers(self, limit: int) -> list[JobRow]:
         return self._jobs_where("due > 0 AND due <= ? ORDER BY due, id LIMIT ?", self.now, limit)
 
+    def overdue(self, limit: int) -> list[JobRow]:
+        return self._jobs_where(f"{_LIMITED} AND {_LIMIT} <= ? ORDER BY {_LIMIT}, id LIMIT ?", self.now, limit)
+
     def next_due(self) -> int:
         row = self._db.execute(
             "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM job WHERE namespace = ?1 AND lease_until > 0 "
-            "UNION ALL SELECT min(due) FROM job WHERE namespace = ?1 AND due > 0)",
+            "UNION ALL SELECT min(due) FROM job WHERE namespace = ?1 AND due > 0 "
+            f"UNION ALL SELECT min({_LIMIT}) FROM job WHERE namespace = ?1 AND {_LIMITED})",
             (self._namespace,),
         ).fetchone()
         return row[0] or 0

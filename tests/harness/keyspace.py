@@ -19,7 +19,7 @@ ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
     *("schema", "epoch", "rewound", "agents", "clock", "log"),
-    *("jobs", "dead", "threads", "events", "leases", "timers", "asking", "expiry", "items", "lapses"),
+    *("jobs", "dead", "threads", "events", "leases", "timers", "limits", "asking", "expiry", "items", "lapses"),
 }
 # What each end of a job, and nothing else, leaves in the events.
 _LAST_EVENT = {state: f"batonpass.job.{state}" for state in ENDED}
@@ -111,10 +111,20 @@ class Keyspace:
             for id_ in self.single(name):
                 if f"j:{id_.decode()}" not in self.keys:
                     yield f"{name} has {id_.decode()}, which is no job"
+        if self.single("limits") != self._limits():
+            yield "the index of limits is not that of the unended jobs"
         for queue, stream in self.of("q").items():
             for _, fields in stream:
                 if f"j:{fields[b'job'].decode()}" not in self.keys:
                     yield f"queue {queue} has {fields[b'job'].decode()}, which is no job"
+
+    def _limits(self) -> dict[bytes, float]:
+        found: dict[bytes, float] = {}
+        for id_, job in self.of("j").items():
+            times = [float(job.get(name) or 0) for name in (b"expires", b"deadline")]
+            if any(times) and job[b"state"].decode() not in ENDED:
+                found[id_.encode()] = min(at for at in times if at)
+        return found
 
     def _threads(self) -> Iterator[str]:
         listed = {id_.decode() for line in self.of("o").values() for id_ in line}

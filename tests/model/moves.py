@@ -39,7 +39,9 @@ def make(name: str, world: World, pick: Picks) -> None:
         name = "claim"
     if name == "claim" and not any(row.ready for row in world.rows) and pick.below(4):
         name = "let_time_pass" if any(row.due or row.lease for row in world.rows) and pick.below(2) else "submit"
-    if name == "let_time_pass" and any(0 < (row.due or row.lease_until) <= world.model.clock.now for row in world.rows):
+    if name == "let_time_pass" and any(
+        0 < (row.due or row.lease_until or row.limit) <= world.model.clock.now for row in world.rows
+    ):
         name = "reap"
     MOVES[name](world, pick)
 
@@ -54,6 +56,18 @@ def maybe_new(world: World, pick: Picks, fence: c.Fence) -> c.NewCheckpoint | No
     return world.new(pick, world.thread_of(fence)) if pick.below(2) else None
 
 
+def terms(world: World, pick: Picks) -> c.Terms:
+    """What a job is bound to: now and then to several things."""
+    now = world.model.clock.now
+    return c.Terms(
+        priority=pick.below(2),
+        at=now + later(pick) if pick.one_in(4) else 0,
+        expires=later(pick) if pick.one_in(3) else 0,
+        within=later(pick) if pick.one_in(4) else 0,
+        deadline=now + pick.of([HALF, 5 * HALF]) if pick.one_in(4) else 0,
+    )
+
+
 # clients
 
 
@@ -63,9 +77,8 @@ def submit(world: World, pick: Picks) -> None:
     delay = later(pick) if pick.one_in(4) else 0
     origin = pick.new_of(world.checkpoints) if pick.one_in(4) else ""
     payload = str(pick.below(8) // 7)
-    world.say(
-        new_job(pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, delay=delay, origin=origin)
-    )
+    more = {"delay": delay, "origin": origin, "terms": terms(world, pick) if pick.one_in(2) else c.Terms()}
+    world.say(new_job(pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, **more))
 
 
 @move(4)

@@ -20,7 +20,7 @@ T = TypeVar("T")
 Tally = Counter[tuple[str, str]]
 
 AGENTS = ["write", "review"]
-QUEUES = [new_target(agent).queue for agent in AGENTS]
+QUEUES = [new_target(agent, priority=band).queue for agent in AGENTS for band in (0, 1)]
 THREADS = ["run", "walk"]  # that jobs and savers meet on
 FREE = "free"
 COPIES = ["copy", "twin"]  # that checkpoints are imported to

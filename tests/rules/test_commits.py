@@ -40,6 +40,7 @@ def _failed(bench: Bench) -> c.Command[Any]:
 def _reap(bench: Bench) -> c.Command[Any]:
     bench.start(lease=1)
     bench.submit(delay=1)
+    bench.submit(terms=c.Terms(within=1))
     bench.save(None, ttl=1)
     Items(bench).put(name("a"), ttl=1)
     bench.clock.advance(1)
@@ -56,11 +57,12 @@ def _overdue(**late: Any) -> Scene:
 
 
 def _claim(bench: Bench) -> c.Command[Any]:
-    bench.do(c.Cancel(bench.submit()))
     fence = bench.start()
     bench.save(fence, records={"a": b"1"})
     bench.do(c.Release(fence))
-    return c.Claim("w", ((new_target().queue, MINUTE),), ("lease",))
+    bench.submit(terms=c.Terms(expires=MINUTE))
+    bench.submit(terms=c.Terms(expires=MINUTE, within=2 * MINUTE))
+    return c.Claim("w", ((new_target().queue, MINUTE),), ("lease", "lease2", "lease3"))
 
 
 def _named(bench: Bench) -> c.Command[Any]:
@@ -129,6 +131,7 @@ def _item(command: c.Command[Any]) -> Scene:
 # Each leaves something behind that was not there before: a full server may refuse it.
 GROWING: dict[str, Scene] = {
     "submit": lambda bench: new_job(thread="run", key="k"),
+    "submit on terms": lambda bench: new_job(terms=c.Terms(1, 0, MINUTE, 2 * MINUTE)),
     "submit later": lambda bench: new_job(delay=MINUTE, origin=bench.save(None)),
     "save": _started(lambda f: c.Save("run", new_checkpoint(ttl=MINUTE), f, records={"a": b"1"})),
     "save without a lease": lambda bench: c.Save("t", new_checkpoint(), parent=bench.save(None)),
@@ -160,6 +163,7 @@ ENDING: dict[str, Scene] = {
     "retry": _started(lambda f: c.Fail(f, "boom", "", retry_in=MINUTE)),
     "release": _started(c.Release),
     "cancel": _started(lambda f: c.Cancel(f.job_id)),
+    "cancel what is ready": lambda bench: c.Cancel(bench.submit(terms=c.Terms(within=MINUTE))),
     "heartbeat": _started(lambda f: c.Heartbeat(((f, 2 * MINUTE),))),
     "expire": lambda bench: c.Expire(bench.save(None, ttl=MINUTE)),
     "unname": _named,
@@ -186,6 +190,7 @@ each_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys()
 TYPES = {
     **dict.fromkeys(["HSET", "HSETNX", "HGET", "HMGET", "HGETALL", "HKEYS", "HLEN", "HINCRBY", "HDEL"], "hash"),
     "HVALS": "hash",
+    "XREAD": "",  # the keys come behind its options
     **dict.fromkeys(
         [
             *(
@@ -223,7 +228,7 @@ TYPES = {
         "",
     ),
 }
-READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
+READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "XREAD", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
 READS.update(
     ["HLEN", "ZREVRANGE", "ZSCORE", "GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"]
 )

@@ -7,30 +7,44 @@
 local worker, queues = ARGV[1], tonumber(ARGV[2])
 local first_lease = 3 + 2 * queues
 local wanted = #ARGV - first_lease + 1
-local found, stale = {}, {}
+local found, stale, now = {}, {}, now_ms()
+-- The heads of all queues at once. (No other script uses XREAD: who may not claim is refused here.)
+local streams, heads = {}, {}
 for q = 1, queues do
-  local queue, from, looked = ARGV[1 + 2 * q], '-', 0
-  while #found < wanted and looked < 500 do
-    local entries = redis.call('XRANGE', P .. 'q:' .. queue, from, '+', 'COUNT', wanted - #found)
-    for _, entry in ipairs(entries) do
-      local id = entry[2][2]
-      local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'token', 'agent', 'hop', 'tip', 'attempt')
-      if job[1] == entry[1] then
-        found[#found + 1] = { id = id, queue = queue, entry = entry[1], token = tonumber(job[2]), agent = job[3],
-          hop = job[4], tip = job[5], attempt = job[6], lease_ms = tonumber(ARGV[2 + 2 * q]) }
-      else
-        stale[#stale + 1] = { queue, entry[1] }
-      end
-      from = '(' .. entry[1]
-    end
-    looked = looked + #entries
-    if #entries == 0 then
-      break
-    end
+  streams[q], streams[queues + q] = P .. 'q:' .. ARGV[1 + 2 * q], '0'
+end
+for _, head in ipairs(redis.call('XREAD', 'COUNT', wanted, 'STREAMS', unpack(streams)) or {}) do
+  heads[head[1]] = head[2]
+end
+
+local function look(q, entry)
+  local id = entry[2][2]
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'token', 'agent', 'hop', 'tip', 'attempt', 'expires',
+    'deadline')
+  local expires, deadline = tonumber(job[7] or 0), tonumber(job[8] or 0)
+  if job[1] ~= entry[1] then
+    stale[#stale + 1] = { ARGV[1 + 2 * q], entry[1] }
+  elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) then
+    found[#found + 1] = { id = id, queue = ARGV[1 + 2 * q], entry = entry[1], token = tonumber(job[2]), agent = job[3],
+      hop = job[4], tip = job[5], attempt = job[6], lease_ms = tonumber(ARGV[2 + 2 * q]), expires = expires,
+      deadline = deadline }
   end
 end
 
-local now = now_ms()
+for q = 1, queues do
+  local entries, looked = heads[streams[q]] or {}, 0
+  while #found < wanted and #entries > 0 and looked < 500 do
+    for _, entry in ipairs(entries) do
+      if #found < wanted then
+        look(q, entry)
+      end
+    end
+    looked = looked + #entries
+    entries = redis.call('XRANGE', P .. 'q:' .. ARGV[1 + 2 * q], '(' .. entries[#entries][1], '+',
+      'COUNT', wanted - #found)
+  end
+end
+
 for _, entry in ipairs(stale) do
   redis.call('XDEL', P .. 'q:' .. entry[1], entry[2])
 end
@@ -43,6 +57,14 @@ for i, job in ipairs(found) do
   redis.call('HSET', job_key, 'state', 'working', 'reason', '', 'delivery', '', 'lease', lease, 'worker', worker,
     'token', token, 'lease_until', num(now + job.lease_ms), 'updated', num(now))
   redis.call('ZADD', LEASES, num(now + job.lease_ms), job.id)
+  if job.expires > 0 then
+    redis.call('HSET', job_key, 'expires', '0')
+    if job.deadline > 0 then
+      redis.call('ZADD', LIMITS, num(job.deadline), job.id)
+    else
+      redis.call('ZREM', LIMITS, job.id)
+    end
+  end
   emit_job(job.id, 'batonpass.job.started', job.agent, job.hop,
     'worker', worker, 'token', token, 'attempt', job.attempt)
   local checkpoint = job.tip ~= '' and read_whole(job.tip) or false

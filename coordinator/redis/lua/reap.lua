@@ -1,25 +1,43 @@
--- Takes back expired leases, makes due timers ready, frees expired checkpoints and items, notes a worker's presence.
+-- Ends overdue jobs, takes back expired leases, makes due timers ready, frees expired checkpoints and items, notes a
+-- worker's presence.
 -- KEYS prefix
 -- ARGV limit of each, deaths of workers that park a job, presence ms or '0', worker, its queues
--- Returns {'+', deliveries made ready, ms until the next lease or timer is due or -1, queue of each delivery ...}
+-- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
 --@ uses clock job asking record parts thread places free items
 local limit, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = now_ms()
+local late = redis.call('ZRANGEBYSCORE', LIMITS, '-inf', num(now), 'LIMIT', 0, limit)
 local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, limit)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
 local lapsed = redis.call('ZRANGEBYSCORE', P .. 'lapses', '-inf', num(now), 'LIMIT', 0, limit)
 
-local asking = {}
+local ended, asking = {}, {}
+for _, id in ipairs(late) do
+  ended[id] = true
+end
 for _, id in ipairs(due) do
-  if redis.call('HGET', P .. 'j:' .. id, 'state') == 'input_required' then
+  if not ended[id] and redis.call('HGET', P .. 'j:' .. id, 'state') == 'input_required' then
     asking[id] = read_overdue(id)
   end
 end
 
+local function left_of(ids)
+  local left = {}
+  for _, id in ipairs(ids) do
+    if not ended[id] then
+      left[#left + 1] = id
+    end
+  end
+  return ipairs(left)
+end
+
 local filled, parked = {}, 0
 relieve()
-for _, id in ipairs(expired) do
+for _, id in ipairs(late) do
+  fail_late(id, now)
+end
+for _, id in left_of(expired) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
     'thread_digest', 'idem', 'key_ttl', 'tip', 'count')
   local crashes = tonumber(job[3]) + 1
@@ -39,7 +57,7 @@ for _, id in ipairs(expired) do
     emit_job(id, 'batonpass.lease.expired', job[5], job[6], 'worker', job[1], 'token', job[2])
   end
 end
-for _, id in ipairs(due) do
+for _, id in left_of(due) do
   if asking[id] then
     filled[#filled + 1] = overdue(id, asking[id], now)
   else
@@ -76,10 +94,10 @@ if presence > 0 then
   end
 end
 local next_due = -1
-for _, key in ipairs({ LEASES, TIMERS }) do
+for _, key in ipairs({ LEASES, TIMERS, LIMITS }) do
   local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
   if first[2] and (next_due < 0 or tonumber(first[2]) - now < next_due) then
     next_due = math.max(tonumber(first[2]) - now, 0)
   end
 end
-return { '+', #filled + parked, next_due, unpack(filled) }
+return { '+', #late + #filled + parked, next_due, unpack(filled) }

@@ -38,8 +38,13 @@ local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', 
   'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'count', count, 'key', ARGV[9], 'idem', idem, 'key_ttl', ARGV[10],
   'hop', '0', 'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '',
   'created', num(now), 'updated', num(now) }
-if terms.priority then
-  fields[#fields + 1], fields[#fields + 2] = 'priority', num(terms.priority)
+local deadline = terms.within and now + terms.within or terms.deadline
+local bounds = { 'priority', num(terms.priority or 0), 'expires', num(terms.expires and now + terms.expires or 0),
+  'deadline', num(deadline or 0) }
+if ARGV[15] ~= '' then
+  for _, part in ipairs(bounds) do
+    fields[#fields + 1] = part
+  end
 end
 local reason, due, entry = 'ready', '0', ''
 local at = delay > 0 and now + delay or terms.at or 0
@@ -51,6 +56,7 @@ else
   entry = enqueue(id, ARGV[7], unpack(fields))
 end
 redis.call('ZADD', P .. 'jobs', num(now), id)
+note_limit(id, bounds[4], bounds[6])
 if not state[3] then
   redis.call('ZADD', P .. 'threads', 0, ARGV[8])
 end
@@ -64,4 +70,4 @@ end
 emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', at > now and due or '', told(ARGV[14]))
 -- A worker is waiting for the end of this script: it reads nothing back.
 return { '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
-  'created', num(now), 'updated', num(now), 'priority', num(terms.priority or 0) }) }
+  'created', num(now), 'updated', num(now), unpack(bounds) }) }

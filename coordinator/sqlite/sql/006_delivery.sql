@@ -12,3 +12,9 @@ ALTER TABLE job ADD COLUMN escalated INTEGER NOT NULL DEFAULT 0;
 ALTER TABLE job ADD COLUMN terms BLOB NOT NULL DEFAULT X'';
 ALTER TABLE job ADD COLUMN otherwise BLOB NOT NULL DEFAULT X'';
 CREATE INDEX job_asking ON job (namespace, asked, id) WHERE state = 'input_required';
+ALTER TABLE job ADD COLUMN expires INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN deadline INTEGER NOT NULL DEFAULT 0;
+-- Unended jobs by when they fail, the earlier of the two.
+CREATE INDEX job_limit ON job (
+    namespace, CASE WHEN expires > 0 AND (deadline = 0 OR expires < deadline) THEN expires ELSE deadline END
+) WHERE (expires > 0 OR deadline > 0) AND state IN ('submitted', 'working', 'input_required');

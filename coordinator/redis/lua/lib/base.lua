@@ -7,6 +7,7 @@
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
 --   dead        zset    failed job -> when it failed        asking     zset    job -> when it asked
+--   limits      zset    unended job -> when it fails
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
 --   m:<thread digest>  hash  @checkpoint -> name, =name -> checkpoint      y:<thread digest>  zset  jobs not named as it
 --   g:<thread digest>  zset  places, see lib/places.lua    k:<thread and spot digest>  hash  what was written at one
@@ -17,7 +18,8 @@
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
 local P = KEYS[1]
-local LEASES, TIMERS, ASKING, EVENTS = P .. 'leases', P .. 'timers', P .. 'asking', P .. 'events'
+local LEASES, TIMERS, LIMITS, ASKING = P .. 'leases', P .. 'timers', P .. 'limits', P .. 'asking'
+local EVENTS = P .. 'events'
 
 -- Doubles print as 1.7e+12 unless told otherwise.
 local function num(value)
