@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
+from .bounds import MAX_PAYLOAD, Bounds
 from .contract import Contract, contract_ref
 from .errors import BadSetup
 from .retry import Retries, policies
@@ -32,6 +33,9 @@ class Agent(Generic[In]):
     `isolation` is where `batonpass worker` runs an attempt: "process" (in a child of its own, which is killed at the
     timeout, at a cancel and when the lease is lost; the default for "crewai"), "task" (in the worker's event loop: the
     default for async code) or "thread" (the default for a plain `def`). A framework's agent is the same in both.
+    `max_waiting`: while so many of its deliveries are ready and wait for a worker (in a partition), `submit` raises
+    `Overloaded`; handoffs are never refused, because their jobs exist. `max_payload` is in bytes; a larger payload is
+    refused, at submits and handoffs.
     """
 
     name: str
@@ -48,6 +52,8 @@ class Agent(Generic[In]):
     state_version: int = 1
     fallback: str | None = None
     isolation: Isolation | None = None
+    max_waiting: int | None = None
+    max_payload: int = MAX_PAYLOAD
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -62,6 +68,7 @@ class Agent(Generic[In]):
             raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
         try:
             policies(self.retries)
+            self.bounds.check()
         except BadSetup as error:
             raise BadSetup(f"agent {self.name!r}: {error}") from None
         if self.fallback == self.name:
@@ -83,6 +90,11 @@ class Agent(Generic[In]):
             if self.isolation != fitting:
                 code = "async code" if fitting == "task" else "a plain def"
                 raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but {code} runs as {fitting!r}")
+
+    @property
+    def bounds(self) -> Bounds:
+        """How much it takes."""
+        return Bounds(max_waiting=self.max_waiting, max_payload=self.max_payload)
 
     @property
     def isolated(self) -> bool:

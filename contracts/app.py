@@ -34,6 +34,8 @@ class Options(TypedDict, total=False):
     state_version: int
     fallback: str | None
     isolation: Isolation | None
+    max_waiting: int | None
+    max_payload: int
 
 
 class App:

@@ -15,7 +15,7 @@ BatonpassError                 catch this to catch them all
 │   └── WrongState             the job is not in a state that allows this (answer a job that asks nothing)
 ├── Unavailable                the store did not do it. Retrying is safe
 │   ├── Unreachable            the store can't be reached
-│   ├── Overloaded             the store is full or too busy
+│   ├── Overloaded             the store is full or too busy, or enough waits for the agent (max_waiting=)
 │   └── Unconfirmed            the store did it, but its replicas did not confirm in time (?replicas=)
 ├── Fenced                     this worker does not own the job any more. Stop; nothing it writes counts
 │   └── Canceled               ... because the job was canceled
@@ -109,7 +109,7 @@ class Unreachable(Unavailable):
 
 
 class Overloaded(Unavailable):
-    """The store is full or too busy."""
+    """The store is full or too busy, or as much waits for the agent as its `max_waiting` allows."""
 
 
 class Unconfirmed(Unavailable):

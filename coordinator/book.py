@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import Any, cast
 
 from pydantic_core import from_json, to_json
 
 from ..contracts.agent import Agent
 from ..contracts.app import App, apps
+from ..contracts.bounds import Bounds
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.codec import pack, unpack
 from ..contracts.contract import (
@@ -37,6 +38,7 @@ class Declaration:
     schema: dict[str, Any]
     app: str
     kind: str
+    bounds: Bounds
 
 
 class Book:
@@ -97,8 +99,18 @@ class Book:
         recorded = yield from self.declaration(name)
         return recorded.accepts, recorded.kind
 
+    def bounds(self, name: str) -> Generator[Command[Any], Any, Bounds]:
+        """How much an agent takes."""
+        agent = self.agent(name)
+        return agent.bounds if agent is not None else (yield from self.declaration(name)).bounds
+
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
         """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""
+        ref, data = yield from self._address(name, payload)
+        (yield from self.bounds(name)).admit(name, data)
+        return ref, data
+
+    def _address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
         agent = self.agent(name)
         if agent is not None:
             accepts, recorded = contract_ref(agent.accepts), None
@@ -172,6 +184,7 @@ def close_declaration(agent: Agent[Any], app: str) -> bytes:
     ref = contract_ref(agent.accepts)
     about = {"accepts": str(ref), "schema": agent.accepts.model_json_schema(), "app": app, "kind": agent.kind}
     about["hands_to"] = {to: str(contract_ref(contract)) for to, contract in agent.hands_to.items()}
+    about["bounds"] = asdict(agent.bounds)
     about["returns"] = str(contract_ref(agent.returns)) if agent.returns else None
     return pack(about, path=f"agent {agent.name!r}")
 
@@ -183,6 +196,12 @@ def open_declaration(data: bytes) -> Declaration:
     if not isinstance(opened, dict) or "accepts" not in opened:
         raise BadSetup("the store's record of an agent can't be read: declare the app again")
     about = cast("dict[str, Any]", opened)
+    known = {field.name for field in fields(Bounds)}
+    bounds = {name: value for name, value in about.get("bounds", {}).items() if name in known}
     return Declaration(
-        accepts=parse_ref(about["accepts"]), schema=about["schema"], app=about["app"], kind=about["kind"]
+        accepts=parse_ref(about["accepts"]),
+        schema=about["schema"],
+        app=about["app"],
+        kind=about["kind"],
+        bounds=Bounds(**bounds),
     )

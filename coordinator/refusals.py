@@ -16,6 +16,7 @@ from ..contracts.errors import (
     Fenced,
     KeyConflict,
     NotFound,
+    Overloaded,
     ThreadBusy,
     WrongState,
 )
@@ -124,11 +125,18 @@ def _ungrounded(base: str) -> BatonpassError:
     return Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one")
 
 
+def _full(agent: str, most: str) -> BatonpassError:
+    return Overloaded(
+        f"agent {agent!r} has {most} deliveries waiting, all that max_waiting allows: submit later, or start workers"
+    )
+
+
 _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "fenced": _fenced,
     "no_job": _no_job,
     "no_checkpoint": _no_checkpoint,
     "key": _key,
+    "full": _full,
     "busy": _busy,
     "needed": _needed,
     "moved": _moved,

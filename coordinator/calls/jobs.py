@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
@@ -13,7 +14,7 @@ from ...contracts.handoff import Envelope
 from ...contracts.job import BANDS, PRIORITIES, JobInfo, JobState, Lease
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.options import SubmitOptions
-from ..book import Book, parse_ref, target
+from ..book import Book, parse_ref, queue_of, target
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
 from ..rows import JobRow, StreamRow
@@ -43,6 +44,9 @@ def submit(
     text(thread or "", "thread")
     text(key or "", "key")
     contract, data = yield from book.address(agent, payload)
+    most = (yield from book.bounds(agent)).max_waiting
+    if most is not None:
+        terms = replace(terms, most=most, counted=tuple(queue_of(agent, contract, band) for band in PRIORITIES))
     idem = digest("key", agent, key) if key else ""
     job_id = mint("j", new_partition(thread, idem, origin))
     envelope = Envelope(

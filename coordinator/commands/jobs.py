@@ -27,7 +27,8 @@ class Terms:
     """How a job is to be delivered: its priority (the greater first), and not before `at`.
 
     It fails if it was not started after `expires`, or did not end within `within` or by `deadline`. `at` and `deadline`
-    are times in ms since 1970, 0 for none, as everywhere.
+    are times in ms since 1970, 0 for none, as everywhere. With `most`, the job is refused while so many deliveries are
+    ready in the queues `counted`.
     """
 
     priority: int = 0
@@ -35,6 +36,8 @@ class Terms:
     expires: int = 0
     within: int = 0
     deadline: int = 0
+    most: int = 0
+    counted: tuple[str, ...] = ()
 
 
 @dataclass(slots=True)  # as NewCheckpoint

@@ -70,6 +70,9 @@ class MemoryRecords(MemoryItems, MemoryStreams):
         rows = (self._jobs[job_id] for job_id in sorted(places, key=lambda j: places[j]))
         return [replace(row) for row in islice((row for row in rows if not 0 < row.limit <= self.now), limit)]
 
+    def count_ready(self, queues: Sequence[str], most: int) -> int:
+        return min(sum(len(self._ready.get(queue, ())) for queue in queues), most)
+
     def expired_leases(self, limit: int) -> list[JobRow]:
         due = [row for row in self._jobs.values() if 0 < row.lease_until <= self.now]
         return [replace(row) for row in sorted(due, key=lambda row: (row.lease_until, row.id))[:limit]]

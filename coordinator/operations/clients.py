@@ -31,8 +31,11 @@ def submit(records: Records, command: Submit) -> JobRow:
         raise refusal("busy", thread.name, thread.job)
     if command.origin and records.checkpoint(command.origin) is None:
         raise refusal("no_checkpoint", command.origin)
+    terms = command.terms
+    if terms.most and records.count_ready(terms.counted, terms.most) == terms.most:
+        raise refusal("full", command.target.agent, str(terms.most))
     row = _new_job(command, records.now, command.origin or thread.tip)
-    due = records.now + command.delay if command.delay else command.terms.at
+    due = records.now + command.delay if command.delay else terms.at
     if due > records.now:
         row.state, row.reason, row.due = "submitted", "scheduled", due
         emit(records, kinds.SUBMITTED, row, due=row.due, **command.target.about)

@@ -62,6 +62,11 @@ class SqliteRecords(SqliteItems, SqliteStreams):
         in_time = f"NOT ((expires > 0 OR deadline > 0) AND {_LIMIT} <= ?)"
         return self._jobs_where(f"queue = ? AND ready > 0 AND {in_time} ORDER BY ready LIMIT ?", queue, self.now, limit)
 
+    def count_ready(self, queues: Sequence[str], most: int) -> int:
+        which = f"namespace = ? AND queue IN ({', '.join('?' * len(queues))}) AND ready > 0"
+        query = f"SELECT count(*) FROM (SELECT 1 FROM job WHERE {which} LIMIT ?)"
+        return int(self._db.execute(query, (self._namespace, *queues, most)).fetchone()[0])
+
     def expired_leases(self, limit: int) -> list[JobRow]:
         due = "lease_until > 0 AND lease_until <= ? ORDER BY lease_until, id LIMIT ?"
         return self._jobs_where(due, self.now, limit)

@@ -132,6 +132,7 @@ def _item(command: c.Command[Any]) -> Scene:
 GROWING: dict[str, Scene] = {
     "submit": lambda bench: new_job(thread="run", key="k"),
     "submit on terms": lambda bench: new_job(terms=c.Terms(1, 0, MINUTE, 2 * MINUTE)),
+    "submit within bounds": lambda bench: new_job(terms=c.Terms(most=1, counted=(new_target().queue,))),
     "submit later": lambda bench: new_job(delay=MINUTE, origin=bench.save(None)),
     "save": _started(lambda f: c.Save("run", new_checkpoint(ttl=MINUTE), f, records={"a": b"1"})),
     "save without a lease": lambda bench: c.Save("t", new_checkpoint(), parent=bench.save(None)),
@@ -208,7 +209,7 @@ TYPES = {
         ],
         "zset",
     ),
-    **dict.fromkeys(["XADD", "XDEL", "XRANGE"], "stream"),
+    **dict.fromkeys(["XADD", "XDEL", "XRANGE", "XLEN"], "stream"),
     **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE"], "list"),
     **dict.fromkeys(
         [
@@ -228,7 +229,7 @@ TYPES = {
         "",
     ),
 }
-READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "XREAD", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
+READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "XLEN", "XREAD", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
 READS.update(
     ["HLEN", "ZREVRANGE", "ZSCORE", "GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"]
 )
@@ -292,6 +293,7 @@ def key_families() -> dict[str, str]:
 
 REFUSALS: dict[str, Scene] = {
     "fenced": _started(lambda f: c.Complete(c.Fence(f.job_id, f.token + 1, f.lease_id), b"r", new_checkpoint())),
+    "full": lambda bench: new_job(terms=c.Terms(most=bool(bench.submit()), counted=(new_target().queue,))),
     "no job": lambda bench: c.Cancel("j" * 24),
     "no checkpoint": lambda bench: c.Expire("c" * 24),
     "key": lambda bench: new_job(key=bench.submit(key="k") and "k", payload="other"),

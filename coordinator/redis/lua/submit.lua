@@ -3,7 +3,7 @@
 -- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
 --      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or '', terms (packed) or ''
 -- Returns {'+', job's fields packed; of a new job those that its client does not know}, {'!key', key, job},
---      {'!busy', thread, job}, {'!no_checkpoint', id}
+--      {'!busy', thread, job}, {'!no_checkpoint', id}, {'!full', agent, most}
 --@ uses clock job
 local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local job_key = P .. 'j:' .. id
@@ -32,6 +32,13 @@ if ARGV[6] ~= '' then
 end
 
 local terms = ARGV[15] ~= '' and cmsgpack.unpack(ARGV[15]) or {}
+local waiting = 0
+for _, queue in ipairs(terms.counted or {}) do
+  waiting = waiting + redis.call('XLEN', P .. 'q:' .. queue)
+end
+if terms.most and waiting >= terms.most then
+  return refuse('full', ARGV[11], num(terms.most))
+end
 
 local now = now_ms()
 local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', ARGV[11], 'contract', ARGV[12],

@@ -1,0 +1,84 @@
+"""Back-pressure: an agent takes so much, and who gives it more is told; what is there already is never refused."""
+
+from __future__ import annotations
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from tests.harness.bench import NOTES, Bench, new_job, new_target
+
+QUEUES = tuple(new_target(priority=band).queue for band in (1, 0, -1))
+TWO = c.Terms(most=2, counted=QUEUES)
+
+
+class Notes(bp.Contract, name=NOTES.name, version=NOTES.version):
+    text: str = ""
+
+
+app = bp.App("desk")
+
+
+@app.agent("write", accepts=Notes, returns=Notes, max_waiting=2, max_payload=50)
+def write(notes: Notes) -> Notes:
+    return notes
+
+
+@pytest.mark.one_partition
+def test_a_full_agent(bench: Bench) -> None:
+    first = new_job(terms=TWO, key="k")
+    bench.do(first)
+    urgent = bench.submit(terms=c.Terms(priority=1, most=2, counted=QUEUES))
+    with bench.refused(bp.Overloaded, "'write' has 2 deliveries waiting.*max_waiting"):
+        bench.submit(terms=TWO)
+    with bench.nothing_changes():
+        assert bench.submit(terms=TWO, key="k") == first.job_id, "it was taken before"
+    bench.do(c.Cancel(urgent))
+    assert bench.take().job_id == first.job_id
+    fence = bench.start("review")
+    assert bench.submit(terms=TWO)
+    assert bench.submit(terms=TWO)
+    bench.do(c.HandOff(fence, new_target()))
+    assert bench.state(fence.job_id) == ("submitted", "ready"), "handoffs are never refused"
+    with bench.refused(bp.Overloaded):
+        bench.submit(terms=TWO)
+
+
+@pytest.mark.one_partition
+@pytest.mark.parametrize("known", ["here", "recorded"])
+def test_what_the_agent_declares(bench: Bench, known: str) -> None:
+    face = bench.face(app)
+    if known == "recorded":
+        bench.run(face.declare(app))
+        face = bench.face(bp.App("elsewhere"))
+    for _ in range(2):
+        bench.run(face.submit("write", {"text": "short"}, priority="low"))
+    with bench.refused(bp.Overloaded):
+        bench.run(face.submit("write", {"text": "short"}))
+    with bench.refused(bp.Refused, r"'write' has 6\d bytes, more than its max_payload of 50: keep it in a checkpoint"):
+        bench.run(face.submit("write", {"text": "x" * 50}))
+
+
+async def test_a_large_handoff_is_a_dead_letter() -> None:
+    """The sender is told, and its job is kept."""
+    chain = bp.App("chain")
+
+    @chain.agent("first", accepts=Notes, hands_to={"second": Notes})
+    async def first(notes: Notes, ctx: bp.Context) -> bp.Handoff[Notes]:
+        return ctx.hand_off("second", Notes(text="x" * 100))
+
+    @chain.agent("second", accepts=Notes, returns=Notes, max_payload=100)
+    async def second(notes: Notes) -> Notes:
+        return notes
+
+    async with bp.connect("memory://", app=chain) as coordinator, chain.worker(coordinator):
+        job = await coordinator.submit("first", Notes())
+        with pytest.raises(bp.JobFailed, match="max_payload of 100") as failed:
+            await job.result(timeout=20)
+        assert failed.value.reason == "refused"
+
+
+@pytest.mark.parametrize("options", [{"max_waiting": 0}, {"max_payload": 0}])
+def test_bounds_that_can_not_be_meant(options: dict[str, int]) -> None:
+    with pytest.raises(bp.BadSetup, match=r"agent 'x'.*=0"):
+        bp.App("x").agent("x", accepts=Notes, returns=Notes, **options)(write.fn)  # type: ignore[call-overload]
