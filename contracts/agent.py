@@ -14,6 +14,8 @@ from .retry import Retries, policies
 
 In = TypeVar("In", bound=Contract)
 Isolation: TypeAlias = Literal["process", "thread", "task"]
+Memory: TypeAlias = Literal["hop", "job"]
+_REMEMBERING = "an agent of this kind begins each visit afresh: keep what it has to know in the payload"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -36,6 +38,9 @@ class Agent(Generic[In]):
     `max_waiting`: while so many of its deliveries are ready and wait for a worker (in a partition), `submit` raises
     `Overloaded`; handoffs are never refused, because their jobs exist. `max_payload` is in bytes; a larger payload is
     refused, at submits and handoffs.
+    `memory` is how long its framework's state lasts: "hop" (each visit of a job begins afresh) or "job" (a job that
+    comes back finds it as it was left). A graph with "job" may pass its job on in its middle, by `interrupt(handoff)`,
+    and goes on there with the payload that comes back; such a handoff needs no `leave`.
     """
 
     name: str
@@ -54,6 +59,7 @@ class Agent(Generic[In]):
     isolation: Isolation | None = None
     max_waiting: int | None = None
     max_payload: int = MAX_PAYLOAD
+    memory: Memory = "hop"
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -64,7 +70,8 @@ class Agent(Generic[In]):
         if self.returns is None and not self.hands_to:
             raise BadSetup(f"agent {self.name!r} neither returns nor hands off: declare returns= or hands_to=")
         outcomes = len(self.hands_to) + (self.returns is not None)
-        if self.kind != "function" and self.leave is None and outcomes > 1:
+        inside = self.memory == "job" and self.returns is not None
+        if self.kind != "function" and self.leave is None and outcomes > 1 and not inside:
             raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
         try:
             policies(self.retries)
@@ -81,6 +88,10 @@ class Agent(Generic[In]):
                 raise BadSetup(f"agent {self.name!r}: {option}={seconds}, but it must be more than 0 seconds")
 
         self._check_isolation()
+        if self.memory not in get_args(Memory):
+            raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it is hop or job")
+        if self.memory == "job" and self.kind in ("function", "crewai"):
+            raise BadSetup(f"agent {self.name!r}: memory='job', but {_REMEMBERING}")
 
     def _check_isolation(self) -> None:
         if self.isolation not in (None, *get_args(Isolation)):

@@ -9,7 +9,7 @@ from typing import Any, TypedDict, TypeVar, overload
 
 from typing_extensions import Unpack
 
-from .agent import Agent, Isolation
+from .agent import Agent, Isolation, Memory
 from .checkpoint import Checkpoint
 from .contract import Contract, contract_ref
 from .errors import BadSetup, UnknownAgent
@@ -36,6 +36,7 @@ class Options(TypedDict, total=False):
     isolation: Isolation | None
     max_waiting: int | None
     max_payload: int
+    memory: Memory
 
 
 class App:

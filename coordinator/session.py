@@ -32,6 +32,12 @@ class Session(Protocol):
         ...
 
     @property
+    def remembered(self) -> Checkpoint | None:
+        """The last checkpoint of this agent's visit before this one, if it has `memory="job"`: what a hop that has
+        saved nothing yet begins with."""
+        ...
+
+    @property
     def journal(self) -> Mapping[str, Any]:
         """This hop's records, by key, in no order. What `record` acknowledged is here after a crash."""
         ...
@@ -45,6 +51,11 @@ class Session(Protocol):
     def inherited(self) -> Transcript | None:
         """The conversation that this hop goes on with, begun by another agent; None if it starts afresh. It is saved
         with each checkpoint, so that a resumed hop has it too."""
+        ...
+
+    @property
+    def news(self) -> Transcript | None:
+        """What of `inherited` came after `remembered`: what the agent has not heard yet."""
         ...
 
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:

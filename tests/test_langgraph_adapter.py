@@ -35,6 +35,7 @@ TIMELINES = {
     "react": ["input", "agent", "tools", "agent"],
     "nested": ["input", "before", "part", "after"],
     "twice": ["input", "work", "close", "input", "work", "close"],
+    "lend": ["input", "before", "away hands off", "look", "away", "after"],
 }
 
 

@@ -31,6 +31,7 @@ from .aside import Aside
 from .closing import Closing
 from .context import Context, Rejecting, entered
 from .keeper import LeaseKeeper
+from .memory import remembering
 from .outcomes import ending
 from .pool import Pool
 from .session import Drained, LeaseSession
@@ -204,6 +205,7 @@ class Runner:
         payload = _open_payload(agent, envelope)
         if envelope.transcript is not None:
             session.inherit(envelope.transcript)
+        await adrive(self._store, remembering(self._app, agent, envelope, session))
         lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
         context = Context(session, agent, payload, self._resources, lease)
         entered(context)

@@ -16,16 +16,17 @@ from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.errors import Canceled, Fenced, Unavailable
 from ..contracts.handoff import Answer
 from ..contracts.names import mint, partition_of
+from ..contracts.transcript_losses import Losses
 from ..coordinator.calls.again import as_drafted
 from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Suspend
 from ..coordinator.letters import open_letter, seal_letter
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
 from ..coordinator.refusals import Ungrounded
-from ..coordinator.rows import CommitLine, Delivery
+from ..coordinator.rows import CheckpointRow, CommitLine, Delivery
 from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
-from ..coordinator.transcripts import INHERITED, apart
+from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
 
 if TYPE_CHECKING:
     from ..contracts.transcript import Transcript
@@ -75,6 +76,8 @@ class LeaseSession:
         self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
         self.inherited: Transcript | None = None
         self._inherited: Mapping[str, Any] = {}
+        self.remembered: Checkpoint | None = None
+        self._known = 0
         self.answer: Answer | None = None
         if row.answer:
             question = open_letter(row.question, of=f"the question of job {row.id}")
@@ -97,6 +100,22 @@ class LeaseSession:
         self.inherited, self._inherited = Transcript.load(stored), {INHERITED: stored}
         if self.checkpoint is not None:
             self.checkpoint = replace(self.checkpoint, native=apart(self.checkpoint.native)[0])
+
+    @property
+    def news(self) -> Transcript | None:
+        """What of the inherited conversation is new to the agent."""
+        if self.inherited is None or not self._known:
+            return self.inherited
+        return self.inherited.model_copy(update={"messages": self.inherited.messages[self._known :]})
+
+    def remember(self, row: CheckpointRow, app: App) -> None:
+        """Begin with a checkpoint of the agent's visit before. What is saved next shares what that one keeps."""
+        opened = open_row(row)
+        found = app.migrated(opened.checkpoint)
+        saved = saved_as(found.framework, found.state, found.native)
+        self._known = len(transcript_of(saved, Losses()).messages)
+        self.remembered = replace(found, native=saved.native)
+        self._base, self._opened, self._sharing = opened.base, None, Sharing.REFER
 
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """Commit a checkpoint and journal records."""

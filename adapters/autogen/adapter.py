@@ -9,7 +9,7 @@ from typing import Any
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract
-from ...contracts.errors import MissingExtra
+from ...contracts.errors import BadSetup, MissingExtra
 from ...contracts.outcome import Finished, Outcome
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
@@ -61,8 +61,15 @@ class AutoGenAdapter:
             team = adopt(agent, made)
             progress = Progress.restored(agent.name, session.checkpoint)
             if progress is None:
-                task = await enter(agent, payload, context, lambda: default_task(payload, team, session.inherited))
-                progress = Progress(pending=as_dumps(agent.name, task))
+                task = await enter(agent, payload, context, lambda: default_task(payload, team, session.news))
+                left = Progress.restored(agent.name, session.remembered)
+                if left is not None and not team.stepped:
+                    raise BadSetup(
+                        f"agent {agent.name!r}: memory='job', but its team can't be continued from its state: AutoGen "
+                        "does that for RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow"
+                    )
+                dumps = as_dumps(agent.name, task)
+                progress = left.again(dumps) if left is not None else Progress(pending=dumps)
             suspended = await self._driver.drive(team, progress, session)
             if suspended is not None:
                 return suspended

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
@@ -23,7 +23,8 @@ class Progress:
     dumps them. `team` are the members' states, `unsaved` what those leave out, both folded. `checked` are the
     lengths of the thread at which the termination condition was asked since it was last reset, the first being where
     that was. `turns` counts since then too. `stop` says why the team ended. `asks` is the open question;
-    `answers` are those that agents in the unfinished turn already have, by agent.
+    `answers` are those that agents in the unfinished turn already have, by agent. `since` is where in the thread this
+    visit begins, of a team that remembers the one before.
     """
 
     messages: list[Dump] = field(default_factory=list[Dump])
@@ -35,6 +36,7 @@ class Progress:
     stop: str | None = None
     asks: dict[str, Any] | None = None
     answers: dict[str, str] = field(default_factory=dict[str, str])
+    since: int = 0
 
     def snapshot(self, step: str) -> Snapshot:
         """A checkpoint: the messages are state, the rest is native."""
@@ -49,6 +51,8 @@ class Progress:
             "asks": self.asks,
             "answers": dict(self.answers),
         }
+        if self.since:
+            native["since"] = self.since
         return Snapshot(
             step=step, state={"messages": [*self.messages, *self.pending]}, framework="autogen", native=native
         )
@@ -65,6 +69,11 @@ class Progress:
         messages = checkpoint.state["messages"]
         begun = len(messages) - native.pop("pending")
         return cls(messages=messages[:begun], pending=messages[begun:], **native)
+
+    def again(self, task: list[Dump]) -> Progress:
+        """A new task for the team that ended here. Its limits count anew, as AutoGen's own do."""
+        said = len(self.messages)
+        return replace(self, pending=task, checked=[said], turns=0, stop=None, asks=None, answers={}, since=said)
 
     def suspend(self, question: dict[str, Any], *, handoff: bool) -> None:
         """Wait for a person. After a handoff the team has stopped, so its limits count anew, as AutoGen's own do."""

@@ -29,6 +29,8 @@ def read_state(saved: Saved, losses: Losses) -> Transcript:
     """The team's thread, and who spoke. Messages that are of AutoGen's own workings are counted as lost."""
     native = block_of(saved.native)
     dumps = block_of(saved.state).get("messages", [])
+    if saved.earlier is not None:
+        dumps = dumps[native.get("since", 0) :]  # what a visit before said is in what the job brought along
     messages: list[Message] = []
     for at, dump in enumerate(dumps):
         message = read_dump(dump)

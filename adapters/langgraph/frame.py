@@ -23,7 +23,8 @@ class Frame(TypedDict):
 
     `kept` has the sealed values of the channels that `state` does not restore, `messages` the channels that it shows
     as lists of messages. `ran` names the nodes of the superstep. `asked` is there when the graph has stopped at this
-    checkpoint to wait for a person: the ids of the interrupts, none for a breakpoint.
+    checkpoint to wait for a person: the ids of the interrupts, none for a breakpoint. `passed` is there when it has
+    passed its job on here: the interrupt that waits for it to come back. `waiting` are the journal's records then.
     """
 
     v: int
@@ -39,6 +40,8 @@ class Frame(TypedDict):
     messages: list[str]
     ran: list[str]
     asked: NotRequired[list[str]]
+    passed: NotRequired[str]
+    waiting: NotRequired[list[dict[str, Any]]]
 
 
 @dataclass(frozen=True)

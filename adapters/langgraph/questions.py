@@ -10,7 +10,7 @@ from langgraph.pregel import Pregel
 from langgraph.types import StateSnapshot
 
 from ...contracts.checkpoint import Snapshot
-from ...contracts.handoff import Answer
+from ...contracts.handoff import Answer, Handoff
 from ...contracts.outcome import Suspended
 from .frame import Frame
 from .plain import readable
@@ -58,13 +58,31 @@ class Questions:
         It is the value of the one interrupt, or the values by the interrupts' ids; for a breakpoint the nodes that
         would run next.
         """
-        asked = {interrupt.id: readable(interrupt.value) for interrupt in state.interrupts}
+        asked = {
+            interrupt.id: readable(interrupt.value)
+            for interrupt in state.interrupts
+            if not isinstance(interrupt.value, Handoff)
+        }
         if not asked:
             step = f"before {', '.join(sorted(state.next))}"
             return Suspended({"paused_before": sorted(state.next)}, self._asking(step, []))
-        step = f"{', '.join(sorted({task.name for task in state.tasks if task.interrupts}))} asks"
+        step = f"{_askers(state)} asks"
         question = next(iter(asked.values())) if len(asked) == 1 else asked
         return Suspended(question, self._asking(step, list(asked)))
+
+    def passed_on(self, state: StateSnapshot) -> tuple[Handoff[Any], Snapshot] | None:
+        """The handoff with which the graph has stopped, and the checkpoint that waits for the job to come back. None if
+        it asks a person something: that is first. Of several handoffs the first; the others wait for their turn."""
+        if not state.interrupts or not all(isinstance(each.value, Handoff) for each in state.interrupts):
+            return None
+        interrupt = state.interrupts[0]
+        snapshot = self._asking(f"{_askers(state)} hands off", [])
+        snapshot.native |= {"passed": interrupt.id, "waiting": self._trail.waiting()}
+        return interrupt.value, snapshot
+
+    def came_back(self) -> str | None:
+        """The interrupt that waits for the job: known when a visit begins with what the last one left."""
+        return self._trail.tip.frame.get("passed") if self._trail.tip is not None else None
 
     def _asking(self, step: str, asked: list[str]) -> Snapshot:
         tip = self._trail.tip
@@ -76,6 +94,10 @@ class Questions:
         tip = self._trail.tip
         assert tip is not None, "a state is looked at only after a checkpoint"
         return tip.frame
+
+
+def _askers(state: StateSnapshot) -> str:
+    return ", ".join(sorted({task.name for task in state.tasks if task.interrupts}))
 
 
 def _among(nodes: Any, stops: Any) -> bool:

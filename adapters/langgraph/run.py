@@ -11,10 +11,12 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.types import TASKS
 from langgraph.constants import START
 from langgraph.errors import is_invalid_resume
-from langgraph.types import Command
+from langgraph.types import Command, StateSnapshot
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract
+from ...contracts.errors import BadSetup
+from ...contracts.handoff import Handoff
 from ...contracts.outcome import Finished, Outcome
 from ...coordinator.session import Session
 from .. import borders
@@ -33,7 +35,8 @@ class GraphRun:
 
     def __init__(self, agent: Agent[Any], made: Any, session: Session) -> None:
         graph = as_graph(agent, made)
-        values = Values(declared_types(graph, [agent.accepts, *agent.hands_to.values(), *_some(agent.returns)]))
+        declared = declared_types(graph, [agent.accepts, *agent.hands_to.values(), *_some(agent.returns)])
+        values = Values({*declared, (Handoff.__module__, Handoff.__name__)})
         visible = frozenset(graph.stream_channels_list) - {START, TASKS}
         trail = Trail(session, values, visible, has_start=START in graph.nodes)
         self._agent = agent
@@ -47,34 +50,48 @@ class GraphRun:
         """Run the graph to its outcome."""
         entered: Any = None
         if self._session.checkpoint is None:
-            entered = await borders.enter(
-                self._agent,
-                payload,
-                context,
-                lambda: into_graph(self._agent, payload, self._graph, self._session.inherited),
-            )
+            passed = self._questions.came_back()
+            entered = Command(resume={passed: payload}) if passed else await self._enter(payload, context)
         else:
             state = await self._graph.aget_state(self._config)
             resume = self._questions.answered(state, self._session.answer)
             if resume:
                 entered = Command(resume=resume)
             elif resume is None and self._questions.waits(state):
-                return self._questions.suspended(state)
+                return self._stopped(state)
         try:
             result = await self._drive(entered)
         except Exception as error:
             if not is_invalid_resume(error):
                 raise
             _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
-            return self._questions.suspended(await self._graph.aget_state(self._config))
+            return self._stopped(await self._graph.aget_state(self._config))
         state = await self._graph.aget_state(self._config)
         if state.next:
-            return self._questions.suspended(state)
+            return self._stopped(state)
 
         def default(contract: type[Contract]) -> Contract:
             return out_of_graph(self._agent, contract, result)
 
         return Finished(await borders.leave(self._agent, result, context, default))
+
+    async def _enter(self, payload: Contract, context: Any) -> Any:
+        def default() -> Any:
+            return into_graph(self._agent, payload, self._graph, self._session.news)
+
+        return await borders.enter(self._agent, payload, context, default)
+
+    def _stopped(self, state: StateSnapshot) -> Outcome:
+        """What a graph waits for that has not ended: a person, or the job that it passes on and that comes back."""
+        passed = self._questions.passed_on(state)
+        if passed is None:
+            return self._questions.suspended(state)
+        if self._agent.memory != "job":
+            raise BadSetup(
+                f"agent {self._agent.name!r} passes its job on from within its graph: declare memory='job', so that "
+                "the graph is there when the job comes back"
+            )
+        return Finished(*passed)
 
     async def _drive(self, entered: Any) -> Any:
         """The graph's result. A write that failed stops the graph at once, and comes out as itself."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
 from typing import Any, cast
@@ -46,6 +46,15 @@ class Trail:
         self._flying: list[Flight] = []
         self._slots = Slots()
         self._load(session)
+
+    def waiting(self) -> list[dict[str, Any]]:
+        """What the journal holds of the unfinished superstep, for a checkpoint that outlives the journal."""
+        with self._lock:
+            about = {"superstep": self._superstep()}
+            others = [(place, tip) for place, tip in self._tips.items() if place != self.root]
+            tips = [{**about, "place": place, "frame": tip.frame} for place, tip in others]
+            writes = [{**about, **each.as_record()} for tasks in self._tasks.values() for each in tasks.values()]
+            return [*tips, *writes]
 
     @property
     def tip(self) -> Tip | None:
@@ -177,23 +186,37 @@ class Trail:
     # The journal
 
     def _load(self, session: Session) -> None:
-        if session.checkpoint is not None:
-            where = f"checkpoint {session.checkpoint.id}"
-            self._tips[self.root] = load_tip(session.checkpoint.native, session.checkpoint.state, where)
+        begun = session.checkpoint or session.remembered
+        if begun is not None:
+            self._tips[self.root] = load_tip(begun.native, begun.state, f"checkpoint {begun.id}")
         superstep = self._superstep()
+        if session.checkpoint is None and begun is not None:
+            for record in begun.native.get("waiting", ()):
+                self._take_along(record)
         for key, record in session.journal.items():
             if not self._slots.owns(key):
                 continue
             place = place_in(record)
             if superstep is None or (record["superstep"] != superstep and not self._lasting(place)):
                 self._slots.found(key, None)
-            elif "frame" in record:
-                self._slots.found(key, ("tip", *place))
-                self._tips[place] = load_tip(record["frame"], {}, f"the journal's checkpoint of {place[1]!r}")
             else:
-                writes = Writes.from_record(record)
-                self._slots.found(key, writes.name)
-                self._tasks.setdefault(place, {})[writes.task] = writes
+                self._slots.found(key, self._take(record, place))
+
+    def _take_along(self, record: dict[str, Any]) -> None:
+        """Take a record of the visit before: that one's graph had a thread of its own."""
+        thread, namespace = place_in(record)
+        mine = thread.rpartition(".")[0] == self.root[0].rpartition(".")[0]
+        place = (self.root[0] if mine else thread, namespace)
+        self._take({**record, "place": place}, place)
+
+    def _take(self, record: Mapping[str, Any], place: Place) -> tuple[str, ...]:
+        """Take a record; what its slot is known by."""
+        if "frame" in record:
+            self._tips[place] = load_tip(record["frame"], {}, f"the journal's checkpoint of {place[1]!r}")
+            return ("tip", *place)
+        writes = Writes.from_record(record)
+        self._tasks.setdefault(place, {})[writes.task] = writes
+        return writes.name
 
     def _superstep(self) -> str | None:
         """The checkpoint of the job's graph on which tasks run now. They may begin while it is on its way."""

@@ -199,6 +199,32 @@ def twice() -> Graph:
     return graph
 
 
+@app.agent("desk", accepts=Topic, hands_to={"lend": Topic})
+async def desk(topic: Topic, ctx: bp.Context) -> bp.Handoff[Topic]:
+    await ctx.step("look", lambda: evidence.ran("lend:desk"))
+    return ctx.hand_off("lend", Topic(text=f"{topic.text} from the desk"))
+
+
+@app.langgraph("lend", accepts=Topic, returns=Notes, hands_to={"desk": Topic}, memory="job")
+def lend() -> Graph:
+    """Passes its job on in its middle, and goes on there."""
+
+    def away(state: Any) -> Any:
+        back = interrupt(bp.Handoff("desk", Topic(text=state["text"])))
+        evidence.ran("lend:back")
+        return {"notes": [f"back with {back.text}"]}
+
+    graph = StateGraph(Words)
+    graph.add_node("before", node("lend:before", "before"))
+    graph.add_node("away", away)
+    graph.add_node("after", node("lend:after", "after"))
+    graph.add_edge(START, "before")
+    graph.add_edge("before", "away")
+    graph.add_edge("away", "after")
+    graph.add_edge("after", END)
+    return graph
+
+
 INPUT: dict[str, dict[str, Any]] = {
     "line": {"text": "rain"},
     "fan": {"text": "rain"},
@@ -207,6 +233,7 @@ INPUT: dict[str, dict[str, Any]] = {
     "react": {"text": "rain"},
     "nested": {"text": "rain"},
     "twice": {"number": 1},
+    "lend": {"text": "rain"},
 }
 ANSWERS: dict[str, list[str]] = {"ask": ["Ada", "yes"], "gate": ["go"]}
 # The labels in the order of an undisturbed run; those of PARALLEL run at once.
@@ -219,6 +246,7 @@ STEPS: dict[str, list[str]] = {
     "react": ["react:model:1", "react:count", "react:model:2"],
     "nested": ["nested:before", "nested:deep", "nested:deeper", "nested:after"],
     "twice": ["twice:1:work", "twice:1:close", "twice:2:work", "twice:2:close"],
+    "lend": ["lend:before", "lend:desk", "lend:back", "lend:after"],
 }
 EXPECTED: dict[str, dict[str, Any]] = {
     "line": {"notes": ["first rain", "second after 1", "third rain"]},
@@ -228,4 +256,5 @@ EXPECTED: dict[str, dict[str, Any]] = {
     "react": {"text": "it has 4 letters"},
     "nested": {"notes": ["before rain", "deep rain", "deeper rain", "after rain"]},
     "twice": {"notes": ["visit 2"]},
+    "lend": {"notes": ["before rain", "back with rain from the desk", "after rain"]},
 }

@@ -22,7 +22,7 @@ from .harness import Run, Zygote, repeated_too_often
 
 CASES = {
     "function": ("async", "sync", "pass"),
-    "langgraph": ("line", "fan", "ask", "gate", "react", "nested", "twice"),
+    "langgraph": ("line", "fan", "ask", "gate", "react", "nested", "twice", "lend"),
     "crewai": ("pair", "async", "line", "join", "ask", "cycle", "again"),
     "autogen": ("review", "panel", "desk", "refund", "guided", "pipeline", "lookup", "search", "society", "magentic"),
 }

@@ -1,0 +1,24 @@
+"""Memory: an agent with `memory="job"` begins a visit with what its last one in the same job left."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from ..contracts.agent import Agent
+from ..contracts.app import App
+from ..contracts.handoff import Envelope
+from ..coordinator.calls.travel import Wanted, timeline
+from ..coordinator.commands import Command, Restore
+from .session import LeaseSession
+
+
+def remembering(
+    app: App, agent: Agent[Any], envelope: Envelope, session: LeaseSession
+) -> Generator[Command[Any], Any, None]:
+    """Give the session what the agent remembers; nothing if this is its first visit, or one that has saved already."""
+    if agent.memory != "job" or session.checkpoint is not None or agent.name not in envelope.path[:-1]:
+        return
+    wanted = Wanted(agent=agent.name, job=session.job_id)
+    for found in (yield from timeline(session.thread, 1, None, wanted)):
+        session.remember((yield Restore(found.id)), app)
