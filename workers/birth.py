@@ -66,8 +66,8 @@ class ChildProcess:
         self._line.send(message)
 
     def kill(self) -> None:
-        """End it now."""
-        if not self.ended.is_set():
+        """End it now. One that was never born has no number: a signal to 0 would end this worker and all beside it."""
+        if self.pid and not self.ended.is_set():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         self._line.close()

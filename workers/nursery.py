@@ -150,7 +150,7 @@ class _Zygote:
 
     def _kill(self) -> None:
         self._line.close()
-        if not self._ended.is_set():
+        if self._pid and not self._ended.is_set():
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
 

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 import batonpass as bp
+from batonpass.workers.birth import ChildProcess
 
 from . import agents, apart
 from .agents import Done, Task
@@ -116,6 +117,14 @@ def test_a_dead_zygote_is_replaced_and_its_children_go_on(desk: Desk) -> None:
         assert str(child) not in pids
         [second] = children(worker.pid)
         assert second != zygote
+
+
+async def test_a_child_that_was_never_born_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A zygote that dies before it forks leaves a child without a number: 0 would mean every process of our group."""
+    killed: list[int] = []
+    monkeypatch.setattr(os, "kill", lambda pid, number: killed.append(pid))
+    ChildProcess(lambda child: None).kill()
+    assert killed == []
 
 
 def test_children_are_spawned_where_the_import_starts_threads(desk: Desk) -> None:
