@@ -45,6 +45,14 @@ async def hold(topic: Topic) -> Topic:
     return topic
 
 
+@app.agent("apart", accepts=Topic, returns=Topic, isolation="process")
+def apart(topic: Topic) -> Topic:
+    """The same in a child, which says who it is."""
+    say(f"{time.time_ns()} {os.getpid()}")
+    time.sleep(3600)
+    return topic
+
+
 @app.agent("pass", accepts=Topic, hands_to={"start": Topic})
 async def pass_on(topic: Topic, ctx: bp.Context) -> bp.Handoff:
     return ctx.hand_off("start", topic)

@@ -60,6 +60,7 @@ class Zygote:
             if "ready" in message:
                 self._ready.set()
             elif "started" in message:
+                self.ended.pop(message["started"], None)  # of one that had the same number
                 self._started.append(message["started"])
             else:
                 self.ended[message["ended"]] = message["status"]

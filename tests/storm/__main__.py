@@ -23,6 +23,8 @@ RUNS = {
     "kills-crewai-redis": "tests.crews.matrix --store redis",
     "chaos-sqlite": "tests.storm.chaos --store sqlite --seconds 600",
     "chaos-redis": "tests.storm.chaos --store redis --seconds 600",
+    "freeze-sqlite": "tests.storm.freeze --store sqlite --tries 200 --seconds 30",
+    "freeze-redis": "tests.storm.freeze --store redis --tries 200 --seconds 30",
     "redis-loss": "tests.storm.redis_loss --kills 20 --cuts 200",
 }
 
@@ -37,7 +39,7 @@ def main() -> None:
     arguments = parser.parse_args()
     asked: list[str] = arguments.runs
     if arguments.seconds is not None:
-        RUNS.update({name: f"{run} --seconds {arguments.seconds}" for name, run in RUNS.items() if "--seconds" in run})
+        RUNS.update({name: f"{run} --seconds {arguments.seconds}" for name, run in RUNS.items() if "chaos" in name})
     if unknown := set(asked) - set(RUNS):
         parser.error(f"there is no {', '.join(sorted(unknown))}, but: {', '.join(RUNS)}")
     ends: list[str] = []

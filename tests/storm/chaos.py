@@ -90,8 +90,10 @@ def chaos(
     except AssertionError as error:
         raise AssertionError(f"{error}\n{crew.said()}") from error
     finally:
-        load.stop()
-        crew.end()
+        try:
+            load.stop()
+        finally:
+            crew.end()
     evidence = Evidence().read(crew.log)
     with bp.connect(url, app=app) as coordinator:
         verdict = judge(evidence, [coordinator.job(job.id) for job in load.jobs])

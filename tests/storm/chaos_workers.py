@@ -93,6 +93,8 @@ class Crew:
                 assert status == _NO_STORE, f"a worker ended with {status}: {self._outs[pid].read_text()[-3000:]}"
                 self.counts.started_without_store += 1
             del self._members[pid]
+            self._killed.discard(pid)  # numbers of processes are used again
+            self._at_work.discard(pid)
             self.start(1)
 
     def end(self) -> None:

@@ -11,17 +11,17 @@ import batonpass as bp
 from .agents import Task, app
 from .processes import Desk
 
-LEASE = 1.0
+LEASE, LONG = 0.75, 6
 KINDS = ("blocks-loop", "blocks-thread", "computes")
 
 
 @pytest.mark.timeout(120)
 def test_heartbeats_go_on_under_blocking_code(desk: Desk) -> None:
-    """Sync code, code that never lets go of the processor, and async code that blocks its loop: all for three leases,
+    """Sync code, code that never lets go of the processor, and async code that blocks its loop: all for six leases,
     claimed at once by one process; another worker stands by to take over."""
     agents, options = ",".join(KINDS), ("--lease", str(LEASE))
     with bp.connect(desk.url, app=app) as coordinator:
-        jobs = {kind: coordinator.submit(kind, Task(text=kind, seconds=3 * LEASE)) for kind in KINDS}
+        jobs = {kind: coordinator.submit(kind, Task(text=kind, seconds=LONG * LEASE)) for kind in KINDS}
         first = desk.serving(agents, *options)
         desk.serving(agents, *options)
         for kind, job in jobs.items():
