@@ -20,6 +20,7 @@ BatonpassError                 catch this to catch them all
 ├── Fenced                     this worker does not own the job any more. Stop; nothing it writes counts
 │   └── Canceled               ... because the job was canceled
 ├── Corrupted                  stored bytes do not match their checksum, or can't be understood
+├── Trimmed                    events after that cursor are gone (.first_available is where those left begin)
 ├── StepMismatch               a recorded step was replayed with other arguments
 ├── Ambiguous                  an effect was begun, and nobody recorded whether it was done. Look, then redrive
 ├── NotDone                    raised by an effect's function: nothing happened, it may be tried again
@@ -126,6 +127,14 @@ class Canceled(Fenced):
 
 class Corrupted(BatonpassError):
     """Stored bytes do not match their checksum or can't be decoded."""
+
+
+class Trimmed(BatonpassError):
+    """Events that come after the cursor are not kept any more. `first_available` is the cursor to go on from."""
+
+    def __init__(self, message: str, *, first_available: str) -> None:
+        super().__init__(message)
+        self.first_available = first_available
 
 
 class StepMismatch(BatonpassError):

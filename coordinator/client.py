@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping
+from collections.abc import AsyncIterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeVar, overload
 
-from anyio import to_thread
+from anyio import sleep, to_thread
 from typing_extensions import Unpack
 
 from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
+from ..contracts.errors import Unavailable
 from ..contracts.event import Event
 from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
@@ -193,23 +194,49 @@ class Coordinator(History):
         """Delete one checkpoint now. Its neighbours stay; one that a running job resumes from is refused."""
         await adrive(self.store, checkpoints.expire(checkpoint_id))
 
-    async def events(self, *, after: str = "", job: str | None = None, follow: bool = False) -> AsyncIterator[Event]:
-        """Events in order, of one job if given, from the beginning or after a cursor; `follow` waits for more."""
+    async def events(
+        self,
+        *,
+        after: str = "",
+        job: str | None = None,
+        thread: str | None = None,
+        agent: str | None = None,
+        types: str | Sequence[str] = (),
+        follow: bool = False,
+    ) -> AsyncIterator[Event]:
+        """Events in order within each thread, from the beginning or after a cursor; `follow` waits for more.
+
+        None is left out and none comes twice, also where the store goes away and comes back while they are followed.
+        `job`, `thread`, `agent` and `types` say which are wanted; a type ends with `*` for all that begin so
+        ("job.*"), and "batonpass." may be left out. `Trimmed` is raised where events after the cursor are not kept any
+        more.
+        """
+        reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url)
         watch = self.store.watch(Topic(subject=job or ""))
         if follow:
             await watch.aopen()
         try:
             while True:
-                found, cursor = await adrive(self.store, events.page(after, job or "", self.url))
+                try:
+                    found = await adrive(self.store, reader.page())
+                except Unavailable as error:
+                    if not follow:
+                        raise
+                    await sleep(reader.pause(error))
+                    continue
                 for event in found:
                     yield event
-                if cursor == after:
-                    if not follow:
-                        return
+                if reader.ended and not follow:
+                    return
+                if reader.ended:
                     await watch.await_(1.0)
-                after = cursor
         finally:
             await watch.aclose()
+
+    async def trim_events(self, keep: int) -> int:
+        """Delete the oldest events but `keep` now, as every worker does by itself (`?events=` in the store's URL).
+        How many those were."""
+        return await adrive(self.store, events.trim(keep))
 
     async def declare(self, app: App) -> None:
         """Record an app's agents, so that clients which do not have the app may submit to them."""

@@ -18,6 +18,7 @@ from ..contracts.errors import (
     NotFound,
     Overloaded,
     ThreadBusy,
+    Trimmed,
     WrongState,
 )
 
@@ -97,6 +98,13 @@ def _cursor(position: str) -> BatonpassError:
     return BadSetup(f"{position!r} is not an event cursor of this store: use the .cursor of one of its events")
 
 
+def _trimmed(position: str, gone: str) -> BatonpassError:
+    return Trimmed(
+        f"events after {position!r} are not kept any more: go on from .first_available, and list the jobs for the rest",
+        first_available=gone,
+    )
+
+
 def _named(thread: str, name: str, checkpoint_id: str) -> BatonpassError:
     return Conflict(f"checkpoint {checkpoint_id} of thread {thread!r} is named {name!r}: unname it, or use another")
 
@@ -145,6 +153,7 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "asks_other": _asks_other,
     "not_failed": _not_failed,
     "cursor": _cursor,
+    "trimmed": _trimmed,
     "named": _named,
     "names": _names,
     "no_name": _no_name,

@@ -9,6 +9,9 @@ from . import commands as c
 from .coded.codec import Codec
 
 R = TypeVar("R")
+# Events are kept by number, since that bounds what they take: so many are some 150 MB on Redis, and the last 40 minutes
+# of a hundred jobs a second, which is how long one who reads them may be away.
+KEPT_EVENTS = 1_000_000
 
 
 @dataclass(frozen=True)
@@ -47,6 +50,8 @@ class Store(Protocol):
 
     codec: Codec | None
     """What its contents are coded by."""
+    kept_events: int
+    """How many events the workers on this store keep at least."""
 
     @property
     def url(self) -> str:
@@ -83,7 +88,7 @@ class Store(Protocol):
 
 
 _QUIET = (
-    *(c.Heartbeat, c.Save, c.Record, c.Declare),
+    *(c.Heartbeat, c.Save, c.Record, c.Declare, c.TrimEvents),
     *(
         c.Name,
         c.Import,

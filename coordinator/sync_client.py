@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+import time
+from collections.abc import Iterator, Mapping, Sequence
 from os import PathLike
 from typing import Any, TypeVar, overload
 
@@ -12,6 +13,7 @@ from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
+from ..contracts.errors import Unavailable
 from ..contracts.event import Event
 from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
@@ -159,20 +161,39 @@ class SyncCoordinator(SyncHistory):
         """Delete one checkpoint now. Its neighbours stay; one that a running job resumes from is refused."""
         drive(self.store, checkpoints.expire(checkpoint_id))
 
-    def events(self, *, after: str = "", job: str | None = None, follow: bool = False) -> Iterator[Event]:
-        """Events in order, of one job if given, from the beginning or after a cursor; `follow` waits for more."""
+    def events(
+        self,
+        *,
+        after: str = "",
+        job: str | None = None,
+        thread: str | None = None,
+        agent: str | None = None,
+        types: str | Sequence[str] = (),
+        follow: bool = False,
+    ) -> Iterator[Event]:
+        """Events in order within each thread, from the beginning or after a cursor; `follow` waits for more."""
+        reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url)
         watch = self.store.watch(Topic(subject=job or ""))
         try:
             while True:
-                found, cursor = drive(self.store, events.page(after, job or "", self.url))
-                yield from found
-                if cursor == after:
+                try:
+                    found = drive(self.store, reader.page())
+                except Unavailable as error:
                     if not follow:
-                        return
+                        raise
+                    time.sleep(reader.pause(error))
+                    continue
+                yield from found
+                if reader.ended and not follow:
+                    return
+                if reader.ended:
                     watch.wait(1.0)
-                after = cursor
         finally:
             watch.close()
+
+    def trim_events(self, keep: int) -> int:
+        """Delete the oldest events but `keep` now; how many those were."""
+        return drive(self.store, events.trim(keep))
 
     def declare(self, app: App) -> None:
         """Record an app's agents, so that clients which do not have the app may submit to them."""

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from ..contracts.errors import BadSetup
-from .store import Store
+from .store import KEPT_EVENTS, Store
 
 FORMS = (
     "sqlite:///file.db, redis://host:6379, rediss://host:6379, redis+sentinel://host:26379/service, "
@@ -15,12 +16,21 @@ FORMS = (
 
 def open_store(url: str, namespace: str | None = None) -> Store:
     """The store that a URL names. Opens nothing yet. A namespace in the call goes before one in the URL."""
-    parts = urlsplit(url)
-    query = dict(parse_qsl(parts.query))
+    query = dict(parse_qsl(urlsplit(url).query))
     in_url = query.pop("namespace", "default")
+    events = query.pop("events", str(KEPT_EVENTS))
     namespace = in_url if namespace is None else namespace
     if not namespace:
         raise BadSetup("the namespace is empty: give it a name, or leave it out for 'default'")
+    if not (events.isascii() and events.isdecimal() and int(events)):
+        raise BadSetup(f"?events={events}, but it says how many events are kept: a number, 1 or more")
+    store = _store(url, query, namespace)
+    store.kept_events = int(events)
+    return store
+
+
+def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
+    parts = urlsplit(url)
     if parts.scheme == "memory":
         from .memory.store import MemoryStore
 

@@ -79,7 +79,8 @@ SAMPLES: list[c.Command[Any]] = [
     c.FindName(USER, USER),
     c.Threads(5, USER),
     c.Export(USER, 1, 5),
-    c.Events("1-1", USER, 5),
+    c.Events("1-1", USER, 5, c.Which(USER, USER, (USER, "b"))),
+    c.TrimEvents(5, 6),
     c.LastEvent(),
     c.ReadJob(mint("j")),
     c.ListJobs(5, mint("j")),
@@ -160,7 +161,8 @@ def test_the_documented_arguments_are_those_sent(name: str) -> None:
 def test_the_arguments_used_are_sent(name: str) -> None:
     used = {int(index) for index in re.findall(r"ARGV\[(\d+)\]", code(body(name)))}
     starts = [
-        int(at) for at in re.findall(r"(?:read_checkpoint|append_journal|read_last)\((?:.*?, )?(\d+)", code(body(name)))
+        int(at)
+        for at in re.findall(r"(?:read_checkpoint|append_journal|read_last|wanted)\((?:.*?, )?(\d+)", code(body(name)))
     ]
     for argv in SENT[name]:
         assert max(used, default=0) <= len(argv)

@@ -10,7 +10,7 @@ from collections.abc import Sequence
 import anyio
 
 from ..contracts.errors import Unavailable
-from ..coordinator.commands import Reap, Reaped
+from ..coordinator.commands import Reap, Reaped, TrimEvents
 from ..coordinator.store import Store
 
 _log = logging.getLogger("batonpass.worker")
@@ -31,8 +31,19 @@ async def keep_up(store: Store, worker: str, queues: Sequence[str]) -> None:
             _log.warning("upkeep failed, trying again: %s", error)
             reaped = Reaped(0, -1)
         else:
-            noted = time.monotonic() if note else noted
+            if note:
+                noted = time.monotonic()
+                await _trim(store)
         if reaped.moved:
             _log.info("%d deliveries made ready (expired leases, due timers)", reaped.moved)
         pause = _PAUSE if reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
         await anyio.sleep(pause + random.uniform(0.01, _JITTER))
+
+
+async def _trim(store: Store) -> None:
+    """Keep the events to their number."""
+    try:
+        while await store.acall(TrimEvents(store.kept_events)):
+            pass
+    except Unavailable as error:
+        _log.warning("events could not be trimmed, trying again: %s", error)

@@ -68,6 +68,9 @@ def timeline(
 def events(
     follow: Annotated[bool, typer.Option("--follow", "-f", help="Wait for more")] = False,
     job: Annotated[str | None, typer.Option(help="Only events of this job")] = None,
+    thread: Annotated[str | None, typer.Option(help="Only events of this thread and the jobs on it")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only events of this agent")] = None,
+    kind: Annotated[list[str] | None, typer.Option("--type", help="Only these: job.failed, or job.* for all")] = None,
     after: Annotated[str, typer.Option(help="Go on after this cursor (an event's id)")] = "",
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
@@ -75,7 +78,8 @@ def events(
 ) -> None:
     """Print events, oldest first: one a line, with --json one JSON object a line."""
     with opened(store, namespace) as coordinator:
-        for event in coordinator.events(after=after, job=job, follow=follow):
+        wanted = {"job": job, "thread": thread, "agent": agent}
+        for event in coordinator.events(after=after, types=kind or (), follow=follow, **wanted):
             if as_json:
                 print_json(asdict(event), indent=None)
                 continue

@@ -2,26 +2,78 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import logging
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ...contracts.errors import BadSetup, Unavailable
 from ...contracts.event import Event
 from ...contracts.understood import understood
-from ..commands import Events, LastEvent
+from ..commands import Events, LastEvent, TrimEvents, Which
 from ..rows import EventRow
 from ..snapshots import from_ms
 from . import Call
-from .inputs import cursor
+from .inputs import cursor, text
 
+_log = logging.getLogger("batonpass.events")
 PAGE = 500
+# Seconds between two attempts to reach a store that is away.
+LONGEST_PAUSE = 1.0
+_PREFIX = "batonpass."
 _NUMBERS = frozenset({"hop", "token", "attempt", "due", "freed"})
 _ATTRIBUTES = frozenset({"type", "subject", "time"})
 
 
-def page(after: str, subject: str, source: str) -> Call[tuple[list[Event], str]]:
-    """Events after a cursor, and the cursor to go on from: equal to `after` when there is nothing more."""
-    rows: list[EventRow] = yield Events(cursor(after), subject, PAGE)
-    return [read(row, source) for row in rows if row.fields], rows[-1].position if rows else after
+class Reader:
+    """Somebody's way through the events, page by page. `ended`: there are no more yet."""
+
+    def __init__(self, after: str, job: str, which: Which, source: str) -> None:
+        self.after = cursor(after)
+        self.ended = False
+        self._job = job
+        self._which = which
+        self._source = source
+        self._troubles = 0
+
+    def page(self) -> Call[list[Event]]:
+        """The next events. Each is given out once, whatever becomes of the connection meanwhile."""
+        rows: list[EventRow] = yield Events(self.after, self._job, PAGE, self._which)
+        self.after = rows[-1].position if rows else self.after
+        self.ended = not rows
+        self._troubles = 0
+        return [read(row, self._source) for row in rows if row.fields]
+
+    def pause(self, error: Unavailable) -> float:
+        """How long a follower waits for a store that is away, in seconds."""
+        if not self._troubles:
+            _log.warning("events are late: %s", error)
+        self._troubles += 1
+        return min(0.1 * self._troubles, LONGEST_PAUSE)
+
+
+def which(types: str | Sequence[str], agent: str | None, thread: str | None) -> Which:
+    """Which events a caller wants. The types' common prefix may be left out."""
+    given = (types,) if isinstance(types, str) else tuple(types)
+    for each in given:
+        if not each or "*" in each[:-1]:
+            raise BadSetup(f"{each!r} is no type of events: write job.completed, or job.* for all that begin so")
+    full = tuple(each if each.startswith((_PREFIX, "*")) else _PREFIX + each for each in given)
+    return Which(text(agent or "", "agent"), text(thread or "", "thread"), tuple(text(each, "type") for each in full))
+
+
+def keep(count: int) -> int:
+    """How many events a caller wants to keep."""
+    if count < 1:
+        raise BadSetup(f"{count} events can't be kept: it must be 1 or more")
+    return count
+
+
+def trim(count: int) -> Call[int]:
+    """Free the oldest events but so many."""
+    freed = 0
+    while went := (yield TrimEvents(keep(count))):
+        freed += went
+    return freed
 
 
 def last() -> Call[str]:

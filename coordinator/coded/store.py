@@ -29,6 +29,7 @@ class CodedStore:
         self.inner = inner
         self.codec: Codec | None = codec
         self._codec = codec
+        self.kept_events = inner.kept_events
 
     @property
     def url(self) -> str:

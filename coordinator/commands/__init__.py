@@ -43,10 +43,9 @@ from .jobs import (
 from .namespace import (
     Declare,
     Declared,
-    Events,
-    LastEvent,
     Takers,
 )
+from .observing import Events, LastEvent, TrimEvents, Which
 from .places import Drop, Find, OfRun, Places, Put, PutWrites, ReadSpans, Walk
 from .streaming import Emit, ReadStream
 from .threads import (
@@ -115,6 +114,8 @@ __all__ = [
     "Terms",
     "Threads",
     "Timeline",
+    "TrimEvents",
     "Walk",
+    "Which",
     "WriteItems",
 ]

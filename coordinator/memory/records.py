@@ -8,19 +8,21 @@ from itertools import islice
 
 from ...contracts.job import JobState
 from ..parts.spans import Append, Span
-from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
+from ..rows import CheckpointRow, JobRow, ThreadRow
+from .events import MemoryEvents
 from .items import MemoryItems
 from .streams import MemoryStreams
 
 _PRESENT = tuple[str, str]
 
 
-class MemoryRecords(MemoryItems, MemoryStreams):
+class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents):
     """Records in dicts."""
 
     def __init__(self) -> None:
         super().__init__()
         MemoryStreams.__init__(self)
+        MemoryEvents.__init__(self)
         self._jobs: dict[str, JobRow] = {}
         self._threads: dict[str, ThreadRow] = {}
         self._order: dict[str, list[str]] = {}
@@ -31,7 +33,6 @@ class MemoryRecords(MemoryItems, MemoryStreams):
         self._forget_at: dict[str, int] = {}
         self._journals: dict[str, dict[str, bytes]] = {}
         self._ready: dict[str, dict[str, int]] = {}
-        self._events: list[dict[str, str]] = []
         self._agents: dict[str, bytes] = {}
         self._presence: dict[_PRESENT, int] = {}
 
@@ -243,18 +244,7 @@ class MemoryRecords(MemoryItems, MemoryStreams):
     def drop_journal(self, job_id: str) -> None:
         self._journals.pop(job_id, None)
 
-    # events, declarations, presence
-
-    def add_event(self, fields: Mapping[str, str]) -> int:
-        self._events.append({**fields, "time": str(self.now)})
-        return len(self._events)
-
-    def events(self, after: str, limit: int) -> list[EventRow]:
-        start = int(after or 0)
-        return [EventRow(str(start + i + 1), fields) for i, fields in enumerate(self._events[start : start + limit])]
-
-    def last_event(self) -> str:
-        return str(len(self._events))
+    # declarations, presence
 
     def declare(self, agents: Mapping[str, bytes]) -> None:
         self._agents.update(agents)

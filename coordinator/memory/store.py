@@ -11,7 +11,7 @@ from ..bell import Bell, BellWatch
 from ..coded.codec import Codec
 from ..commands import Command
 from ..operations import run
-from ..store import Topic, Watch, rings
+from ..store import KEPT_EVENTS, Topic, Watch, rings
 from .records import MemoryRecords
 
 R = TypeVar("R")
@@ -27,6 +27,7 @@ class MemoryStore:
     url = "memory://"
 
     codec: Codec | None = None
+    kept_events = KEPT_EVENTS
 
     def __init__(self, *, clock: Callable[[], int] = _milliseconds) -> None:
         self._records = MemoryRecords()

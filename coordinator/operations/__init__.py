@@ -11,7 +11,20 @@ from typing import Any, TypeVar, cast
 
 from .. import commands as c
 from ..records import Records
-from . import checkpoints, clients, finding, holders, items, places, reading, retention, streaming, travel, upkeep
+from . import (
+    checkpoints,
+    clients,
+    finding,
+    holders,
+    items,
+    observing,
+    places,
+    reading,
+    retention,
+    streaming,
+    travel,
+    upkeep,
+)
 
 R = TypeVar("R")
 
@@ -59,8 +72,9 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.ReadItems: items.read,
     c.ListItems: items.page,
     c.ListSpaces: items.spaces,
-    c.Events: reading.events,
-    c.LastEvent: reading.last_event,
+    c.Events: observing.events,
+    c.LastEvent: observing.last_event,
+    c.TrimEvents: observing.trim_events,
     c.ReadJob: reading.read_job,
     c.ReadStream: streaming.read,
     c.ListJobs: reading.list_jobs,

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..commands import Declared, Events, Inbox, LastEvent, Latest, ListJobs, ReadJob, Restore, Takers, Timeline
+from ..commands import Declared, Inbox, Latest, ListJobs, ReadJob, Restore, Takers, Timeline
 from ..records import Records
 from ..refusals import refusal
-from ..rows import CheckpointRow, EventRow, JobRow
+from ..rows import CheckpointRow, JobRow
 from .checkpoints import whole
 from .travel import hidden
 
@@ -30,24 +30,6 @@ def timeline(records: Records, command: Timeline) -> list[CheckpointRow]:
     if command.before and records.checkpoint(command.before) is None:
         raise refusal("no_checkpoint", command.before)
     return records.checkpoints(command.thread, command.limit, command.before, named=command.named)
-
-
-def events(records: Records, command: Events) -> list[EventRow]:
-    """Events of one subject, or of all, and the position that was looked at."""
-    if command.after and not command.after.isdigit():
-        raise refusal("cursor", command.after)
-    rows = records.events(command.after, command.limit)
-    if not command.subject:
-        return rows
-    wanted = [row for row in rows if row.fields["subject"] == command.subject]
-    if rows and (not wanted or wanted[-1] is not rows[-1]):
-        wanted.append(EventRow(rows[-1].position, {}))
-    return wanted
-
-
-def last_event(records: Records, command: LastEvent) -> str:
-    """The position of the newest event."""
-    return records.last_event()
 
 
 def read_job(records: Records, command: ReadJob) -> JobRow:

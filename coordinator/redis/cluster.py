@@ -12,7 +12,7 @@ from ...contracts.errors import BadSetup
 from ...contracts.names import MAX_PARTITIONS, home
 from ..coded.codec import Codec
 from ..commands import Claim, Command
-from ..store import Topic, Watch
+from ..store import KEPT_EVENTS, Topic, Watch
 from .cluster_link import ClusterLink, Request
 from .cluster_partition import Partition, Run, together
 from .cluster_watch import DoorWatch, EventWatch
@@ -29,6 +29,7 @@ class ClusterStore:
     """A namespace on a cluster. `url` is as users write it, `scripts` finds a script."""
 
     codec: Codec | None = None
+    kept_events = KEPT_EVENTS
 
     def __init__(
         self,

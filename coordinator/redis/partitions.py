@@ -192,6 +192,7 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.Inbox: partitions_jobs.inbox,
     c.Events: partitions_events.events,
     c.LastEvent: partitions_events.last_event,
+    c.TrimEvents: partitions_events.trim_events,
     c.OfRun: _of_run,
     c.WriteItems: partitions_items.write,
     c.RefreshItems: partitions_items.refresh,

@@ -6,42 +6,68 @@ far every partition was read up to it.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+from ...contracts.errors import Trimmed
 from ...contracts.names import home
 from .. import commands as c
 from ..refusals import refusal
 from ..rows import EventRow
-from .partitions_plan import Plan, good
+from .partitions_plan import Ask, Plan, good
 
 _BEGINNING = "0-0"
 
 
 def events(command: c.Events, count: int) -> Plan[list[EventRow]]:
-    """A page of all partitions' events, or of a subject's, which are all in one."""
+    """A page of all partitions' events, or of a subject's or thread's, which are all in one."""
     read = _parse(command.after, count)
-    if command.subject:
-        at = home(command.subject) % count
-        asked = [(at, c.Events(read[at], command.subject, command.limit))]
-        full = command.limit
-    else:
-        full = max(command.limit // count, 1)
-        asked = [(at, c.Events(read[at], "", full)) for at in range(count)]
+    about = command.subject or command.which.thread
+    places = [home(about) % count] if about else range(count)
+    full = command.limit if about else max(command.limit // count, 1)
+    asked = [(at, replace(command, after=read[at], limit=full)) for at in places]
+    filtered = bool(command.which.types or command.which.agent)
     found: list[tuple[tuple[int, ...], int, EventRow]] = []
     ends: list[tuple[int, ...]] = []
-    for (at, _), rows in zip(asked, good((yield asked)), strict=True):
+    for (at, _), rows in zip(asked, _untrimmed((yield asked), asked, read), strict=True):
+        if [row.position for row in rows] == [_BEGINNING]:  # nothing is there yet
+            read[at] = _BEGINNING
+            continue
         found += [(_time(row.position), at, row) for row in rows]
-        if len(rows) == full:
+        if len(rows) == full or (rows and filtered):
             ends.append(_time(rows[-1].position))
-    # Beyond the end of a partition's full share there may be more of that time: the next page has it.
+    if not found and not command.after:
+        return [EventRow(_position(asked[0][0], read), {})]
+    # Beyond the end of a partition's full share there may be more of that time: the next page has it. (Of a share of
+    # what is wanted nobody knows whether it was full.)
     until = min(ends, default=None) if len(asked) > 1 else None
     page = sorted((each for each in found if until is None or each[0] <= until), key=lambda each: each[:2])
     return [_placed(row, at, read) for _, at, row in page[: command.limit]]
+
+
+def trim_events(command: c.TrimEvents, count: int) -> Plan[int]:
+    """Each partition keeps its share."""
+    share = replace(command, keep=-(-command.keep // count))
+    return sum(good((yield [(at, share) for at in range(count)])))
+
+
+def _untrimmed(outcomes: list[Any], asked: Sequence[Ask], read: list[str]) -> list[Any]:
+    """The answers. What was trimmed in some partitions is said with the position that is good in all."""
+    gone = {at: each for (at, _), each in zip(asked, outcomes, strict=True) if isinstance(each, Trimmed)}
+    for at, error in gone.items():
+        read[at] = error.first_available
+    if gone:
+        at, error = next(iter(gone.items()))
+        raise Trimmed(str(error), first_available=_position(at, read))
+    return good(outcomes)
 
 
 def last_event(command: c.LastEvent, count: int) -> Plan[str]:
     """The position of the newest events of all."""
     read: list[str] = good((yield [(at, command) for at in range(count)]))
     newest = max(range(count), key=lambda at: (_time(read[at]), at))
-    return _position(newest, ["" if place == _BEGINNING else place for place in read])
+    return _position(newest, read)
 
 
 def _placed(row: EventRow, at: int, read: list[str]) -> EventRow:

@@ -15,7 +15,7 @@ from ..coded.codec import Codec
 from ..commands import Claim, Command, Heartbeat, Places, ReadSpans, Reap
 from ..operations import READING
 from ..rows import SCHEMA_VERSION, PlaceRow
-from ..store import Topic, Watch
+from ..store import KEPT_EVENTS, Topic, Watch
 from .lines import AsyncLines, Lines
 from .place import connected_by, read_place
 from .scripts import Script, script
@@ -45,6 +45,7 @@ class RedisStore:
     """A namespace on a Redis server. `url` is as users write it, `scripts` finds a script."""
 
     codec: Codec | None = None
+    kept_events = KEPT_EVENTS
 
     def __init__(self, url: str, namespace: str, *, scripts: Callable[[str], Script] = script) -> None:
         self._given_url = url

@@ -18,9 +18,10 @@ from ..commands.streaming import KEPT, KEPT_FOR
 from ..operations.travel import NAMES
 from ..operations.upkeep import POISON
 from ..refusals import refusal
-from ..rows import CheckpointRow, Delivery, EventRow, JobRow, StreamRow
+from ..rows import CheckpointRow, Delivery, JobRow, StreamRow
 from ..seals import read_commit
 from . import wire_items as items
+from . import wire_observing as observing
 from . import wire_places as places
 from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, commit_line, fence_args, read_text
 
@@ -188,12 +189,6 @@ def _delivery(parts: list[Any]) -> Delivery:
     return Delivery(row, checkpoint, _flat(parts[2]))
 
 
-def _event_row(parts: list[Any]) -> EventRow:
-    position = parts[0].decode()
-    read = {name: read_text(value) for name, value in _flat(parts[1]).items() if value}
-    return EventRow(position, {**read, "time": position.partition("-")[0]} if read else {})
-
-
 def _rows(_: object, reply: list[Any]) -> list[CheckpointRow]:
     return [checkpoint_row(parts) for parts in reply]
 
@@ -266,8 +261,9 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.DeleteThread: ("delete_thread", lambda m: [digest(m.thread), m.thread, m.limit], _freed),
     c.DeleteJob: ("delete_job", lambda m: [m.job_id], _nothing),
     c.PruneJobs: ("prune_jobs", lambda m: [m.older_than, m.start, m.limit], _freed),
-    c.Events: ("events", lambda m: [m.after, m.subject, m.limit], lambda _, r: [_event_row(parts) for parts in r]),
+    c.Events: ("events", observing.events_args, observing.events_answer),
     c.LastEvent: ("last_event", lambda m: [], lambda _, r: r[0].decode()),
+    c.TrimEvents: ("trim_events", lambda m: [m.keep, m.limit], lambda _, r: r[0]),
     c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: _job_row(r[0])),
     c.ListJobs: (
         "list_jobs",

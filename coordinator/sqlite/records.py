@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ..rows import CheckpointRow, EventRow, JobRow, ThreadRow
+from ..rows import CheckpointRow, JobRow, ThreadRow
+from .events import SqliteEvents
 from .items import SqliteItems
 from .rows import checkpoint_row
 from .streams import SqliteStreams
@@ -27,7 +27,7 @@ _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
-class SqliteRecords(SqliteItems, SqliteStreams):
+class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents):
     """Records of one namespace in one transaction."""
 
     # jobs
@@ -233,23 +233,7 @@ class SqliteRecords(SqliteItems, SqliteStreams):
     def drop_journal(self, job_id: str) -> None:
         self._db.execute("DELETE FROM journal WHERE job = ?", (job_id,))
 
-    # events, declarations, presence
-
-    def add_event(self, fields: Mapping[str, str]) -> int:
-        text = json.dumps({**fields, "time": str(self.now)}, ensure_ascii=True, separators=(",", ":"))
-        cursor = self._db.execute("INSERT INTO event (namespace, fields) VALUES (?, ?)", (self._namespace, text))
-        return cursor.lastrowid or 0
-
-    def events(self, after: str, limit: int) -> list[EventRow]:
-        rows = self._db.execute(
-            "SELECT number, fields FROM event WHERE namespace = ? AND number > ? ORDER BY number LIMIT ?",
-            (self._namespace, int(after or 0), limit),
-        )
-        return [EventRow(str(number), json.loads(text)) for number, text in rows]
-
-    def last_event(self) -> str:
-        row = self._db.execute("SELECT max(number) FROM event WHERE namespace = ?", (self._namespace,)).fetchone()
-        return str(row[0] or 0)
+    # declarations, presence
 
     def declare(self, agents: Mapping[str, bytes]) -> None:
         self._db.executemany(

@@ -16,7 +16,7 @@ from ..bell import Bell
 from ..coded.codec import Codec
 from ..commands import Claim, Command
 from ..operations import READING, run
-from ..store import Topic, Watch, rings
+from ..store import KEPT_EVENTS, Topic, Watch, rings
 from .backups import copy_file
 from .disk import Disk
 from .file import open_store_file, warn_of_network
@@ -45,6 +45,7 @@ class SqliteStore:
     """
 
     codec: Codec | None = None
+    kept_events = KEPT_EVENTS
 
     def __init__(self, path: str, namespace: str, *, clock: Callable[[], int] = _milliseconds) -> None:
         self.path = os.path.abspath(path)

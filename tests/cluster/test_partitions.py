@@ -35,7 +35,7 @@ def test_every_command_goes_to_the_partition_of_what_it_is_about() -> None:
         if isinstance(kind, type) and issubclass(kind, c.Command) and not named & set(getattr(kind, "__slots__", ()))
     }
     assert without - {"Command"} == {
-        *("Claim", "Heartbeat", "Reap", "ListJobs", "Inbox", "Events", "LastEvent"),
+        *("Claim", "Heartbeat", "Reap", "ListJobs", "Inbox", "Events", "LastEvent", "TrimEvents"),
         *("Threads", "PruneJobs", "Declare", "Declared", "Takers", "OfRun"),
         *("WriteItems", "ReadItems", "RefreshItems", "ListItems", "ListSpaces"),
     }

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import pytest
 
+import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import EventRow
 from tests.harness.bench import Bench, new_target
 
+ANY = c.Which()
 
-def read_all(bench: Bench, subject: str = "", limit: int = 500) -> list[EventRow]:
+
+def read_all(bench: Bench, subject: str = "", limit: int = 500, which: c.Which = ANY) -> list[EventRow]:
     """Page by page from the beginning, as a reader does."""
     found: list[EventRow] = []
     after = ""
-    while rows := bench.do(c.Events(after, subject, limit)):
+    while rows := bench.do(c.Events(after, subject, limit, which)):
         assert rows[-1].position != after
         found += [row for row in rows if row.fields]
         after = rows[-1].position
@@ -102,3 +105,104 @@ def test_what_is_refused_is_not_told(bench: Bench) -> None:
     bench.do(c.Reap())
     assert bench.claim() == []
     assert bench.happened(job_id) == told
+
+
+@pytest.mark.one_partition
+def test_who_looks_at_an_empty_store_has_a_position(bench: Bench) -> None:
+    """From which nothing is missed, however much comes and is trimmed before the next look."""
+    [row] = bench.do(c.Events())
+    assert not row.fields
+    assert bench.do(c.Events(row.position)) == []
+    run_one(bench)
+    assert len(bench.do(c.Events(row.position))) == 6
+    bench.do(c.TrimEvents(2))
+    with bench.refused(bp.Trimmed):
+        bench.do(c.Events(row.position))
+
+
+@pytest.mark.one_partition
+def test_the_oldest_are_trimmed(bench: Bench) -> None:
+    run_one(bench)
+    rows = bench.do(c.Events())
+    with bench.nothing_changes():
+        assert bench.do(c.TrimEvents(6)) == 0
+    assert bench.do(c.TrimEvents(1, limit=2)) == 2
+    assert bench.do(c.TrimEvents(3)) == 1
+    assert bench.do(c.Events()) == rows[3:]
+    assert bench.do(c.Events(rows[2].position)) == rows[3:]
+    for row in rows[:2]:
+        with pytest.raises(bp.Trimmed, match="not kept any more") as caught:
+            bench.do(c.Events(row.position, "nobody"))
+        assert bench.do(c.Events(caught.value.first_available)) == rows[3:]
+    bench.submit()
+    assert bench.do(c.TrimEvents(3)) == 1
+    assert bench.do(c.LastEvent()) == bench.do(c.Events())[-1].position
+
+
+def test_trimming_is_a_namespaces_own(bench: Bench) -> None:
+    run_one(bench)
+    with bench.beside("other") as other:
+        run_one(other)
+        assert other.do(c.TrimEvents(100)) == 0
+        left = other.do(c.Events(limit=500))
+        while bench.do(c.TrimEvents(1)):
+            pass
+        assert other.do(c.Events(limit=500)) == left
+    assert 1 <= len(bench.do(c.Events())) <= 16
+
+
+WANTED = {
+    "a type": (c.Which(types=("batonpass.job.started",)), ["started"] * 4),
+    "a prefix": (c.Which(types=("batonpass.job.h*", "batonpass.checkpoint.*")), ["handed_off", "saved"] * 2),
+    "an agent": (c.Which(agent="review"), ["completed", "handed_off", "started"] * 2),
+    "a thread": (c.Which(thread="run"), ["completed", "handed_off", "saved", "started", "started", "submitted"]),
+    "all at once": (c.Which("review", "run", ("batonpass.job.c*",)), ["completed"]),
+    "nothing": (c.Which(agent="nobody"), []),
+    "a type that is the beginning of another": (c.Which(types=("batonpass.job.start",)), []),
+}
+
+
+@pytest.mark.parametrize("name", WANTED)
+def test_only_what_is_wanted(bench: Bench, name: str) -> None:
+    which, expected = WANTED[name]
+    for thread in ("run", ""):
+        fence = bench.start(thread=thread)
+        bench.save(fence)
+        bench.do(c.HandOff(fence, new_target("review")))
+        bench.do(c.Complete(bench.take(agent="review"), b"result"))
+    for limit in (1, 5, 500):
+        rows = read_all(bench, limit=limit, which=which)
+        assert sorted(row.fields["type"].rpartition(".")[2] for row in rows) == sorted(expected)
+
+
+def test_the_face_says_which(bench: Bench) -> None:
+    face = bench.face()
+    run_one(bench)
+    started = bench.run(face.events(types="job.started", agent="review"))
+    assert [event.type for event in started] == ["batonpass.job.started"]
+    assert bench.run(face.events(after=started[0].cursor, types=("job.started", "checkpoint.*"))) == []
+    assert bench.run(face.trim_events(1)) >= 1
+    for wrong in ("", "job.*ed", "\ud800"):
+        with pytest.raises(bp.BadSetup):
+            bench.run(face.events(types=wrong))
+    with pytest.raises(bp.BadSetup, match="1 or more"):
+        bench.run(face.trim_events(0))
+
+
+def test_a_follower_that_falls_behind_is_told(bench: Bench) -> None:
+    fence = bench.start()
+    stream = bench.face().events(follow=True, job=fence.job_id)
+
+    def following() -> bp.Event:
+        event: bp.Event = bench.run(anext(stream)) if bench.side == "async" else next(stream)
+        return event
+
+    assert [following().type.rpartition(".")[2] for _ in range(2)] == ["submitted", "started"]
+    for _ in range(3):
+        bench.save(fence, thread=fence.job_id)
+    while bench.do(c.TrimEvents(1)):
+        pass
+    with pytest.raises(bp.Trimmed) as caught:
+        following()
+    left = bench.run(bench.face().events(after=caught.value.first_available, job=fence.job_id))
+    assert [event.type for event in left] == ["batonpass.checkpoint.saved"]

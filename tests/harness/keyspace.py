@@ -18,7 +18,7 @@ from batonpass.coordinator.store import Store
 ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
-    *("schema", "epoch", "rewound", "agents", "clock", "log"),
+    *("schema", "epoch", "rewound", "trimmed", "agents", "clock", "log"),
     *("jobs", "dead", "threads", "events", "leases", "timers", "limits", "asking", "expiry", "items", "lapses"),
 }
 # What each end of a job, and nothing else, leaves in the events.

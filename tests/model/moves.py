@@ -290,6 +290,11 @@ def look(world: World, pick: Picks) -> None:
     world.ask(pick.of(reads))
 
 
+@move(1)
+def trim_events(world: World, pick: Picks) -> None:
+    world.say(c.TrimEvents(pick.of([40, 20, 5]), pick.of([500, 1])))
+
+
 @move(2)
 def page_events(world: World, pick: Picks) -> None:
     world.compare_events(pick)

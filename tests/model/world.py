@@ -35,6 +35,7 @@ ITEM_KEYS = ["", "k", "l\1"]
 # takes nor a clock that is set back a little decides.
 STEP, HALF, A_LITTLE = 1_000_000, 500_000, 1_000
 ALL = 5000
+_STARTED, _ANY_JOB = "batonpass.job.started", "batonpass.job.*"
 _EACH = 4  # steps between two comparisons of all jobs
 
 
@@ -175,13 +176,16 @@ class World:
     def compare_events(self, pick: Picks) -> None:
         """A page of events from a position, which is each store's own."""
         subject, limit, start = pick.of(["", self.job(pick)]), pick.below(4) + 1, pick.below(64)
+        which = c.Which(
+            pick.of(["", *AGENTS]), pick.of(["", "", *THREADS]), pick.of([(), (), (_STARTED,), (_ANY_JOB,)])
+        )
         pages: list[object] = []
         for bench in self.benches.values():
             known = bench.do(c.Events(limit=ALL))
             last = bench.do(c.LastEvent())
             assert not known or known[-1].position == last
             after = known[start % len(known)].position if known else last
-            pages.append(comparable(bench.do(c.Events(after, subject, limit))))
+            pages.append(comparable(bench.do(c.Events(after, subject, limit, which))))
         assert pages == pages[:1] * len(pages)
         self.count(c.LastEvent())
 

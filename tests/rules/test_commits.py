@@ -182,6 +182,7 @@ ENDING: dict[str, Scene] = {
     "reap a question with a default": _overdue(otherwise=b"no"),
     "reap a question that goes to the next": _overdue(escalation="9 lead"),
     "cancel a question": lambda bench: c.Cancel(_asking(bench)),
+    "trim events": lambda bench: (bench.save(None), bench.save(None), c.TrimEvents(1))[2],
     "claim": _claim,
 }
 SCENES = GROWING | ENDING
@@ -209,7 +210,7 @@ TYPES = {
         ],
         "zset",
     ),
-    **dict.fromkeys(["XADD", "XDEL", "XRANGE", "XLEN"], "stream"),
+    **dict.fromkeys(["XADD", "XDEL", "XLEN", "XRANGE", "XTRIM"], "stream"),
     **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE"], "list"),
     **dict.fromkeys(
         [
@@ -229,7 +230,7 @@ TYPES = {
         "",
     ),
 }
-READS = {"HGET", "HMGET", "HGETALL", "XRANGE", "XLEN", "XREAD", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
+READS = {"HGET", "HMGET", "HGETALL", "XLEN", "XRANGE", "XREAD", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
 READS.update(
     ["HLEN", "ZREVRANGE", "ZSCORE", "GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"]
 )

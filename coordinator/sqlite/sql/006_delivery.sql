@@ -18,3 +18,8 @@ ALTER TABLE job ADD COLUMN deadline INTEGER NOT NULL DEFAULT 0;
 CREATE INDEX job_limit ON job (
     namespace, CASE WHEN expires > 0 AND (deadline = 0 OR expires < deadline) THEN expires ELSE deadline END
 ) WHERE (expires > 0 OR deadline > 0) AND state IN ('submitted', 'working', 'input_required');
+
+-- Up to which number a namespace's events were trimmed; how many were left when they were counted, and up to which.
+CREATE TABLE event_trim (
+    namespace TEXT NOT NULL PRIMARY KEY, trimmed INTEGER NOT NULL, kept INTEGER NOT NULL, counted INTEGER NOT NULL
+) WITHOUT ROWID;

@@ -15,6 +15,7 @@
 --   e:<digest>  hash    an item, see lib/items.lua     items     zset    paths and digests of items
 --   lapses      zset    item -> time                   s:<job>  stream  what the job streams; it expires by itself
 --   i:<digest>  hash    first use of an idempotency key: job, payload; when it was noted, if the job lives elsewhere
+--   trimmed     string  newest event that was trimmed, and how many were
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
 local P = KEYS[1]

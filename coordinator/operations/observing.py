@@ -1,0 +1,59 @@
+"""Reading events, and trimming them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import cache
+
+from ..commands import Events, LastEvent, TrimEvents, Which
+from ..records import Records
+from ..refusals import refusal
+from ..rows import EventRow
+
+
+def events(records: Records, command: Events) -> list[EventRow]:
+    """Events that are wanted, and the position that was looked at."""
+    if command.after and not command.after.isdigit():
+        raise refusal("cursor", command.after)
+    gone = records.trimmed()
+    if command.after and int(command.after) < int(gone):
+        raise refusal("trimmed", command.after, gone)
+    rows = records.events(command.after or gone, command.limit)
+    if not rows and not command.after:
+        return [EventRow(gone, {})]
+    fits = wanted(records, command.which)
+    found = [row for row in rows if fits(row) and command.subject in ("", row.fields["subject"])]
+    if rows and (not found or found[-1] is not rows[-1]):
+        found.append(EventRow(rows[-1].position, {}))
+    return found
+
+
+def wanted(records: Records, which: Which) -> Callable[[EventRow], bool]:
+    """Whether an event is wanted."""
+    exact = frozenset(which.types)
+    prefixes = tuple(each[:-1] for each in which.types if each.endswith("*"))
+
+    @cache
+    def on_thread(subject: str) -> bool:
+        job = records.job(subject)
+        return subject == which.thread or bool(job and job.thread == which.thread)
+
+    def fits(row: EventRow) -> bool:
+        kind = row.fields["type"]
+        return (
+            (not which.types or kind in exact or kind.startswith(prefixes))
+            and which.agent in ("", row.fields.get("agent", ""))
+            and (not which.thread or on_thread(row.fields["subject"]))
+        )
+
+    return fits
+
+
+def last_event(records: Records, command: LastEvent) -> str:
+    """The position of the newest event."""
+    return records.last_event()
+
+
+def trim_events(records: Records, command: TrimEvents) -> int:
+    """Free the oldest events."""
+    return records.trim_events(command.keep, command.limit)

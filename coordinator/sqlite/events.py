@@ -1,0 +1,64 @@
+"""The events of the SQLite store."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping
+from sqlite3 import Connection
+
+from ..rows import EventRow
+
+
+class SqliteEvents:
+    """Events of one namespace, in one transaction. All namespaces of a file share the numbers."""
+
+    _db: Connection
+    _namespace: str
+    now: int
+
+    def add_event(self, fields: Mapping[str, str]) -> int:
+        text = json.dumps({**fields, "time": str(self.now)}, ensure_ascii=True, separators=(",", ":"))
+        cursor = self._db.execute("INSERT INTO event (namespace, fields) VALUES (?, ?)", (self._namespace, text))
+        return cursor.lastrowid or 0
+
+    def events(self, after: str, limit: int) -> list[EventRow]:
+        rows = self._db.execute(
+            "SELECT number, fields FROM event WHERE namespace = ? AND number > ? ORDER BY number LIMIT ?",
+            (self._namespace, int(after or 0), limit),
+        )
+        return [EventRow(str(number), json.loads(text)) for number, text in rows]
+
+    def last_event(self) -> str:
+        row = self._db.execute("SELECT max(number) FROM event WHERE namespace = ?", (self._namespace,)).fetchone()
+        return str(row[0] or 0)
+
+    def trimmed(self) -> str:
+        return str(self._trim()[0])
+
+    def trim_events(self, keep: int, limit: int) -> int:
+        trimmed, kept, counted = self._trim()
+        last = int(self.last_event())
+        if kept + last - counted <= keep:  # however many of the new numbers are other namespaces'
+            return 0
+        kept += self._count_after(counted)
+        over = min(max(kept - keep, 0), limit)
+        if over:
+            trimmed = self._db.execute(
+                "SELECT number FROM event WHERE namespace = ? ORDER BY number LIMIT 1 OFFSET ?",
+                (self._namespace, over - 1),
+            ).fetchone()[0]
+            self._db.execute("DELETE FROM event WHERE namespace = ? AND number <= ?", (self._namespace, trimmed))
+        row = (self._namespace, trimmed, kept - over, last)
+        self._db.execute("INSERT OR REPLACE INTO event_trim VALUES (?, ?, ?, ?)", row)
+        return over
+
+    def _trim(self) -> tuple[int, int, int]:
+        """Up to which number events were trimmed, how many were left when they were counted, and up to which."""
+        row: tuple[int, int, int] | None = self._db.execute(
+            "SELECT trimmed, kept, counted FROM event_trim WHERE namespace = ?", (self._namespace,)
+        ).fetchone()
+        return row or (0, 0, 0)
+
+    def _count_after(self, number: int) -> int:
+        count = "SELECT count(*) FROM event WHERE namespace = ? AND number > ?"
+        return int(self._db.execute(count, (self._namespace, number)).fetchone()[0])

@@ -1,0 +1,161 @@
+"""Following the events while connections break, servers restart and many write: none is left out, none comes twice."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.store import Store
+from batonpass.coordinator.urls import open_store
+from tests.harness.bench import new_checkpoint, new_job
+from tests.harness.cluster import Cluster
+from tests.harness.redis import RedisServer
+from tests.harness.waiting import wait_until
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore"),
+    pytest.mark.timeout(90),
+]
+
+
+class Following:
+    """A thread that follows all events of a store, from either side."""
+
+    def __init__(self, url: str, side: str) -> None:
+        self.found: list[bp.Event] = []
+        self.errors: list[Exception] = []
+        self._url, self._side = url, side
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Following:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        with bp.connect(self._url) as coordinator:
+            coordinator.save(thread="end", agent="end", state=1)  # whoever waits sees that it is over
+        self._thread.join()
+
+    def _run(self) -> None:
+        try:
+            self._sync() if self._side == "sync" else asyncio.run(self._async())
+        except Exception as error:
+            self.errors.append(error)
+
+    def _sync(self) -> None:
+        with bp.connect(self._url) as coordinator:
+            for event in coordinator.events(follow=True):
+                if self._stop.is_set():
+                    return
+                self.found.append(event)
+
+    async def _async(self) -> None:
+        async with bp.connect(self._url) as coordinator:
+            events: Any = coordinator.events(follow=True)
+            async for event in events:
+                if self._stop.is_set():
+                    await events.aclose()
+                    return
+                self.found.append(event)
+
+
+@contextmanager
+def writers(url: str, number: int) -> Iterator[list[int]]:
+    """Threads that each save to a thread of theirs and submit jobs, as fast as they can, while the block runs."""
+    written, stop = [0] * number, threading.Event()
+
+    def write(mine: int) -> None:
+        store = open_store(url)
+        store.open()
+        while not stop.is_set():
+            saved = c.Save(f"thread {mine}", new_checkpoint(written[mine], thread=f"thread {mine}"))
+            for command in (saved, new_job()):
+                patiently(store, command, stop)
+            written[mine] += 1
+        store.close()
+
+    threads = [threading.Thread(target=write, args=(mine,), daemon=True) for mine in range(number)]
+    for thread in threads:
+        thread.start()
+    try:
+        yield written
+    finally:
+        stop.set()
+        for thread in threads:
+            thread.join()
+
+
+def wait_for(written: list[int], enough: int) -> None:
+    wait_until(lambda: sum(written) > enough)
+
+
+def patiently(store: Store, command: Any, stop: threading.Event) -> None:
+    """Say it until it is acknowledged; when it is over, once."""
+    while True:
+        try:
+            store.call(command)
+            return
+        except bp.Unavailable:
+            assert not stop.is_set()
+
+
+def check(url: str, follower: Following, written: list[int]) -> None:
+    """All came that there are, in order within each thread, as often as they were written."""
+    with bp.connect(url) as coordinator:
+        kept = list(coordinator.events())
+    wait_until(lambda: len(follower.found) >= len(kept) or follower.errors, what="events were left out")
+    assert not follower.errors
+    assert len({event.id for event in follower.found}) == len(follower.found) == len(kept)
+    for subject in {event.subject for event in kept}:
+        assert ids(follower.found, subject) == ids(kept, subject)
+    for mine, number in enumerate(written):
+        assert len(ids(kept, f"thread {mine}")) == number
+
+
+def ids(events: list[bp.Event], subject: str) -> list[str]:
+    return [event.id for event in events if event.subject == subject]
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_the_server_restarts(durable_redis: RedisServer, side: str, caplog: pytest.LogCaptureFixture) -> None:
+    """Once at once, once after the client has given it up."""
+    url = durable_redis.url
+    with Following(url, side) as follower:
+        with writers(url, 3) as written:
+            for given_up in (False, True):
+                wait_for(written, sum(written) + 60)
+                durable_redis.kill()
+                if given_up:
+                    wait_until(lambda: follower.errors or "events are late" in caplog.text)
+                durable_redis.start()
+            wait_for(written, 200)
+        check(url, follower, written)
+        assert follower.found == sorted(follower.found, key=lambda event: [int(part) for part in event.id.split("-")])
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_connections_of_a_cluster_are_killed(three_nodes: Cluster, side: str) -> None:
+    """Of those who wait as well as of those who ask; jobs in all partitions."""
+    url = f"{three_nodes.url}?namespace=t{secrets.token_hex(6)}"
+
+    def kill() -> None:
+        for node in three_nodes.nodes:
+            node.ask("CLIENT", "KILL", "TYPE", "normal")
+            node.ask("CLIENT", "KILL", "TYPE", "pubsub")
+
+    with Following(url, side) as follower:
+        with writers(url, 3) as written:
+            for round_ in range(20):
+                wait_for(written, 3 * round_)
+                kill()
+        check(url, follower, written)
