@@ -88,7 +88,7 @@ def _about(target: c.Target) -> bytes:
 
 def _claim(m: c.Claim) -> list[Arg]:
     queues = (part for queue, duration in m.queues for part in (queue, duration))
-    return [m.worker, len(m.queues), *queues, *m.leases]
+    return [m.worker, len(m.queues), *queues, len(_ASKED), *_ASKED, *m.leases]
 
 
 def _heartbeat(m: c.Heartbeat) -> list[Arg]:
@@ -153,6 +153,13 @@ _JOB_FIELDS = {field.name.encode(): (field.name, _READERS[str(field.type)]) for 
 _JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
 
 
+# What a claim tells of a job, in this order: what it wrote or its events need, then what it is asked for.
+_TOLD = ("id", "queue", "lease", "token", "lease_until", "updated", "agent", "hop", "tip", "attempt")
+_KNOWN = {*_TOLD, "worker", "state", "reason", "ready", "expires"}
+_ASKED = [field.name for field in fields(JobRow) if field.name not in _KNOWN]
+_CLAIMED = [_JOB_FIELDS[name.encode()] for name in (*_TOLD, *_ASKED)]
+
+
 def _job_row(items: list[bytes]) -> JobRow:
     return JobRow(**_job_values(items))
 
@@ -180,8 +187,9 @@ def _unpacked(items: bytes) -> list[bytes]:
     return unpacked
 
 
-def _delivery(parts: list[Any]) -> Delivery:
-    row = _job_row(_unpacked(parts[0]))
+def _delivery(worker: str, parts: list[Any]) -> Delivery:
+    told = zip(_CLAIMED, _unpacked(parts[0]), strict=True)
+    row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told if value})
     checkpoint = None
     if parts[1]:
         id_, *stored = parts[1]
@@ -215,7 +223,7 @@ _SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend)
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
 _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Submit: ("submit", _submit, _submitted),
-    c.Claim: ("claim", _claim, lambda _, r: [_delivery(parts) for parts in r]),
+    c.Claim: ("claim", _claim, lambda m, r: [_delivery(m.worker, parts) for parts in r]),
     c.Heartbeat: ("heartbeat", _heartbeat, lambda _, r: [read_text(status) for status in r]),
     c.Save: ("save", _save, commit_line),
     c.Record: ("record", lambda m: [*fence_args(m.fence), *_pairs(m.records)], _nothing),

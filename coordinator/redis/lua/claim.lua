@@ -1,11 +1,14 @@
 -- Leases ready deliveries, queue by queue, first in first out. The entry leaves its stream in the same step: the
 -- lease is the only record of ownership.
 -- KEYS prefix
--- ARGV worker, number of queues, (queue, lease ms) for each, lease id for each delivery wanted
--- Returns {'+', {job's fields packed, {id, commit line, record, what each span holds ...} or false, journal} ...}
+-- ARGV worker, number of queues, (queue, lease ms) for each, number of fields, name of each field of a job that is to be
+--      told, lease id for each delivery wanted
+-- Returns {'+', {packed {id, queue, lease, token, lease's end, time, agent, hop, tip, attempt, fields ...}, {id, commit
+--      line, record, what each span holds ...} or false, journal} ...}
 --@ uses clock parts whole
 local worker, queues = ARGV[1], tonumber(ARGV[2])
-local first_lease = 3 + 2 * queues
+local first_field = 4 + 2 * queues
+local first_lease = first_field + tonumber(ARGV[first_field - 1])
 local wanted = #ARGV - first_lease + 1
 local found, stale, now = {}, {}, now_ms()
 -- The heads of all queues at once. (No other script uses XREAD: who may not claim is refused here.)
@@ -19,15 +22,15 @@ end
 
 local function look(q, entry)
   local id = entry[2][2]
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'token', 'agent', 'hop', 'tip', 'attempt', 'expires',
-    'deadline')
-  local expires, deadline = tonumber(job[7] or 0), tonumber(job[8] or 0)
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'deadline', 'token', 'agent', 'hop', 'tip',
+    'attempt', unpack(ARGV, first_field, first_lease - 1))
+  local expires, deadline = tonumber(job[2] or 0), tonumber(job[3] or 0)
   if job[1] ~= entry[1] then
     stale[#stale + 1] = { ARGV[1 + 2 * q], entry[1] }
   elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) then
-    found[#found + 1] = { id = id, queue = ARGV[1 + 2 * q], entry = entry[1], token = tonumber(job[2]), agent = job[3],
-      hop = job[4], tip = job[5], attempt = job[6], lease_ms = tonumber(ARGV[2 + 2 * q]), expires = expires,
-      deadline = deadline }
+    found[#found + 1] = { id = id, queue = ARGV[1 + 2 * q], entry = entry[1], token = tonumber(job[4]), agent = job[5],
+      hop = job[6], tip = job[7], attempt = job[8], lease_ms = tonumber(ARGV[2 + 2 * q]), expires = expires,
+      deadline = deadline, fields = job }
   end
 end
 
@@ -52,11 +55,11 @@ local deliveries = { '+' }
 for i, job in ipairs(found) do
   local job_key, lease = P .. 'j:' .. job.id, ARGV[first_lease + i - 1]
   -- A token from the clock is greater than any that the store knew before it lost its last writes.
-  local token = num(math.max(job.token + 1, now))
+  local token, until_ms = num(math.max(job.token + 1, now)), num(now + job.lease_ms)
   redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
   redis.call('HSET', job_key, 'state', 'working', 'reason', '', 'delivery', '', 'lease', lease, 'worker', worker,
-    'token', token, 'lease_until', num(now + job.lease_ms), 'updated', num(now))
-  redis.call('ZADD', LEASES, num(now + job.lease_ms), job.id)
+    'token', token, 'lease_until', until_ms, 'updated', num(now))
+  redis.call('ZADD', LEASES, until_ms, job.id)
   if job.expires > 0 then
     redis.call('HSET', job_key, 'expires', '0')
     if job.deadline > 0 then
@@ -71,7 +74,8 @@ for i, job in ipairs(found) do
   -- The job in one piece: clients take longer to read an array than the script to pack it. Only who had a lease has
   -- written to the journal.
   local journal = job.token > 0 and redis.call('HGETALL', P .. 'n:' .. job.id) or {}
-  deliveries[#deliveries + 1] = { cmsgpack.pack(redis.call('HGETALL', job_key)), checkpoint, journal }
+  local told = cmsgpack.pack({ job.id, job.queue, lease, token, until_ms, num(now), unpack(job.fields, 5) })
+  deliveries[#deliveries + 1] = { told, checkpoint, journal }
 end
 if #found < wanted then
   -- Nothing is left in these queues: wake-ups still lying there would only cause looks for nothing.
