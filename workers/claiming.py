@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from asyncio import TaskGroup
+from collections.abc import Mapping, Sequence
 
 import anyio
-from anyio.abc import TaskGroup
 from anyio.lowlevel import checkpoint
 
 from ..contracts.errors import Unavailable
@@ -25,25 +25,6 @@ _LOOK = 3.0
 _ASIDE_LOOK = 1.0
 # The share of claims that begin with the lowest priority.
 _UPWARDS = 0.1
-
-
-class _Standby:
-    """A task that was made before the delivery that it runs: making one takes long while a job waits to start."""
-
-    def __init__(self) -> None:
-        self._delivery: Delivery | None = None
-        self._given = anyio.Event()
-
-    def give(self, delivery: Delivery | None) -> None:
-        """Have a delivery run; None ends the task."""
-        self._delivery = delivery
-        self._given.set()
-
-    async def run(self, run: Callable[[Delivery], Awaitable[None]]) -> None:
-        """Wait for the delivery, and run it."""
-        await self._given.wait()
-        if self._delivery is not None:
-            await run(self._delivery)
 
 
 class Claimer:
@@ -65,7 +46,6 @@ class Claimer:
         self._free = concurrency
         self._freed = anyio.Event()
         self._stop = anyio.Event()
-        self._standby: _Standby | None = None
         self._bare_wait: Watch | None = None  # the watch, while it is awaited without a claim
 
     def stop(self) -> None:
@@ -82,8 +62,6 @@ class Claimer:
                 interrupting.start_soon(self._interrupt, watch)
                 await self._claim_all(watch, tasks)
         finally:
-            if self._standby is not None:
-                self._standby.give(None)
             await watch.aclose()
 
     async def _interrupt(self, watch: Watch) -> None:
@@ -96,16 +74,13 @@ class Claimer:
             if not self._free:
                 await self._slot()
                 continue
-            if self._standby is None:
-                self._standby = _Standby()
-                tasks.start_soon(self._standby.run, self._run)
             deliveries = await self._claim(watch if found_nothing else None)
             found_nothing = not deliveries
             for delivery in deliveries:
                 self._runner.hold(delivery, self._queues[delivery.job.queue])
             for delivery in deliveries:
                 self._free -= 1
-                self._start(delivery, tasks)
+                tasks.create_task(self._run(delivery))
             # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply
             # lying, with leases that nobody keeps.
             await checkpoint()
@@ -130,13 +105,6 @@ class Claimer:
             _log.warning("can't claim, trying again: %s", error)
             await anyio.sleep(random.uniform(0.2, 1.0))
             return []
-
-    def _start(self, delivery: Delivery, tasks: TaskGroup) -> None:
-        if self._standby is None:
-            tasks.start_soon(self._run, delivery)
-            return
-        self._standby.give(delivery)
-        self._standby = None
 
     async def _claim_the_others(self, *, nap: bool) -> list[Delivery]:
         if nap:

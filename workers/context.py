@@ -6,6 +6,7 @@ import inspect
 from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
 from contextvars import ContextVar
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from anyio import to_thread
@@ -214,11 +215,10 @@ class SyncContext(_About):
 class Context(_About):
     """The context of async code. `sync` is the same for sync code that it calls."""
 
-    def __init__(
-        self, session: LeaseSession, agent: Agent[Any], payload: Contract, resources: Any, lease: Lease
-    ) -> None:
-        super().__init__(session, agent, payload, resources, lease)
-        self.sync = SyncContext(session, agent, payload, resources, lease, self._steps)
+    @cached_property
+    def sync(self) -> SyncContext:
+        """The context for sync code."""
+        return SyncContext(self._session, self._agent, self.payload, self.resources, self.lease, self._steps)
 
     @overload
     async def step(

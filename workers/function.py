@@ -36,13 +36,14 @@ class FunctionAdapter:
 
 
 @lru_cache
-def _takes_context(agent: Agent[Any]) -> bool:
-    return len(inspect.signature(agent.fn).parameters) > 1
+def _form(agent: Agent[Any]) -> tuple[bool, bool]:
+    """Whether the function takes the context, and whether it is async."""
+    return len(inspect.signature(agent.fn).parameters) > 1, inspect.iscoroutinefunction(agent.fn)
 
 
 async def _call(agent: Agent[Any], payload: Contract, ctx: Context) -> Any:
-    fn, takes_context = agent.fn, _takes_context(agent)
-    if inspect.iscoroutinefunction(fn):
+    fn, (takes_context, is_async) = agent.fn, _form(agent)
+    if is_async:
         return await (fn(payload, ctx) if takes_context else fn(payload))
     # A thread can't be stopped: when the lease is lost it is left behind, and refused at its next write.
     return await to_thread.run_sync(

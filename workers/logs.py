@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 import sys
+import time
 from datetime import UTC, datetime
 
 from pydantic_core import to_json
@@ -21,10 +22,25 @@ class _JsonLines(logging.Formatter):
         return to_json(line).decode()
 
 
+class _TextLines(logging.Formatter):
+    """`time LEVEL message`. A worker writes two lines for each job: the time is put in words once a second."""
+
+    def __init__(self) -> None:
+        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
+        self._second = (0, "")
+
+    def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
+        second, words = self._second
+        if second != (now := int(record.created)):
+            words = time.strftime(self.default_time_format, time.localtime(now))
+            self._second = (now, words)
+        return f"{words},{int(record.msecs):03d}"
+
+
 def log_lines(as_json: bool) -> None:
     """Write what Batonpass logs to stderr, as text or as one JSON object a line."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonLines() if as_json else logging.Formatter("%(asctime)s %(levelname)-7s %(message)s"))
+    handler.setFormatter(_JsonLines() if as_json else _TextLines())
     logger = logging.getLogger("batonpass")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

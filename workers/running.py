@@ -116,7 +116,7 @@ class Runner:
         if self._keeper is not None:
             # Said when the agent waits for the first time: it starts that much sooner.
             started = ("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
-            self._loop.call_soon(_log.info, *started)
+            self._loop.call_soon(_note, *started)
         if self._apart is not None and row.agent in self._apart_agents:
             await self._held(about, row, None, self._apart.run(about, delivery))
             return
@@ -214,9 +214,9 @@ class Runner:
         command = await adrive(self._store, ending(self._book, agent, envelope, session, outcome))
         await session.awrite(command)
         if isinstance(command, HandOff):
-            _log.info("%s: handed off to %s", about, command.target.agent)
+            _note("%s: handed off to %s", about, command.target.agent)
         else:
-            _log.info("%s: %s", about, _ENDS[type(command)])
+            _note("%s: %s", about, _ENDS[type(command)])
 
     async def _outcome(self, agent: Agent[Any], payload: Contract, session: LeaseSession, context: Context) -> Outcome:
         try:
@@ -229,6 +229,12 @@ class Runner:
 
 
 _ENDS: dict[type, str] = {Complete: "completed", Suspend: "waits for an answer", Fail: "rejected"}
+
+
+def _note(text: str, *arguments: object) -> None:
+    """`_log.info` for what is said of every job: looking for the line of code that says it would cost as much again."""
+    if _log.isEnabledFor(logging.INFO):
+        _log.handle(_log.makeRecord(_log.name, logging.INFO, __file__, 0, text, arguments, None))
 
 
 async def _in_time(timeout: float | None, attempt: Coroutine[Any, Any, None]) -> None:

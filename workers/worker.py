@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import os
 import secrets
@@ -136,7 +137,7 @@ class Worker:
                 upkeep.start_soon(keep_up, store, self.id, tuple(queues))
                 if self._pool is not None:
                     upkeep.start_soon(self._pool.run)
-                async with anyio.create_task_group() as deliveries:
+                async with asyncio.TaskGroup() as deliveries:  # anyio's takes far longer to start a task
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()
         _log.info("worker %s stopped", self.id)

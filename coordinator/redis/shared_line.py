@@ -16,6 +16,7 @@ from redis.exceptions import InvalidResponse, ReadOnlyError
 from redis.exceptions import TimeoutError as Late
 
 _NOT_YET = object()
+_ENOUGH = 16  # commands that are written before the turn is over
 
 
 class SharedLine(asyncio.Protocol):
@@ -45,6 +46,8 @@ class SharedLine(asyncio.Protocol):
             if not self._unsent:
                 self.loop.call_soon(self._send)
             self._unsent.append(packed)
+            if len(self._unsent) == _ENOUGH:  # the server can begin
+                self._send()
         now = self.loop.time()
         self._asked.append((future, now))
         if not self._waits and self._patience is not None:
@@ -54,7 +57,7 @@ class SharedLine(asyncio.Protocol):
 
     def _send(self) -> None:
         packed, self._unsent = self._unsent, []
-        if not self.closed:
+        if packed and not self.closed:
             self._transport.write(b"".join(packed))
 
     def _look(self) -> None:
