@@ -69,6 +69,7 @@ def fork_worker(command: dict[str, Any]) -> int:
 def run_command(arguments: list[str]) -> None:
     from batonpass.cli import main
 
+    os.setpgid(0, 0)  # as a shell or a service manager does
     sys.argv = ["batonpass", *arguments]
     try:
         main()

@@ -77,7 +77,12 @@ def everything(bench: Bench) -> None:
     again = bench.take(agent="review")
     bench.do(c.Release(again))
     bench.do(c.Complete(bench.take(agent="review"), b"result"))
-    bench.do(c.Fail(bench.start(key="failed"), "boom", "attempts"))
+    failed = bench.start(key="failed")
+    bench.save(failed, records={"effect/pay": b"1"})
+    bench.do(c.Emit(failed, (b"word",)))
+    bench.do(c.Fail(failed, "boom", "attempts"))
+    bench.do(c.Redrive(failed.job_id))
+    bench.do(c.Fail(bench.take(), "boom", "attempts"))
     bench.do(c.Fail(bench.start(), "no", "rejected", None, "rejected"))
     retried = bench.start(key="retried")
     bench.save(retried, records={"a": b"1"})
@@ -113,7 +118,8 @@ def test_a_full_life(harness: RedisHarness) -> None:
             bench.do(c.Expire(line.id))
         left = look(harness, bench)
         assert not left.expiring
-        assert left.of("c") == left.of("l") == left.of("u") == left.of("o") == left.of("n") == {}
+        assert left.of("c") == left.of("l") == left.of("u") == left.of("o") == {}
+        assert left.of("n").keys() == {job.decode() for job in left.single("dead")}  # a redrive goes on with it
         assert left.of("g") == left.of("k") == left.of("r") == left.of("e") == {}
         assert left.of("i") == left.of("p") == left.of("w") == left.of("x") == {}
         assert not left.single("leases")
@@ -123,7 +129,7 @@ def test_a_full_life(harness: RedisHarness) -> None:
         assert not left.single("lapses")
         assert all(stream == [] for stream in left.of("q").values())
         # What stays: ended jobs with their threads, what there is one of, and one empty stream for each queue.
-        assert kinds(left) <= SINGLE | {"j", "t", "q", "y"}
+        assert kinds(left) <= SINGLE | {"j", "t", "q", "y", "n"}
 
 
 def test_a_retried_key_after_its_time(harness: RedisHarness) -> None:

@@ -131,12 +131,12 @@ def _settled(crew: Crew, waiting: list[bp.SyncJob[bp.Contract]]) -> bool:
 
 
 @contextmanager
-def versions(folder: Path) -> Iterator[list[Zygote]]:
-    """The parents of this version's workers, and of those of the last one that changed what is stored."""
+def versions(folder: Path, other: str | None = None) -> Iterator[list[Zygote]]:
+    """The parents of this version's workers, and of those of another commit: the last that changed what is stored."""
     modules = ["tests.storm.chaos_app", "batonpass.cli", "batonpass.workers.process"]
     parents = [Zygote(modules, ROOT)]
     try:
-        if commit := wheel.commit():
+        if commit := other or wheel.commit():
             parents.append(Zygote(modules, ROOT, wheel.unpacked(commit, folder)))
         yield parents
     finally:
@@ -168,11 +168,12 @@ def main() -> None:
     parser.add_argument("--store", choices=["sqlite", "redis"], required=True)
     parser.add_argument("--seconds", type=float, default=600)
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
+    parser.add_argument("--beside", metavar="COMMIT", help="the other version (the last that changed what is stored)")
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory(prefix="batonpass-chaos-") as name:
         (older := Path(name) / "older").mkdir()
         (folder := Path(name) / "run").mkdir()
-        with versions(older) as parents:
+        with versions(older, asked.beside) as parents:
             run = on_sqlite if asked.store == "sqlite" else on_redis
             report = run(folder, parents, asked.seconds, asked.seed)
     sys.stdout.write(f"{asked.store}, seed {asked.seed}: {report}\n")
