@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
 from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract
-from ...contracts.errors import BadSetup, MissingExtra
+from ...contracts.errors import BadSetup, ContractViolation, MissingExtra
 from ...contracts.outcome import Finished, Outcome
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
@@ -53,6 +54,7 @@ class AutoGenAdapter:
         return write_messages(transcript.messages, losses, system=False)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
+        from .correcting import correctable, corrected
         from .progress import Progress
         from .result import as_dumps, default_result, default_task, task_result
         from .team import adopt
@@ -70,11 +72,17 @@ class AutoGenAdapter:
                     )
                 dumps = as_dumps(agent.name, task)
                 progress = left.again(dumps) if left is not None else Progress(pending=dumps)
-            suspended = await self._driver.drive(team, progress, session)
-            if suspended is not None:
-                return suspended
-            result = task_result(team, progress)
-            return Finished(await leave(agent, result, context, lambda c: default_result(c, agent.name, result)))
+            while True:
+                suspended = await self._driver.drive(team, progress, session)
+                if suspended is not None:
+                    return suspended
+                result = task_result(team, progress)
+                try:
+                    return Finished(await leave(agent, result, context, partial(default_result, agent.name, result)))
+                except ContractViolation as error:
+                    if not correctable(agent, team, progress):
+                        raise
+                    progress = await corrected(agent, team, progress, error)
 
 
 def _warn_of(installed: str) -> None:

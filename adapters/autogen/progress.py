@@ -24,7 +24,7 @@ class Progress:
     lengths of the thread at which the termination condition was asked since it was last reset, the first being where
     that was. `turns` counts since then too. `stop` says why the team ended. `asks` is the open question;
     `answers` are those that agents in the unfinished turn already have, by agent. `since` is where in the thread this
-    visit begins, of a team that remembers the one before.
+    visit begins, of a team that remembers the one before. `corrected` counts how often its result was sent back.
     """
 
     messages: list[Dump] = field(default_factory=list[Dump])
@@ -37,6 +37,7 @@ class Progress:
     asks: dict[str, Any] | None = None
     answers: dict[str, str] = field(default_factory=dict[str, str])
     since: int = 0
+    corrected: int = 0
 
     def snapshot(self, step: str) -> Snapshot:
         """A checkpoint: the messages are state, the rest is native."""
@@ -51,8 +52,7 @@ class Progress:
             "asks": self.asks,
             "answers": dict(self.answers),
         }
-        if self.since:
-            native["since"] = self.since
+        native |= {name: number for name in ("since", "corrected") if (number := getattr(self, name))}
         return Snapshot(
             step=step, state={"messages": [*self.messages, *self.pending]}, framework="autogen", native=native
         )
@@ -72,8 +72,11 @@ class Progress:
 
     def again(self, task: list[Dump]) -> Progress:
         """A new task for the team that ended here. Its limits count anew, as AutoGen's own do."""
-        said = len(self.messages)
-        return replace(self, pending=task, checked=[said], turns=0, stop=None, asks=None, answers={}, since=said)
+        return replace(self.more(task), since=len(self.messages), corrected=0)
+
+    def more(self, task: list[Dump]) -> Progress:
+        """More of the same for the team that ended here."""
+        return replace(self, pending=task, checked=[len(self.messages)], turns=0, stop=None, asks=None, answers={})
 
     def suspend(self, question: dict[str, Any], *, handoff: bool) -> None:
         """Wait for a person. After a handoff the team has stopped, so its limits count anew, as AutoGen's own do."""

@@ -48,7 +48,7 @@ def task_result(team: Adopted, progress: Progress) -> TaskResult:
     return TaskResult(messages=[team.message(dump) for dump in progress.messages], stop_reason=progress.stop)
 
 
-def default_result(contract: type[Contract], agent: str, result: TaskResult) -> Contract:
+def default_result(agent: str, result: TaskResult, contract: type[Contract]) -> Contract:
     """The content of the last structured message, else the text of the last message."""
     spoken = [message for message in result.messages if isinstance(message, BaseChatMessage)]
     if not spoken:

@@ -71,6 +71,11 @@ class Adopted:
         stop = await self.condition(messages) if self.condition is not None else None
         return stop.content if stop is not None else None
 
+    async def reset_limits(self) -> None:
+        """Have the team's condition begin anew, as AutoGen does when a team is given more."""
+        if self.condition is not None:
+            await self.condition.reset()
+
     async def load(self, progress: Progress) -> None:
         """Bring the fresh team to where `progress` is.
 

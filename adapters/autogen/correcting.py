@@ -1,0 +1,41 @@
+"""Correcting: a team whose result does not fit the contract is told why, and goes on."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from autogen_agentchat.messages import HandoffMessage, TextMessage
+from autogen_agentchat.teams import GraphFlow, Swarm
+
+from ...contracts.agent import Agent
+from ...contracts.errors import ContractViolation
+from .progress import Progress
+from .team import Adopted
+
+# As often as CrewAI's guardrails send a result back (Task.guardrail_max_retries).
+_CORRECTIONS = 3
+
+
+def correctable(agent: Agent[Any], team: Adopted, progress: Progress) -> bool:
+    """Whether the team can be asked again: it goes on from where it ended, and its result is not read by `leave=`.
+
+    A GraphFlow that has ended would begin again from its first node.
+    """
+    goes_on = team.stepped and not isinstance(team.team, GraphFlow)
+    return goes_on and agent.leave is None and progress.corrected < _CORRECTIONS
+
+
+async def corrected(agent: Agent[Any], team: Adopted, progress: Progress, error: ContractViolation) -> Progress:
+    """The progress of a team that is told what is wrong."""
+    contract = agent.returns or next(iter(agent.hands_to.values()))
+    schema = json.dumps(contract.model_json_schema(), ensure_ascii=False)
+    text = f"{error}. Answer with nothing but JSON of this schema: {schema}"
+    message: TextMessage | HandoffMessage = TextMessage(source="user", content=text)
+    if isinstance(team.team, Swarm):
+        speaker = next(dump["source"] for dump in reversed(progress.messages) if dump["source"] in team.names)
+        message = HandoffMessage(source="user", target=speaker, content=text)
+    await team.reset_limits()
+    more = progress.more([message.dump()])
+    more.corrected += 1
+    return more
