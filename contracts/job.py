@@ -19,6 +19,10 @@ BANDS: Mapping[Priority, int] = {"high": 1, "normal": 0, "low": -1}
 PRIORITIES: Mapping[int, Priority] = {stored: name for name, stored in BANDS.items()}
 
 
+# Why a job failed that went on without enough of its children.
+CHILDREN = "children"
+
+
 class JobState(StrEnum):
     """Where a job is, in A2A's words. Only the last four are ends."""
 

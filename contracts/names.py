@@ -19,7 +19,7 @@ from hashlib import blake2b
 from secrets import token_bytes
 
 _ALPHABET = "0123456789abcdefghjkmnpqrstvwxyz"
-_PATTERN = re.compile(rf"[jcl][{_ALPHABET}]{{23}}\Z")
+_PATTERN = re.compile(rf"[jclf][{_ALPHABET}]{{23}}\Z")
 MAX_PARTITIONS = 1024
 _PAIRS = [first + second for first in _ALPHABET for second in _ALPHABET]
 _DIGITS = _ALPHABET.encode() * 8  # a random byte as a random digit
@@ -31,7 +31,7 @@ def _base32(number: int, width: int) -> str:
 
 
 def mint(kind: str, partition: int | None = 0) -> str:
-    """A new id. `kind` is "j" (job), "c" (checkpoint) or "l" (lease); None is any partition."""
+    """A new id. `kind` is "j" (job), "c" (checkpoint), "l" (lease) or "f" (fan-out); None is any partition."""
     # Every save mints an id, so what can be looked up is not computed.
     second, rest = divmod(time.time_ns() // 1_000_000, 1024)
     digits = token_bytes(14).translate(_DIGITS).decode()

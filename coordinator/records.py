@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Protocol
 
+from .commands import Child
 from .items import ItemName, ItemRow
 from .parts.spans import Append, Span
-from .rows import CheckpointRow, EventRow, JobRow, Place, StreamRow, ThreadRow, Write
+from .rows import CheckpointRow, EventRow, JobRow, OutcomeRow, Place, StreamRow, ThreadRow, Write
 
 
 class Records(Protocol):
@@ -170,6 +171,39 @@ class Records(Protocol):
     def put_journal(self, job_id: str, records: Mapping[str, bytes]) -> None: ...
     def drop_journal(self, job_id: str) -> None: ...
 
+    def stage(self, job_id: str, children: Sequence[Child]) -> None: ...
+    def staged(self, job_id: str, limit: int) -> list[Child]:
+        """Children that a job has put by, in the order in which it did."""
+        ...
+
+    def count_staged(self, job_id: str) -> int: ...
+    def unstage(self, job_id: str, child: Child | None = None) -> None:
+        """Forget what a job has put by, or one of it."""
+        ...
+
+    def unfinished(self, fan: str, limit: int) -> list[JobRow]:
+        """Children of a fan-out that have not ended, by their numbers."""
+        ...
+
+    def put_outcome(self, job_id: str, fan: str, row: OutcomeRow) -> None: ...
+    def outcomes(self, job_id: str, fan: str, start: int, limit: int) -> list[OutcomeRow]:
+        """Those with the numbers `start` to `start + limit`."""
+        ...
+
+    def drop_outcomes(self, job_id: str) -> None:
+        """Forget how the children of all of a job's fan-outs ended."""
+        ...
+
+    def put_chore(self, kind: str, about: str) -> None:
+        """Note something that `reap` has left to do, if it is not noted yet."""
+        ...
+
+    def chores(self, kind: str, limit: int) -> list[str]:
+        """What was noted of a kind, the oldest first."""
+        ...
+
+    def drop_chore(self, kind: str, about: str) -> None: ...
+
     def add_to_stream(self, job_id: str, data: Sequence[bytes], kept: int, until: int) -> None:
         """Add to what a job streams; the last `kept` stay, until a time."""
         ...
@@ -180,8 +214,9 @@ class Records(Protocol):
         """Free what is older than it is kept: so many streams at most."""
         ...
 
-    def ready(self, queue: str, limit: int) -> list[JobRow]:
-        """Ready deliveries of a queue, first in first out, without those that are overdue."""
+    def ready(self, queue: str, limit: int, after: int) -> list[JobRow]:
+        """Ready deliveries of a queue, first in first out, from behind a place in it on, without those that are
+        overdue."""
         ...
 
     def count_ready(self, queues: Sequence[str], most: int) -> int:

@@ -129,6 +129,10 @@ def _thread(checkpoint_id: str) -> BatonpassError:
     return BadSetup(f"checkpoint {checkpoint_id} was made for another thread than its job's")
 
 
+def _unstaged(job_id: str, staged: str, wanted: str) -> BatonpassError:
+    return Conflict(f"job {job_id} has {staged} staged children, not {wanted}: fan out again")
+
+
 def _ungrounded(base: str) -> BatonpassError:
     return Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one")
 
@@ -160,5 +164,6 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "exists": _exists,
     "unended": _unended,
     "thread": _thread,
+    "unstaged": _unstaged,
     "ungrounded": _ungrounded,
 }

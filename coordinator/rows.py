@@ -21,6 +21,11 @@ class JobRow:
     question that was answered, and the answer's digest, "default" or "timeout". `escalation` is who is asked when the
     time is over, a line for each: for how long (ms), and who; `escalated` is how many of them were. `terms` is what the
     question says besides itself, `otherwise` the answer that is taken if nobody gives one.
+    A child has its `parent`, the fan-out that it is counted in (`brood`: "" when it is not any more) and its `number`
+    there. A parent has its last fan-out (`fan`) with the number of its `children`,
+    how many were `done` and how many `lost` (failed, rejected, canceled), and what decides it: `need` that are done,
+    or more than `spare` that are lost. `verdict` is "" while it is open, then "met", "broken", or "cut" (the parent
+    ended first).
     """
 
     id: str
@@ -56,6 +61,16 @@ class JobRow:
     escalated: int = 0
     expires: int = 0
     deadline: int = 0
+    parent: str = ""
+    brood: str = ""
+    number: int = 0
+    fan: str = ""
+    verdict: str = ""
+    children: int = 0
+    need: int = 0
+    spare: int = 0
+    done: int = 0
+    lost: int = 0
     envelope: bytes = b""
     result: bytes = b""
     question: bytes = b""
@@ -195,6 +210,18 @@ class StreamRow:
     job_id: str
     position: str
     data: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class OutcomeRow:
+    """How a child of a fan-out ended: what was counted, whatever became of the child later."""
+
+    job_id: str
+    number: int
+    state: str
+    reason: str = ""
+    error: str = ""
+    result: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

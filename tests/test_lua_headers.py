@@ -15,6 +15,7 @@ from batonpass.coordinator.items import ItemChange, ItemName
 from batonpass.coordinator.redis import scripts, wire
 from batonpass.coordinator.rows import Place, Write
 from tests.harness.bench import Bench, new_checkpoint, new_target
+from tests.harness.children import Family
 from tests.harness.redis import RedisServer, binaries
 from tests.harness.scripts import with_shebang
 from tests.harness.stores import RedisHarness
@@ -31,6 +32,7 @@ PUT = dataclasses.replace(new_checkpoint(), agent=USER, step=USER, place=Place(U
 ITEMS = (ItemName((USER, USER), USER), ItemName((USER,), USER))
 WRITES = [Write(USER, b"1"), Write("b", b"2", again=True)]
 LAST = dataclasses.replace(new_checkpoint(), agent=USER, step=USER)
+CHILDREN = (c.Child(mint("j"), 0, TARGET), c.Child(mint("j"), 1, TARGET))
 SAMPLES: list[c.Command[Any]] = [
     c.Submit(mint("j"), USER, TARGET, USER, "d" * 32, "p" * 32, 1, 2, mint("c"), c.Terms(1, 5)),
     c.Claim(USER, (("q" * 32, 1000), ("r" * 32, 1000)), (mint("l"), mint("l"), mint("l"))),
@@ -58,6 +60,9 @@ SAMPLES: list[c.Command[Any]] = [
     c.Fail(FENCE, USER, USER, 5),
     c.Suspend(FENCE, b"question", LAST, b"terms", USER, 5, b"answer", f"9 {USER}"),
     c.Inbox(5, 6, mint("j")),
+    c.Stage(FENCE, 1, CHILDREN),
+    c.Spawn(FENCE, mint("f"), 3, 2, 1, CHILDREN, LAST, {USER: b"1"}),
+    c.ReadOutcomes(mint("j"), mint("f"), 1, 2),
     c.Release(FENCE),
     c.AnswerJob(mint("j"), b"answer", 5),
     c.Cancel(mint("j")),
@@ -200,7 +205,7 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
     }
     functions = (
         "held|enqueue|append|append_journal|close|finish|note_limit|fail_late|newest|newest_named|oldest|drop|drop_job|emit_job|name_of|"
-        "id_at|spots_of|read_writes|writes_key|member_of|new_writes"
+        "whom|end_canceled|make_child|id_at|spots_of|read_writes|writes_key|member_of|new_writes"
     )
     passed_on = rf"\b(?:{functions}|read_head)\((ARGV\[(\d+)\]|\w+)"
     for argument, index in re.findall(passed_on, text):
@@ -221,6 +226,10 @@ def test_keys_at_work(redis_server: str) -> None:
         bench.save(None, thread=f"{USER} too")
         bench.do(c.Reap(worker=USER, queues=(new_target(USER).queue,), presence=5))
         bench.do(c.Declare({USER: b"1"}))
+        family = Family(bench, bench.start(USER), 2)
+        bench.do(c.Stage(family.fence, 0, family.children[:1]))
+        bench.do(c.Spawn(family.fence, family.fan, 2, 2, 0, family.children[1:], None, {USER: b"1"}))
+        bench.do(c.Cancel(family.ids[1]))
         bench.do(c.PutWrites("placed", USER, USER, WRITES))
         bench.do(c.WriteItems(tuple(ItemChange(each, b"1", ttl=1000) for each in ITEMS)))
         bench.do(c.Put(dataclasses.replace(PUT, thread="placed"), USER))

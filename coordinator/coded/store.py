@@ -12,7 +12,7 @@ from ...contracts.errors import BadSetup, Corrupted, MissingExtra
 from .. import commands as c
 from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
-from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, PlaceRow, StreamRow, Write
+from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, OutcomeRow, PlaceRow, StreamRow, Write
 from ..seals import FORMAT, read_commit, seal_of
 from ..store import Store, Topic, Watch
 from .codec import CODED, Codec
@@ -153,6 +153,15 @@ def _suspend(codec: Codec, m: c.Suspend) -> c.Suspend:
     )
 
 
+def _children(codec: Codec, children: Sequence[c.Child]) -> tuple[c.Child, ...]:
+    return tuple(replace(child, target=_target(codec, child.target, child.job_id)) for child in children)
+
+
+def _spawn(codec: Codec, m: c.Spawn) -> c.Spawn:
+    records = _records(codec, m.records, m.fence.job_id)
+    return replace(m, children=_children(codec, m.children), checkpoint=_new(codec, m.checkpoint), records=records)
+
+
 def _change(codec: Codec, change: ItemChange) -> ItemChange:
     if change.value is None:
         return change
@@ -179,6 +188,8 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.HandOff: _hand_off,
     c.Complete: _complete,
     c.Suspend: _suspend,
+    c.Stage: lambda codec, m: replace(m, children=_children(codec, m.children)),
+    c.Spawn: _spawn,
     c.Redrive: lambda codec, m: replace(m, target=_target(codec, m.target, m.job_id)) if m.target else m,
     c.Emit: lambda codec, m: replace(m, data=tuple(codec.wrap(each, _streamed(m.fence.job_id)) for each in m.data)),
     c.AnswerJob: lambda codec, m: replace(m, answer=codec.wrap(m.answer, f"the answer to job {m.job_id}")),
@@ -196,6 +207,8 @@ def _item(codec: Codec, item: Any) -> Any:
         return Delivery(_job(codec, item.job), checkpoint, journal)
     if isinstance(item, JobRow):
         return _job(codec, item)
+    if isinstance(item, OutcomeRow) and item.result:
+        return replace(item, result=_tried(codec, item.result, f"the result of job {item.job_id}"))
     if isinstance(item, StreamRow):
         return replace(item, data=_tried(codec, item.data, _streamed(item.job_id)))
     if isinstance(item, PlaceRow):

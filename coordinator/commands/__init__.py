@@ -16,6 +16,7 @@ from .checkpoints import (
     Save,
     Timeline,
 )
+from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     AnswerJob,
@@ -61,6 +62,7 @@ __all__ = [
     "Ancestors",
     "AnswerJob",
     "Cancel",
+    "Child",
     "Claim",
     "Command",
     "Complete",
@@ -97,6 +99,7 @@ __all__ = [
     "PutWrites",
     "ReadItems",
     "ReadJob",
+    "ReadOutcomes",
     "ReadSpans",
     "ReadStream",
     "Reap",
@@ -107,6 +110,8 @@ __all__ = [
     "Release",
     "Restore",
     "Save",
+    "Spawn",
+    "Stage",
     "Submit",
     "Suspend",
     "Takers",

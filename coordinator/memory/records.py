@@ -9,6 +9,7 @@ from itertools import islice
 from ...contracts.job import JobState
 from ..parts.spans import Append, Span
 from ..rows import CheckpointRow, JobRow, ThreadRow
+from .children import MemoryChildren
 from .events import MemoryEvents
 from .items import MemoryItems
 from .streams import MemoryStreams
@@ -16,14 +17,14 @@ from .streams import MemoryStreams
 _PRESENT = tuple[str, str]
 
 
-class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents):
+class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
     """Records in dicts."""
 
     def __init__(self) -> None:
         super().__init__()
         MemoryStreams.__init__(self)
         MemoryEvents.__init__(self)
-        self._jobs: dict[str, JobRow] = {}
+        MemoryChildren.__init__(self)
         self._threads: dict[str, ThreadRow] = {}
         self._order: dict[str, list[str]] = {}
         self._index: dict[str, int] = {}
@@ -66,9 +67,10 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents):
         behind = [row for row in found if (row.asked, row.id) > (after, after_id)]
         return [replace(row) for row in sorted(behind, key=lambda row: (row.asked, row.id))[:limit]]
 
-    def ready(self, queue: str, limit: int) -> list[JobRow]:
+    def ready(self, queue: str, limit: int, after: int) -> list[JobRow]:
         places = self._ready.get(queue, {})
-        rows = (self._jobs[job_id] for job_id in sorted(places, key=lambda j: places[j]))
+        found = sorted((job_id for job_id in places if places[job_id] > after), key=lambda j: places[j])
+        rows = (self._jobs[job_id] for job_id in found)
         return [replace(row) for row in islice((row for row in rows if not 0 < row.limit <= self.now), limit)]
 
     def count_ready(self, queues: Sequence[str], most: int) -> int:

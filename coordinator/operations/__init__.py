@@ -13,6 +13,7 @@ from .. import commands as c
 from ..records import Records
 from . import (
     checkpoints,
+    children,
     clients,
     finding,
     holders,
@@ -42,6 +43,8 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Complete: holders.complete,
     c.Fail: holders.fail,
     c.Suspend: holders.suspend,
+    c.Stage: children.stage,
+    c.Spawn: children.spawn,
     c.Release: holders.release,
     c.Save: checkpoints.save,
     c.Expire: checkpoints.expire,
@@ -76,6 +79,7 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.LastEvent: observing.last_event,
     c.TrimEvents: observing.trim_events,
     c.ReadJob: reading.read_job,
+    c.ReadOutcomes: children.outcomes,
     c.ReadStream: streaming.read,
     c.ListJobs: reading.list_jobs,
     c.Inbox: reading.inbox,
@@ -86,7 +90,7 @@ READING = frozenset(
     {
         *(c.Restore, c.Latest, c.Timeline, c.Ancestors, c.FindName, c.Threads, c.Export),
         *(c.Find, c.Places, c.Walk, c.ReadSpans, c.OfRun, c.ReadItems, c.ListItems, c.ListSpaces),
-        *(c.Events, c.LastEvent, c.ReadJob, c.ReadStream, c.ListJobs, c.Inbox, c.Declared, c.Takers),
+        *(c.Events, c.LastEvent, c.ReadJob, c.ReadOutcomes, c.ReadStream, c.ListJobs, c.Inbox, c.Declared, c.Takers),
     }
 )
 

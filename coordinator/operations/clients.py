@@ -5,12 +5,12 @@ from __future__ import annotations
 from hashlib import sha1
 
 from ...contracts import event as kinds
-from ...contracts.job import JobState
+from ...contracts.job import CHILDREN, JobState
 from ..commands import AnswerJob, Cancel, Declare, Redrive, Submit, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
-from .jobs import emit, end, enqueue, store
+from .jobs import emit, end_canceled, enqueue, store
 
 
 def submit(records: Records, command: Submit) -> JobRow:
@@ -97,12 +97,7 @@ def cancel(records: Records, command: Cancel) -> bool:
         raise refusal("no_job", command.job_id)
     if JobState(row.state).ended:
         return False
-    worker = row.worker
-    row.lease = row.worker = row.closed = ""
-    row.lease_until = 0
-    end(records, row, "canceled", "")
-    emit(records, kinds.CANCELED, row, worker=worker)
-    store(records, row)
+    end_canceled(records, row)
     return True
 
 
@@ -127,6 +122,9 @@ def redrive(records: Records, command: Redrive) -> None:
     row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"
     row.failing = row.expires = row.deadline = 0
     row.tip = command.tip or row.tip
+    row.brood = ""  # its parent has counted it as lost
+    if row.fan and row.reason == CHILDREN:
+        row.verdict = "cut"  # the children that broke it are tried again, too
     thread.job = row.id
     records.put_thread(thread)
     if row.idem and (first := records.first_use(row.idem)) and first[0] == row.id:

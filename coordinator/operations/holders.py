@@ -10,8 +10,11 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import close, emit, end, enqueue, fail_poisoned, held, store
+from .jobs import close, counts, emit, end, enqueue, fail_poisoned, held, store
 from .upkeep import POISON
+
+# Deliveries of a queue that a claim looks at.
+_LOOKED = 500
 
 
 def claim(records: Records, command: Claim) -> list[Delivery]:
@@ -19,7 +22,9 @@ def claim(records: Records, command: Claim) -> list[Delivery]:
     leases = list(command.leases)
     deliveries: list[Delivery] = []
     for queue, duration in command.queues:
-        for row in records.ready(queue, len(leases)):
+        for row in _ready(records, queue, len(leases)):
+            if row.token:
+                records.unstage(row.id)
             row.state, row.reason, row.ready, row.expires = "working", "", 0, 0
             row.lease, row.worker = leases.pop(0), command.worker
             # A token from the clock is greater than any that a store knew before it lost its last writes.
@@ -33,6 +38,23 @@ def claim(records: Records, command: Claim) -> list[Delivery]:
         if not leases:
             break
     return deliveries
+
+
+def _ready(records: Records, queue: str, wanted: int) -> list[JobRow]:
+    """The first deliveries of a queue. A child that its parent does not wait for any more does not start."""
+    found: list[JobRow] = []
+    after = looked = 0
+    while len(found) < wanted and looked < _LOOKED:
+        rows = records.ready(queue, wanted - len(found), after)
+        for row in rows:
+            after = row.ready
+            parent = records.job(row.parent) if row.brood else None
+            if not row.brood or (parent is not None and counts(parent, row)):
+                found.append(row)
+        looked += len(rows)
+        if not rows:
+            break
+    return found
 
 
 def heartbeat(records: Records, command: Heartbeat) -> list[str]:
@@ -57,23 +79,24 @@ def record(records: Records, command: Record) -> None:
 
 def hand_off(records: Records, command: HandOff) -> None:
     """The job goes on at another agent, as a new hop."""
-    row = _closing(records, command.fence, "hand_off", command.checkpoint)
+    row = closing(records, command.fence, "hand_off", command.checkpoint)
     if row is None:
         return
     sender, target = row.agent, command.target
     records.drop_journal(row.id)
+    records.drop_outcomes(row.id)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.hop, row.attempt, row.crashes = row.hop + 1, 1, 0
     row.failing = 0
     row.question = row.answer = b""
-    row.error = ""
+    row.error = row.fan = ""
     enqueue(records, row, kinds.HANDED_OFF, sender=sender, checkpoint=row.tip, **target.about)
     store(records, row)
 
 
 def complete(records: Records, command: Complete) -> None:
     """The job ends with its result."""
-    row = _closing(records, command.fence, "complete", command.checkpoint)
+    row = closing(records, command.fence, "complete", command.checkpoint)
     if row is None:
         return
     row.result, row.error = command.result, ""
@@ -84,7 +107,7 @@ def complete(records: Records, command: Complete) -> None:
 
 def fail(records: Records, command: Fail) -> None:
     """The attempt failed: the next one is timed, or the job ends."""
-    row = _closing(records, command.fence, "fail", None)
+    row = closing(records, command.fence, "fail", None)
     if row is None:
         return
     row.error = command.error
@@ -103,7 +126,7 @@ def fail(records: Records, command: Fail) -> None:
 
 def suspend(records: Records, command: Suspend) -> None:
     """The job waits for an answer, and costs nothing meanwhile."""
-    row = _closing(records, command.fence, "suspend", command.checkpoint)
+    row = closing(records, command.fence, "suspend", command.checkpoint)
     if row is None:
         return
     row.state, row.reason = "input_required", "question"
@@ -120,7 +143,7 @@ def release(records: Records, command: Release) -> None:
     """The delivery goes back to its queue."""
     row = records.job(command.fence.job_id)
     worker = row.worker if row else ""
-    row = _closing(records, command.fence, "release", None)
+    row = closing(records, command.fence, "release", None)
     if row is None:
         return
     if not command.crash:
@@ -134,7 +157,7 @@ def release(records: Records, command: Release) -> None:
     store(records, row)
 
 
-def _closing(records: Records, fence: Fence, operation: str, last: NewCheckpoint | None) -> JobRow | None:
+def closing(records: Records, fence: Fence, operation: str, last: NewCheckpoint | None) -> JobRow | None:
     """The held job with its last checkpoint saved and its lease ended; None if that was done before."""
     row = held(records, fence, operation)
     if row is None:

@@ -6,7 +6,7 @@ from ...contracts import event as kinds
 from ..commands import Fence
 from ..records import Records
 from ..refusals import refusal
-from ..rows import JobRow
+from ..rows import JobRow, OutcomeRow
 
 # As in reap.lua.
 LATE = {"expired": "no worker started it before it expired", "deadline": "it did not end before its deadline"}
@@ -49,17 +49,69 @@ def enqueue(records: Records, row: JobRow, kind: str, **fields: object) -> None:
 
 
 def end(records: Records, row: JobRow, state: str, reason: str) -> None:
-    """Bring the job to an end: its thread is free, its key starts to age. Its journal is dropped, unless it may go on
-    with that when it is redriven."""
+    """Bring the job to an end: its thread is free, its key starts to age, its parent is told. Its journal is dropped,
+    unless it may go on with that when it is redriven."""
     row.state, row.reason, row.ready, row.due = state, reason, 0, 0
+    records.unstage(row.id)
+    if row.fan and not row.verdict:
+        _decide(records, row, "cut")
+    if row.brood:
+        _tell_parent(records, row)
     thread = records.thread(row.thread)
     if thread.job == row.id:
         thread.job = ""
         records.put_thread(thread)
     if state != "failed":
         records.drop_journal(row.id)
+        records.drop_outcomes(row.id)
     if row.idem:
         records.forget_first_use(row.idem, row.id, records.now + row.key_ttl)
+
+
+def _tell_parent(records: Records, child: JobRow) -> None:
+    """Count the end of a child. If that decides the fan-out its parent goes on."""
+    row = records.job(child.parent)
+    if row is None or not counts(row, child):
+        return
+    result = child.result if child.state == "completed" else b""
+    ended = OutcomeRow(child.id, child.number, child.state, child.reason, child.error, result)
+    records.put_outcome(row.id, row.fan, ended)
+    row.done += child.state == "completed"
+    row.lost += child.state != "completed"
+    if row.lost > row.spare:
+        verdict = "broken"
+    elif row.done >= row.need or row.done + row.lost == row.children:
+        verdict = "met"
+    else:
+        records.put_job(row)
+        return
+    _decide(records, row, verdict, child.id)
+    enqueue(records, row, kinds.JOINED, done=row.done, lost=row.lost)
+    store(records, row)
+
+
+def counts(parent: JobRow, child: JobRow) -> bool:
+    """Whether a parent still waits for a child."""
+    return parent.fan == child.brood and not parent.verdict
+
+
+def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> None:
+    """A fan-out is over: children that are not made yet never are, those that have not ended are canceled by `reap`."""
+    row.verdict = verdict
+    records.unstage(row.id)
+    records.drop_chore("opening", row.id)
+    if any(child.id != ended for child in records.unfinished(row.fan, 2)):
+        records.put_chore("closing", row.fan)
+
+
+def end_canceled(records: Records, row: JobRow) -> None:
+    """End a job from outside, whoever holds it."""
+    worker = row.worker
+    row.lease = row.worker = row.closed = ""
+    row.lease_until = 0
+    end(records, row, "canceled", "")
+    emit(records, kinds.CANCELED, row, worker=worker)
+    store(records, row)
 
 
 def fail_poisoned(records: Records, row: JobRow) -> None:

@@ -135,6 +135,7 @@ def _clear(records: Records, name: str, limit: int) -> tuple[int, bool]:
 def _drop_job(records: Records, row: JobRow) -> None:
     records.drop_job(row.id)
     records.drop_journal(row.id)
+    records.drop_outcomes(row.id)
     records.drop_stream(row.id)
     if row.idem:
         records.drop_first_use(row.idem, row.id)

@@ -7,6 +7,7 @@ from ...contracts.job import JobState
 from ..commands import Reap, Reaped
 from ..records import Records
 from ..rows import JobRow
+from .brood import cancel_left, make_staged
 from .checkpoints import drop
 from .jobs import emit, enqueue, fail_late, fail_poisoned, store
 
@@ -18,7 +19,10 @@ def reap(records: Records, command: Reap) -> Reaped:
     """Bring back what dead workers left and what has come due."""
     late, expired = records.overdue(command.limit), records.expired_leases(command.limit)
     due, ended = records.due_timers(command.limit), {row.id for row in late}
-    for row in late:
+    opening, closing = records.chores("opening", command.limit), records.chores("closing", command.limit)
+    for overdue in late:
+        row = records.job(overdue.id)  # the end of a child has changed its parent
+        assert row is not None
         fail_late(records, row)
         store(records, row)
     moved = len(late)
@@ -44,13 +48,15 @@ def reap(records: Records, command: Reap) -> Reaped:
             enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
             moved += 1
         store(records, row)
+    moved += make_staged(records, opening, command.limit)
+    cancel_left(records, closing, command.limit)
     drop(records, records.expired_checkpoints(command.limit))
     for name in records.expired_items(command.limit):
         records.drop_item(name)
     records.drop_old_streams(command.limit)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
-    next_due = records.next_due()
+    next_due = records.now if records.chores("opening", 1) or records.chores("closing", 1) else records.next_due()
     return Reaped(moved, max(next_due - records.now, 0) if next_due else -1)
 
 

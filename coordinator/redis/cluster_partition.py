@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import Any, TypeVar
+from typing import Any, TypeVar, cast
 
 from ...contracts.errors import BatonpassError
 from ..commands import Command, ReadSpans
 from .cluster_link import TROUBLE, Request
-from .partitions_plan import Above, Note, Ready, Ring, Used
+from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
 from .scripts import Script
 from .store import RedisStore
-from .wire import arguments
+from .wire import arguments, filled
 from .witness import Witness
 
 R = TypeVar("R")
@@ -51,6 +51,11 @@ class Partition(RedisStore):
         if isinstance(command, ReadSpans):
             return self._spans(command)
         return self._carefully(command, *arguments(command))
+
+    def _answer(self, command: Command[R], reply: Any) -> R:
+        result = super()._answer(command, reply)
+        queues = filled(command, reply)
+        return cast("R", Filled(result, queues)) if queues else result
 
     def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Run[R]:
         [[_, *reply]] = yield from self._script(self._scripts(name), argv, [])

@@ -18,7 +18,7 @@ from ...contracts.names import home, is_id, partition_of
 from .. import commands as c
 from ..rows import Delivery, JobRow
 from . import partitions_events, partitions_items, partitions_jobs, partitions_submit, partitions_upkeep
-from .partitions_plan import Plan, Ready, Ring, good
+from .partitions_plan import Filled, Plan, Ready, Ring, good
 
 R = TypeVar("R")
 # How many waiting workers are woken for deliveries that were taken back, at most.
@@ -62,6 +62,13 @@ def _of(minted: str) -> int:
 def _one(command: c.Command[R], count: int) -> Plan[R]:
     at = partition(command) % count
     [answer] = good((yield [(at, command)]))
+    if isinstance(answer, Filled):
+        yield [
+            (0, Ring(each, at, number if first else 1))
+            for each, number in Counter(answer.queues).items()
+            for first in (True, *[False] * (min(number, _SPARE) - 1))
+        ]
+        answer = answer.answer
     queue = ""
     if isinstance(command, c.HandOff):
         queue = command.target.queue

@@ -62,6 +62,14 @@ class Note(c.Command[Used]):
     void: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A partition's answer, and the queues in which it made deliveries ready besides."""
+
+    answer: Any
+    queues: list[str]
+
+
 def good(outcomes: list[Any]) -> list[Any]:
     """The answers; the first error among them, raised."""
     for outcome in outcomes:

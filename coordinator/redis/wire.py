@@ -18,7 +18,7 @@ from ..commands.streaming import KEPT, KEPT_FOR
 from ..operations.travel import NAMES
 from ..operations.upkeep import POISON
 from ..refusals import refusal
-from ..rows import CheckpointRow, Delivery, JobRow, StreamRow
+from ..rows import CheckpointRow, Delivery, JobRow, OutcomeRow, StreamRow
 from ..seals import read_commit
 from . import wire_items as items
 from . import wire_observing as observing
@@ -46,6 +46,12 @@ def answer(command: c.Command[R], reply: list[Any]) -> R:
     if reply[0] != b"+":
         raise refusal(read_text(reply[0][1:]), *(read_text(argument) for argument in reply[1:]))
     return cast("R", _OPERATIONS[type(command)][2](command, reply[1:]))
+
+
+def filled(command: c.Command[Any], reply: list[Any]) -> list[str]:
+    """The queues in which a script, as it says, made deliveries ready that its command does not name."""
+    at = _FILLING.get(type(command))
+    return [read_text(queue) for queue in reply[at:]] if at else []
 
 
 # building
@@ -135,6 +141,21 @@ def _redrive(m: c.Redrive) -> list[Arg]:
     return [m.job_id, m.tip, *((to.contract, to.queue, to.envelope, to.agent) if to else ("", "", "", ""))]
 
 
+def _children(children: Iterable[c.Child]) -> Iterable[bytes]:
+    """Each child in one piece, as lua/lib/children.lua takes it apart."""
+    for child in children:
+        to = child.target
+        where = (child.job_id, digest(child.job_id), str(child.number), to.agent, to.contract, to.queue)
+        texts = [text.encode("utf-8", "surrogatepass") for text in where]
+        packed: bytes = msgpack.packb([*texts, to.envelope], use_bin_type=False)
+        yield packed
+
+
+def _spawn(m: c.Spawn) -> list[Arg]:
+    which: list[Arg] = [*fence_args(m.fence), m.fan, m.total, m.need, m.spare, len(m.children)]
+    return [*which, *checkpoint_args(m.checkpoint), *_children(m.children), *_pairs(m.records)]
+
+
 # reading
 
 
@@ -197,6 +218,16 @@ def _delivery(worker: str, parts: list[Any]) -> Delivery:
     return Delivery(row, checkpoint, _flat(parts[2]))
 
 
+def _outcomes(_: object, reply: list[Any]) -> list[OutcomeRow]:
+    rows: list[OutcomeRow] = []
+    for number, packed in reply:
+        job_id, state, reason, error, result = _unpacked(packed)
+        rows.append(
+            OutcomeRow(read_text(job_id), number, read_text(state), read_text(reason), read_text(error), result)
+        )
+    return rows
+
+
 def _rows(_: object, reply: list[Any]) -> list[CheckpointRow]:
     return [checkpoint_row(parts) for parts in reply]
 
@@ -219,7 +250,9 @@ def _stream_rows(m: c.ReadStream, reply: list[Any]) -> list[StreamRow]:
 
 
 # Commands with a checkpoint that may have a place: `+put` is what their scripts need then.
-_SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend)
+_SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend, c.Spawn)
+# Where the queues that `filled` tells of begin in the reply.
+_FILLING: dict[type[c.Command[Any]], int] = {c.Complete: 1, c.Fail: 1, c.Release: 1, c.Spawn: 1, c.Cancel: 2}
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
 _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Submit: ("submit", _submit, _submitted),
@@ -233,6 +266,9 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Complete: ("complete", lambda m: [*fence_args(m.fence), m.result, *checkpoint_args(m.checkpoint)], _nothing),
     c.Fail: ("fail", _fail, _nothing),
     c.Suspend: ("suspend", _suspend, _nothing),
+    c.Stage: ("stage", lambda m: [*fence_args(m.fence), m.at, *_children(m.children)], _nothing),
+    c.Spawn: ("spawn", _spawn, _nothing),
+    c.ReadOutcomes: ("read_outcomes", lambda m: [m.job_id, m.fan, m.start, m.limit], _outcomes),
     c.Release: ("release", lambda m: [*fence_args(m.fence), m.crash, POISON], _nothing),
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer, m.asked], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),

@@ -7,6 +7,7 @@ from dataclasses import fields
 from typing import Any
 
 from ..rows import CheckpointRow, JobRow, ThreadRow
+from .children import SqliteChildren
 from .events import SqliteEvents
 from .items import SqliteItems
 from .rows import checkpoint_row
@@ -19,7 +20,7 @@ _LIMITED = "(expires > 0 OR deadline > 0) AND state IN ('submitted', 'working', 
 _SELECT_JOB = f"SELECT {', '.join(_JOB)} FROM job "
 _INSERT_JOB = f"INSERT INTO job ({', '.join(_JOB)}, namespace) VALUES ({', '.join('?' * (len(_JOB) + 1))})"
 # What a job never changes after it was made is not written again.
-_FIXED = ("id", "thread", "key", "idem", "key_ttl", "created")
+_FIXED = ("id", "thread", "key", "idem", "key_ttl", "created", "parent", "number")
 _CHANGING = [name for name in _JOB if name not in _FIXED]
 _UPDATE_JOB = f"UPDATE job SET {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"
 # As bytes, because a damaged text could not be read at all, and its reader is to say what is damaged.
@@ -27,7 +28,7 @@ _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
-class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents):
+class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren):
     """Records of one namespace in one transaction."""
 
     # jobs
@@ -58,9 +59,10 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents):
         behind = "state = 'input_required' AND (asked, id) > (?, ?) ORDER BY asked, id LIMIT ?"
         return self._jobs_where(behind, after, after_id, limit)
 
-    def ready(self, queue: str, limit: int) -> list[JobRow]:
+    def ready(self, queue: str, limit: int, after: int) -> list[JobRow]:
         in_time = f"NOT ((expires > 0 OR deadline > 0) AND {_LIMIT} <= ?)"
-        return self._jobs_where(f"queue = ? AND ready > 0 AND {in_time} ORDER BY ready LIMIT ?", queue, self.now, limit)
+        first = f"queue = ? AND ready > 0 AND ready > ? AND {in_time} ORDER BY ready LIMIT ?"
+        return self._jobs_where(first, queue, after, self.now, limit)
 
     def count_ready(self, queues: Sequence[str], most: int) -> int:
         which = f"namespace = ? AND queue IN ({', '.join('?' * len(queues))}) AND ready > 0"
@@ -91,6 +93,10 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents):
 
     def oldest_jobs(self, start: int, limit: int) -> list[JobRow]:
         return self._jobs_where("1 ORDER BY created, id LIMIT ? OFFSET ?", limit, start)
+
+    def unfinished(self, fan: str, limit: int) -> list[JobRow]:
+        unended = "state IN ('submitted', 'working', 'input_required')"
+        return self._jobs_where(f"brood = ? AND brood <> '' AND {unended} ORDER BY number, id LIMIT ?", fan, limit)
 
     def drop_job(self, job_id: str) -> None:
         self._db.execute("DELETE FROM job WHERE id = ?", (job_id,))

@@ -20,6 +20,7 @@ ENDED = ("completed", "failed", "canceled", "rejected")
 SINGLE = {
     *("schema", "epoch", "rewound", "trimmed", "agents", "clock", "log"),
     *("jobs", "dead", "threads", "events", "leases", "timers", "limits", "asking", "expiry", "items", "lapses"),
+    *("opening", "closing"),
 }
 # What each end of a job, and nothing else, leaves in the events.
 _LAST_EVENT = {state: f"batonpass.job.{state}" for state in ENDED}
@@ -88,19 +89,36 @@ class Keyspace:
                 "timed": self.single("timers").get(id_.encode()) is not None and job[b"state"] != b"input_required",
                 "asking": self.single("asking").get(id_.encode()) is not None and bool(job.get(b"question")),
                 "ended": job[b"state"].decode() in ENDED,
+                "waiting": job[b"state"] == b"working" and job[b"reason"] == b"waiting_children",
             }
             held = [name for name, is_there in places.items() if is_there]
             if len(held) != 1:
                 yield f"{at} is in {held or 'no place'}"
             if places["asking"] != (job[b"state"] == b"input_required"):
                 yield f"{at} and the inbox do not fit"
-            if places["leased"] != (job[b"state"] == b"working") or places["leased"] != bool(job[b"lease"]):
+            if places["leased"] + places["waiting"] != (job[b"state"] == b"working"):
+                yield f"{at} and what it does do not fit"
+            if places["leased"] != bool(job[b"lease"]):
                 yield f"{at} and its lease do not fit"
+            if places["waiting"]:
+                yield from self._family(id_, job)
             thread = self.keys.get(f"t:{job[b'thread_digest'].decode()}", {})
             if (thread.get(b"job") == id_.encode()) == places["ended"]:
                 yield f"{at} and its thread, which belongs to {thread.get(b'job')!r}, do not fit"
             if job[b"tip"] and f"c:{job[b'tip'].decode()}" not in self.keys and not places["ended"]:
                 yield f"{at} would resume from {job[b'tip'].decode()}, which is not there"
+
+    def _family(self, id_: str, job: Mapping[bytes, bytes]) -> Iterator[str]:
+        """Who waits has not all that it waits for, and every child is to be made, under way or counted."""
+        fan = job[b"fan"].decode()
+        left = self.of("v").get(fan, {})
+        counted = [name for name in self.of("f").get(id_, {}) if name.decode().startswith(f"{fan} ")]
+        numbers = [int(job[name]) for name in (b"done", b"lost", b"need", b"spare", b"children")]
+        done, lost, need, spare, children = numbers
+        if done >= need or lost > spare or done + lost >= children or len(counted) != done + lost:
+            yield f"job {id_} waits for children with {numbers} and {len(counted)} outcomes"
+        if len(left) + len(self.of("b").get(id_, [])) + done + lost != children:
+            yield f"job {id_} lost children: {len(left)} left, {numbers}"
 
     def _deliveries(self, job: Mapping[bytes, bytes]) -> set[tuple[bytes, bytes]]:
         stream: list[Any] = self.keys.get(f"q:{job[b'queue'].decode()}", [])
@@ -192,6 +210,9 @@ class Keyspace:
             "j": lambda id_: True,  # an ended job stays until its thread is deleted
             "t": lambda id_: True,
             "c": lambda id_: True,  # on a thread, see above
+            "b": lambda id_: self._unended(id_),
+            "f": lambda id_: self._unended(id_) or id_ in {job.decode() for job in self.single("dead")},
+            "v": lambda id_: id_.encode() in self.single("closing") or id_ in self._open_fans(),
             "n": lambda id_: self._unended(id_) or id_ in {job.decode() for job in self.single("dead")},
             "o": lambda id_: f"t:{id_}" in self.keys,
             "m": lambda id_: f"t:{id_}" in self.keys,
@@ -211,6 +232,9 @@ class Keyspace:
             kind, _, id_ = name.partition(":")
             if not (name in SINGLE or name in self.expiring or (kind in owned and owned[kind](id_))):
                 yield f"nobody owns the key {name}"
+
+    def _open_fans(self) -> set[str]:
+        return {job[b"fan"].decode() for job in self.of("j").values() if job.get(b"fan") and not job[b"verdict"]}
 
     def _spots(self) -> set[str]:
         """What keys of what was written at places end with."""

@@ -102,7 +102,7 @@ def cancel(world: World, pick: Picks) -> None:
     world.say(c.Cancel(world.job(pick)))
 
 
-@move(2)
+@move(3)
 def redrive(world: World, pick: Picks) -> None:
     onward = new_target(pick.of(AGENTS), b"j2") if pick.one_in(3) else None
     tip = pick.new_of(world.checkpoints) if pick.one_in(3) else ""
@@ -213,7 +213,7 @@ def retry(world: World, pick: Picks) -> None:
     world.say(c.Fail(world.fence(pick), f"boom {pick.below(4)}", "", retry_in=later(pick) if pick.below(4) else 0))
 
 
-@move(1, holders=True)
+@move(2, holders=True)
 def fail(world: World, pick: Picks) -> None:
     state, reason = pick.of([("failed", "attempts"), ("failed", "unanswered"), ("rejected", "no")])
     world.say(c.Fail(world.fence(pick), "boom", reason, state=state))

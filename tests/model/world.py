@@ -36,6 +36,7 @@ ITEM_KEYS = ["", "k", "l\1"]
 STEP, HALF, A_LITTLE = 1_000_000, 500_000, 1_000
 ALL = 5000
 _STARTED, _ANY_JOB = "batonpass.job.started", "batonpass.job.*"
+ENDED = ("completed", "failed", "canceled", "rejected")
 _EACH = 4  # steps between two comparisons of all jobs
 
 
@@ -72,6 +73,7 @@ class World:
         self.checkpoints = [mint("c")]
         self.said: list[c.Command[Any]] = []
         self.rows: list[JobRow] = []
+        self.staged: dict[c.Fence, tuple[c.Child, ...]] = {}
         self.growing = Growing()
         self.shared: list[str] = []  # checkpoints that were saved, with parts that others may share
         self._reaped = self._looks = 0
@@ -168,10 +170,24 @@ class World:
         self._looks += 1
         self.rows = self.model.do(c.ListJobs(ALL)) if self._looks % _EACH else self.ask(c.ListJobs(ALL))
         for row in self.rows:
-            ended = row.state in ("completed", "failed", "canceled", "rejected")
+            ended = row.state in ENDED
             waiting = row.state == "input_required"
             timed = bool(row.due) and not waiting  # a question's time is no place of its own
-            assert sum([bool(row.ready), bool(row.lease and row.lease_until), timed, waiting, ended]) == 1, row
+            joining = row.reason == "waiting_children"
+            places = [bool(row.ready), bool(row.lease and row.lease_until), timed, waiting, joining, ended]
+            assert sum(places) == 1, row
+            if joining:
+                self._check_family(row)
+
+    def _check_family(self, parent: JobRow) -> None:
+        """Who waits for children has some left, and goes on when it has not."""
+        unended = [row for row in self.rows if row.brood == parent.fan and row.state not in ENDED]
+        store: Any = self.model.store
+        staged = store._records.count_staged(parent.id)
+        assert len(unended) + staged + parent.done + parent.lost == parent.children, parent
+        assert parent.done < parent.need, parent
+        assert parent.lost <= parent.spare, parent
+        assert unended or staged, parent
 
     def compare_events(self, pick: Picks) -> None:
         """A page of events from a position, which is each store's own."""
@@ -218,6 +234,8 @@ class World:
             self.advance(wait)
             self.ask(everything)
             self.ask(c.Reap(limit=500))
-        self.ask(c.ListJobs(ALL))
         self.ask(c.Inbox(ALL))
+        for row in self.ask(c.ListJobs(ALL)):
+            if row.fan:
+                self.ask(c.ReadOutcomes(row.id, row.fan))
         self.ask(c.Events(limit=ALL))

@@ -18,6 +18,7 @@ from batonpass.coordinator.items import ItemChange
 from batonpass.coordinator.redis import scripts
 from batonpass.coordinator.rows import Place, Write
 from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job, new_target
+from tests.harness.children import Family
 from tests.harness.items import Items, name
 from tests.harness.places import Places, first_part, large
 from tests.harness.redis import RedisServer
@@ -128,6 +129,49 @@ def _item(command: c.Command[Any]) -> Scene:
     return scene
 
 
+def _family(bench: Bench, count: int = 3, **more: int) -> Family:
+    return Family(bench, bench.start(thread="run", key="k"), count, **more)
+
+
+def _staged(bench: Bench) -> c.Command[Any]:
+    family = _family(bench)
+    bench.do(c.Stage(family.fence, 0, family.children[2:]))
+    return family.spawning(given=2, records={"a": b"1"})
+
+
+def _staged_anew(bench: Bench) -> c.Command[Any]:
+    family = _family(bench)
+    bench.do(c.Stage(family.fence, 0, family.children[2:]))
+    return c.Stage(family.fence, 0, family.children[1:])
+
+
+def _last_child(ending: Callable[[c.Fence], c.Command[Any]]) -> Scene:
+    """Its end decides the fan-out: the parent goes on, and others are to be canceled."""
+
+    def scene(bench: Bench) -> c.Command[Any]:
+        family = _family(bench, need=1, spare=0)
+        bench.do(c.Stage(family.fence, 0, family.children[2:]))
+        family.spawn(given=2)
+        return ending(bench.take())
+
+    return scene
+
+
+def _parent_canceled(bench: Bench) -> c.Command[Any]:
+    bench.do(_staged(bench))
+    [id_] = [row.id for row in bench.do(c.ListJobs()) if not row.parent]
+    return c.Cancel(id_)
+
+
+def _left_over(bench: Bench) -> c.Command[Any]:
+    """Children to make, and children to cancel, of which one has children."""
+    bench.do(_staged(bench))
+    inner = Family(bench, bench.take(), 2)
+    inner.spawn()
+    bench.do(c.Cancel(inner.parent))
+    return c.Reap()
+
+
 # Each leaves something behind that was not there before: a full server may refuse it.
 GROWING: dict[str, Scene] = {
     "submit": lambda bench: new_job(thread="run", key="k"),
@@ -143,6 +187,10 @@ GROWING: dict[str, Scene] = {
     "suspend for a time": _started(lambda f: c.Suspend(f, b"sure?", assignee="ann", timeout=1, escalation="9 lead")),
     "suspend without a checkpoint": _started(lambda f: c.Suspend(f, b"sure?")),
     "answer": lambda bench: c.AnswerJob(_asking(bench), b"yes"),
+    "stage": lambda bench: c.Stage((f := _family(bench)).fence, 0, f.children),
+    "stage anew": _staged_anew,
+    "spawn": lambda bench: _family(bench).spawning(checkpoint=new_checkpoint(), records={"a": b"1"}),
+    "spawn what was staged": _staged,
     "redrive": _failed,
     "emit": _started(lambda f: c.Emit(f, (b"1", b"2"))),
     "declare": lambda bench: c.Declare({"write": b"1"}),
@@ -177,6 +225,10 @@ ENDING: dict[str, Scene] = {
     "delete a thread": _ended(lambda job_id: c.DeleteThread("run")),
     "delete a job": _ended(c.DeleteJob),
     "prune jobs": _ended(lambda job_id: c.PruneJobs(0)),
+    "complete the last child": _last_child(lambda f: c.Complete(f, b"result")),
+    "fail a child": _last_child(lambda f: c.Fail(f, "boom", "attempts")),
+    "cancel a parent": _parent_canceled,
+    "reap children": _left_over,
     "reap": _reap,
     "reap a question": _overdue(),
     "reap a question with a default": _overdue(otherwise=b"no"),
@@ -211,10 +263,11 @@ TYPES = {
         "zset",
     ),
     **dict.fromkeys(["XADD", "XDEL", "XLEN", "XRANGE", "XTRIM"], "stream"),
-    **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE"], "list"),
+    **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE", "LLEN"], "list"),
     **dict.fromkeys(
         [
             "DEL",
+            "UNLINK",
             "PEXPIRE",
             "PERSIST",
             "EXISTS",
@@ -234,7 +287,7 @@ READS = {"HGET", "HMGET", "HGETALL", "XLEN", "XRANGE", "XREAD", "LRANGE", "EXIST
 READS.update(
     ["HLEN", "ZREVRANGE", "ZSCORE", "GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"]
 )
-READS.update(["HVALS", "ZRANGEBYLEX", "ZREVRANGEBYLEX"])
+READS.update(["LLEN", "HVALS", "ZRANGEBYLEX", "ZREVRANGEBYLEX"])
 
 
 @pytest.fixture

@@ -6,6 +6,16 @@
 -- Returns {'+', {packed {id, queue, lease, token, lease's end, time, agent, hop, tip, attempt, fields ...}, {id, commit
 --      line, record, what each span holds ...} or false, journal} ...}
 --@ uses clock parts whole
+
+-- Whether a job is no child, or one that its parent waits for.
+local function waited_for(brood, parent)
+  if not brood or brood == '' then
+    return true
+  end
+  local fan = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict')
+  return fan[1] == brood and fan[2] == ''
+end
+
 local worker, queues = ARGV[1], tonumber(ARGV[2])
 local first_field = 4 + 2 * queues
 local first_lease = first_field + tonumber(ARGV[first_field - 1])
@@ -22,14 +32,14 @@ end
 
 local function look(q, entry)
   local id = entry[2][2]
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'deadline', 'token', 'agent', 'hop', 'tip',
-    'attempt', unpack(ARGV, first_field, first_lease - 1))
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'deadline', 'brood', 'parent', 'token', 'agent',
+    'hop', 'tip', 'attempt', unpack(ARGV, first_field, first_lease - 1))
   local expires, deadline = tonumber(job[2] or 0), tonumber(job[3] or 0)
   if job[1] ~= entry[1] then
     stale[#stale + 1] = { ARGV[1 + 2 * q], entry[1] }
-  elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) then
-    found[#found + 1] = { id = id, queue = ARGV[1 + 2 * q], entry = entry[1], token = tonumber(job[4]), agent = job[5],
-      hop = job[6], tip = job[7], attempt = job[8], lease_ms = tonumber(ARGV[2 + 2 * q]), expires = expires,
+  elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[4], job[5]) then
+    found[#found + 1] = { id = id, queue = ARGV[1 + 2 * q], entry = entry[1], token = tonumber(job[6]), agent = job[7],
+      hop = job[8], tip = job[9], attempt = job[10], lease_ms = tonumber(ARGV[2 + 2 * q]), expires = expires,
       deadline = deadline, fields = job }
   end
 end
@@ -73,8 +83,12 @@ for i, job in ipairs(found) do
   local checkpoint = job.tip ~= '' and read_whole(job.tip) or false
   -- The job in one piece: clients take longer to read an array than the script to pack it. Only who had a lease has
   -- written to the journal.
-  local journal = job.token > 0 and redis.call('HGETALL', P .. 'n:' .. job.id) or {}
-  local told = cmsgpack.pack({ job.id, job.queue, lease, token, until_ms, num(now), unpack(job.fields, 5) })
+  local journal = {}
+  if job.token > 0 then
+    journal = redis.call('HGETALL', P .. 'n:' .. job.id)
+    redis.call('UNLINK', P .. 'b:' .. job.id)
+  end
+  local told = cmsgpack.pack({ job.id, job.queue, lease, token, until_ms, num(now), unpack(job.fields, 7) })
   deliveries[#deliveries + 1] = { told, checkpoint, journal }
 end
 if #found < wanted then

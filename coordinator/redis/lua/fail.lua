@@ -1,7 +1,7 @@
 -- Ends a delivery without a result: the next attempt is timed, or the job ends.
 -- KEYS prefix
 -- ARGV job, token, lease, error, reason, retry in ms or '', state of the end
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}
+-- Returns {'+', queue of a parent that goes on}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'idem', 'key_ttl', 'failing')
@@ -9,7 +9,7 @@ if not fields then
   return refused
 end
 
-local now = now_ms()
+local now, filled = now_ms(), nil
 relieve()
 close(id, 'fail', ARGV[3], now, 'error', ARGV[4])
 if ARGV[6] ~= '' then
@@ -21,8 +21,8 @@ if ARGV[6] ~= '' then
   emit_job(id, 'batonpass.job.retrying', fields.agent, fields.hop,
     'attempt', attempt, 'due', due, 'error', ARGV[4])
 else
-  finish(id, fields, ARGV[7], ARGV[5])
+  filled = finish(id, fields, ARGV[7], ARGV[5])
   local kind = ARGV[7] == 'rejected' and 'batonpass.job.rejected' or 'batonpass.job.failed'
   emit_job(id, kind, fields.agent, fields.hop, 'reason', ARGV[5], 'error', ARGV[4])
 end
-return { '+' }
+return { '+', filled }

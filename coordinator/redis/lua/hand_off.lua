@@ -19,9 +19,9 @@ local now, hop = now_ms(), num(tonumber(fields.hop) + 1)
 append_last(last, id, fields, count, now)
 enqueue(id, ARGV[6], unheld('hand_off', ARGV[3], now, 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6],
   'envelope', ARGV[7], 'hop', hop, 'attempt', '1', 'crashes', '0', 'failing', '0', 'question', '', 'answer', '', 'error', '',
-  'tip', fields.tip, 'count', fields.count))
+  'fan', '', 'tip', fields.tip, 'count', fields.count))
 redis.call('ZREM', LEASES, id)
-redis.call('DEL', P .. 'n:' .. id)
+redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id)
 emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', fields.tip,
   told(ARGV[8]))
 return { '+' }

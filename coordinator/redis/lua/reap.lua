@@ -1,14 +1,16 @@
--- Ends overdue jobs, takes back expired leases, makes due timers ready, frees expired checkpoints and items, notes a
--- worker's presence.
+-- Ends overdue jobs, takes back expired leases, makes due timers ready, makes children that were staged, cancels those
+-- that nobody waits for, frees expired checkpoints and items, notes a worker's presence.
 -- KEYS prefix
 -- ARGV limit of each, deaths of workers that park a job, presence ms or '0', worker, its queues
 -- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
---@ uses clock job asking record parts thread places free items
+--@ uses clock job asking children record parts thread places free items
 local limit, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3])
 local now = now_ms()
 local late = redis.call('ZRANGEBYSCORE', LIMITS, '-inf', num(now), 'LIMIT', 0, limit)
 local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, limit)
+local opening = redis.call('ZRANGE', P .. 'opening', 0, limit - 1)
+local closing = redis.call('ZRANGE', P .. 'closing', 0, limit - 1)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
 local lapsed = redis.call('ZRANGEBYSCORE', P .. 'lapses', '-inf', num(now), 'LIMIT', 0, limit)
 
@@ -32,10 +34,10 @@ local function left_of(ids)
   return ipairs(left)
 end
 
-local filled, parked = {}, 0
+local filled, joined, parked = {}, {}, 0
 relieve()
 for _, id in ipairs(late) do
-  fail_late(id, now)
+  joined[#joined + 1] = fail_late(id, now)
 end
 for _, id in left_of(expired) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
@@ -45,7 +47,7 @@ for _, id in left_of(expired) do
   if crashes >= poison then
     local fields = { thread = job[7], idem = job[8], key_ttl = job[9], tip = job[10], count = job[11] or '' }
     fields.agent, fields.hop = job[5], job[6]
-    park_poisoned(id, fields, num(crashes))
+    joined[#joined + 1] = park_poisoned(id, fields, num(crashes))
     parked = parked + 1
   else
     enqueue(id, job[4])
@@ -66,6 +68,29 @@ for _, id in left_of(due) do
     enqueue(id, job[1], 'updated', num(now))
     filled[#filled + 1] = job[1]
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
+  end
+end
+local made, canceled = 0, 0
+for _, id in ipairs(opening) do
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'fan', 'priority')
+  local staged = limit > made and redis.call('LRANGE', P .. 'b:' .. id, 0, limit - made - 1) or {}
+  for _, packed in ipairs(staged) do
+    filled[#filled + 1] = make_child(id, job[1], job[2], packed, now)
+    made = made + 1
+  end
+  redis.call('LTRIM', P .. 'b:' .. id, #staged, -1)
+  if redis.call('EXISTS', P .. 'b:' .. id) == 0 then
+    redis.call('ZREM', P .. 'opening', id)
+  end
+end
+for _, fan in ipairs(closing) do
+  local left = limit > canceled and redis.call('ZRANGE', P .. 'v:' .. fan, 0, limit - canceled - 1) or {}
+  for _, id in ipairs(left) do
+    joined[#joined + 1] = end_canceled(id, whom(id))
+    canceled = canceled + 1
+  end
+  if redis.call('EXISTS', P .. 'v:' .. fan) == 0 then
+    redis.call('ZREM', P .. 'closing', fan)
   end
 end
 local dropped = {}
@@ -100,4 +125,11 @@ for _, key in ipairs({ LEASES, TIMERS, LIMITS }) do
     next_due = math.max(tonumber(first[2]) - now, 0)
   end
 end
-return { '+', #late + #filled + parked, next_due, unpack(filled) }
+if redis.call('EXISTS', P .. 'opening', P .. 'closing') > 0 then
+  next_due = 0
+end
+local moved = #late + #filled + parked
+for _, queue in ipairs(joined) do
+  filled[#filled + 1] = queue
+end
+return { '+', moved, next_due, unpack(filled) }

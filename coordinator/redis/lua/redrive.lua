@@ -6,7 +6,7 @@
 local id, tip = ARGV[1], ARGV[2]
 local job_key = P .. 'j:' .. id
 local job = redis.call('HMGET', job_key, 'state', 'closed', 'thread', 'thread_digest', 'queue', 'agent', 'hop', 'idem',
-  'reason')
+  'reason', 'brood', 'fan')
 if not job[1] then
   return refuse('no_job', id)
 elseif job[1] == 'submitted' and job[2] == 'redrive' then
@@ -28,6 +28,12 @@ local function set(name, value)
 end
 if job[9] == 'unanswered' then  -- it is asked again
   set('answered', '')
+end
+if job[10] and job[10] ~= '' then
+  set('brood', '')  -- its parent has counted it as lost
+end
+if job[11] and job[11] ~= '' and job[9] == 'children' then
+  set('verdict', 'cut')  -- the children that broke it are tried again, too
 end
 if tip ~= '' then
   set('tip', tip)

@@ -23,3 +23,36 @@ CREATE INDEX job_limit ON job (
 CREATE TABLE event_trim (
     namespace TEXT NOT NULL PRIMARY KEY, trimmed INTEGER NOT NULL, kept INTEGER NOT NULL, counted INTEGER NOT NULL
 ) WITHOUT ROWID;
+
+-- Fan-outs. A child is counted in the fan-out that its brood names; a parent has its last one.
+ALTER TABLE job ADD COLUMN parent TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN brood TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN number INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN fan TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN verdict TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN children INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN need INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN spare INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN done INTEGER NOT NULL DEFAULT 0;
+ALTER TABLE job ADD COLUMN lost INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX job_brood ON job (brood, number, id)
+    WHERE brood <> '' AND state IN ('submitted', 'working', 'input_required');
+
+CREATE TABLE staged (
+    place INTEGER PRIMARY KEY, job TEXT NOT NULL, child TEXT NOT NULL, number INTEGER NOT NULL, agent TEXT NOT NULL,
+    contract TEXT NOT NULL, queue TEXT NOT NULL, envelope BLOB NOT NULL
+);
+CREATE INDEX staged_job ON staged (job, place);
+
+CREATE TABLE outcome (
+    job TEXT NOT NULL, fan TEXT NOT NULL, number INTEGER NOT NULL, child TEXT NOT NULL, state TEXT NOT NULL,
+    reason TEXT NOT NULL, error TEXT NOT NULL, result BLOB NOT NULL, PRIMARY KEY (job, fan, number)
+) WITHOUT ROWID;
+
+-- What is left to do in steps: "opening" (a job whose staged children are to be made), "closing" (a fan-out whose
+-- children are to be canceled).
+CREATE TABLE chore (
+    namespace TEXT NOT NULL, kind TEXT NOT NULL, about TEXT NOT NULL, at INTEGER NOT NULL,
+    PRIMARY KEY (namespace, kind, about)
+) WITHOUT ROWID;
+CREATE INDEX chore_at ON chore (namespace, kind, at, about);

@@ -14,6 +14,9 @@
 --   r:<run digest>     zset  checkpoints of a run     threads     zset    names of threads
 --   e:<digest>  hash    an item, see lib/items.lua     items     zset    paths and digests of items
 --   lapses      zset    item -> time                   s:<job>  stream  what the job streams; it expires by itself
+--   f:<job>     hash    fan-out and number -> how the child ended     v:<fan-out>  zset  its children that have not ended
+--   b:<job>     list    children that are staged       opening    zset    job with those, to be made -> time
+--   closing     zset    fan-out whose children are to be canceled -> time
 --   i:<digest>  hash    first use of an idempotency key: job, payload; when it was noted, if the job lives elsewhere
 --   trimmed     string  newest event that was trimmed, and how many were
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet

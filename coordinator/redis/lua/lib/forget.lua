@@ -8,7 +8,7 @@ local function drop_job(id)
   if job[1] ~= '' and redis.call('HGET', P .. 'i:' .. job[1], 'job') == id then
     redis.call('DEL', P .. 'i:' .. job[1])
   end
-  redis.call('DEL', P .. 'j:' .. id, P .. 'n:' .. id, P .. 's:' .. id)
+  redis.call('DEL', P .. 'j:' .. id, P .. 'n:' .. id, P .. 's:' .. id, P .. 'f:' .. id)
   redis.call('ZREM', P .. 'jobs', id)
   redis.call('ZREM', P .. 'dead', id)
   redis.call('ZREM', P .. 'y:' .. job[2], id)

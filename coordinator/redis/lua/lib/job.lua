@@ -35,10 +35,60 @@ local function close(id, operation, lease, now, ...)
   redis.call('HSET', P .. 'j:' .. id, unheld(operation, lease, now, ...))
 end
 
--- Ends a job: its thread is free and knows its tip again, its idempotency key begins to age. Its journal is dropped,
--- unless it may go on with that when it is redriven. `delivery` and `queue` are of one that was not claimed.
+-- A job's fan-out is over: children that are not made yet never are, those that have not ended are canceled by `reap`.
+local function decide(id, fan)
+  redis.call('UNLINK', P .. 'b:' .. id)
+  redis.call('ZREM', P .. 'opening', id)
+  if redis.call('EXISTS', P .. 'v:' .. fan) == 1 then
+    redis.call('ZADD', P .. 'closing', 'NX', num(now_ms()), fan)
+  end
+end
+
+-- Counts the end of a child. If that decides the fan-out its parent goes on: answers its queue then.
+local function tell_parent(id, fan, state, reason)
+  local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result')
+  local parent, job_key = child[1], P .. 'j:' .. child[1]
+  redis.call('ZREM', P .. 'v:' .. fan, id)
+  local job = redis.call('HMGET', job_key, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost', 'queue',
+    'agent', 'hop')
+  if job[1] ~= fan or job[2] ~= '' then
+    return
+  end
+  local result = state == 'completed' and child[4] or ''
+  redis.call('HSET', P .. 'f:' .. parent, fan .. ' ' .. child[2],
+    cmsgpack.pack({ id, state, reason, child[3] or '', result or '' }))
+  local done, lost = tonumber(job[6]), tonumber(job[7])
+  if state == 'completed' then
+    done = done + 1
+  else
+    lost = lost + 1
+  end
+  redis.call('HSET', job_key, 'done', num(done), 'lost', num(lost))
+  local verdict = lost > tonumber(job[5]) and 'broken'
+    or (done >= tonumber(job[4]) or done + lost == tonumber(job[3])) and 'met'
+  if not verdict then
+    return
+  end
+  decide(parent, fan)
+  enqueue(parent, job[8], 'verdict', verdict, 'updated', num(now_ms()))
+  emit_job(parent, 'batonpass.job.joined', job[9], job[10], 'done', num(done), 'lost', num(lost))
+  return job[8]
+end
+
+-- Ends a job: its thread is free and knows its tip again, its idempotency key begins to age, its parent is told. Its
+-- journal is dropped, unless it may go on with that when it is redriven. `delivery` and `queue` are of one that was not
+-- claimed. Answers the queue of a parent that goes on.
 local function finish(id, fields, state, reason)
+  local family = redis.call('HMGET', P .. 'j:' .. id, 'brood', 'fan', 'verdict')
+  local filled
   redis.call('HSET', P .. 'j:' .. id, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '')
+  if family[2] and family[2] ~= '' and family[3] == '' then
+    redis.call('HSET', P .. 'j:' .. id, 'verdict', 'cut')
+    decide(id, family[2])
+  end
+  if family[1] and family[1] ~= '' then
+    filled = tell_parent(id, family[1], state, reason)
+  end
   redis.call('ZREM', TIMERS, id)
   redis.call('ZREM', LIMITS, id)
   if fields.delivery and fields.delivery ~= '' then
@@ -51,23 +101,43 @@ local function finish(id, fields, state, reason)
   end
   if state == 'failed' then
     redis.call('ZADD', P .. 'dead', num(now_ms()), id)
+    redis.call('UNLINK', P .. 'b:' .. id)
   else
-    redis.call('DEL', P .. 'n:' .. id)
+    redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id, P .. 'b:' .. id)
   end
   if fields.idem ~= '' and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
   end
+  return filled
 end
 
--- Ends a job whose workers keep dying: nobody holds it any more.
+-- What `end_canceled` must know of a job, its state first.
+local function whom(id)
+  return redis.call('HMGET', P .. 'j:' .. id, 'state', 'worker', 'agent', 'hop', 'thread_digest', 'idem', 'key_ttl',
+    'tip', 'count', 'queue', 'delivery')
+end
+
+-- Ends a job from outside, whoever holds it; answers as `finish`.
+local function end_canceled(id, job)
+  redis.call('ZREM', ASKING, id)
+  close(id, nil, nil, now_ms())
+  local fields = { thread = job[5], idem = job[6], key_ttl = job[7], tip = job[8], count = job[9] or '' }
+  fields.queue, fields.delivery = job[10], job[11]
+  local filled = finish(id, fields, 'canceled', '')
+  emit_job(id, 'batonpass.job.canceled', job[3], job[4], 'worker', job[2])
+  return filled
+end
+
+-- Ends a job whose workers keep dying: nobody holds it any more. Answers as `finish`.
 local function park_poisoned(id, fields, crashes)
   local text = crashes .. ' workers died or went silent while they ran this hop'
   redis.call('HSET', P .. 'j:' .. id, 'error', text)
-  finish(id, fields, 'failed', 'poison')
+  local filled = finish(id, fields, 'failed', 'poison')
   emit_job(id, 'batonpass.job.failed', fields.agent, fields.hop, 'reason', 'poison', 'error', text)
+  return filled
 end
 
--- Ends a job that was not started, or did not end, in its time, whoever holds it.
+-- Ends a job that was not started, or did not end, in its time, whoever holds it. Answers as `finish`.
 local function fail_late(id, now)
   local job = redis.call('HMGET', P .. 'j:' .. id, 'agent', 'hop', 'thread_digest', 'idem', 'key_ttl', 'tip', 'count',
     'queue', 'delivery', 'expires', 'deadline')
@@ -79,7 +149,8 @@ local function fail_late(id, now)
     reason, text = 'expired', 'no worker started it before it expired'
   end
   close(id, nil, nil, now, 'error', text)
-  finish(id, fields, 'failed', reason)
+  local filled = finish(id, fields, 'failed', reason)
   redis.call('ZREM', ASKING, id)
   emit_job(id, 'batonpass.job.failed', job[1], job[2], 'reason', reason, 'error', text)
+  return filled
 end

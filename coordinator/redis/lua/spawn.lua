@@ -1,0 +1,40 @@
+-- Ends this delivery with a fan-out: the job waits for its children, which are jobs from now on.
+-- KEYS prefix
+-- ARGV job, token, lease, fan-out, children in all, how many must be done, how many may be lost, number of children given
+--      here, checkpoint (5 or more: lib/checkpoint.lua; id '' for none), then child (lib/children.lua) of each, then key, value
+--      of each journal record
+-- Returns {'+', queue of each child that is ready}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id},
+--      {'!unstaged', job, how many are there, how many should be}
+--@ uses clock fence job parts append checkpoint children
+local id, fan, given = ARGV[1], ARGV[4], tonumber(ARGV[8])
+local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'priority')
+if not fields then
+  return refused
+end
+local last, wrong = read_last(9, fields.thread)
+if wrong then
+  return wrong
+end
+local staged = redis.call('LLEN', P .. 'b:' .. id)
+if staged + given ~= tonumber(ARGV[5]) then
+  return refuse('unstaged', id, num(staged), num(tonumber(ARGV[5]) - given))
+end
+local count = last and counted(fields)
+local _, first = read_checkpoint(9)
+
+local now = now_ms()
+append_last(last, id, fields, count, now)
+redis.call('HSET', P .. 'j:' .. id, unheld('spawn', ARGV[3], now, 'state', 'working', 'reason', 'waiting_children',
+  'fan', fan, 'verdict', '', 'children', ARGV[5], 'need', ARGV[6], 'spare', ARGV[7], 'done', '0', 'lost', '0',
+  'tip', fields.tip, 'count', fields.count))
+redis.call('ZREM', LEASES, id)
+append_journal(id, first + given)
+emit_job(id, 'batonpass.job.fanned_out', fields.agent, fields.hop, 'checkpoint', fields.tip, 'children', ARGV[5])
+local queues = { '+' }
+for at = first, first + given - 1 do
+  queues[#queues + 1] = make_child(id, fan, fields.priority, ARGV[at], now)
+end
+if staged > 0 then
+  redis.call('ZADD', P .. 'opening', num(now), id)
+end
+return queues

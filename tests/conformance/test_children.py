@@ -1,0 +1,254 @@
+"""Fan-outs: a job waits for its children without a lease, and goes on once."""
+
+from __future__ import annotations
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from tests.harness.bench import MINUTE, Bench, new_checkpoint
+from tests.harness.children import Family, children_of, left_of_fan_outs
+
+ALL = 1000
+
+
+def test_all_of_them(bench: Bench) -> None:
+    """The parent holds nothing while it waits, and goes on with its checkpoint, its journal and results in order."""
+    fence = bench.start()
+    family = Family(bench, fence, 3)
+    saved = new_checkpoint("asked")
+    family.spawn(checkpoint=saved, records={"fan/fan_out": b"1"})
+    row = bench.job(fence.job_id)
+    assert (row.state, row.reason, row.lease, row.worker) == ("working", "waiting_children", "", "")
+    assert (row.children, row.done, row.lost, row.tip) == (3, 0, 0, saved.id)
+    with bench.refused(bp.Fenced):
+        bench.do(c.Record(fence, {"a": b"1"}))
+    for delivery in reversed(bench.claim(3)):
+        assert (delivery.job.parent, delivery.job.brood) == (fence.job_id, family.fan)
+        assert bench.claim() == []
+        family.complete(delivery)
+    assert bench.state(fence.job_id) == ("submitted", "ready")
+    [resumed] = bench.claim()
+    assert (resumed.job.id, dict(resumed.journal)) == (fence.job_id, {"fan/fan_out": b"1"})
+    assert resumed.checkpoint is not None
+    assert resumed.checkpoint.id == saved.id
+    assert (resumed.job.verdict, resumed.job.done) == ("met", 3)
+    assert [(row.number, row.result) for row in family.outcomes()] == [(0, b"0"), (1, b"1"), (2, b"2")]
+    assert [row.number for row in family.outcomes(1, 1)] == [1]
+    told = [kind for kind in bench.happened(fence.job_id) if kind.startswith("job.")]
+    assert told == ["job.submitted", "job.started", "job.fanned_out", "job.joined", "job.started"]
+    assert children_of(bench, fence.job_id) == family.ids
+
+
+@pytest.mark.parametrize(
+    ("need", "spare", "ends", "verdict"),
+    [
+        (1, 3, "b+", "met"),  # any
+        (2, 3, "+b+", "met"),  # two of them
+        (4, 0, "+b", "broken"),  # the first that is lost
+        (4, 1, "b+c", "broken"),  # one may be lost
+        (4, 1, "b+++", "met"),
+        (4, 4, "brc+", "met"),  # all have ended, and failures are collected
+        (1, 4, "bbbb", "met"),
+    ],
+)
+def test_what_decides(bench: Bench, need: int, spare: int, ends: str, verdict: str) -> None:
+    """b: fails, r: is rejected, c: is canceled, +: completes."""
+    family = Family(bench, bench.start(), 4, need=need, spare=spare)
+    family.spawn()
+    for number, end in enumerate(ends):
+        assert bench.state(family.parent) == ("working", "waiting_children")
+        family.end(number, end)
+    row = bench.job(family.parent)
+    assert (row.state, row.reason, row.verdict) == ("submitted", "ready", verdict)
+    states = {"+": "completed", "b": "failed", "r": "rejected", "c": "canceled"}
+    assert [(row.number, row.state) for row in family.outcomes()] == [(n, states[e]) for n, e in enumerate(ends)]
+    reasons = {"b": ("attempts", "boom"), "r": ("no", "boom")}
+    assert [(row.reason, row.error) for row in family.outcomes()] == [reasons.get(end, ("", "")) for end in ends]
+
+
+def test_the_others_are_canceled(bench: Bench) -> None:
+    """What is left does not start any more, and reap ends it, also where a worker runs it; it is not counted."""
+    family = Family(bench, bench.start(), 5, need=1)
+    family.spawn()
+    first, slow, late = bench.claim(3)
+    family.complete(first)
+    assert bench.state(family.parent) == ("submitted", "ready")
+    family.complete(late)
+    [parent] = bench.claim(5)
+    assert parent.job.id == family.parent
+    moved = bench.do(c.Reap(2))
+    assert moved.next_due == 0
+    assert bench.do(c.Reap()).next_due > 0
+    assert sorted(bench.state(job)[0] for job in family.ids) == ["canceled"] * 3 + ["completed"] * 2
+    with bench.refused(bp.Canceled):
+        family.complete(slow)
+    assert [row.job_id for row in family.outcomes()] == [first.job.id]
+
+
+def test_the_parent_is_canceled(bench: Bench) -> None:
+    """Its children end with it, and theirs; nothing of them starts in between."""
+    family = Family(bench, bench.start(), 2)
+    family.spawn()
+    nested = Family(bench, bench.take(), 2)
+    nested.spawn()
+    bench.do(c.Cancel(family.parent))
+    assert (bench.job(family.parent).verdict, bench.state(family.parent)) == ("cut", ("canceled", ""))
+    [outer, *_] = bench.claim(5)  # a grandchild: its own parent still waits
+    assert outer.job.id in nested.ids
+    while bench.do(c.Reap()).next_due == 0:
+        pass
+    assert {bench.state(job)[0] for job in [*family.ids, *nested.ids]} == {"canceled"}
+    assert bench.claim(5) == []
+    with bench.refused(bp.Canceled):
+        nested.complete(outer)
+
+
+def test_nested(bench: Bench) -> None:
+    family = Family(bench, bench.start(), 2)
+    family.spawn()
+    nested = Family(bench, bench.take(), 2)
+    nested.spawn()
+    while deliveries := bench.claim(5):
+        for delivery in deliveries:
+            family.complete(delivery)
+    assert {bench.state(job)[0] for job in [family.parent, *family.ids, *nested.ids]} == {"completed"}
+    assert [kind for kind in bench.happened(nested.parent) if "join" in kind] == ["job.joined"]
+
+
+def test_a_child_that_dies_for_good(bench: Bench) -> None:
+    """Poison counts as lost; a lease that runs out before does not."""
+    family = Family(bench, bench.start(), 1)
+    family.spawn()
+    for _ in range(10):
+        assert bench.state(family.parent) == ("working", "waiting_children")
+        [delivery] = bench.claim(lease=1)
+        assert delivery.job.id == family.ids[0]
+        bench.clock.advance(2)
+        bench.do(c.Reap())
+    row = bench.job(family.parent)
+    assert (row.reason, row.verdict) == ("ready", "broken")
+
+
+def test_lost_replies(bench: Bench) -> None:
+    """Each command said again is answered as the first time, and has happened once."""
+    family = Family(bench, bench.start(), 4)
+    stages = [c.Stage(family.fence, 0, family.children[2:3]), c.Stage(family.fence, 1, family.children[3:])]
+    for stage in [*stages, family.spawning(given=2, records={"fan/fan_out": b"1"})]:
+        bench.do(stage)
+        with bench.nothing_changes():
+            bench.do(stage)
+    child = bench.claim(1)[0]
+    ending = family.completing(child)
+    bench.do(ending)
+    with bench.nothing_changes():
+        bench.do(ending)
+    assert bench.job(family.parent).done == 1
+
+
+def test_staged_children_are_nobodys(bench: Bench) -> None:
+    """Nobody sees them before the commit; then all are there, made in steps."""
+    fence = bench.start()
+    family = Family(bench, fence, 6)
+    bench.do(c.Stage(fence, 0, family.children[2:]))
+    assert bench.claim(9) == []
+    assert children_of(bench, fence.job_id) == []
+    with bench.refused(bp.Conflict, "4 staged children, not 3"):
+        bench.do(c.Stage(fence, 3, family.children[:2]))
+    with bench.refused(bp.Conflict, "4 staged children, not 3"):
+        bench.do(family.spawning(given=3))
+    family.spawn(given=2)
+    assert len(bench.claim(9)) == 2
+    assert (bench.do(c.Reap(3)).next_due, len(bench.claim(9))) == (0, 3)
+    assert (bench.do(c.Reap(3)).moved, len(bench.claim(9))) == (1, 1)
+    assert sorted(children_of(bench, fence.job_id)) == sorted(family.ids)
+
+
+def test_taken_over_while_staging(bench: Bench) -> None:
+    """What the dead worker staged is gone, and its zombie is refused; what the next one stages counts."""
+    fence = bench.start(lease=1)
+    dead = Family(bench, fence, 5)
+    bench.do(c.Stage(fence, 0, dead.children[2:]))
+    bench.clock.advance(2)
+    bench.do(c.Reap())
+    family = Family(bench, bench.take(), 3)
+    for late in (c.Stage(fence, 3, dead.children[:1]), dead.spawning(given=2)):
+        with bench.refused(bp.Fenced):
+            bench.do(late)
+    with bench.refused(bp.Conflict, "0 staged children"):
+        bench.do(family.spawning(given=2))
+    bench.do(c.Stage(family.fence, 0, family.children[1:]))
+    family.spawn(given=1)
+    bench.do(c.Reap())
+    assert sorted(children_of(bench, family.parent)) == sorted(family.ids)
+
+
+def test_decided_before_all_are_made(bench: Bench) -> None:
+    """Children that were staged and are not needed any more never are."""
+    family = Family(bench, bench.start(), 9, need=1)
+    bench.do(c.Stage(family.fence, 0, family.children[2:]))
+    family.spawn(given=2)
+    family.complete(bench.claim()[0])
+    while bench.do(c.Reap()).next_due == 0:
+        pass
+    assert children_of(bench, family.parent) == family.ids[:2]
+    assert bench.state(family.ids[1]) == ("canceled", "")
+
+
+def test_redriving(bench: Bench) -> None:
+    """A lost child runs on its own then; a parent that broke on its children may fan out again, its journal is kept."""
+    family = Family(bench, bench.start(), 2, spare=0)
+    family.spawn(records={"fan/fan_out": b"1"})
+    family.end(0, "b")
+    bench.do(c.Reap())
+    bench.do(c.Redrive(family.ids[0]))
+    parent, child = sorted(bench.claim(2), key=lambda delivery: delivery.job.id != family.parent)
+    assert (child.job.id, child.job.parent, child.job.brood) == (family.ids[0], family.parent, "")
+    family.complete(child)
+    assert [row.state for row in family.outcomes()] == ["failed"]
+    bench.do(c.Fail(family.fence_of(parent), "lost", "children"))
+    bench.do(c.Redrive(family.parent))
+    [again] = bench.claim()
+    assert (again.job.verdict, dict(again.journal)) == ("cut", {"fan/fan_out": b"1"})
+    second = Family(bench, family.fence_of(again), 1)
+    second.spawn()
+    second.end(0, "+")
+    assert bench.job(family.parent).verdict == "met"
+
+
+def test_nothing_is_left(bench: Bench) -> None:
+    """When the jobs are deleted nothing reminds of them, however their fan-out went."""
+    for end in ("+", "b", "cancel", "hand off", "failed"):
+        family = Family(bench, bench.start(), 3, need=1 if end == "+" else 3)
+        bench.do(c.Stage(family.fence, 0, family.children[2:]))
+        family.spawn(given=2)
+        if end == "cancel":
+            bench.do(c.Cancel(family.parent))
+        else:
+            family.end(0, "b" if end == "b" else "+")
+            if end in ("hand off", "failed"):
+                bench.do(c.Reap())
+                family.end(1, "+")
+                family.end(2, "+")
+        while bench.do(c.Reap()).next_due == 0:
+            pass
+        if end == "hand off":
+            bench.do(c.HandOff(bench.take(), family.children[0].target))
+        if end != "cancel":
+            fence = bench.take()
+            bench.do(c.Fail(fence, "boom", "children") if end == "failed" else c.Complete(fence, b"r"))
+        bench.clock.advance(MINUTE)
+        bench.do(c.PruneJobs(0))
+        assert bench.do(c.ListJobs(ALL)) == []
+        assert left_of_fan_outs(bench.harness.dump()) == []
+
+
+def test_a_deleted_parent(bench: Bench) -> None:
+    """Its children are canceled all the same."""
+    family = Family(bench, bench.start(), 2)
+    family.spawn()
+    bench.do(c.Cancel(family.parent))
+    bench.do(c.DeleteJob(family.parent))
+    assert bench.claim(5) == []
+    assert bench.do(c.Reap()).next_due == -1
+    assert {bench.state(job)[0] for job in family.ids} == {"canceled"}
