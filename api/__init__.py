@@ -42,6 +42,7 @@ from batonpass.contracts.errors import (
     NoJob,
     NotDone,
     NotFound,
+    OverBudget,
     Overloaded,
     Refused,
     ResultTimeout,
@@ -58,6 +59,7 @@ from batonpass.contracts.errors import (
     WrongState,
 )
 from batonpass.contracts.event import Event
+from batonpass.contracts.guard import Guard, Spent
 from batonpass.contracts.handoff import Handoff
 from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import JobInfo, JobState, Lease
@@ -112,6 +114,7 @@ __all__ = [
     "Diff",
     "Event",
     "Fenced",
+    "Guard",
     "Handoff",
     "InboxItem",
     "Job",
@@ -131,12 +134,14 @@ __all__ = [
     "NoJob",
     "NotDone",
     "NotFound",
+    "OverBudget",
     "Overloaded",
     "Payload",
     "Refused",
     "ResultTimeout",
     "Retry",
     "RetryLater",
+    "Spent",
     "State",
     "StepMismatch",
     "SubmitOptions",

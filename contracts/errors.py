@@ -18,7 +18,8 @@ BatonpassError                 catch this to catch them all
 │   ├── Overloaded             the store is full or too busy, or enough waits for the agent (max_waiting=)
 │   └── Unconfirmed            the store did it, but its replicas did not confirm in time (?replicas=)
 ├── Fenced                     this worker does not own the job any more. Stop; nothing it writes counts
-│   └── Canceled               ... because the job was canceled
+│   ├── Canceled               ... because the job was canceled
+│   └── OverBudget             ... because its chain has spent more than its guard allows: it is parked
 ├── Corrupted                  stored bytes do not match their checksum, or can't be understood
 ├── Trimmed                    events after that cursor are gone (.first_available is where those left begin)
 ├── StepMismatch               a recorded step was replayed with other arguments
@@ -123,6 +124,10 @@ class Fenced(BatonpassError):
 
 class Canceled(Fenced):
     """The job was canceled while this worker ran it."""
+
+
+class OverBudget(Fenced):
+    """The job's chain has spent more than its guard allows, so it is parked. What was done until now is kept."""
 
 
 class Corrupted(BatonpassError):

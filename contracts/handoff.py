@@ -9,6 +9,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from .contract import Contract, ContractRef
+from .guard import DEFAULT, NOTHING, Guard, Spent
 
 P = TypeVar("P", bound=Contract, default=Any)
 
@@ -31,7 +32,8 @@ class Envelope:
 
     `path` lists the agents that the job visited, the receiver last. `sender` is None for a submitted job.
     `checkpoint` is the sender's last checkpoint. `trace` carries the W3C trace context, untouched. `transcript` is the
-    conversation that the receiver goes on with (`Transcript.dump`), None if it starts afresh.
+    conversation that the receiver goes on with (`Transcript.dump`), None if it starts afresh. `guard` limits the whole
+    chain, `spent` is what its earlier hops have used.
     """
 
     contract: ContractRef
@@ -41,6 +43,8 @@ class Envelope:
     checkpoint: str | None = None
     trace: Mapping[str, str] = field(default_factory=dict[str, str])
     transcript: Mapping[str, Any] | None = None
+    guard: Guard = DEFAULT
+    spent: Spent = NOTHING
 
 
 @dataclass(frozen=True)

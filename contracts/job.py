@@ -9,6 +9,7 @@ from enum import StrEnum
 from typing import Any, Literal, TypeAlias
 
 from .contract import ContractRef
+from .guard import Guard, Spent
 
 # How long a delivery stays a worker's without a heartbeat, in seconds. Short is safe, because writes are fenced; it
 # bounds how long the jobs of a dead worker wait.
@@ -62,11 +63,11 @@ class JobInfo:
     """A job as it was at one moment.
 
     `reason` says more about the state: "ready", "retry_at" or "scheduled" (submitted); "attempts", "poison",
-    "contract", "expired" or "deadline" (failed). `hop` counts visits at agents from 0, `attempt` counts tries of this
-    hop from 1, `path` lists the agents visited so far and now. `question` is what an input_required job asks, `error`
-    the last error's text.
-    `expires_at` is when the job fails unless a worker has started it by then (None as soon as one has), `deadline` when
-    it fails unless it has ended.
+    "contract", "chain_guard", "expired" or "deadline" (failed). `hop` counts visits at agents from 0, `attempt` counts
+    tries of this hop from 1, `path` lists the agents visited so far and now. `question` is what an input_required job
+    asks, `error` the last error's text. `expires_at` is when the job fails unless a worker has started it by then (None
+    as soon as one has), `deadline` when it fails unless it has ended. `guard` limits the path; `spent` is what was used
+    up to the last handoff, or in all once the job is completed.
     """
 
     id: str
@@ -78,6 +79,8 @@ class JobInfo:
     hop: int
     attempt: int
     path: tuple[str, ...]
+    guard: Guard
+    spent: Spent
     checkpoint_id: str | None
     lease: Lease | None
     key: str | None

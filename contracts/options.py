@@ -6,6 +6,7 @@ from datetime import datetime, timedelta
 
 from typing_extensions import TypedDict
 
+from .guard import Guard
 from .job import Priority
 
 
@@ -21,6 +22,7 @@ class SubmitOptions(TypedDict, total=False):
     A job that no worker has started within `expires` from now fails, for the reason "expired"; one that has not ended
     by its `deadline` (from now, or a time) fails for the reason "deadline", whatever it does: running code is stopped
     as at a cancel. Both are dead letters; redriven, such a job has all the time that it takes.
+    `guard` limits how far the job may be passed on and what it may cost: see `Guard`, whose defaults hold otherwise.
     """
 
     key: str | None
@@ -31,3 +33,4 @@ class SubmitOptions(TypedDict, total=False):
     priority: Priority
     expires: float | timedelta | None
     deadline: float | timedelta | datetime | None
+    guard: Guard

@@ -7,7 +7,6 @@ store's, which no process has to live for.
 from __future__ import annotations
 
 import math
-import random
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
@@ -73,11 +72,13 @@ class Retry:
 
     def pause(self, attempt: int, error: BaseException) -> float:
         """How long to wait after this attempt, in seconds."""
+        from random import uniform  # late, because importing this package must be quick
+
         asked = told_to_wait(error)
         if asked is not None:
-            return asked * random.uniform(1, 1.1)  # not sooner, and not all at once
+            return asked * uniform(1, 1.1)  # not sooner, and not all at once
         pause = min(self.first * self.factor ** min(attempt - 1, 64), self.longest)
-        return pause * random.uniform(1 - self.jitter, 1 + self.jitter)
+        return pause * uniform(1 - self.jitter, 1 + self.jitter)
 
 
 Retries: TypeAlias = int | Retry | Sequence[Retry]

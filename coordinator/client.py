@@ -15,6 +15,7 @@ from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.errors import Unavailable
 from ..contracts.event import Event
+from ..contracts.guard import Guard
 from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
@@ -113,14 +114,16 @@ class Coordinator(History):
         *,
         payload: Contract | Mapping[str, Any] | None = None,
         changes: Mapping[str, Any] | None = None,
+        guard: Guard | None = None,
     ) -> None:
         """Try a failed job again: the same hop, from its last checkpoint, with attempts as new. Finished steps are
         not run again.
 
-        `payload` replaces what the agent is given, `changes` values of its state by key. `WrongState` if the job has
-        not failed.
+        `payload` replaces what the agent is given, `changes` values of its state by key, `guard` the limits of its
+        chain: a handoff that was refused is made then, without running the hop again. `WrongState` if the job has not
+        failed.
         """
-        await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes))
+        await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard))
 
     async def save(
         self,

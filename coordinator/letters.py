@@ -7,6 +7,7 @@ from typing import Any
 from ..contracts.codec import pack, unpack
 from ..contracts.contract import ContractRef
 from ..contracts.errors import Corrupted
+from ..contracts.guard import DEFAULT, NOTHING, Guard, Spent
 from ..contracts.handoff import Envelope
 from ..contracts.understood import understood
 from .coded.codec import CODED, MissingKey
@@ -32,15 +33,28 @@ def seal_envelope(envelope: Envelope) -> bytes:
     """An envelope as stored bytes."""
     # The path as a list: a tuple would be packed and unpacked as a message of its own, while a job waits.
     fields = [*envelope.contract, envelope.payload, list(envelope.path), envelope.sender, envelope.checkpoint]
-    transcript = [] if envelope.transcript is None else [dict(envelope.transcript)]
-    return seal_letter([*fields, dict(envelope.trace), *transcript], path="envelope")
+    more: list[Any] = [None if envelope.transcript is None else dict(envelope.transcript), *_limits(envelope)]
+    while more and more[-1] is None:
+        more.pop()
+    return seal_letter([*fields, dict(envelope.trace), *more], path="envelope")
+
+
+def _limits(envelope: Envelope) -> list[Any]:
+    if envelope.guard == DEFAULT and not envelope.spent:
+        return []
+    guard, spent = envelope.guard, envelope.spent
+    return [{"guard": [guard.hops, guard.repeats, guard.tokens, guard.cost], "spent": [spent.tokens, spent.cost]}]
+
+
+def _guard(hops: int, repeats: int, tokens: int | None, cost: float | None) -> Guard:
+    return Guard(hops=hops, repeats=repeats, tokens=tokens, cost=cost)
 
 
 @understood("{of}")
 def open_envelope(data: bytes, *, of: str) -> Envelope:
     """A stored envelope."""
     name, version, payload, path, sender, checkpoint, trace, *more = open_letter(data, of=of)
-    [transcript] = more or [None]
+    transcript, limits = (*more, None, None)[:2]
     return Envelope(
         contract=ContractRef(name, version),
         payload=payload,
@@ -49,4 +63,6 @@ def open_envelope(data: bytes, *, of: str) -> Envelope:
         checkpoint=checkpoint,
         trace=trace,
         transcript=transcript,
+        guard=_guard(*limits["guard"]) if limits else DEFAULT,
+        spent=Spent(*limits["spent"]) if limits else NOTHING,
     )

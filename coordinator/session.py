@@ -76,6 +76,10 @@ class Session(Protocol):
 
     async def aemit(self, values: Sequence[Any]) -> None: ...
 
+    def spend(self, tokens: int = 0, cost: float = 0.0) -> None:
+        """Count what a model call used towards the job's budget. No I/O: it is kept with the next write."""
+        ...
+
     def check(self) -> None:
-        """Raise `Fenced` if the lease is known to be lost. No I/O: call it as often as you like."""
+        """Raise `Fenced` if the lease is known to be lost, or `OverBudget`. No I/O: call it as often as you like."""
         ...

@@ -15,6 +15,7 @@ from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.errors import Unavailable
 from ..contracts.event import Event
+from ..contracts.guard import Guard
 from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
@@ -99,9 +100,10 @@ class SyncCoordinator(SyncHistory):
         *,
         payload: Contract | Mapping[str, Any] | None = None,
         changes: Mapping[str, Any] | None = None,
+        guard: Guard | None = None,
     ) -> None:
-        """Try a failed job again, with another payload or some of its state changed if given."""
-        drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes))
+        """Try a failed job again, with another payload or guard, or some of its state changed, if given."""
+        drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard))
 
     def save(
         self,

@@ -33,6 +33,11 @@ def bill(order: Order, ctx: bp.SyncContext) -> Bill:
     return Bill(text=text)
 
 
+@app.agent("order", accepts=Order, hands_to={"bill": Order})
+def order(order: Order, ctx: bp.SyncContext) -> bp.Handoff[Order]:
+    return ctx.hand_off("bill", order)
+
+
 @pytest.fixture
 def run(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     with bp.connect(store_url, app=app) as coordinator:
@@ -104,9 +109,25 @@ def test_redrive_all(run: CommandLine, dead: list[str]) -> None:
     assert listed(run) == []
 
 
+def test_a_job_that_its_guard_parked_goes_on_with_another_guard(run: CommandLine) -> None:
+    job = run("submit", "order", '{"text": "good"}', "--guard", '{"hops": 1}').out.strip()
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        with pytest.raises(bp.JobFailed):
+            coordinator.job(job).result(timeout=30)
+        [letter] = run("dead-letters", "--reason", "chain_guard", "--json").json
+        assert "2 hops are more than hops=1: order -> bill" in letter["error"]
+        assert letter["guard"]["hops"] == 1
+        run("redrive", job, "--guard", '{"hops": 2}')
+        assert coordinator.job(job, returns=Bill).result(timeout=30) == Bill(text="GOOD")
+    assert "hops 2, repeats 5" in run("show", job).out
+
+
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
+        (["j", "--guard", '{"hop": 1}'], "write a JSON object with some of hops, repeats, tokens, cost"),
+        (["j", "--guard", "5"], "write a JSON object with some of"),
+        (["j", "--guard", '{"hops": 0}'], "Guard(hops=0): say a number of at least 1"),
         ([], "takes the ids of jobs, or --all"),
         (["j", "--all"], "takes the ids of jobs, or --all"),
         (["j", "--agent", "a"], "takes the ids of jobs, or --all"),

@@ -94,6 +94,7 @@ class Apart:
             checkpoint = None
         session = LeaseSession(self._store, replace(delivery, job=row, checkpoint=checkpoint), self._app)
         envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+        session.guard(envelope)
         if envelope.transcript is not None:
             session.inherit(envelope.transcript)
         return session

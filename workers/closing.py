@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from ..contracts.agent import Agent
-from ..contracts.errors import BatonpassError, Fenced
+from ..contracts.errors import BatonpassError, Fenced, OverBudget
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
 from ..coordinator.commands import Fence, Release
@@ -35,7 +35,7 @@ class Closing:
         row: JobRow | None = None,
     ) -> None:
         """The attempt raised: it is tried again, goes on at the fallback, or the job ends."""
-        if isinstance(error, Fenced):
+        if isinstance(error, Fenced) and not isinstance(error, OverBudget):
             _log.warning("%s: refused: %s", about, error)
             return
         command = failing(agent, session, error)
@@ -46,6 +46,7 @@ class Closing:
             if instead is not None and agent is not None:
                 again = f"goes on at {agent.fallback}"
             _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
+            await session.aflush()
             await session.awrite(instead or command)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)

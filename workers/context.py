@@ -15,6 +15,7 @@ from ..contracts.agent import Agent
 from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, NoJob, UndeclaredHandoff
+from ..contracts.guard import Guard, Spent
 from ..contracts.handoff import Handoff
 from ..contracts.job import Lease
 from ..coordinator.calls import afollow, follow
@@ -115,8 +116,26 @@ class _About:
 
         return self._session.inherited or Transcript()
 
+    @property
+    def guard(self) -> Guard:
+        """The limits of this job's chain of agents."""
+        return self._session.budget.guard
+
+    @property
+    def spent(self) -> Spent:
+        """What the agents of this job's chain have spent, with this one so far."""
+        return self._session.budget.spent
+
+    def spend(self, *, tokens: int = 0, cost: float = 0.0) -> None:
+        """Count tokens and cost towards the budget of the job's guard. The framework adapters count tokens themselves.
+
+        Kept with this hop's next write (a step, a checkpoint, its end): a crash forgets what was spent since the last
+        one. Over the budget that write is still made; then `OverBudget` is raised, and the job is parked.
+        """
+        self._session.spend(tokens, cost)
+
     def check(self) -> None:
-        """Raise `Fenced` or `Canceled` if this run does not count any more. Costs nothing: call it in long loops."""
+        """Raise `Fenced`, `Canceled` or `OverBudget` if this run may not go on. It costs nothing: call it in loops."""
         self._session.check()
 
     def hand_off(self, agent: str | Agent[P], payload: P, *, transcript: bool = False) -> Handoff[P]:

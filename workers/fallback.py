@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Generator, Mapping
+from dataclasses import replace
 from typing import Any
 
 from ..contracts.agent import Agent
 from ..contracts.errors import Refused
-from ..contracts.handoff import Envelope
-from ..coordinator.book import Book, target
+from ..coordinator.book import Book
 from ..coordinator.commands import Command, Fail, HandOff
-from ..coordinator.letters import open_envelope, seal_envelope
+from ..coordinator.letters import open_envelope
 from ..coordinator.rows import JobRow
+from .guarding import Onward, allowed
 from .onward import onward_transcript
 from .session import LeaseSession
 
@@ -43,18 +44,18 @@ def falling_back(
         _log.error("job %s: fallback %r accepts %s, not %s", row.id, agent.fallback, accepts, envelope.contract)
         return None
     transcript, about = yield from _transcript(book, session, agent.fallback)
-    onward = Envelope(
-        contract=envelope.contract,
-        payload=envelope.payload,
+    to = replace(
+        envelope,
         path=(*envelope.path, agent.fallback),
         sender=agent.name,
         checkpoint=session.tip_id or None,
-        trace=envelope.trace,
         transcript=transcript,
+        spent=session.budget.spent,
     )
-    about = {"reason": "fallback", "error": failed.error, **about}
-    to = target(agent.fallback, envelope.contract, seal_envelope(onward), about, priority=row.priority)
-    return HandOff(session.fence, to)
+    if why := allowed(to, session):
+        _log.error("%s", why)
+        return None
+    return Onward(to, {"reason": "fallback", "error": failed.error, **about}).command(session)
 
 
 def _transcript(

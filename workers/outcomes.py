@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Generator
+from dataclasses import replace
 from typing import Any
 
 from ..contracts.agent import Agent
@@ -12,18 +13,21 @@ from ..contracts.errors import (
     BatonpassError,
     ContractViolation,
     Corrupted,
+    OverBudget,
     Refused,
     StepMismatch,
     UndeclaredHandoff,
     UnknownAgent,
 )
+from ..contracts.guard import Spent
 from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
 from ..contracts.retry import policy_for
-from ..coordinator.book import Book, target
+from ..coordinator.book import Book
 from ..coordinator.calls.jobs import seal_result
-from ..coordinator.commands import Command, Complete, Fail, HandOff, Suspend
-from ..coordinator.letters import seal_envelope, seal_letter
+from ..coordinator.commands import Command, Complete, Fail, Suspend
+from ..coordinator.letters import seal_letter
+from .guarding import Held, Onward, OverLimit, allowed
 from .onward import onward_transcript
 from .session import LeaseSession
 
@@ -38,31 +42,34 @@ def ending(
     if isinstance(outcome, Suspended):
         return Suspend(session.fence, seal_letter(outcome.question, path="question"), final)
     if not isinstance(outcome.result, Handoff):
-        return Complete(session.fence, _result(agent, outcome), final)
+        return Complete(session.fence, _result(agent, outcome, session.budget.spent), final)
     handoff: Handoff[Any] = outcome.result
     declared = agent.hands_to.get(handoff.to)
     if declared is None:
-        allowed = ", ".join(agent.hands_to) or "nobody"
-        raise UndeclaredHandoff(f"agent {agent.name!r} handed off to {handoff.to!r}: it declares {allowed}")
+        declares = ", ".join(agent.hands_to) or "nobody"
+        raise UndeclaredHandoff(f"agent {agent.name!r} handed off to {handoff.to!r}: it declares {declares}")
     _fits(agent, handoff.payload, declared)
     contract, data = yield from book.address(handoff.to, handoff.payload)
     transcript, about = None, None
     if handoff.transcript:
         transcript, about = yield from onward_transcript(book, session, handoff.to, outcome.final)
-    onward = Envelope(
+    to = replace(
+        envelope,
         contract=contract,
         payload=data,
         path=(*envelope.path, handoff.to),
         sender=agent.name,
         checkpoint=final.id if final else session.tip_id or None,
-        trace=envelope.trace,
         transcript=transcript,
+        spent=session.budget.spent,
     )
-    to = target(handoff.to, contract, seal_envelope(onward), about, priority=session.priority)
-    return HandOff(session.fence, to, final)
+    onward = Onward(to, about or {})
+    if why := allowed(to, session):
+        raise Held(why, onward)
+    return onward.command(session, final)
 
 
-def _result(agent: Agent[Any], outcome: Finished) -> bytes:
+def _result(agent: Agent[Any], outcome: Finished, spent: Spent) -> bytes:
     if agent.returns is None:
         allowed = ", ".join(agent.hands_to)
         kind = type(outcome.result).__name__
@@ -73,7 +80,7 @@ def _result(agent: Agent[Any], outcome: Finished) -> bytes:
     _fits(agent, outcome.result, agent.returns)
     data = dump_payload(outcome.result)
     load_payload(type(outcome.result), data)
-    return seal_result(contract_ref(type(outcome.result)), data)
+    return seal_result(contract_ref(type(outcome.result)), data, spent)
 
 
 def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> None:
@@ -106,6 +113,8 @@ def _writable(text: str) -> str:
 
 def _lasting(error: BaseException) -> str | None:
     """Why an error would come again with every attempt; None if it may not."""
+    if isinstance(error, OverLimit | OverBudget):
+        return "chain_guard"
     if isinstance(error, ContractViolation):
         return "contract"
     if isinstance(error, UnknownAgent):

@@ -14,14 +14,14 @@ from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.contract import Contract, contract_ref, load_payload
-from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Fenced, NotFound, Unavailable
+from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Fenced, NotFound, OverBudget, Unavailable
 from ..contracts.handoff import Envelope
 from ..contracts.job import Lease
-from ..contracts.outcome import Outcome, Rejected
+from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
 from ..coordinator.coded.codec import MissingKey
-from ..coordinator.commands import Complete, Fail, Fence, HandOff, Restore, Suspend
+from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Suspend
 from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.snapshots import from_ms
@@ -30,6 +30,7 @@ from .apart import Apart
 from .aside import Aside
 from .closing import Closing
 from .context import Context, Rejecting, entered
+from .guarding import Held, keep, kept
 from .keeper import LeaseKeeper
 from .memory import remembering
 from .outcomes import ending
@@ -159,8 +160,13 @@ class Runner:
 
     async def _opened(self, delivery: Delivery) -> tuple[LeaseSession, Envelope]:
         envelope = open_envelope(delivery.job.envelope, of=f"the envelope of job {delivery.job.id}")
+        session = await self._session(delivery)
+        session.guard(envelope)
+        return session, envelope
+
+    async def _session(self, delivery: Delivery) -> LeaseSession:
         try:
-            return LeaseSession(self._store, delivery, self._app), envelope
+            return LeaseSession(self._store, delivery, self._app)
         except Corrupted:
             if delivery.checkpoint is None:
                 raise
@@ -169,7 +175,7 @@ class Runner:
             again = await self._store.acall(Restore(delivery.checkpoint.id))
         except NotFound:
             again = None  # as if it had been deleted before the claim
-        return LeaseSession(self._store, replace(delivery, checkpoint=again), self._app), envelope
+        return LeaseSession(self._store, replace(delivery, checkpoint=again), self._app)
 
     async def _unopened(self, about: str, row: JobRow, error: BatonpassError) -> None:
         """What was claimed can't be read. If that is for a lack of this worker's, another one may have it."""
@@ -192,6 +198,8 @@ class Runner:
             await _in_time(timeout, self._run_agent(about, agent, envelope, row, session))
         except Drained:
             await self._closing.release(about, session.fence)
+        except OverBudget as error:
+            await self._closing.fail(about, agent, session, error, row)
         except Fenced as lost:
             _log.warning("%s: refused: %s", about, lost)
         except Unavailable as error:
@@ -209,14 +217,26 @@ class Runner:
         lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
         context = Context(session, agent, payload, self._resources, lease)
         entered(context)
-        outcome = await self._outcome(agent, payload, session, context)
-        session.check()
-        command = await adrive(self._store, ending(self._book, agent, envelope, session, outcome))
+        command = kept(session, envelope) or await self._run_to_end(agent, envelope, payload, session, context)
         await session.awrite(command)
         if isinstance(command, HandOff):
             _note("%s: handed off to %s", about, command.target.agent)
         else:
             _note("%s: %s", about, _ENDS[type(command)])
+
+    async def _run_to_end(
+        self, agent: Agent[Any], envelope: Envelope, payload: Contract, session: LeaseSession, context: Context
+    ) -> Command[None]:
+        """Run the agent; the command that commits its outcome."""
+        outcome = await self._outcome(agent, payload, session, context)
+        session.check_lease()
+        if isinstance(outcome, Suspended):
+            await session.aflush()
+        try:
+            return await adrive(self._store, ending(self._book, agent, envelope, session, outcome))
+        except Held as held:
+            await keep(session, envelope, outcome.final if isinstance(outcome, Finished) else None, held)
+            raise
 
     async def _outcome(self, agent: Agent[Any], payload: Contract, session: LeaseSession, context: Context) -> Outcome:
         try:

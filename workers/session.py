@@ -14,7 +14,8 @@ import anyio
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.errors import Canceled, Fenced, Unavailable
-from ..contracts.handoff import Answer
+from ..contracts.guard import DEFAULT, NOTHING
+from ..contracts.handoff import Answer, Envelope
 from ..contracts.names import mint, partition_of
 from ..contracts.transcript_losses import Losses
 from ..coordinator.calls.again import as_drafted
@@ -27,6 +28,7 @@ from ..coordinator.rows import CheckpointRow, CommitLine, Delivery
 from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
+from .budget import Budget
 
 if TYPE_CHECKING:
     from ..contracts.transcript import Transcript
@@ -74,6 +76,7 @@ class LeaseSession:
         self.tip_id = row.tip
         about = f"of job {row.id}"
         self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
+        self.budget = Budget(DEFAULT, NOTHING, self._journal)
         self.inherited: Transcript | None = None
         self._inherited: Mapping[str, Any] = {}
         self.remembered: Checkpoint | None = None
@@ -92,6 +95,20 @@ class LeaseSession:
     def journal(self) -> Mapping[str, Any]:
         """The hop's records by key."""
         return self._journal
+
+    def guard(self, envelope: Envelope) -> None:
+        """Take the limits of the job's chain."""
+        self.budget = Budget(envelope.guard, envelope.spent, self._journal)
+
+    def spend(self, tokens: int = 0, cost: float = 0.0) -> None:
+        """Count what the agent used. Kept with the next write."""
+        self.budget.spend(tokens, cost)
+
+    async def aflush(self) -> None:
+        """Write down what was spent since the last write."""
+        if news := self.budget.news:
+            await self.awrite(Record(self.fence, _packed(news)))
+            self._journal.update(news)
 
     def inherit(self, stored: Mapping[str, Any]) -> None:
         """Take the conversation that this hop goes on with, as it is stored. Each checkpoint keeps it from now on."""
@@ -119,23 +136,25 @@ class LeaseSession:
 
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """Commit a checkpoint and journal records."""
-        command = self._saving(snapshot, records)
+        command, records = self._saving(snapshot, records)
         return self._saved(command.checkpoint.id, records, self.write(command))
 
     async def asave(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """`save` for async code."""
-        command = self._saving(snapshot, records)
+        command, records = self._saving(snapshot, records)
         return self._saved(command.checkpoint.id, records, await self.awrite(command))
 
     def record(self, records: Mapping[str, Any]) -> None:
         """Commit journal records."""
+        records = {**records, **self.budget.news}
         self.write(Record(self.fence, _packed(records)))
-        self._journal.update(records)
+        self._recorded(records)
 
     async def arecord(self, records: Mapping[str, Any]) -> None:
         """`record` for async code."""
+        records = {**records, **self.budget.news}
         await self.awrite(Record(self.fence, _packed(records)))
-        self._journal.update(records)
+        self._recorded(records)
 
     def emit(self, values: Sequence[Any]) -> None:
         """Stream values to who reads along. What can't be sent now is lost: it is no part of the job."""
@@ -152,6 +171,11 @@ class LeaseSession:
         return Emit(self.fence, tuple(seal_letter(value, path="emitted") for value in values))
 
     def check(self) -> None:
+        """Raise if the lease is known to be lost, or if more is spent than the job's guard allows."""
+        self.check_lease()
+        self.budget.check(f"job {self.job_id}")
+
+    def check_lease(self) -> None:
         """Raise if the lease is known to be lost."""
         if self._lost is not None:
             raise self._lost
@@ -197,7 +221,7 @@ class LeaseSession:
 
     def write(self, command: Command[R]) -> R:
         """Carry out a command of this delivery, patient while the store is unavailable."""
-        self.check()
+        self.check_lease()
         pauses = _pauses()
         while True:
             try:
@@ -212,11 +236,11 @@ class LeaseSession:
                 if (pause := next(pauses, None)) is None:
                     raise
                 time.sleep(pause)
-            self.check()
+            self.check_lease()
 
     async def awrite(self, command: Command[R]) -> R:
         """`write` for async code."""
-        self.check()
+        self.check_lease()
         pauses = _pauses()
         while True:
             try:
@@ -231,22 +255,27 @@ class LeaseSession:
                 if (pause := next(pauses, None)) is None:
                     raise
                 await anyio.sleep(pause)
-            self.check()
+            self.check_lease()
 
-    def _saving(self, snapshot: Snapshot, records: Mapping[str, Any] | None) -> Save:
-        return Save(
-            thread=self.thread, checkpoint=self.seal(snapshot), fence=self.fence, records=_packed(records or {})
-        )
+    def _saving(self, snapshot: Snapshot, given: Mapping[str, Any] | None) -> tuple[Save, dict[str, Any]]:
+        records = {**(given or {}), **self.budget.news}
+        return Save(self.thread, self.seal(snapshot), self.fence, records=_packed(records)), records
 
-    def _saved(self, checkpoint_id: str, records: Mapping[str, Any] | None, commit: CommitLine) -> Checkpoint:
+    def _saved(self, checkpoint_id: str, records: Mapping[str, Any], commit: CommitLine) -> Checkpoint:
         _, _, made = self._drafts.pop(checkpoint_id)
         self.checkpoint = saved(made, commit)
         self._base, self._sharing = made.nodes, Sharing.APPEND
         self.tip_id = checkpoint_id
-        self._journal.update(records or {})
+        self._journal.update(records)
         if self.draining:
             raise Drained(f"job {self.job_id} is given back at checkpoint {self.tip_id}: this worker is stopping")
+        self.budget.check(f"job {self.job_id}")
         return self.checkpoint
+
+    def _recorded(self, records: Mapping[str, Any]) -> None:
+        """What was just written counts; then no more is done that costs, if the budget is overdrawn."""
+        self._journal.update(records)
+        self.budget.check(f"job {self.job_id}")
 
 
 def _packed(records: Mapping[str, Any]) -> dict[str, bytes]:

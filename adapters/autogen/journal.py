@@ -14,6 +14,8 @@ from contextvars import ContextVar
 from hashlib import blake2b
 from typing import Any
 
+from autogen_core.models import RequestUsage
+
 from ...contracts.codec import pack
 from ...contracts.errors import Fenced, StepMismatch, Unavailable
 from ...coordinator.session import Session
@@ -65,6 +67,10 @@ class Journal:
             self.end(error)
             raise asyncio.CancelledError from None
         return answer
+
+    def spend(self, usage: RequestUsage) -> None:
+        """Count what a model call has just used towards the job's budget."""
+        self._session.spend(tokens=usage.prompt_tokens + usage.completion_tokens)
 
 
 def concerns_job(error: BaseException) -> bool:

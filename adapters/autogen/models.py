@@ -29,7 +29,9 @@ class JournaledModel(ChatCompletionClient):
             return await self._inner.create(messages, **options)
 
         async def ask() -> dict[str, Any]:
-            return (await self._inner.create(messages, **options)).model_dump(mode="json")
+            result = await self._inner.create(messages, **options)
+            journal.spend(result.usage)
+            return result.model_dump(mode="json")
 
         return CreateResult.model_validate(await journal.call(self._caller, _request(messages), ask))
 
@@ -46,6 +48,7 @@ class JournaledModel(ChatCompletionClient):
             return
         async for part in self._inner.create_stream(messages, **options):
             if isinstance(part, CreateResult):
+                journal.spend(part.usage)
                 await journal.record(self._caller, digest, part.model_dump(mode="json"))
             yield part
 

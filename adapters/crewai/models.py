@@ -125,6 +125,7 @@ def _role(options: dict[str, Any]) -> str:
 
 def _record(steps: Steps, call: Call, answer: Any, options: dict[str, Any], usage: Usage) -> None:
     steps.used(call, _role(options), usage)
+    steps.spend(usage)
     try:
         stored = _dump(answer, options.get("response_model"))
         pack(stored, path="answer")

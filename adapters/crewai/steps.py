@@ -124,6 +124,10 @@ class Steps:
             for name, number in usage.items():
                 total[name] = total.get(name, 0) + number
 
+    def spend(self, usage: Usage) -> None:
+        """Count what a model call has just used towards the job's budget."""
+        self._session.spend(tokens=usage.get("total_tokens", 0))
+
     def cost(self, place: str) -> dict[str, Usage]:
         """What the model calls of a place cost, by role."""
         with self._lock:

@@ -25,6 +25,7 @@ from .payloads import into_graph, out_of_graph
 from .questions import Questions
 from .saver import JobSaver
 from .trail import Trail
+from .usage import CountingUsage
 from .values import Values
 
 _log = logging.getLogger(__name__)
@@ -95,7 +96,8 @@ class GraphRun:
 
     async def _drive(self, entered: Any) -> Any:
         """The graph's result. A write that failed stops the graph at once, and comes out as itself."""
-        running = asyncio.ensure_future(self._graph.ainvoke(entered, self._config, durability="sync"))
+        config: RunnableConfig = {**self._config, "callbacks": [CountingUsage(self._session)]}
+        running = asyncio.ensure_future(self._graph.ainvoke(entered, config, durability="sync"))
         loop = asyncio.get_running_loop()
         self._saver.on_failure = lambda: loop.call_soon_threadsafe(running.cancel)
         try:

@@ -9,7 +9,7 @@ import typer
 from batonpass.contracts.errors import BadSetup
 
 from .jobs import described, mapping
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, GuardText, Json, Namespace, Store, assignment, guarded, opened
 from .printing import print_json, print_table
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
@@ -43,6 +43,7 @@ def redrive(
     changes: Annotated[
         list[str] | None, typer.Option("--set", metavar="NAME=JSON", help="Change a value of the state; repeatable")
     ] = None,
+    guard: GuardText = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
@@ -53,11 +54,11 @@ def redrive(
     if (payload or changes) and (everything or len(jobs or ()) > 1):
         raise BadSetup("--payload and --set are for one job at a time")
     given = None if payload is None else mapping(payload)
-    edits = dict(map(assignment, changes or ()))
+    edits, limits = dict(map(assignment, changes or ())), None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
         chosen = jobs or [info.id for info in coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)]
         for job in chosen:
-            coordinator.redrive(job, payload=given, changes=edits)
+            coordinator.redrive(job, payload=given, changes=edits, guard=limits)
     if as_json:
         print_json({"redriven": chosen})
     else:

@@ -16,7 +16,18 @@ from batonpass.contracts.names import is_id
 from batonpass.contracts.options import SubmitOptions
 from batonpass.coordinator.sync_client import SyncCoordinator
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, moment, opened, seconds
+from .options import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_STORE,
+    GuardText,
+    Json,
+    Namespace,
+    Store,
+    guarded,
+    moment,
+    opened,
+    seconds,
+)
 from .printing import cell, print_json, print_table
 
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
@@ -32,6 +43,7 @@ def submit(
     priority: Annotated[str, typer.Option(help="high, normal or low")] = "normal",
     expires: Annotated[float | None, typer.Option(help="Fail if no worker started it for this many seconds")] = None,
     deadline: Annotated[str | None, typer.Option(help="Fail if not ended then: seconds from now, or a time")] = None,
+    guard: GuardText = None,
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
     timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds")] = None,
     app: Annotated[
@@ -48,6 +60,8 @@ def submit(
         options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": cast("Priority", priority)}
         options |= {"at": moment(at, "--at") if at else None, "expires": expires}
         options["deadline"] = (seconds(deadline) or moment(deadline, "--deadline")) if deadline else None
+        if guard is not None:
+            options["guard"] = guarded(guard)
         job = coordinator.submit(agent, values, **options)
         if not wait:
             print_json({"id": job.id}) if as_json else typer.echo(job.id)
@@ -95,10 +109,17 @@ def show(
         return
     for name, value in about.items():
         if value not in (None, "", ()):
-            text = (
-                json.dumps(value, default=str, ensure_ascii=False, indent=2) if isinstance(value, dict | list) else None
-            )
-            typer.echo(f"{name:<14} {text or cell(value)}")
+            typer.echo(f"{name:<14} {_limits(value) if name in ('guard', 'spent') else _text(value)}")
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, dict | list):
+        return json.dumps(value, default=str, ensure_ascii=False, indent=2)
+    return cell(value)
+
+
+def _limits(numbers: dict[str, Any]) -> str:
+    return ", ".join(f"{name} {number:g}" for name, number in numbers.items() if number is not None)
 
 
 def cancel(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import fields
 from datetime import datetime
 from typing import Annotated, Any
 
@@ -10,6 +11,7 @@ import typer
 
 from batonpass.contracts.app import App
 from batonpass.contracts.errors import BadSetup
+from batonpass.contracts.guard import Guard
 from batonpass.coordinator.connection import Connection, connect
 
 DEFAULT_STORE = "sqlite:///batonpass.db"
@@ -21,6 +23,9 @@ Store = Annotated[
 ]
 Namespace = Annotated[
     str | None, typer.Option(help="Which of the store's namespaces (default: the URL's, or 'default')")
+]
+GuardText = Annotated[
+    str | None, typer.Option("--guard", metavar="JSON", help="Limits of the chain: hops, repeats, tokens, cost")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
 
@@ -50,6 +55,15 @@ def moment(text: str, option: str) -> datetime:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
         raise BadSetup(f"{option} {text!r} is not a time: write e.g. 2031-05-01T09:00+02:00") from None
+
+
+def guarded(text: str) -> Guard:
+    """A guard as given on the command line: a JSON object of its fields, the others have their defaults."""
+    try:
+        return Guard(**json.loads(text))
+    except (ValueError, TypeError):
+        names = ", ".join(field.name for field in fields(Guard))
+        raise BadSetup(f"--guard {text!r}: write a JSON object with some of {names}, e.g. '{{\"hops\": 80}}'") from None
 
 
 def opened(store: str, namespace: str | None, app: str | None = None) -> Connection:

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...contracts.errors import BadSetup, WrongState
+from ...contracts.guard import Guard
 from ...contracts.job import JobInfo, JobState
 from ...contracts.names import mint, partition_of
 from ..book import Book, target
@@ -35,21 +36,26 @@ def page(agent: str | None, reason: str | None, limit: int) -> Call[list[JobInfo
     return found[:limit]
 
 
-def redrive(bases: Bases, book: Book, job_id: str, payload: object, changes: Mapping[str, Any] | None) -> Call[None]:
-    """Try a failed job again, with what it is given and its state as edited."""
+def redrive(
+    bases: Bases, book: Book, job_id: str, payload: object, changes: Mapping[str, Any] | None, guard: Guard | None
+) -> Call[None]:
+    """Try a failed job again, with what it is given, its state and its guard as edited."""
     row = yield from look(job_id)
-    if row.state != JobState.FAILED and (payload is not None or changes):
+    edited = payload is not None or guard is not None
+    if row.state != JobState.FAILED and (edited or changes):
         raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
-    onward = (yield from _addressed(book, row, payload)) if payload is not None else None
+    onward = (yield from _addressed(book, row, payload, guard)) if edited else None
     tip = (yield from _edited(bases, book, row, changes)) if changes else ""
     yield Redrive(row.id, onward, tip)
 
 
-def _addressed(book: Book, row: JobRow, payload: object) -> Call[Target]:
-    contract, data = yield from book.address(row.agent, payload)
+def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) -> Call[Target]:
     envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
-    onward = seal_envelope(replace(envelope, contract=contract, payload=data))
-    return target(row.agent, contract, onward, priority=row.priority)
+    if payload is not None:
+        contract, data = yield from book.address(row.agent, payload)
+        envelope = replace(envelope, contract=contract, payload=data)
+    onward = seal_envelope(replace(envelope, guard=guard or envelope.guard))
+    return target(row.agent, envelope.contract, onward, priority=row.priority)
 
 
 def _edited(bases: Bases, book: Book, row: JobRow, changes: Mapping[str, Any]) -> Call[str]:

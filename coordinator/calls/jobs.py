@@ -3,17 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any
 
 from ...contracts.contract import Contract, ContractRef, Payload, load_payload
-from ...contracts.errors import BadSetup, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
+from ...contracts.errors import BadSetup, Corrupted, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
+from ...contracts.guard import DEFAULT, NOTHING, Spent
 from ...contracts.handoff import Envelope
 from ...contracts.job import BANDS, PRIORITIES, JobInfo, JobState, Lease
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.options import SubmitOptions
+from ...contracts.understood import understood
 from ..book import Book, parse_ref, queue_of, target
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
@@ -56,6 +59,7 @@ def submit(
         checkpoint=origin or None,
         trace=dict(trace or {}),
         transcript=transcript,
+        guard=options.get("guard", DEFAULT),
     )
     row: JobRow = yield Submit(
         job_id=job_id,
@@ -133,10 +137,10 @@ def page(state: str | None, agent: str | None, limit: int) -> Call[list[JobInfo]
 def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract | Payload:
     """The result of a completed job; the error for one that ended otherwise."""
     if row.state == JobState.COMPLETED:
-        name, version, data = open_letter(row.result, of=f"the result of job {row.id}")
+        contract, data, _ = _result(row)
         if returns is not None:
             return load_payload(returns, data)
-        return book.read(ContractRef(name, version), data)
+        return book.read(contract, data)
     if row.state == JobState.CANCELED:
         raise JobCanceled(f"job {row.id} was canceled", job_id=row.id, reason="canceled")
     if row.state == JobState.REJECTED:
@@ -183,6 +187,8 @@ def describe(row: JobRow) -> JobInfo:
         hop=row.hop,
         attempt=row.attempt,
         path=envelope.path,
+        guard=envelope.guard,
+        spent=_spent(row, envelope),
         checkpoint_id=row.tip or None,
         lease=lease,
         key=row.key or None,
@@ -195,6 +201,20 @@ def describe(row: JobRow) -> JobInfo:
         expires_at=from_ms(row.expires) if row.expires else None,
         deadline=from_ms(row.deadline) if row.deadline else None,
     )
+
+
+def _spent(row: JobRow, envelope: Envelope) -> Spent:
+    with suppress(Corrupted):  # who reads the result is told
+        if row.result:
+            return _result(row)[2]
+    return envelope.spent
+
+
+@understood("the result of job {0.id}")
+def _result(row: JobRow) -> tuple[ContractRef, bytes, Spent]:
+    """The result's contract and payload, and what the chain spent in all."""
+    name, version, data, *spent = open_letter(row.result, of=f"the result of job {row.id}")
+    return ContractRef(name, version), data, Spent(*spent[0]) if spent else NOTHING
 
 
 def streamed(job_id: str, after: str) -> Call[tuple[list[Any], str, bool]]:
@@ -212,6 +232,6 @@ def checked(job_id: str) -> str:
     return job_id
 
 
-def seal_result(contract: ContractRef, data: bytes) -> bytes:
-    """A result as stored."""
-    return seal_letter([*contract, data], path="result")
+def seal_result(contract: ContractRef, data: bytes, spent: Spent = NOTHING) -> bytes:
+    """A result as stored, with what its chain has spent in all."""
+    return seal_letter([*contract, data, *([[spent.tokens, spent.cost]] if spent else [])], path="result")

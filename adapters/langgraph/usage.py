@@ -1,0 +1,28 @@
+"""Usage: what a graph's models use, counted towards the job's budget."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langchain_core.callbacks import BaseCallbackHandler
+from langchain_core.messages import AIMessage
+from langchain_core.outputs import ChatGeneration, LLMResult
+
+from ...coordinator.session import Session
+
+
+class CountingUsage(BaseCallbackHandler):
+    """Told by LangChain of each answer of a model, wherever in the graph it was asked."""
+
+    run_inline = True  # counted before the superstep is saved
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+
+    def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
+        """Count the tokens that the provider has told."""
+        for generations in response.generations:
+            for made in generations:
+                if isinstance(made, ChatGeneration) and isinstance(made.message, AIMessage):
+                    usage = made.message.usage_metadata
+                    self._session.spend(tokens=usage["total_tokens"] if usage else 0)

@@ -1,0 +1,108 @@
+"""Guard: how far a job may be passed on, and what it may cost. It travels with the job through all its agents."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, fields
+
+from .errors import BadSetup
+
+# Visits that a path is shown with at most: the last ones tell what went on.
+_SHOWN = 100
+
+
+@dataclass(frozen=True, slots=True)
+class Spent:
+    """What a job's agents have used so far: tokens, and cost in whatever unit its guard counts."""
+
+    tokens: int = 0
+    cost: float = 0.0
+
+    def __add__(self, other: Spent) -> Spent:
+        return Spent(self.tokens + other.tokens, self.cost + other.cost)
+
+    def __bool__(self) -> bool:
+        return bool(self.tokens or self.cost)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Guard:
+    """When a job is parked instead of being passed on: failed, with the reason "chain_guard" and its path.
+
+    `hops` is how many visits at agents its path may have. `repeats` is how often in a row the path may end with the
+    same sequence of agents, of whatever length: a loop of draft and review that goes round more often is stopped, one
+    of fewer rounds passes. `tokens` and `cost` are what all its hops together may use (`ctx.spend`), None for any
+    amount.
+    """
+
+    hops: int = 50
+    repeats: int = 5
+    tokens: int | None = None
+    cost: float | None = None
+
+    def __post_init__(self) -> None:
+        for field in fields(self):
+            value = getattr(self, field.name)
+            if value is None and field.default is None:
+                continue
+            kinds = (int, float) if field.name == "cost" else (int,)
+            least = 1 if field.name in ("hops", "repeats") else 0
+            if isinstance(value, bool) or not isinstance(value, kinds) or not least <= value < math.inf:
+                raise BadSetup(f"Guard({field.name}={value!r}): say a number of at least {least}")
+
+    def against(self, path: Sequence[str]) -> str:
+        """Why the last agent of the path may not be visited; empty if it may."""
+        if len(path) > self.hops:
+            return f"{len(path)} hops are more than hops={self.hops}: {shown(path)}"
+        times = rounds(path, self.repeats)
+        return f"{times} rounds in a row are more than repeats={self.repeats}: {shown(path)}" if times else ""
+
+    def over(self, spent: Spent) -> str:
+        """Which budget is overdrawn; empty if none is."""
+        for name in ("tokens", "cost"):
+            used, limit = getattr(spent, name), getattr(self, name)
+            if limit is not None and used > limit:
+                return f"{name} spent: {used:g} of {limit:g}" if name == "cost" else f"{name} spent: {used} of {limit}"
+        return ""
+
+
+DEFAULT = Guard()
+NOTHING = Spent()
+
+
+def rounds(path: Sequence[str], repeats: int) -> int:
+    """How often in a row the path ends with the same sequence of agents, if that is more than `repeats`, else 0."""
+    for period in range(1, len(path) // (repeats + 1) + 1):
+        run = 0
+        while run < len(path) - period and path[-1 - run] == path[-1 - run - period]:
+            run += 1
+        times = run // period + 1
+        if times > repeats:
+            return times
+    return 0
+
+
+def shown(path: Sequence[str]) -> str:
+    """A path with its loops folded: `triage -> (draft -> review) x6 -> publish`."""
+    left = list(path[-_SHOWN:])
+    parts = ["..."] if len(left) < len(path) else []
+    while left:
+        period, times = _fold(left)
+        loop = " -> ".join(left[:period])
+        loop = f"({loop})" if period > 1 and times > 1 else loop
+        parts.append(f"{loop} x{times}" if times > 1 else loop)
+        del left[: period * times]
+    return " -> ".join(parts)
+
+
+def _fold(path: Sequence[str]) -> tuple[int, int]:
+    """The loop that the path begins with and that covers most of it: its length, and its rounds."""
+    best = (1, 1)
+    for period in range(1, len(path) // 2 + 1):
+        times = 1
+        while path[times * period : (times + 1) * period] == path[:period]:
+            times += 1
+        if times > 1 and (best[1] == 1 or period * times > best[0] * best[1]):
+            best = (period, times)
+    return best

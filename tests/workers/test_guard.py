@@ -1,0 +1,197 @@
+"""The chain guard: a job that goes in circles, too far or beyond its budget is parked, and can go on from there."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+
+from .serving import Ask, Reply, kinds, only, reached, serving
+
+LOOP = {"draft": Ask, "review": Ask}
+
+
+class Desk:
+    """Two agents that pass a job on to each other until `enough` drafts were made; each draft spends 10 tokens."""
+
+    def __init__(self, enough: int = 99) -> None:
+        self.enough = enough
+        self.drafts: list[str] = []
+        self.app = bp.App("desk")
+        self.app.agent("draft", accepts=Ask, hands_to={"review": Ask})(self._draft)
+        self.app.agent("review", accepts=Ask, hands_to={"draft": Ask}, returns=Reply)(self._review)
+
+    async def _draft(self, ask: Ask, ctx: bp.Context) -> bp.Handoff[Ask]:
+        made = await ctx.step("write", self._write, ask.text)
+        ctx.spend(tokens=10, cost=0.5)
+        return ctx.hand_off("review", Ask(text=made))
+
+    def _write(self, text: str) -> str:
+        self.drafts.append(text)
+        return f"{text}."
+
+    def _review(self, ask: Ask, ctx: bp.SyncContext) -> bp.Handoff[Ask] | Reply:
+        if len(ask.text) >= self.enough:
+            return Reply(text=f"{ask.text} for {ctx.spent.tokens}, {ctx.spent.cost:g}")
+        return ctx.hand_off("draft", ask)
+
+
+async def parked(job: bp.Job[Any]) -> str:
+    """What is said of a job that its guard has parked."""
+    info = await reached(job, bp.JobState.FAILED, bp.JobState.COMPLETED)
+    assert (info.state, info.reason) == (bp.JobState.FAILED, "chain_guard")
+    assert info.error is not None
+    return info.error
+
+
+async def test_a_loop_is_parked_with_its_path_and_goes_on_without_redoing_the_hop(store_url: str) -> None:
+    desk = Desk(enough=8)
+    async with serving(desk.app, store_url) as coordinator:
+        job = await coordinator.submit("draft", Ask(), returns=Reply)
+        told = await parked(job)
+        assert "not passed on to 'review', 6 rounds in a row are more than repeats=5: (draft -> review) x6: " in told
+        assert desk.drafts == ["." * n for n in range(6)]
+        [event] = [event async for event in coordinator.events(job=job.id) if event.type.endswith("job.failed")]
+        assert (event.data["reason"], event.data["error"]) == ("chain_guard", told)
+        assert (await job.info()).spent == bp.Spent(50, 2.5)
+
+        await coordinator.redrive(job.id)  # as it is it does not get any further
+        assert "6 rounds" in await parked(job)
+        await coordinator.redrive(job.id, guard=bp.Guard(repeats=20))
+        assert (await job.result(timeout=30)).text == "........ for 80, 4"
+        assert desk.drafts == ["." * n for n in range(8)]
+        info = await job.info()
+        assert (info.guard, info.spent, info.path) == (bp.Guard(repeats=20), bp.Spent(80, 4), ("draft", "review") * 8)
+
+
+async def test_a_loop_below_the_limit_passes() -> None:
+    async with serving(Desk(enough=5).app) as coordinator:
+        job = await coordinator.submit("draft", Ask(), returns=Reply)
+        assert (await job.result(timeout=30)).text == "..... for 50, 2.5"
+
+
+async def test_hops_are_counted(store_url: str) -> None:
+    desk = Desk()
+    async with serving(desk.app, store_url) as coordinator:
+        job = await coordinator.submit("draft", Ask(), guard=bp.Guard(hops=4))
+        assert "not passed on to 'draft', 5 hops are more than hops=4: (draft -> review) x2 -> draft" in await parked(
+            job
+        )
+        assert len((await job.info()).path) == 4
+
+
+async def test_another_payload_or_state_runs_the_hop_again() -> None:
+    desk = Desk(enough=99)
+    async with serving(desk.app) as coordinator:
+        jobs = [await coordinator.submit("draft", Ask(), guard=bp.Guard(hops=1)) for _ in range(2)]
+        for job in jobs:
+            await parked(job)
+        desk.enough = 3
+        await coordinator.redrive(jobs[0].id, changes={"write": "mended"}, guard=bp.Guard())
+        assert (await jobs[0].result(timeout=30)).text == "mended for 20, 1"
+        await coordinator.redrive(jobs[1].id, changes={"write": "mended"})
+        assert "2 hops are more than hops=1" in await parked(jobs[1])
+
+
+async def test_over_budget_a_hop_stops_after_its_next_write(store_url: str) -> None:
+    ran: Counter[str] = Counter()
+
+    async def works(ask: Ask, ctx: bp.Context) -> Reply:
+        def work(name: str) -> None:
+            ctx.spend(tokens=40)
+            ran[name] += 1
+
+        for name in ("one", "two", "three"):
+            await ctx.step(name, work, name)
+        return Reply(text=f"{ctx.spent.tokens} of {ctx.guard.tokens}")
+
+    async with serving(only(works), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=50))
+        told = await parked(job)
+        assert (
+            told
+            == f"job {job.id} is over its budget, tokens spent: 80 of 50: redrive it with a guard= that allows more"
+        )
+        assert ran == {"one": 1, "two": 1}
+        await coordinator.redrive(job.id)
+        await parked(job)
+        await coordinator.redrive(job.id, guard=bp.Guard(tokens=200))
+        assert (await job.result(timeout=30)).text == "120 of 200"
+        assert ran == {"one": 1, "two": 1, "three": 1}
+        assert (await job.info()).spent == bp.Spent(120)
+
+
+@pytest.mark.parametrize("swallows", [True, False])
+async def test_code_that_swallows_it_gets_no_further(swallows: bool) -> None:
+    def greedy(ask: Ask, ctx: bp.SyncContext) -> bp.Handoff[Ask]:
+        ctx.spend(cost=3)
+        try:
+            ctx.check()
+        except bp.OverBudget:
+            if not swallows:
+                raise
+        return ctx.hand_off("b", ask)
+
+    app = only(greedy, returns=None, hands_to={"b": Ask})
+    app.agent("b", accepts=Ask, returns=Reply)(lambda ask: Reply(text="b"))
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask(), guard=bp.Guard(cost=2))
+        assert "cost spent: 3 of 2" in await parked(job)
+        assert "job.handed_off" not in await kinds(coordinator, job)
+
+
+async def test_what_a_failed_attempt_spent_counts(store_url: str) -> None:
+    def fails(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        ctx.spend(tokens=30)
+        raise ValueError(f"spent {ctx.spent.tokens}")
+
+    async with serving(only(fails, retries=bp.Retry(attempts=9, first=0.01)), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), guard=bp.Guard(tokens=70))
+        assert "tokens spent: 90 of 70" in await parked(job)
+
+
+async def test_what_was_spent_before_a_question_counts_after_it(store_url: str) -> None:
+    async def asks(ask: Ask, ctx: bp.Context) -> Reply:
+        if ctx.spent.tokens == 0:
+            ctx.spend(tokens=30)
+        answer = await ctx.ask("more?")
+        return Reply(text=f"{answer} {ctx.spent.tokens}")
+
+    async with serving(only(asks), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+        await job.answer("no")
+        assert (await job.result(timeout=30)).text == "no 30"
+
+
+async def test_a_fallback_is_a_hop_too() -> None:
+    app = bp.App("two")
+
+    @app.agent("a", accepts=Ask, returns=Reply, retries=1, fallback="b")
+    def a(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        ctx.spend(tokens=5)
+        raise ValueError("no")
+
+    @app.agent("b", accepts=Ask, returns=Reply)
+    def b(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        return Reply(text=f"{ctx.spent.tokens} of {ctx.guard.tokens}")
+
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=9))
+        assert (await job.result(timeout=30)).text == "5 of 9"
+        job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(hops=1))
+        assert (await reached(job, bp.JobState.FAILED)).reason == "attempts"
+
+
+@pytest.mark.parametrize("spent", [{"tokens": -1}, {"cost": float("nan")}, {"cost": float("inf")}])
+async def test_what_can_not_be_spent(spent: dict[str, Any]) -> None:
+    def odd(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        ctx.spend(**spent)
+        return Reply(text="")
+
+    async with serving(only(odd)) as coordinator:
+        job = await coordinator.submit("a", Ask())
+        assert "numbers of at least 0 are spent" in ((await reached(job, bp.JobState.FAILED)).error or "")

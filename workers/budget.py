@@ -1,0 +1,53 @@
+"""Budget: what a delivery's chain may spend, and has spent. No I/O."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from threading import Lock
+from typing import Any
+
+from ..contracts.errors import BadSetup, OverBudget
+from ..contracts.guard import Guard, Spent
+
+# Where the journal keeps what the hop has spent.
+_KEY = "spent"
+
+
+class Budget:
+    """The chain's guard, what earlier hops have spent, and this hop so far: as its journal has it, and what is new.
+    Usable from any thread."""
+
+    def __init__(self, guard: Guard, before: Spent, journal: Mapping[str, Any]) -> None:
+        self.guard = guard
+        self._before = before
+        self._journal = journal
+        self._lock = Lock()
+        self._hop = self._kept
+
+    @property
+    def _kept(self) -> Spent:
+        return Spent(*self._journal.get(_KEY, (0, 0.0)))
+
+    @property
+    def spent(self) -> Spent:
+        """What the chain has spent."""
+        return self._before + self._hop
+
+    @property
+    def news(self) -> dict[str, Any]:
+        """The record that the hop's journal lacks; empty if it has all."""
+        hop = self._hop
+        return {} if hop == self._kept else {_KEY: [hop.tokens, hop.cost]}
+
+    def spend(self, tokens: int, cost: float) -> None:
+        """Count what was used."""
+        if not (tokens >= 0 and 0 <= cost < math.inf):
+            raise BadSetup(f"ctx.spend(tokens={tokens!r}, cost={cost!r}): numbers of at least 0 are spent")
+        with self._lock:
+            self._hop += Spent(int(tokens), float(cost))
+
+    def check(self, about: str) -> None:
+        """Raise if more is spent than the guard allows."""
+        if over := self.guard.over(self.spent):
+            raise OverBudget(f"{about} is over its budget, {over}: redrive it with a guard= that allows more")

@@ -1,0 +1,88 @@
+"""Guarding: handoffs that a job's guard refuses. They are kept with the job: a redrive need not run the hop again."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from typing import Any
+
+from ..contracts.checkpoint import Snapshot
+from ..contracts.errors import BatonpassError, OverBudget
+from ..contracts.handoff import Envelope
+from ..coordinator.book import target
+from ..coordinator.commands import HandOff, NewCheckpoint
+from ..coordinator.letters import open_envelope, seal_envelope
+from ..coordinator.seals import content_hash
+from .session import LeaseSession
+
+# Where the journal keeps a refused handoff.
+_KEY = "refused"
+
+
+@dataclass(frozen=True)
+class Onward:
+    """A handoff: what goes to whom, and what its event says more."""
+
+    envelope: Envelope
+    about: Mapping[str, str]
+
+    @property
+    def to(self) -> str:
+        """The agent."""
+        return self.envelope.path[-1]
+
+    def command(self, session: LeaseSession, final: NewCheckpoint | None = None) -> HandOff:
+        """What commits it."""
+        sealed = seal_envelope(self.envelope)
+        to = target(self.to, self.envelope.contract, sealed, self.about, priority=session.priority)
+        return HandOff(session.fence, to, final)
+
+
+class OverLimit(BatonpassError):
+    """The guard lets the job go no further."""
+
+
+class Held(OverLimit):
+    """The guard refuses a handoff that was made just now."""
+
+    def __init__(self, message: str, onward: Onward) -> None:
+        super().__init__(message)
+        self.onward = onward
+
+
+def allowed(envelope: Envelope, session: LeaseSession) -> str:
+    """Why the envelope's guard refuses the handoff; empty if it does not."""
+    why = envelope.guard.against(envelope.path) or envelope.guard.over(envelope.spent)
+    told = "the handoff is kept, redrive it with a guard= that allows more"
+    return f"job {session.job_id} is not passed on to {envelope.path[-1]!r}, {why}: {told}" if why else ""
+
+
+async def keep(session: LeaseSession, given: Envelope, final: Snapshot | None, held: Held) -> None:
+    """Write down a refused handoff, and what the hop has done."""
+    with suppress(OverBudget):  # raised after the write
+        if final is not None:
+            await session.asave(final)
+    onward = replace(held.onward.envelope, checkpoint=session.tip_id or None)
+    record = [_origin(session, given), seal_envelope(onward), dict(held.onward.about)]
+    with suppress(OverBudget):
+        await session.arecord({_KEY: record})
+
+
+def kept(session: LeaseSession, given: Envelope) -> HandOff | None:
+    """The handoff that this hop was refused, if it may be made now; `OverLimit` if it may not.
+
+    None if there is none, and if the payload or the state was edited since: the hop runs again on that.
+    """
+    record = session.journal.get(_KEY)
+    if record is None or record[0] != _origin(session, given):
+        return None
+    envelope = open_envelope(record[1], of=f"the refused handoff of job {session.job_id}")
+    onward = Onward(replace(envelope, guard=given.guard), record[2])
+    if why := allowed(onward.envelope, session):
+        raise OverLimit(why)
+    return onward.command(session)
+
+
+def _origin(session: LeaseSession, given: Envelope) -> list[Any]:
+    return [session.tip_id, content_hash(given.payload)]
