@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from benchmarks import command, growth, hand_off, jobs, restore, save, start, takeover, throughput
+from benchmarks import command, growth, hand_off, jobs, restore, save, start, takeover, throughput, turns
 from benchmarks.places import Places
 from benchmarks.report import Result
 from benchmarks.timing import Effort
@@ -22,6 +22,8 @@ BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
     "start-sqlite": start.on_sqlite,
     "throughput-redis": throughput.on_redis,
     "throughput-sqlite": throughput.on_sqlite,
+    "turns-redis": turns.on_redis,
+    "turns-sqlite": turns.on_sqlite,
     "takeover-redis": takeover.on_redis,
     "takeover-sqlite": takeover.on_sqlite,
 }

@@ -58,6 +58,7 @@ class AutoGenAdapter:
         from .progress import Progress
         from .result import as_dumps, default_result, default_task, task_result
         from .team import adopt
+        from .turn import Turns
 
         async with built(agent, context) as made:
             team = adopt(agent, made)
@@ -72,8 +73,9 @@ class AutoGenAdapter:
                     )
                 dumps = as_dumps(agent.name, task)
                 progress = left.again(dumps) if left is not None else Progress(pending=dumps)
+            turns = Turns(team.team, session)
             while True:
-                suspended = await self._driver.drive(team, progress, session)
+                suspended = await self._driver.drive(team, progress, session, turns)
                 if suspended is not None:
                     return suspended
                 result = task_result(team, progress)

@@ -19,14 +19,13 @@ from .turn import Turns
 ONE_TURN = "Maximum number of turns 1 reached."  # how AutoGen says that a stepped team could go on
 
 
-async def drive(team: Adopted, progress: Progress, session: Session) -> Suspended | None:
+async def drive(team: Adopted, progress: Progress, session: Session, turns: Turns) -> Suspended | None:
     """Run the team to its end, which `progress` then describes; or until it asks, which is returned."""
     if progress.asks is not None:
         if session.answer is None:
             return Suspended(progress.asks["question"])
         progress.take(session.answer, _reply(team, progress.asks["question"], session.answer))
     await team.load(progress)
-    turns = Turns(team.team, session)
     while progress.stop is None:
         session.check()
         suspended = await _turn(team, progress, turns, session)
