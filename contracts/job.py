@@ -19,6 +19,10 @@ Priority: TypeAlias = Literal["high", "normal", "low"]
 BANDS: Mapping[Priority, int] = {"high": 1, "normal": 0, "low": -1}
 PRIORITIES: Mapping[int, Priority] = {stored: name for name, stored in BANDS.items()}
 
+# What a new job does to one that has not ended on its thread: it is refused ("reject"), waits for its turn ("queue"),
+# or cancels that one and goes on from its last checkpoint ("interrupt"), or from where that one began ("rollback").
+OnBusy: TypeAlias = Literal["reject", "queue", "interrupt", "rollback"]
+
 
 # Why a job failed that went on without enough of its children.
 CHILDREN = "children"
@@ -62,10 +66,10 @@ class Lease:
 class JobInfo:
     """A job as it was at one moment.
 
-    `reason` says more about the state: "ready", "retry_at" or "scheduled" (submitted); "attempts", "poison",
-    "contract", "chain_guard", "expired" or "deadline" (failed). `hop` counts visits at agents from 0, `attempt` counts
-    tries of this hop from 1, `path` lists the agents visited so far and now. `question` is what an input_required job
-    asks, `error` the last error's text. `expires_at` is when the job fails unless a worker has started it by then (None
+    `reason` says more about the state: "ready", "retry_at", "scheduled" or "thread_busy" (submitted); "attempts",
+    "poison", "contract", "chain_guard", "expired" or "deadline" (failed). `hop` counts visits at agents from 0,
+    `attempt` counts tries of this hop from 1, `path` lists the agents visited so far and now. `question` is what an
+    input_required job asks, `error` the last error's text. `expires_at` is when the job fails unless a worker has started it by then (None
     as soon as one has), `deadline` when it fails unless it has ended. `guard` limits the path; `spent` is what was used
     up to the last handoff, or in all once the job is completed.
     """

@@ -7,7 +7,7 @@ from datetime import datetime, timedelta
 from typing_extensions import TypedDict
 
 from .guard import Guard
-from .job import Priority
+from .job import OnBusy, Priority
 
 
 class SubmitOptions(TypedDict, total=False):
@@ -15,7 +15,9 @@ class SubmitOptions(TypedDict, total=False):
 
     With `key` the same intent is submitted once: the same key and payload answer with the first job until `key_ttl`
     (default: a day) after its end, another payload raises `KeyConflict`. `thread` puts the job's checkpoints on a
-    thread of yours (`ThreadBusy` while another job runs there); by default it has its own, named by its id.
+    thread of yours; by default it has its own, named by its id. If another job has not ended there, `on_busy`
+    decides: "reject" (the default) raises `ThreadBusy`, "queue" has the new one wait for its turn, "interrupt" cancels
+    the other and goes on from its last checkpoint, "rollback" cancels it and goes on from where it began.
     The job is not started before `delay` is over, or before `at`, by the store's clock; a time that is past is now.
     `priority` ("high", "normal", "low") is that of all its deliveries, at every agent: a free worker takes the higher
     one first. One time in ten it looks the other way round, so that what is low comes to its turn under any load.
@@ -34,3 +36,4 @@ class SubmitOptions(TypedDict, total=False):
     expires: float | timedelta | None
     deadline: float | timedelta | datetime | None
     guard: Guard
+    on_busy: OnBusy

@@ -38,6 +38,18 @@ class Records(Protocol):
         """Names in order, from the one behind `after` on."""
         ...
 
+    def add_turn(self, thread: str, job_id: str) -> None:
+        """Have a job wait for a thread, behind those that wait already."""
+        ...
+
+    def drop_turn(self, thread: str, job_id: str) -> None:
+        """Have a job wait no more, if it does."""
+        ...
+
+    def next_turn(self, thread: str) -> str:
+        """The job that waits for a thread first, "" if none does."""
+        ...
+
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
         """The thread's jobs, ended or not."""
         ...

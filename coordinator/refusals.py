@@ -59,7 +59,10 @@ def _key(key: str, first: str) -> BatonpassError:
 
 
 def _busy(thread: str, job_id: str) -> BatonpassError:
-    return ThreadBusy(f"thread {thread!r} belongs to job {job_id} until that ends: wait for it, or use another thread")
+    return ThreadBusy(
+        f"thread {thread!r} belongs to job {job_id} until that ends: wait for it, use another thread, or "
+        "submit with on_busy="
+    )
 
 
 def _needed(checkpoint_id: str, job_id: str) -> BatonpassError:

@@ -15,7 +15,7 @@ class JobRow:
 
     `ready` orders the deliveries of a queue (0: not in it). `closed` is the operation and lease that ended the last
     delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed,
-    `expires` 0 as soon as the job has started.
+    `expires` 0 as soon as the job has started. `began` is the checkpoint that its first delivery went on from.
 
     `asked` names the newest question: when it was asked, later than the one before. `answered` is that of the last
     question that was answered, and the answer's digest, "default" or "timeout". `escalation` is who is asked when the
@@ -46,6 +46,7 @@ class JobRow:
     lease_until: int = 0
     due: int = 0
     tip: str = ""
+    began: str = ""
     key: str = ""
     idem: str = ""
     key_ttl: int = 0

@@ -11,7 +11,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from batonpass.contracts.errors import ContractViolation, NotFound
-from batonpass.contracts.job import JobInfo, JobState, Priority
+from batonpass.contracts.job import JobInfo, JobState, OnBusy, Priority
 from batonpass.contracts.names import is_id
 from batonpass.contracts.options import SubmitOptions
 from batonpass.coordinator.sync_client import SyncCoordinator
@@ -44,6 +44,9 @@ def submit(
     expires: Annotated[float | None, typer.Option(help="Fail if no worker started it for this many seconds")] = None,
     deadline: Annotated[str | None, typer.Option(help="Fail if not ended then: seconds from now, or a time")] = None,
     guard: GuardText = None,
+    on_busy: Annotated[
+        OnBusy, typer.Option(help="If a job runs on --thread: be refused, wait for it, or cancel it")
+    ] = "reject",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
     timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds")] = None,
     app: Annotated[
@@ -58,7 +61,7 @@ def submit(
     values = mapping(payload)
     with opened(store, namespace, app) as coordinator:
         options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": cast("Priority", priority)}
-        options |= {"at": moment(at, "--at") if at else None, "expires": expires}
+        options |= {"at": moment(at, "--at") if at else None, "expires": expires, "on_busy": on_busy}
         options["deadline"] = (seconds(deadline) or moment(deadline, "--deadline")) if deadline else None
         if guard is not None:
             options["guard"] = guarded(guard)

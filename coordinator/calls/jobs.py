@@ -7,13 +7,13 @@ from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Any
+from typing import Any, get_args
 
 from ...contracts.contract import Contract, ContractRef, Payload, load_payload
 from ...contracts.errors import BadSetup, Corrupted, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
 from ...contracts.guard import DEFAULT, NOTHING, Spent
 from ...contracts.handoff import Envelope
-from ...contracts.job import BANDS, PRIORITIES, JobInfo, JobState, Lease
+from ...contracts.job import BANDS, PRIORITIES, JobInfo, JobState, Lease, OnBusy
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.options import SubmitOptions
 from ...contracts.understood import understood
@@ -84,6 +84,11 @@ def _terms(options: SubmitOptions) -> Terms:
         raise BadSetup("give delay= or at=, not both")
     if priority not in BANDS:
         raise BadSetup(f"priority={priority!r}, but it is {', '.join(BANDS)}")
+    on_busy = options.get("on_busy", "reject")
+    if on_busy not in get_args(OnBusy):
+        raise BadSetup(f"on_busy={on_busy!r}, but it is {', '.join(get_args(OnBusy))}")
+    if on_busy in ("interrupt", "rollback") and (at is not None or options.get("delay")):
+        raise BadSetup(f"on_busy={on_busy!r} cancels the thread's job at once: submit without delay= and at=")
     expires, deadline = options.get("expires"), options.get("deadline")
     return Terms(
         priority=BANDS[priority],
@@ -93,6 +98,7 @@ def _terms(options: SubmitOptions) -> Terms:
         if deadline is None or isinstance(deadline, datetime)
         else milliseconds(deadline, "deadline", least=0.001),
         deadline=instant(deadline, "deadline") if isinstance(deadline, datetime) else 0,
+        on_busy=on_busy,
     )
 
 
@@ -160,6 +166,8 @@ def late(row: JobRow, timeout: float) -> Call[ResultTimeout]:
     waits = f"is {row.state}" + (f" ({row.reason})" if row.reason else "")
     if row.state == JobState.INPUT_REQUIRED:
         waits += f": it asks {open_letter(row.question, of=f'the question of job {row.id}')!r}, answer it"
+    elif row.reason == "thread_busy":
+        waits += f": another job runs on its thread {row.thread!r}, wait for that or cancel it"
     elif row.state == JobState.SUBMITTED:
         takers: int = yield Takers(row.queue)
         waits += f" for agent {row.agent!r} with {row.contract}; " + (

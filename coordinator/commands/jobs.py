@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...contracts.job import OnBusy
 from ..rows import Delivery, JobRow
 from .base import Command, Fence, NewCheckpoint
 from .threads import Freed
@@ -28,7 +29,7 @@ class Terms:
 
     It fails if it was not started after `expires`, or did not end within `within` or by `deadline`. `at` and `deadline`
     are times in ms since 1970, 0 for none, as everywhere. With `most`, the job is refused while so many deliveries are
-    ready in the queues `counted`.
+    ready in the queues `counted`. `on_busy` is about another job that has not ended on its thread.
     """
 
     priority: int = 0
@@ -38,11 +39,13 @@ class Terms:
     deadline: int = 0
     most: int = 0
     counted: tuple[str, ...] = ()
+    on_busy: OnBusy = "reject"
 
 
 @dataclass(slots=True)  # as NewCheckpoint
 class Submit(Command[JobRow]):
-    """Make a job and its first delivery. `origin` is the checkpoint that it goes on from ("" for none)."""
+    """Make a job and its first delivery. `origin` is the checkpoint that it goes on from ("" for none, which is the tip
+    of its thread)."""
 
     job_id: str
     thread: str

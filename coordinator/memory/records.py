@@ -26,6 +26,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
         MemoryEvents.__init__(self)
         MemoryChildren.__init__(self)
         self._threads: dict[str, ThreadRow] = {}
+        self._turns: dict[str, list[str]] = {}
         self._order: dict[str, list[str]] = {}
         self._index: dict[str, int] = {}
         self._logs: dict[str, bytearray] = {}
@@ -81,7 +82,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
         return [replace(row) for row in sorted(due, key=lambda row: (row.lease_until, row.id))[:limit]]
 
     def due_timers(self, limit: int) -> list[JobRow]:
-        due = [row for row in self._jobs.values() if 0 < row.due <= self.now]
+        due = [row for row in self._jobs.values() if 0 < row.due <= self.now and row.reason != "thread_busy"]
         return [replace(row) for row in sorted(due, key=lambda row: (row.due, row.id))[:limit]]
 
     def _unended(self) -> Iterator[JobRow]:
@@ -92,7 +93,10 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
         return [replace(row) for row in sorted(late, key=lambda row: (row.limit, row.id))[:limit]]
 
     def next_due(self) -> int:
-        return min((at for row in self._unended() for at in (row.lease_until, row.due, row.limit) if at), default=0)
+        def times(row: JobRow) -> tuple[int, int, int]:
+            return row.lease_until, 0 if row.reason == "thread_busy" else row.due, row.limit
+
+        return min((at for row in self._unended() for at in times(row) if at), default=0)
 
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.thread == thread]
@@ -123,6 +127,17 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
 
     def threads(self, limit: int, after: str) -> list[str]:
         return sorted(name for name in self._threads if name > after)[:limit]
+
+    def add_turn(self, thread: str, job_id: str) -> None:
+        self._turns.setdefault(thread, []).append(job_id)
+
+    def drop_turn(self, thread: str, job_id: str) -> None:
+        left = [each for each in self._turns.pop(thread, []) if each != job_id]
+        if left:
+            self._turns[thread] = left
+
+    def next_turn(self, thread: str) -> str:
+        return next(iter(self._turns.get(thread, ())), "")
 
     def checkpoint(self, checkpoint_id: str) -> CheckpointRow | None:
         return self._checkpoints.get(checkpoint_id)

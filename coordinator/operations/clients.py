@@ -10,7 +10,7 @@ from ..commands import AnswerJob, Cancel, Declare, Redrive, Submit, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
-from .jobs import emit, end_canceled, enqueue, store
+from .jobs import begin, emit, end_canceled, enqueue, store
 
 
 def submit(records: Records, command: Submit) -> JobRow:
@@ -27,29 +27,45 @@ def submit(records: Records, command: Submit) -> JobRow:
             raise refusal("no_job", job_id)
         return row
     thread = records.thread(command.thread)
-    if thread.job:
+    terms = command.terms
+    if thread.job and terms.on_busy == "reject":
         raise refusal("busy", thread.name, thread.job)
     if command.origin and records.checkpoint(command.origin) is None:
         raise refusal("no_checkpoint", command.origin)
-    terms = command.terms
     if terms.most and records.count_ready(terms.counted, terms.most) == terms.most:
         raise refusal("full", command.target.agent, str(terms.most))
-    row = _new_job(command, records.now, command.origin or thread.tip)
-    due = records.now + command.delay if command.delay else terms.at
-    if due > records.now:
-        row.state, row.reason, row.due = "submitted", "scheduled", due
-        emit(records, kinds.SUBMITTED, row, due=row.due, **command.target.about)
+    busy = records.job(thread.job) if thread.job else None
+    row = _new_job(command, records.now)
+    if busy and terms.on_busy == "queue":
+        row.state, row.reason = "submitted", "thread_busy"
+        emit(records, kinds.SUBMITTED, row, due=row.due or "", behind=busy.id, **command.target.about)
+        records.add_turn(thread.name, row.id)
     else:
-        enqueue(records, row, kinds.SUBMITTED, **command.target.about)
-    thread.job = row.id
-    records.put_thread(thread)
+        if busy:
+            _make_way(records, busy, row, back=terms.on_busy == "rollback")
+        begin(records, row, **command.target.about)
     records.add_job(row)
     if command.idem:
         records.put_first_use(command.idem, row.id, command.payload_digest)
     return row
 
 
-def _new_job(command: Submit, now: int, tip: str) -> JobRow:
+def _make_way(records: Records, busy: JobRow, row: JobRow, *, back: bool) -> None:
+    """End a thread's job for another one; `back`: that one goes on from where it began."""
+    if back and busy.began and not records.has_checkpoint(busy.began):
+        raise refusal("no_checkpoint", busy.began)
+    end_canceled(records, busy, heir=row.id)
+    if not back:
+        return
+    thread = records.thread(row.thread)
+    began = records.checkpoint(busy.began)
+    if began is None or began.thread == thread.name:
+        thread.tip = busy.began
+        records.put_thread(thread)
+    row.tip = row.tip or busy.began
+
+
+def _new_job(command: Submit, now: int) -> JobRow:
     target, terms = command.target, command.terms
     return JobRow(
         id=command.job_id,
@@ -58,7 +74,8 @@ def _new_job(command: Submit, now: int, tip: str) -> JobRow:
         contract=target.contract,
         queue=target.queue,
         envelope=target.envelope,
-        tip=tip,
+        tip=command.origin,
+        due=now + command.delay if command.delay else terms.at,
         key=command.key,
         idem=command.idem,
         key_ttl=command.key_ttl,

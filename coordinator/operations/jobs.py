@@ -48,24 +48,49 @@ def enqueue(records: Records, row: JobRow, kind: str, **fields: object) -> None:
     row.ready = emit(records, kind, row, **fields)
 
 
-def end(records: Records, row: JobRow, state: str, reason: str) -> None:
-    """Bring the job to an end: its thread is free, its key starts to age, its parent is told. Its journal is dropped,
-    unless it may go on with that when it is redriven."""
+def begin(records: Records, row: JobRow, **about: object) -> None:
+    """Let the job's thread be its own. It goes on from its origin or from the thread's tip, now or when it is due."""
+    thread = records.thread(row.thread)
+    row.tip = row.began = row.tip or thread.tip
+    thread.job = row.id
+    records.put_thread(thread)
+    if row.due > records.now:
+        row.state, row.reason = "submitted", "scheduled"
+        emit(records, kinds.SUBMITTED, row, due=row.due, **about)
+    else:
+        enqueue(records, row, kinds.SUBMITTED, **about)
+
+
+def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "") -> None:
+    """Bring the job to an end: its key starts to age, its parent is told, and its thread is the next one's that waits
+    for it (with an `heir` the caller sees to that). Its journal is dropped, unless it may go on with that when it is
+    redriven."""
+    waited = row.reason == "thread_busy"
     row.state, row.reason, row.ready, row.due = state, reason, 0, 0
     records.unstage(row.id)
     if row.fan and not row.verdict:
         _decide(records, row, "cut")
     if row.brood:
         _tell_parent(records, row)
-    thread = records.thread(row.thread)
-    if thread.job == row.id:
-        thread.job = ""
-        records.put_thread(thread)
     if state != "failed":
         records.drop_journal(row.id)
         records.drop_outcomes(row.id)
     if row.idem:
         records.forget_first_use(row.idem, row.id, records.now + row.key_ttl)
+    if waited:
+        records.drop_turn(row.thread, row.id)
+    elif not heir:
+        _give_turn(records, row.thread)
+
+
+def _give_turn(records: Records, name: str) -> None:
+    thread = records.thread(name)
+    thread.job = ""
+    records.put_thread(thread)
+    if following := records.job(records.next_turn(name)):
+        records.drop_turn(name, following.id)
+        begin(records, following)
+        store(records, following)
 
 
 def _tell_parent(records: Records, child: JobRow) -> None:
@@ -104,13 +129,13 @@ def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> Non
         records.put_chore("closing", row.fan)
 
 
-def end_canceled(records: Records, row: JobRow) -> None:
-    """End a job from outside, whoever holds it."""
+def end_canceled(records: Records, row: JobRow, *, heir: str = "") -> None:
+    """End a job from outside, whoever holds it, for an heir or nobody."""
     worker = row.worker
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
-    end(records, row, "canceled", "")
-    emit(records, kinds.CANCELED, row, worker=worker)
+    end(records, row, "canceled", "", heir=heir)
+    emit(records, kinds.CANCELED, row, worker=worker, by=heir)
     store(records, row)
 
 

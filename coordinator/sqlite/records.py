@@ -74,7 +74,8 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren):
         return self._jobs_where(due, self.now, limit)
 
     def due_timers(self, limit: int) -> list[JobRow]:
-        return self._jobs_where("due > 0 AND due <= ? ORDER BY due, id LIMIT ?", self.now, limit)
+        due = "due > 0 AND due <= ? AND reason <> 'thread_busy' ORDER BY due, id LIMIT ?"
+        return self._jobs_where(due, self.now, limit)
 
     def overdue(self, limit: int) -> list[JobRow]:
         return self._jobs_where(f"{_LIMITED} AND {_LIMIT} <= ? ORDER BY {_LIMIT}, id LIMIT ?", self.now, limit)
@@ -83,6 +84,7 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren):
         row = self._db.execute(
             "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM job WHERE namespace = ?1 AND lease_until > 0 "
             "UNION ALL SELECT min(due) FROM job WHERE namespace = ?1 AND due > 0 "
+            "AND reason <> 'thread_busy' "
             f"UNION ALL SELECT min({_LIMIT}) FROM job WHERE namespace = ?1 AND {_LIMITED})",
             (self._namespace,),
         ).fetchone()
@@ -122,6 +124,19 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren):
 
     def drop_thread(self, name: str) -> None:
         self._db.execute("DELETE FROM thread WHERE namespace = ? AND name = ?", (self._namespace, name))
+
+    def add_turn(self, thread: str, job_id: str) -> None:
+        row = (self._namespace, thread, job_id)
+        self._db.execute("INSERT INTO turn (namespace, thread, job) VALUES (?, ?, ?)", row)
+
+    def drop_turn(self, thread: str, job_id: str) -> None:
+        self._db.execute("DELETE FROM turn WHERE job = ?", (job_id,))
+
+    def next_turn(self, thread: str) -> str:
+        row = self._db.execute(
+            "SELECT job FROM turn WHERE namespace = ? AND thread = ? ORDER BY number LIMIT 1", (self._namespace, thread)
+        ).fetchone()
+        return row[0] if row else ""
 
     def threads(self, limit: int, after: str) -> list[str]:
         query = "SELECT name FROM thread WHERE namespace = ? AND name > ? ORDER BY name LIMIT ?"

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from typing import Any, TypeVar
 
 import pytest
@@ -42,6 +43,8 @@ def new_target(
 
 def new_job(agent: str = "write", *, thread: str = "", key: str = "", payload: str = "{}", **more: Any) -> c.Submit:
     """A submit command with a new id. The payload's digest is that of its text."""
+    if on_busy := more.pop("on_busy", ""):
+        more["terms"] = replace(more.get("terms", c.Terms()), on_busy=on_busy)
     idem = digest("key", agent, key) if key else ""
     job_id = mint("j", new_partition(thread, idem, more.get("origin", "")))
     return c.Submit(

@@ -86,6 +86,7 @@ class Keyspace:
             places = {
                 "ready": (job[b"delivery"], id_.encode()) in self._deliveries(job),
                 "leased": self.single("leases").get(id_.encode()) is not None,
+                "in line": id_.encode() in self.keys.get(f"z:{job[b'thread_digest'].decode()}", []),
                 "timed": self.single("timers").get(id_.encode()) is not None and job[b"state"] != b"input_required",
                 "asking": self.single("asking").get(id_.encode()) is not None and bool(job.get(b"question")),
                 "ended": job[b"state"].decode() in ENDED,
@@ -103,7 +104,7 @@ class Keyspace:
             if places["waiting"]:
                 yield from self._family(id_, job)
             thread = self.keys.get(f"t:{job[b'thread_digest'].decode()}", {})
-            if (thread.get(b"job") == id_.encode()) == places["ended"]:
+            if (thread.get(b"job") == id_.encode()) == (places["ended"] or places["in line"]):
                 yield f"{at} and its thread, which belongs to {thread.get(b'job')!r}, do not fit"
             if job[b"tip"] and f"c:{job[b'tip'].decode()}" not in self.keys and not places["ended"]:
                 yield f"{at} would resume from {job[b'tip'].decode()}, which is not there"
@@ -215,6 +216,7 @@ class Keyspace:
             "v": lambda id_: id_.encode() in self.single("closing") or id_ in self._open_fans(),
             "n": lambda id_: self._unended(id_) or id_ in {job.decode() for job in self.single("dead")},
             "o": lambda id_: f"t:{id_}" in self.keys,
+            "z": lambda id_: self._unended(self.keys[f"t:{id_}"][b"job"].decode()),
             "m": lambda id_: f"t:{id_}" in self.keys,
             "g": lambda id_: f"t:{id_}" in self.keys,
             "k": lambda id_: id_ in self._spots(),

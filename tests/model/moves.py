@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from batonpass.contracts.job import OnBusy
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from tests.harness.bench import new_job, new_target
@@ -18,6 +19,7 @@ Move = Callable[[World, Picks], None]
 MOVES: dict[str, Move] = {}
 WEIGHTED: list[str] = []
 _HOLDERS: set[str] = set()
+ON_BUSY: list[OnBusy] = ["reject", "queue", "queue", "interrupt", "rollback"]
 
 
 def move(weight: int, *, holders: bool = False) -> Callable[[Move], Move]:
@@ -65,6 +67,7 @@ def terms(world: World, pick: Picks) -> c.Terms:
         expires=later(pick) if pick.one_in(3) else 0,
         within=later(pick) if pick.one_in(4) else 0,
         deadline=now + pick.of([HALF, 5 * HALF]) if pick.one_in(4) else 0,
+        on_busy=pick.of(ON_BUSY),
     )
 
 

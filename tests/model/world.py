@@ -172,9 +172,10 @@ class World:
         for row in self.rows:
             ended = row.state in ENDED
             waiting = row.state == "input_required"
-            timed = bool(row.due) and not waiting  # a question's time is no place of its own
+            behind = row.reason == "thread_busy"
+            timed = bool(row.due) and not waiting and not behind  # a question's time is no place of its own
             joining = row.reason == "waiting_children"
-            places = [bool(row.ready), bool(row.lease and row.lease_until), timed, waiting, joining, ended]
+            places = [bool(row.ready), bool(row.lease and row.lease_until), timed, behind, waiting, joining, ended]
             assert sum(places) == 1, row
             if joining:
                 self._check_family(row)

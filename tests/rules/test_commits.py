@@ -32,6 +32,17 @@ def _started(command: Callable[[c.Fence], c.Command[Any]]) -> Scene:
     return lambda bench: command(bench.start(thread="run", key="k"))
 
 
+def _followed(command: Callable[[c.Fence], c.Command[Any]]) -> Scene:
+    """Another job waits for the thread."""
+
+    def scene(bench: Bench) -> c.Command[Any]:
+        fence = bench.start(thread="run", key="k")
+        bench.submit(thread="run", on_busy="queue")
+        return command(fence)
+
+    return scene
+
+
 def _failed(bench: Bench) -> c.Command[Any]:
     fence = bench.start(thread="run", key="k")
     bench.do(c.Fail(fence, "boom", "attempts"))
@@ -178,6 +189,8 @@ GROWING: dict[str, Scene] = {
     "submit on terms": lambda bench: new_job(terms=c.Terms(1, 0, MINUTE, 2 * MINUTE)),
     "submit within bounds": lambda bench: new_job(terms=c.Terms(most=1, counted=(new_target().queue,))),
     "submit later": lambda bench: new_job(delay=MINUTE, origin=bench.save(None)),
+    "submit behind another": _followed(lambda f: new_job(thread="run", key="l", on_busy="queue", delay=1)),
+    "submit in the place of another": _followed(lambda f: new_job(thread="run", key="l", on_busy="rollback")),
     "save": _started(lambda f: c.Save("run", new_checkpoint(ttl=MINUTE), f, records={"a": b"1"})),
     "save without a lease": lambda bench: c.Save("t", new_checkpoint(), parent=bench.save(None)),
     "record": _started(lambda f: c.Record(f, {"a": b"1"})),
@@ -208,6 +221,8 @@ GROWING: dict[str, Scene] = {
 ENDING: dict[str, Scene] = {
     "complete": _started(lambda f: c.Complete(f, b"result", new_checkpoint())),
     "complete without a checkpoint": _started(lambda f: c.Complete(f, b"result")),
+    "complete before another": _followed(lambda f: c.Complete(f, b"result", new_checkpoint())),
+    "cancel before another": _followed(lambda f: c.Cancel(f.job_id)),
     "fail": _started(lambda f: c.Fail(f, "boom", "attempts")),
     "retry": _started(lambda f: c.Fail(f, "boom", "", retry_in=MINUTE)),
     "release": _started(c.Release),
@@ -263,7 +278,7 @@ TYPES = {
         "zset",
     ),
     **dict.fromkeys(["XADD", "XDEL", "XLEN", "XRANGE", "XTRIM"], "stream"),
-    **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE", "LLEN"], "list"),
+    **dict.fromkeys(["RPUSH", "LPOP", "LREM", "LTRIM", "LRANGE", "LLEN"], "list"),
     **dict.fromkeys(
         [
             "DEL",
@@ -352,6 +367,12 @@ REFUSALS: dict[str, Scene] = {
     "no checkpoint": lambda bench: c.Expire("c" * 24),
     "key": lambda bench: new_job(key=bench.submit(key="k") and "k", payload="other"),
     "busy": lambda bench: new_job(thread=bench.job(bench.submit(thread="run")).thread),
+    "nowhere to roll back to": lambda bench: (
+        start := bench.save(None, thread="run"),
+        bench.save(bench.start(thread="run")),
+        bench.do(c.Expire(start)),
+        new_job(thread="run", on_busy="rollback"),
+    )[-1],
     "needed": lambda bench: c.Expire(bench.save(bench.start(thread="run"))),
     "moved": lambda bench: c.Save("t", new_checkpoint(), parent=(bench.save(None), bench.save(None))[0]),
     "not asking": lambda bench: c.AnswerJob(bench.submit(), b"yes"),

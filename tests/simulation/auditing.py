@@ -14,7 +14,7 @@ from tests.simulation.known import ENDED, Job, Known, Violation
 
 _SEEN = attrgetter(
     *("state", "reason", "queue", "hop", "attempt", "crashes", "token", "lease", "lease_until", "due", "tip", "closed"),
-    *("answer", "answered", "asked", "escalated", "result"),
+    *("began", "answer", "answered", "asked", "escalated", "result"),
 )
 _ENDS = {kinds.COMPLETED, kinds.FAILED, kinds.REJECTED, kinds.CANCELED}
 

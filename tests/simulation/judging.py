@@ -54,9 +54,11 @@ def _may_submit(known: Known, command: c.Submit, now: int) -> str:
         return ""
     if first := known.first(command.idem, now):
         return "KeyConflict" if first[1] != command.payload_digest else ""
-    if known.thread(command.thread).job:
+    busy = known.jobs.get(known.thread(command.thread).job)
+    if busy and command.terms.on_busy == "reject":
         return "ThreadBusy"
-    return "NotFound" if command.origin and command.origin not in known.kept else ""
+    back = busy.began if busy and command.terms.on_busy == "rollback" else ""
+    return "" if {command.origin, back} <= {"", *known.kept} else "NotFound"
 
 
 def _may_save(known: Known, command: c.Save, now: int) -> str:

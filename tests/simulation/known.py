@@ -10,7 +10,7 @@ from tests.model.growing import Growing
 ENDED = frozenset({"completed", "failed", "canceled", "rejected"})
 # A job is at one place at any moment. In the order of a job's life, for tables.
 PLACES = [
-    *("none", "scheduled", "retry_at", "ready", "working", "input_required"),
+    *("none", "thread_busy", "scheduled", "retry_at", "ready", "working", "input_required"),
     *("completed", "failed", "rejected", "canceled"),
 ]
 
@@ -27,6 +27,7 @@ class Job:
     thread: str
     queue: str
     tip: str
+    began: str
     idem: str
     key_ttl: int
     state: str = "submitted"
@@ -102,13 +103,14 @@ class Job:
 
 @dataclass(slots=True)
 class Thread:
-    """A thread as it must be; `line` is what is left of its checkpoints, oldest first."""
+    """A thread as it must be; `line` is what is left of its checkpoints, oldest first, `waiting` the jobs in line."""
 
     name: str
     tip: str = ""
     count: int = 0
     job: str = ""
     line: list[str] = field(default_factory=list[str])
+    waiting: list[str] = field(default_factory=list[str])
 
     def append(self, checkpoint_id: str) -> None:
         self.line.append(checkpoint_id)

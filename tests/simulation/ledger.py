@@ -70,13 +70,35 @@ class Ledger(Known):
             self.touch(self.jobs[row.id])
             return
         thread = self.thread(m.thread)
-        job = self.jobs[row.id] = Job(row.id, m.thread, m.target.queue, m.origin or thread.tip, m.idem, m.key_ttl)
-        if m.delay:
-            job.reason, job.due = "scheduled", now + m.delay
+        busy = self.jobs.get(thread.job)
+        job = self.jobs[row.id] = Job(row.id, m.thread, m.target.queue, m.origin, "", m.idem, m.key_ttl)
+        job.due = now + m.delay if m.delay else 0
         self._touched[job.id] = "none"
-        thread.job = job.id
+        if busy and m.terms.on_busy == "queue":
+            job.reason = "thread_busy"
+            thread.waiting.append(job.id)
+        else:
+            if busy:
+                self._replace(busy, job, thread, m.terms.on_busy, now)
+            self._begin(job, thread, now)
         if m.idem:
             self.keys[m.idem] = (job.id, m.payload_digest)
+
+    def _replace(self, busy: Job, job: Job, thread: Thread, on_busy: str, now: int) -> None:
+        self.touch(busy).let_go("")
+        busy.end("canceled", "", now)
+        if on_busy == "rollback":
+            if busy.began in ("", *thread.line):
+                thread.tip = busy.began
+            job.tip = job.tip or busy.began
+
+    def _begin(self, job: Job, thread: Thread, now: int) -> None:
+        thread.job, job.tip = job.id, job.tip or thread.tip
+        job.began = job.tip
+        if job.due > now:
+            job.reason = "scheduled"
+        else:
+            job.make_ready()
 
     def _claimed(self, m: c.Claim, deliveries: list[Delivery], now: int, records: Records) -> None:
         durations = dict(m.queues)
@@ -212,20 +234,27 @@ class Ledger(Known):
                 else:
                     job.make_ready()
                 moved += 1
-            elif 0 < job.due <= now:
+            elif 0 < job.due <= now and job.reason != "thread_busy":
                 asks = self.touch(job).state == "input_required"
                 job.overdue(now) if asks else job.make_ready()
                 moved += job.state == "submitted"
         for checkpoint_id in [id_ for id_, kept in self.kept.items() if 0 < kept[1] <= now and not self.needed(id_)]:
             self._drop(checkpoint_id, now)
-        times = [at for job in self.jobs.values() for at in (job.lease_until, job.due) if at]
+        timed = [job for job in self.jobs.values() if job.reason != "thread_busy"]
+        times = [at for job in timed for at in (job.lease_until, job.due) if at]
         due = min(times) - now if times else -1
         if reaped != c.Reaped(moved, due):
             raise Violation(f"{reaped}, must be {c.Reaped(moved, due)}")
 
     def _end(self, job: Job, state: str, reason: str, now: int) -> None:
+        thread = self.thread(job.thread)
         job.end(state, reason, now)
-        self.thread(job.thread).job = ""
+        if job.id in thread.waiting:
+            thread.waiting.remove(job.id)
+            return
+        thread.job = ""
+        if thread.waiting:
+            self._begin(self.touch(self.jobs[thread.waiting.pop(0)]), thread, now)
 
 
 _LEARNERS: dict[type[c.Command[Any]], Any] = {

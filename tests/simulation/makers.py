@@ -7,6 +7,7 @@ from random import Random
 from typing import Any
 
 from batonpass.contracts.checkpoint import Snapshot
+from batonpass.contracts.job import OnBusy
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.snapshots import close_snapshot
 from tests.harness.bench import new_target
@@ -18,6 +19,7 @@ _TARGETS = {agent: new_target(agent) for agent in AGENTS}
 QUEUES = tuple(target.queue for target in _TARGETS.values())
 JOBS = 16  # at most, so that each gets far
 THREADS = ("t0", "t1", "t2")
+ON_BUSY: tuple[OnBusy, ...] = ("reject", "queue", "queue", "interrupt", "rollback")
 
 
 class Makers:
@@ -67,6 +69,7 @@ class Makers:
             key_ttl=2_000,
             delay=self._random.choice([0, 0, 0, 100, 500]),
             origin=self.known_checkpoint() if self._random.random() < 0.15 else "",
+            terms=c.Terms(on_busy=self._random.choice(ON_BUSY)),
         )
 
     def is_poison(self, job_id: str) -> bool:

@@ -1,7 +1,7 @@
 -- Ends a job with its result.
 -- KEYS prefix
 -- ARGV job, token, lease, result, checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+', queue of a parent that goes on}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
+-- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'complete', 'idem', 'key_ttl')
@@ -20,4 +20,4 @@ append_last(last, id, fields, count, now)
 close(id, 'complete', ARGV[3], now, 'result', ARGV[4], 'error', '', 'tip', fields.tip)
 local filled = finish(id, fields, 'completed', '')
 emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', fields.tip)
-return { '+', filled }
+return { '+', unpack(filled) }

@@ -1,7 +1,7 @@
 -- Ends a delivery without a result: the next attempt is timed, or the job ends.
 -- KEYS prefix
 -- ARGV job, token, lease, error, reason, retry in ms or '', state of the end
--- Returns {'+', queue of a parent that goes on}, {'!fenced' ...}, {'!no_job'}
+-- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'idem', 'key_ttl', 'failing')
@@ -9,7 +9,7 @@ if not fields then
   return refused
 end
 
-local now, filled = now_ms(), nil
+local now, filled = now_ms(), {}
 relieve()
 close(id, 'fail', ARGV[3], now, 'error', ARGV[4])
 if ARGV[6] ~= '' then
@@ -25,4 +25,4 @@ else
   local kind = ARGV[7] == 'rejected' and 'batonpass.job.rejected' or 'batonpass.job.failed'
   emit_job(id, kind, fields.agent, fields.hop, 'reason', ARGV[5], 'error', ARGV[4])
 end
-return { '+', filled }
+return { '+', unpack(filled) }

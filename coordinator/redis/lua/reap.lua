@@ -35,9 +35,14 @@ local function left_of(ids)
 end
 
 local filled, joined, parked = {}, {}, 0
+local function join(queues)
+  for _, queue in ipairs(queues) do
+    joined[#joined + 1] = queue
+  end
+end
 relieve()
 for _, id in ipairs(late) do
-  joined[#joined + 1] = fail_late(id, now)
+  join(fail_late(id, now))
 end
 for _, id in left_of(expired) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
@@ -47,7 +52,7 @@ for _, id in left_of(expired) do
   if crashes >= poison then
     local fields = { thread = job[7], idem = job[8], key_ttl = job[9], tip = job[10], count = job[11] or '' }
     fields.agent, fields.hop = job[5], job[6]
-    joined[#joined + 1] = park_poisoned(id, fields, num(crashes))
+    join(park_poisoned(id, fields, num(crashes)))
     parked = parked + 1
   else
     enqueue(id, job[4])
@@ -86,7 +91,7 @@ end
 for _, fan in ipairs(closing) do
   local left = limit > canceled and redis.call('ZRANGE', P .. 'v:' .. fan, 0, limit - canceled - 1) or {}
   for _, id in ipairs(left) do
-    joined[#joined + 1] = end_canceled(id, whom(id))
+    join(end_canceled(id, whom(id)))
     canceled = canceled + 1
   end
   if redis.call('EXISTS', P .. 'v:' .. fan) == 0 then

@@ -1,7 +1,7 @@
 -- Gives a delivery back, unfinished.
 -- KEYS prefix
 -- ARGV job, token, lease, how the process that ran it died or '', deaths that park a job
--- Returns {'+', queue of a parent that goes on}, {'!fenced' ...}, {'!no_job'}
+-- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id, crash = ARGV[1], ARGV[4]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue', 'worker', 'crashes', 'idem', 'key_ttl')
@@ -22,6 +22,6 @@ elseif tonumber(crashes) < tonumber(ARGV[5]) then
     'worker', fields.worker, 'token', ARGV[2], 'error', crash)
 else
   close(id, 'release', ARGV[3], now, 'crashes', crashes)
-  return { '+', park_poisoned(id, fields, crashes) }
+  return { '+', unpack(park_poisoned(id, fields, crashes)) }
 end
 return { '+' }

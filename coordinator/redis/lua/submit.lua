@@ -20,24 +20,42 @@ if idem ~= '' then
   end
 end
 local state = redis.call('HMGET', P .. 't:' .. thread, 'job', 'tip', 'count')
-if state[1] and state[1] ~= '' then
-  return refuse('busy', ARGV[8], state[1])
-end
-local tip, count = state[2] or '', state[3] or '0'
-if ARGV[6] ~= '' then
-  tip, count = ARGV[6], ''
-  if redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
-    return refuse('no_checkpoint', tip)
-  end
-end
-
 local terms = ARGV[15] ~= '' and cmsgpack.unpack(ARGV[15]) or {}
+local busy, on_busy = state[1] ~= '' and state[1], terms.on_busy or 'reject'
+if busy and on_busy == 'reject' then
+  return refuse('busy', ARGV[8], busy)
+end
+local origin = ARGV[6]
+if origin ~= '' and redis.call('EXISTS', P .. 'c:' .. origin) == 0 then
+  return refuse('no_checkpoint', origin)
+end
 local waiting = 0
 for _, queue in ipairs(terms.counted or {}) do
   waiting = waiting + redis.call('XLEN', P .. 'q:' .. queue)
 end
 if terms.most and waiting >= terms.most then
   return refuse('full', ARGV[11], num(terms.most))
+end
+local waits, stopped = busy and on_busy == 'queue', nil
+local tip, count, back = state[2] or '', state[3] or '0', nil
+if busy and not waits then
+  stopped = whom(busy)
+  if stopped[9] and stopped[9] ~= '' then
+    tip, count = stopped[8], stopped[9]
+  end
+end
+if stopped and on_busy == 'rollback' then
+  tip = stopped[13] or ''
+  if tip ~= '' and redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
+    return refuse('no_checkpoint', tip)
+  elseif tip == '' or redis.call('HEXISTS', P .. 't:' .. thread, tip) == 1 then
+    back = tip  -- the thread's tip, too
+  else
+    count = ''
+  end
+end
+if origin ~= '' or waits then
+  tip, count = origin, ''
 end
 
 local now = now_ms()
@@ -53,12 +71,15 @@ if ARGV[15] ~= '' then
     fields[#fields + 1] = part
   end
 end
+local began = waits and '' or tip
+if began ~= '' then
+  fields[#fields + 1], fields[#fields + 2] = 'began', began
+end
 local reason, due, entry = 'ready', '0', ''
 local at = delay > 0 and now + delay or terms.at or 0
-if at > now then
-  reason, due = 'scheduled', num(at)
+if waits or at > now then
+  reason, due = waits and 'thread_busy' or 'scheduled', num(at)
   redis.call('HSET', job_key, 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, unpack(fields))
-  redis.call('ZADD', TIMERS, due, id)
 else
   entry = enqueue(id, ARGV[7], unpack(fields))
 end
@@ -70,11 +91,23 @@ end
 if ARGV[8] ~= id then
   redis.call('ZADD', P .. 'y:' .. thread, num(now), id)
 end
-redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, 'count', state[3] or '0')
 if idem ~= '' then
   redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)
 end
-emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', at > now and due or '', told(ARGV[14]))
+if waits then
+  redis.call('RPUSH', P .. 'z:' .. thread, id)
+else
+  if reason == 'scheduled' then
+    redis.call('ZADD', TIMERS, due, id)
+  end
+  if stopped then
+    end_canceled(busy, stopped, id)
+    state[3] = stopped[9] and stopped[9] ~= '' and stopped[9] or state[3]
+  end
+  redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, back and 'tip' or 'count', back or state[3] or '0')
+end
+emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due ~= '0' and due or '', 'behind', waits and busy or '',
+  told(ARGV[14]))
 -- A worker is waiting for the end of this script: it reads nothing back.
 return { '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
-  'created', num(now), 'updated', num(now), unpack(bounds) }) }
+  'began', began, 'created', num(now), 'updated', num(now), unpack(bounds) }) }

@@ -56,3 +56,11 @@ CREATE TABLE chore (
     PRIMARY KEY (namespace, kind, about)
 ) WITHOUT ROWID;
 CREATE INDEX chore_at ON chore (namespace, kind, at, about);
+
+-- Jobs that wait for their turn on a thread, in the order of their numbers.
+ALTER TABLE job ADD COLUMN began TEXT NOT NULL DEFAULT '';
+CREATE TABLE turn (
+    number INTEGER PRIMARY KEY, namespace TEXT NOT NULL, thread TEXT NOT NULL, job TEXT NOT NULL
+);
+CREATE INDEX turn_thread ON turn (namespace, thread, number);
+CREATE UNIQUE INDEX turn_job ON turn (job);

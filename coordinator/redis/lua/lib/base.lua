@@ -9,6 +9,7 @@
 --   dead        zset    failed job -> when it failed        asking     zset    job -> when it asked
 --   limits      zset    unended job -> when it fails
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
+--   z:<thread digest>  list  jobs that wait until the thread's job has ended
 --   m:<thread digest>  hash  @checkpoint -> name, =name -> checkpoint      y:<thread digest>  zset  jobs not named as it
 --   g:<thread digest>  zset  places, see lib/places.lua    k:<thread and spot digest>  hash  what was written at one
 --   r:<run digest>     zset  checkpoints of a run     threads     zset    names of threads

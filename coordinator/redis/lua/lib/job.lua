@@ -75,26 +75,54 @@ local function tell_parent(id, fan, state, reason)
   return job[8]
 end
 
--- Ends a job: its thread is free and knows its tip again, its idempotency key begins to age, its parent is told. Its
--- journal is dropped, unless it may go on with that when it is redriven. `delivery` and `queue` are of one that was not
--- claimed. Answers the queue of a parent that goes on.
+-- Lets the job that waits for a thread first begin: from its origin, or from the thread's tip. Its queue, if it is ready.
+local function give_turn(thread, now)
+  local id = redis.call('LPOP', P .. 'z:' .. thread)
+  if not id then
+    return nil
+  end
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'due', 'tip')
+  local state = redis.call('HMGET', P .. 't:' .. thread, 'tip', 'count')
+  local tip, count = job[5], ''
+  if tip == '' then
+    tip, count = state[1] or '', state[2]
+  end
+  redis.call('HSET', P .. 't:' .. thread, 'job', id)
+  redis.call('HSET', P .. 'j:' .. id, 'tip', tip, 'count', count, 'began', tip, 'updated', num(now))
+  if tonumber(job[4]) > now then
+    redis.call('HSET', P .. 'j:' .. id, 'reason', 'scheduled')
+    redis.call('ZADD', TIMERS, job[4], id)
+    emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'due', job[4])
+    return nil
+  end
+  enqueue(id, job[1])
+  emit_job(id, 'batonpass.job.submitted', job[2], job[3])
+  return job[1]
+end
+
+-- Ends a job: its idempotency key begins to age, its parent is told, its thread knows its tip again and is the next one's
+-- that waits for it (with an heir the caller sees to that). Its journal is dropped, unless it may go on with that when it
+-- is redriven. `delivery` and `queue` are of one that was not claimed, `waits` says that it waited for its thread. Answers
+-- the queues of a parent that goes on, and of who is next.
 local function finish(id, fields, state, reason)
   local family = redis.call('HMGET', P .. 'j:' .. id, 'brood', 'fan', 'verdict')
-  local filled
+  local filled = {}
   redis.call('HSET', P .. 'j:' .. id, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '')
   if family[2] and family[2] ~= '' and family[3] == '' then
     redis.call('HSET', P .. 'j:' .. id, 'verdict', 'cut')
     decide(id, family[2])
   end
   if family[1] and family[1] ~= '' then
-    filled = tell_parent(id, family[1], state, reason)
+    filled[1] = tell_parent(id, family[1], state, reason)
   end
   redis.call('ZREM', TIMERS, id)
   redis.call('ZREM', LIMITS, id)
   if fields.delivery and fields.delivery ~= '' then
     redis.call('XDEL', P .. 'q:' .. fields.queue, fields.delivery)
   end
-  if fields.count ~= '' then
+  if fields.waits then
+    redis.call('LREM', P .. 'z:' .. fields.thread, 1, id)
+  elseif fields.count ~= '' then
     redis.call('HSET', P .. 't:' .. fields.thread, 'job', '', 'tip', fields.tip, 'count', fields.count)
   else
     redis.call('HSET', P .. 't:' .. fields.thread, 'job', '')
@@ -108,23 +136,26 @@ local function finish(id, fields, state, reason)
   if fields.idem ~= '' and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
   end
+  if not fields.waits and not fields.heir then
+    filled[#filled + 1] = give_turn(fields.thread, now_ms())
+  end
   return filled
 end
 
 -- What `end_canceled` must know of a job, its state first.
 local function whom(id)
   return redis.call('HMGET', P .. 'j:' .. id, 'state', 'worker', 'agent', 'hop', 'thread_digest', 'idem', 'key_ttl',
-    'tip', 'count', 'queue', 'delivery')
+    'tip', 'count', 'queue', 'delivery', 'reason', 'began')
 end
 
--- Ends a job from outside, whoever holds it; answers as `finish`.
-local function end_canceled(id, job)
+-- Ends a job from outside, whoever holds it, for an heir or nobody; answers as `finish`.
+local function end_canceled(id, job, heir)
   redis.call('ZREM', ASKING, id)
   close(id, nil, nil, now_ms())
   local fields = { thread = job[5], idem = job[6], key_ttl = job[7], tip = job[8], count = job[9] or '' }
-  fields.queue, fields.delivery = job[10], job[11]
+  fields.queue, fields.delivery, fields.waits, fields.heir = job[10], job[11], job[12] == 'thread_busy', heir
   local filled = finish(id, fields, 'canceled', '')
-  emit_job(id, 'batonpass.job.canceled', job[3], job[4], 'worker', job[2])
+  emit_job(id, 'batonpass.job.canceled', job[3], job[4], 'worker', job[2], 'by', heir or '')
   return filled
 end
 
@@ -140,9 +171,9 @@ end
 -- Ends a job that was not started, or did not end, in its time, whoever holds it. Answers as `finish`.
 local function fail_late(id, now)
   local job = redis.call('HMGET', P .. 'j:' .. id, 'agent', 'hop', 'thread_digest', 'idem', 'key_ttl', 'tip', 'count',
-    'queue', 'delivery', 'expires', 'deadline')
+    'queue', 'delivery', 'expires', 'deadline', 'reason')
   local fields = { thread = job[3], idem = job[4], key_ttl = job[5], tip = job[6], count = job[7] or '' }
-  fields.queue, fields.delivery = job[8], job[9]
+  fields.queue, fields.delivery, fields.waits = job[8], job[9], job[12] == 'thread_busy'
   local expires, deadline = tonumber(job[10] or 0), tonumber(job[11] or 0)
   local reason, text = 'deadline', 'it did not end before its deadline'
   if expires > 0 and (deadline == 0 or expires <= deadline) then

@@ -1,0 +1,83 @@
+"""Two jobs on one thread, run by a worker: the second goes on behind the first, or takes its place."""
+
+from __future__ import annotations
+
+from typing import Any, TypedDict
+
+import anyio
+import pytest
+
+import batonpass as bp
+
+from .serving import DEADLINE, Ask, Reply, only, serving
+
+
+async def test_a_running_agent_is_stopped_for_the_next_job(store_url: str) -> None:
+    stopped = anyio.Event()
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("begun", str, ask.text)
+        if ask.text == "second":
+            return Reply(text="done")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            stopped.set()
+        raise AssertionError
+
+    async with serving(only(agent), store_url, lease=0.8) as coordinator:
+        first = await coordinator.submit("a", Ask(text="first"), thread="run")
+        with anyio.fail_after(DEADLINE):
+            while (latest := await coordinator.latest(thread="run")) is None:
+                await anyio.sleep(0.01)
+        waiting = await coordinator.submit("a", Ask(text="second"), thread="run", on_busy="queue", returns=Reply)
+        with pytest.raises(bp.ResultTimeout, match=r"thread_busy.*another job runs on its thread 'run'"):
+            await waiting.result(timeout=0)
+        second = await coordinator.submit("a", Ask(text="second"), thread="run", on_busy="interrupt", returns=Reply)
+        assert (await second.result(timeout=DEADLINE)).text == "done"
+        assert (await waiting.result(timeout=DEADLINE)).text == "done"
+        with pytest.raises(bp.JobCanceled):
+            await first.result(timeout=DEADLINE)
+        with anyio.fail_after(DEADLINE):
+            await stopped.wait()
+        line = list(reversed(await coordinator.timeline(thread="run")))
+        assert [(each.job, each.parent_id) for each in line] == [
+            (first.id, None),
+            (second.id, latest.id),
+            (waiting.id, line[1].id),
+        ]
+
+
+class Text(TypedDict, total=False):
+    text: str
+    number: int
+
+
+def work(state: Text) -> Text:
+    return {"text": state.get("text", "") + "!"}
+
+
+@pytest.mark.capability("langgraph")
+async def test_graphs_follow_each_other_on_a_thread(store_url: str) -> None:
+    """Each begins afresh, and its checkpoints behind what the one before left."""
+    from langgraph.graph import START, StateGraph
+
+    app = bp.App("graphs")
+
+    @app.langgraph("a", accepts=Ask, returns=Reply)
+    def graph() -> Any:
+        made = StateGraph(Text)
+        made.add_node("work", work)
+        made.add_edge(START, "work")
+        return made
+
+    async with bp.connect(store_url, app=app) as coordinator:
+        jobs = [
+            await coordinator.submit("a", Ask(text=text), thread="run", on_busy="queue", returns=Reply)
+            for text in ("one", "two")
+        ]
+        async with app.worker(coordinator):
+            assert [(await job.result(timeout=DEADLINE)).text for job in jobs] == ["one!", "two!"]
+        line = list(reversed(await coordinator.timeline(thread="run")))
+        assert [each.job for each in line] == [jobs[0].id, jobs[0].id, jobs[1].id, jobs[1].id]
+        assert [each.parent_id for each in line] == [None, *(each.id for each in line[:-1])]
