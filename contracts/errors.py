@@ -24,6 +24,7 @@ BatonpassError                 catch this to catch them all
 ├── Trimmed                    events after that cursor are gone (.first_available is where those left begin)
 ├── StepMismatch               a recorded step was replayed with other arguments
 ├── Ambiguous                  an effect was begun, and nobody recorded whether it was done. Look, then redrive
+├── Unanswered                 nobody answered `ctx.ask` in time, and it has no default. Catch it, or fail
 ├── NotDone                    raised by an effect's function: nothing happened, it may be tried again
 ├── RetryLater                 raised by an agent: its next attempt begins in `retry_after` seconds
 ├── NoJob                      bp.current() outside of a job
@@ -148,6 +149,14 @@ class StepMismatch(BatonpassError):
 
 class Ambiguous(BatonpassError):
     """An effect was begun and its outcome was not recorded: only a look at the outside world can tell."""
+
+
+class Unanswered(BatonpassError):
+    """Nobody answered a question in time. `key` names the record of it."""
+
+    def __init__(self, message: str, *, key: str = "") -> None:
+        super().__init__(message)
+        self.key = key
 
 
 class NotDone(BatonpassError):

@@ -1,8 +1,10 @@
-"""Options: what callers may say of a job when they submit it."""
+"""Options: what callers may say of a job when they submit it, and of a question when they ask it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime, timedelta
+from typing import Any
 
 from typing_extensions import TypedDict
 
@@ -37,3 +39,12 @@ class SubmitOptions(TypedDict, total=False):
     deadline: float | timedelta | datetime | None
     guard: Guard
     on_busy: OnBusy
+
+
+class AskOptions(TypedDict, total=False):
+    """What `ctx.ask` takes besides the question and its contract; see there."""
+
+    timeout: float | timedelta | None
+    default: Any
+    assignee: str | None
+    escalate: str | Sequence[tuple[str, float | timedelta]] | None

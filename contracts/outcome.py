@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 from .checkpoint import Snapshot
 from .contract import Contract
 from .handoff import Handoff
+from .inbox import AskTerms
 
 
 @dataclass(frozen=True)
@@ -23,11 +24,12 @@ class Suspended:
     """The agent waits for a person: what it asks, and a snapshot that is committed with the question.
 
     `question` is plain values. After `job.answer(value)` the agent runs again, in any process, with the session's
-    `answer` set.
+    `answer` set. `terms` says how it is asked.
     """
 
     question: Any
     final: Snapshot | None = None
+    terms: AskTerms = field(default_factory=AskTerms)
 
 
 @dataclass(frozen=True)

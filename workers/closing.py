@@ -6,7 +6,7 @@ import logging
 from typing import Any
 
 from ..contracts.agent import Agent
-from ..contracts.errors import BatonpassError, Fenced, OverBudget
+from ..contracts.errors import BatonpassError, Fenced, OverBudget, Unanswered
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
 from ..coordinator.commands import Fence, Release
@@ -47,6 +47,8 @@ class Closing:
                 again = f"goes on at {agent.fallback}"
             _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
             await session.aflush()
+            if isinstance(error, Unanswered) and error.key:
+                await session.arecord({error.key: None})  # when it is redriven it asks again
             await session.awrite(instead or command)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)

@@ -10,6 +10,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from anyio import to_thread
+from typing_extensions import Unpack
 
 from ..contracts.agent import Agent
 from ..contracts.checkpoint import Snapshot
@@ -17,9 +18,12 @@ from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, NoJob, UndeclaredHandoff
 from ..contracts.guard import Guard, Spent
 from ..contracts.handoff import Handoff
+from ..contracts.inbox import AskTerms
 from ..contracts.job import Lease
+from ..contracts.options import AskOptions
 from ..coordinator.calls import afollow, follow
-from .effects import Act, Ask, Perform, Record, Unsure, effecting, idempotency_key
+from .asking import asking, terms_of
+from .effects import Act, Ask, Commit, Perform, Record, Unsure, effecting, idempotency_key
 from .session import LeaseSession
 from .steps import Steps
 
@@ -28,16 +32,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Contract)
+C = TypeVar("C", bound=Contract)
 _CURRENT: ContextVar[Context] = ContextVar("batonpass_context")
-
-
-class Asking(BaseException):
-    """Control flow: the agent asks, so this run of it ends. Not an Exception, so that agent code does not catch it."""
-
-    def __init__(self, question: Any, key: str) -> None:
-        super().__init__(question)
-        self.question = question
-        self.key = key
 
 
 class Rejecting(BaseException):
@@ -166,13 +162,10 @@ class _About:
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
         return effecting(self._steps, self._session.journal, self.effect_key(key), key, arguments, unsure)
 
-    def _answered(self, full: str, question: Any) -> Any:
+    def _asking(self, question: Any, terms: AskTerms) -> Generator[Act, Any, Any]:
         if self._agent.kind != "function":
             raise BadSetup(f"ctx.ask() is for plain functions: in a {self._agent.kind} agent use its own way to ask")
-        answer = self._session.answer
-        if answer is None or self._steps.asking != full:
-            raise Asking(question, full)
-        return answer.value
+        return asking(self._steps, self._session, question, terms)
 
 
 class SyncContext(_About):
@@ -195,17 +188,22 @@ class SyncContext(_About):
         """Stream values to who reads along: see `Context.emit`."""
         self._session.emit(values)
 
-    def ask(self, question: Any) -> Any:
+    @overload
+    def ask(self, question: Any, *, answer: type[C], **options: Unpack[AskOptions]) -> C: ...
+
+    @overload
+    def ask(self, question: Any, **options: Unpack[AskOptions]) -> Any: ...
+
+    def ask(self, question: Any, *, answer: type[Contract] | None = None, **options: Unpack[AskOptions]) -> Any:
         """Ask a person and get the answer: see `Context.ask`."""
-        full, digest, recorded = self._steps.begin("ask", None, question)
-        if recorded is not None:
-            return recorded.result
-        try:
-            value = self._answered(full, question)
-            self._commit(full, digest, value)
-        finally:
-            self._steps.leave("ask")
-        return value
+
+        def act(asked: Act) -> None:
+            if isinstance(asked, Commit):
+                self._commit(asked.full, asked.digest, asked.result)
+            elif isinstance(asked, Record):
+                self._session.record(asked.records)
+
+        return follow(self._asking(question, terms_of(answer, **options)), act)
 
     def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
         """Do something outside, with one recorded outcome: see `Context.effect`."""
@@ -273,21 +271,31 @@ class Context(_About):
         """
         await self._session.aemit(values)
 
-    async def ask(self, question: Any) -> Any:
-        """Ask a person and get the answer.
+    @overload
+    async def ask(self, question: Any, *, answer: type[C], **options: Unpack[AskOptions]) -> C: ...
 
-        The job becomes input_required and costs nothing while it waits; after `job.answer(value)` the agent runs
-        again from its recorded steps, on any worker, and gets the value here. For plain functions.
+    @overload
+    async def ask(self, question: Any, **options: Unpack[AskOptions]) -> Any: ...
+
+    async def ask(self, question: Any, *, answer: type[Contract] | None = None, **options: Unpack[AskOptions]) -> Any:
+        """Ask a person and get the answer. For plain functions.
+
+        The job becomes input_required, is in `coordinator.inbox()`, and costs nothing while it waits; once it is
+        answered the agent runs again from its recorded steps, on any worker, and gets the value here: an instance of
+        `answer`, if that contract is given, else plain values. An answer that does not fit is refused.
+
+        `assignee` says who is asked. After `timeout` (seconds or a timedelta; None: never) `escalate` is asked, a name
+        or several with the time that each has, [("lead", 3600), ...]; then `default` is taken as the answer. Where
+        there is none `Unanswered` is raised: an agent that does not catch it fails, and asks again when it is redriven.
         """
-        full, digest, recorded = self._steps.begin("ask", None, question)
-        if recorded is not None:
-            return recorded.result
-        try:
-            value = self._answered(full, question)
-            await self._commit(full, digest, value)
-        finally:
-            self._steps.leave("ask")
-        return value
+
+        async def act(asked: Act) -> None:
+            if isinstance(asked, Commit):
+                await self._commit(asked.full, asked.digest, asked.result)
+            elif isinstance(asked, Record):
+                await self._session.arecord(asked.records)
+
+        return await afollow(self._asking(question, terms_of(answer, **options)), act)
 
     async def effect(self, key: str, fn: Callable[..., Any], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> Any:
         """Do something outside (pay, mail, order) with one recorded outcome, by `fn(*args, **kwargs)`.

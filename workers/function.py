@@ -14,7 +14,8 @@ from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
 from ..contracts.outcome import Finished, Outcome, Suspended
 from ..coordinator.session import Session
-from .context import Asking, Context
+from .asking import Asking
+from .context import Context
 
 
 class FunctionAdapter:
@@ -26,7 +27,7 @@ class FunctionAdapter:
         try:
             result: object = await _call(agent, payload, ctx)
         except Asking as asking:
-            return Suspended(asking.question, ctx.asking_snapshot(asking.key))
+            return Suspended(asking.question, ctx.asking_snapshot(asking.key), asking.terms)
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not is_outcome(result):

@@ -16,6 +16,7 @@ from ..contracts.errors import (
     OverBudget,
     Refused,
     StepMismatch,
+    Unanswered,
     UndeclaredHandoff,
     UnknownAgent,
 )
@@ -25,8 +26,8 @@ from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
 from ..contracts.retry import policy_for
 from ..coordinator.book import Book
 from ..coordinator.calls.jobs import seal_result
-from ..coordinator.commands import Command, Complete, Fail, Suspend
-from ..coordinator.letters import seal_letter
+from ..coordinator.commands import Command, Complete, Fail
+from ..coordinator.questions import suspending
 from .guarding import Held, Onward, OverLimit, allowed
 from .onward import onward_transcript
 from .session import LeaseSession
@@ -40,7 +41,7 @@ def ending(
         return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected")
     final = session.seal(outcome.final) if outcome.final else None
     if isinstance(outcome, Suspended):
-        return Suspend(session.fence, seal_letter(outcome.question, path="question"), final)
+        return suspending(session.fence, outcome.question, outcome.terms, agent.kind, final)
     if not isinstance(outcome.result, Handoff):
         return Complete(session.fence, _result(agent, outcome, session.budget.spent), final)
     handoff: Handoff[Any] = outcome.result
@@ -121,6 +122,8 @@ def _lasting(error: BaseException) -> str | None:
         return "unknown_agent"
     if isinstance(error, Corrupted):
         return "corrupted"
+    if isinstance(error, Unanswered):
+        return "unanswered"
     if isinstance(error, Ambiguous):
         return "ambiguous"
     if isinstance(error, Refused | StepMismatch):

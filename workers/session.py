@@ -81,6 +81,7 @@ class LeaseSession:
         self._inherited: Mapping[str, Any] = {}
         self.remembered: Checkpoint | None = None
         self._known = 0
+        self.unanswered = bool(row.question) and row.answered == f"{row.asked} timeout"
         self.answer: Answer | None = None
         if row.answer:
             question = open_letter(row.question, of=f"the question of job {row.id}")

@@ -213,3 +213,11 @@ async def refused(coordinator: bp.Coordinator, sync: bp.SyncCoordinator) -> None
     await coordinator.submit("research", 7)  # type: ignore[call-overload]
     await coordinator.submit("research", {}, returns=int)  # type: ignore[type-var]
     await coordinator.hand_off("c1", to=write, payload=Topic(text=""))  # type: ignore[misc]
+
+
+async def asks(ctx: bp.Context, coordinator: bp.Coordinator) -> None:
+    assert_type(await ctx.ask("go on?", answer=Report, timeout=60, default=Report(body=""), escalate="lead"), Report)
+    assert_type(ctx.sync.ask("go on?", answer=Report), Report)
+    assert_type(await coordinator.inbox(assignee="ann"), list[bp.InboxItem])
+    await ctx.ask("go on?", answer=int)  # type: ignore[type-var]
+    await ctx.ask("go on?", within=1)  # type: ignore[call-overload]

@@ -29,6 +29,10 @@ class Done(bp.Contract, name="worker-tests.done"):
     words: list[str]
 
 
+class Verdict(bp.Contract, name="worker-tests.verdict"):
+    word: str
+
+
 app = bp.App("worker-tests")
 
 
@@ -136,3 +140,10 @@ def graph() -> Any:
 @app.crewai("crew", accepts=Task, returns=Done)
 def crew() -> Any:
     raise AssertionError("no test runs this: it is here so that a worker may leave it out")
+
+
+@app.agent("asks", accepts=Task, returns=Done)
+async def asks(task: Task, ctx: bp.Context) -> Done:
+    before = await ctx.step("before", work, f"{task.text}:before")
+    verdict = await ctx.ask("go on?", answer=Verdict, assignee="ann")
+    return Done(words=[before, await ctx.step("after", work, f"{task.text}:{verdict.word}")])

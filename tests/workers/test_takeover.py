@@ -95,3 +95,17 @@ def test_a_worker_that_starts_before_its_store_says_so_and_ends(own_redis: Redis
         desk.serving("steps")
     finally:
         desk.close()
+
+
+@pytest.mark.timeout(120)
+def test_a_question_outlives_the_worker_that_asked_it(desk: Desk) -> None:
+    first = desk.serving("asks")
+    with bp.connect(desk.url, app=app) as coordinator:
+        job = coordinator.submit("asks", Task(text="a"), returns=Done)
+        wait_until(lambda: bool(coordinator.inbox()), timeout=DEADLINE, what=f"the question\n{desk.said()}")
+        first.kill()
+        [item] = coordinator.inbox(assignee="ann")
+        coordinator.answer(item.id, {"word": "yes"})
+        desk.serving("asks")
+        assert job.result(timeout=DEADLINE).words == ["a:before", "a:yes"]
+    assert desk.ran() == Counter({"a:before": 1, "a:yes": 1})

@@ -1,0 +1,91 @@
+"""Asking: what `ctx.ask` does, in order. No I/O."""
+
+from __future__ import annotations
+
+from collections.abc import Generator, Sequence
+from dataclasses import replace
+from datetime import timedelta
+from typing import Any
+
+from ..contracts.contract import Contract, convert
+from ..contracts.errors import BadSetup, ContractViolation, Unanswered
+from ..contracts.inbox import MISSING, AskTerms
+from ..coordinator.calls.inbox import plain_answer
+from ..coordinator.calls.inputs import milliseconds, text
+from .effects import Act, Commit, Record
+from .session import LeaseSession
+from .steps import Steps
+
+_PREFIX = "unanswered/"
+_LEAST = 0.001
+
+
+class Asking(BaseException):
+    """Control flow: the agent asks, so this run of it ends. Not an Exception, so that agent code does not catch it."""
+
+    def __init__(self, question: Any, key: str, terms: AskTerms) -> None:
+        super().__init__(question)
+        self.question = question
+        self.key = key
+        self.terms = terms
+
+
+def terms_of(
+    answer: type[Contract] | None,
+    timeout: float | timedelta | None = None,
+    default: Any = MISSING,
+    assignee: str | None = None,
+    escalate: str | Sequence[tuple[str, float | timedelta]] | None = None,
+) -> AskTerms:
+    """What the options of `ctx.ask` say; `BadSetup` where they are at odds."""
+    if timeout is None and (default is not MISSING or escalate):
+        raise BadSetup("ctx.ask(default=..., escalate=...) say what happens when its timeout= is over: give one")
+    steps = [(escalate, timeout or 0)] if isinstance(escalate, str) else list(escalate or ())
+    plain = default if default is MISSING else plain_answer(default)
+    if answer is not None and default is not MISSING:
+        convert(answer, plain)
+    return AskTerms(
+        answer=answer,
+        assignee=_name(assignee or ""),
+        timeout=0 if timeout is None else milliseconds(timeout, "timeout", least=_LEAST),
+        escalation=tuple((_name(name), milliseconds(wait, "escalate", least=_LEAST)) for name, wait in steps),
+        default=plain,
+    )
+
+
+def _name(assignee: str) -> str:
+    if "\n" in text(assignee, "assignee"):
+        raise BadSetup(f"the assignee {assignee!r} is more than one line")
+    return assignee
+
+
+def asking(steps: Steps, session: LeaseSession, question: Any, terms: AskTerms) -> Generator[Act, Any, Any]:
+    """What to do for a question; returns its answer. Raises `Asking` if a person has to be asked, `Unanswered` if
+    nobody answered in time."""
+    full, digest, recorded = steps.begin("ask", None, question)
+    if recorded is not None:
+        return _received(terms, recorded.result)
+    try:
+        if session.journal.get(_PREFIX + full):
+            raise _unanswered(session, full, question)
+        if steps.asking == full and session.unanswered:
+            yield Record({_PREFIX + full: True})
+            raise _unanswered(session, full, question)
+        if session.answer is None or steps.asking != full:
+            raise Asking(question, full, terms)
+        try:
+            value = _received(terms, session.answer.value)
+        except ContractViolation as error:  # from a client that could not check it, or for another version
+            raise Asking(question, full, replace(terms, error=str(error))) from None
+        yield Commit(full, digest, session.answer.value)
+        return value
+    finally:
+        steps.leave("ask")
+
+
+def _received(terms: AskTerms, value: Any) -> Any:
+    return value if terms.answer is None else convert(terms.answer, value)
+
+
+def _unanswered(session: LeaseSession, full: str, question: Any) -> Unanswered:
+    return Unanswered(f"nobody answered job {session.job_id} in time: it asked {question!r}", key=_PREFIX + full)
