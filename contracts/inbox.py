@@ -25,10 +25,12 @@ class AskTerms:
     """How a question is asked: what answers it, who is asked, and what happens if nobody answers. Times are in ms.
 
     After `timeout` (0: never) those in `escalation` are asked, one after the other, each for a time. Then the job goes
-    on with `default`, or with no answer. `error` says what was wrong with an answer that was given before.
+    on with `default`, or with no answer. `schema` is the JSON Schema of the answer where there is no contract of it.
+    `error` says what was wrong with an answer that was given before.
     """
 
     answer: type[Contract] | None = None
+    schema: Mapping[str, Any] | None = None
     options: tuple[Any, ...] = ()
     assignee: str = ""
     timeout: int = 0
@@ -42,10 +44,10 @@ class InboxItem:
     """A question that waits for a person.
 
     `id` names this question of the `job`: an answer that gives it is refused once the job asks something else. `kind`
-    is the asking agent's framework. `answer` is the contract of the answer, `schema` its JSON Schema; None: anything
-    may be answered. `options` are choices that the framework offers. At `due_at` (None: never) the next of
-    `escalation`, pairs of an assignee and seconds, is asked; after the last one the job goes on with the `default`, or,
-    if there is none (`has_default`), without an answer. `error` says why the answer before was not accepted.
+    is the asking agent's framework. `answer` is the contract of the answer, if it has one, `schema` its JSON Schema;
+    None: anything may be answered. `options` are choices that the framework offers. At `due_at` (None: never) the next
+    of `escalation`, pairs of an assignee and seconds, is asked; after the last one the job goes on with the `default`,
+    or, if there is none (`has_default`), without an answer. `error` says why the answer before was not accepted.
     """
 
     id: str

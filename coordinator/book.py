@@ -143,21 +143,21 @@ def _dump_by_schema(recorded: Declaration, values: dict[str, Any]) -> bytes:
     return b"j" + fit_schema(recorded.accepts, recorded.schema, values)
 
 
-def fit_schema(ref: ContractRef, schema: Mapping[str, Any], values: Any) -> bytes:
-    """Plain values as JSON, which fits a contract's schema; else `ContractViolation`."""
+def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) -> bytes:
+    """Plain values as JSON, which fits a schema, that of a contract or of `what`; else `ContractViolation`."""
     from jsonschema import Draft202012Validator
 
     try:
         data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
     except ValueError as error:
-        raise ContractViolation(f"not a valid {ref}: it can't be written as JSON: {error}") from None
+        raise ContractViolation(f"not a valid {what}: it can't be written as JSON: {error}") from None
     validator: Any = Draft202012Validator(schema)  # typed in part only
     problems = [
         f"{'.'.join(map(str, error.absolute_path)) or '(whole)'}: {error.message}"
         for error in validator.iter_errors(from_json(data))
     ]
     if problems:
-        raise ContractViolation(f"not a valid {ref}: {'; '.join(problems)}", fields=problems)
+        raise ContractViolation(f"not a valid {what}: {'; '.join(problems)}", fields=problems)
     return data
 
 

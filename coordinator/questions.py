@@ -30,8 +30,8 @@ class Wanted:
 def suspending(fence: Fence, question: Any, terms: AskTerms, kind: str, last: NewCheckpoint | None) -> Suspend:
     """The command that asks."""
     ref = contract_ref(terms.answer) if terms.answer else None
-    schema = terms.answer.model_json_schema() if terms.answer else None
-    about = [kind, str(ref) if ref else "", schema, list(terms.options), terms.error]
+    schema = terms.answer.model_json_schema() if terms.answer else terms.schema
+    about = [kind, str(ref) if ref else "", dict(schema) if schema else None, list(terms.options), terms.error]
     return Suspend(
         fence,
         seal_letter(question, path="question"),

@@ -8,7 +8,9 @@ from autogen_agentchat.base import Handoff
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage, ThoughtEvent
 from autogen_agentchat.teams import Swarm
 
+from ...contracts.checkpoint import Snapshot
 from ...contracts.handoff import Answer
+from ...contracts.inbox import AskTerms
 from ...contracts.outcome import Suspended
 from ...coordinator.session import Session
 from .folding import Dump
@@ -23,7 +25,7 @@ async def drive(team: Adopted, progress: Progress, session: Session, turns: Turn
     """Run the team to its end, which `progress` then describes; or until it asks, which is returned."""
     if progress.asks is not None:
         if session.answer is None:
-            return Suspended(progress.asks["question"])
+            return _suspended(progress)
         progress.take(session.answer, _reply(team, progress.asks["question"], session.answer))
     await team.load(progress)
     while progress.stop is None:
@@ -57,7 +59,7 @@ async def _turn(team: Adopted, progress: Progress, turns: Turns, session: Sessio
     if handoff is not None and handoff.target not in team.outside:
         words = _own_words(team, progress, handoff)
         progress.suspend({"from": handoff.source, "to": handoff.target, "text": words}, handoff=True)
-        return Suspended(_question(progress), progress.snapshot(step))
+        return _suspended(progress, progress.snapshot(step))
     progress.stop = await _why_stop(team, progress, reason, said)
     if handoff is not None and progress.stop is None:
         progress.stop = f"Handoff to {handoff.target}."
@@ -98,11 +100,14 @@ def _suspend_for_proxy(team: Adopted, progress: Progress, proxy: str) -> Suspend
     """Wait for the person behind a proxy. The turn is forgotten; it runs again when the answer is there."""
     last = team.message([*progress.messages, *progress.pending][-1])
     progress.suspend({"from": last.source, "to": proxy, "text": last.to_text()}, handoff=False)
-    return Suspended(_question(progress), progress.snapshot(f"ask {proxy}"))
+    return _suspended(progress, progress.snapshot(f"ask {proxy}"))
 
 
-def _question(progress: Progress) -> Any:
-    return progress.asks["question"] if progress.asks else None
+def _suspended(progress: Progress, last: Snapshot | None = None) -> Suspended:
+    """The question, to whom the team addresses it: the target of a handoff, or a proxy."""
+    assert progress.asks is not None, "only a team that asks is suspended"
+    question = progress.asks["question"]
+    return Suspended(question, last, AskTerms(assignee=question["to"]))
 
 
 def _reply(team: Adopted, question: dict[str, Any], answer: Answer) -> list[Dump]:

@@ -13,6 +13,7 @@ from crewai.hooks.dispatch import scoped_hooks
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
+from ...contracts.inbox import AskTerms
 from ...contracts.outcome import Suspended
 from ...coordinator.session import Session
 from . import internals
@@ -68,7 +69,8 @@ class FlowRun:
     def _outcome(self, result: Any) -> Any:
         for pending, call in self._pending:
             if pending is result:
-                return Suspended(question(pending, call))
+                asked = question(pending, call)
+                return Suspended(asked, terms=AskTerms(options=tuple(asked["emit"] or ())))
         if self._flow.persistence is not None and self._flow.human_feedback_history:
             # CrewAI forgets what is pending when a paused flow goes on; here that is another flow object's.
             self._flow.persistence.clear_pending_feedback(self._flow.flow_id)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
 from langgraph.constants import START
@@ -11,6 +11,7 @@ from langgraph.types import StateSnapshot
 
 from ...contracts.checkpoint import Snapshot
 from ...contracts.handoff import Answer, Handoff
+from ...contracts.inbox import AskTerms
 from ...contracts.outcome import Suspended
 from .frame import Frame
 from .plain import readable
@@ -52,8 +53,8 @@ class Questions:
         before, after = self._graph.interrupt_before_nodes, self._graph.interrupt_after_nodes
         return _among(state.next, before) or _among(self._frame()["ran"], after)
 
-    def suspended(self, state: StateSnapshot) -> Suspended:
-        """The question, with the checkpoint that says which one it is.
+    def suspended(self, state: StateSnapshot, error: str = "") -> Suspended:
+        """The question, with the checkpoint that says which one it is; `error` is what was wrong with an answer.
 
         It is the value of the one interrupt, or the values by the interrupts' ids; for a breakpoint the nodes that
         would run next.
@@ -68,7 +69,8 @@ class Questions:
             return Suspended({"paused_before": sorted(state.next)}, self._asking(step, []))
         step = f"{_askers(state)} asks"
         question = next(iter(asked.values())) if len(asked) == 1 else asked
-        return Suspended(question, self._asking(step, list(asked)))
+        terms = AskTerms(schema=_schema(state), options=_options(question), error=error)
+        return Suspended(question, self._asking(step, list(asked)), terms)
 
     def passed_on(self, state: StateSnapshot) -> tuple[Handoff[Any], Snapshot] | None:
         """The handoff with which the graph has stopped, and the checkpoint that waits for the job to come back. None if
@@ -102,3 +104,30 @@ def _askers(state: StateSnapshot) -> str:
 
 def _among(nodes: Any, stops: Any) -> bool:
     return any(node != START and (stops == "*" or node in stops) for node in nodes)
+
+
+def _schema(state: StateSnapshot) -> dict[str, Any] | None:
+    """What the answer must be, if an interrupt says so (`response_schema=`, of LangGraph 1.2 and newer)."""
+    each = {interrupt.id: getattr(interrupt, "response_schema", None) for interrupt in state.interrupts}
+    known = {name: readable(schema) for name, schema in each.items() if isinstance(schema, dict)}
+    if len(each) == 1 or not known:
+        return next(iter(known.values()), None)
+    return {"type": "object", "properties": known}
+
+
+def _options(question: Any) -> tuple[Any, ...]:
+    """The choices that a question offers: those that it lists, or the decisions that LangChain's middleware allows."""
+    if not isinstance(question, Mapping):
+        return ()
+    told = cast("Mapping[str, Any]", question)
+    listed = told.get("options") or told.get("choices")
+    if isinstance(listed, list):
+        return tuple(cast("Sequence[Any]", listed))
+    reviews = told.get("review_configs")
+    decisions = [
+        decision
+        for review in (cast("Sequence[Any]", reviews) if isinstance(reviews, list) else ())
+        if isinstance(review, Mapping)
+        for decision in cast("Mapping[str, Any]", review).get("allowed_decisions", ())
+    ]
+    return tuple(dict.fromkeys(decisions))

@@ -66,7 +66,7 @@ class GraphRun:
             if not is_invalid_resume(error):
                 raise
             _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
-            return self._stopped(await self._graph.aget_state(self._config))
+            return self._stopped(await self._graph.aget_state(self._config), str(error))
         state = await self._graph.aget_state(self._config)
         if state.next:
             return self._stopped(state)
@@ -82,11 +82,11 @@ class GraphRun:
 
         return await borders.enter(self._agent, payload, context, default)
 
-    def _stopped(self, state: StateSnapshot) -> Outcome:
+    def _stopped(self, state: StateSnapshot, error: str = "") -> Outcome:
         """What a graph waits for that has not ended: a person, or the job that it passes on and that comes back."""
         passed = self._questions.passed_on(state)
         if passed is None:
-            return self._questions.suspended(state)
+            return self._questions.suspended(state, error)
         if self._agent.memory != "job":
             raise BadSetup(
                 f"agent {self._agent.name!r} passes its job on from within its graph: declare memory='job', so that "

@@ -73,7 +73,10 @@ def _check(book: Book, row: JobRow, value: Any, plain: Any) -> None:
     """Refuse an answer that the asking agent would not accept."""
     about = wanted(row)
     ref = about.answer
-    if ref is None or about.schema is None:
+    if about.schema is None:
+        return
+    if ref is None:
+        fit_schema(f"answer to {row.id}.{row.asked}", about.schema, plain)
         return
     own: type[Contract] | None = value.__class__ if isinstance(value, Contract) else None
     given = contract_ref(own) if own else ref
