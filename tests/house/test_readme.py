@@ -12,6 +12,7 @@ from pathlib import Path
 from types import CodeType
 from typing import Any
 
+import anyio
 import pytest
 
 import batonpass as bp
@@ -72,6 +73,18 @@ async def test_python_submits_and_looks(here: Path, capsys: pytest.CaptureFixtur
         await run(shown('key="ticket-4821"'), names)
     assert names["report"].body == "rain has 4 letters"
     assert "research" in capsys.readouterr().out
+
+
+async def test_a_person_is_asked_and_answers(here: Path) -> None:
+    names = await run(shown('bp.App("desk")'), {"bp": bp})
+    await run(shown("ctx.ask("), names)
+    async with bp.connect("sqlite:///batonpass.db") as coordinator, names["app"].worker(coordinator):
+        job = await coordinator.submit("approve", {"body": "it rains"})
+        with anyio.fail_after(30):
+            while not (asked := await coordinator.inbox(assignee="ann")):
+                await anyio.sleep(0.02)
+        await coordinator.answer(asked[0].id, names["Verdict"](ok=True))
+        assert (await job.result(timeout=30)).body == "it rains"
 
 
 async def test_an_app_runs_without_a_worker_process(here: Path) -> None:
