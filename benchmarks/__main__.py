@@ -4,7 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from benchmarks import command, growth, hand_off, jobs, restore, save, start, takeover, throughput, turns
+from benchmarks import (
+    backlog,
+    command,
+    growth,
+    hand_off,
+    jobs,
+    restore,
+    save,
+    start,
+    steps,
+    takeover,
+    throughput,
+    turns,
+)
 from benchmarks.places import Places
 from benchmarks.report import Result
 from benchmarks.timing import Effort
@@ -24,6 +37,9 @@ BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
     "throughput-sqlite": throughput.on_sqlite,
     "turns-redis": turns.on_redis,
     "turns-sqlite": turns.on_sqlite,
+    "steps-redis": steps.on_redis,
+    "steps-sqlite": steps.on_sqlite,
+    "backlog-redis": backlog.on_redis,
     "takeover-redis": takeover.on_redis,
     "takeover-sqlite": takeover.on_sqlite,
 }

@@ -20,6 +20,13 @@ def parser(prog: str, names: Sequence[str]) -> ArgumentParser:
     made.add_argument("--only", default="", metavar="NAME", help=f"one of {', '.join(names)}, or its beginning")
     made.add_argument("--json", action="store_true", help="one JSON object a line")
     made.add_argument("--quick", action="store_true", help="only show that they run: the figures mean nothing")
+    made.add_argument(
+        "--kept",
+        type=int,
+        default=Effort.kept,
+        metavar="COUNT",
+        help="finished jobs in the store of `backlog` (default: %(default)s)",
+    )
     return made
 
 
@@ -34,7 +41,7 @@ def run(
     chosen = [each for name, each in benchmarks.items() if name.startswith(options.only)]
     if not chosen:
         asked.error(f"no benchmark is named {options.only!r}: there are {', '.join(benchmarks)}")
-    effort = QUICK if options.quick else Effort()
+    effort = QUICK if options.quick else Effort(kept=options.kept)
     with places() as where:
         if not options.json:
             print(where.about(), file=sys.stderr)

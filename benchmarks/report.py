@@ -24,13 +24,13 @@ class Spread:
 
 @dataclass(frozen=True)
 class Result:
-    """One row. The bar is for the ratio where there is a floor, else for the slowest of ours, in seconds."""
+    """One row. The bar is for the ratio where there is a floor, else for `judged`: one of ours, in seconds."""
 
     what: str
     ours: Spread | None
     floor: Spread | None = None
     ratio: float | None = None
-    slowest: float | None = None
+    judged: float | None = None
     bar: float | None = None
 
     @staticmethod
@@ -40,9 +40,9 @@ class Result:
         return Result(what, ours, floor, round(comparison.ratio, 2), bar=bar)
 
     @staticmethod
-    def alone(what: str, seconds: list[float], *, bar: float | None = None) -> Result:
-        """Ours without a floor."""
-        return Result(what, Spread.of(seconds), slowest=max(seconds), bar=bar)
+    def alone(what: str, seconds: list[float], *, bar: float | None = None, percent: int = 100) -> Result:
+        """Ours without a floor. The bar is for the slowest, or for the one that so many percent do not exceed."""
+        return Result(what, Spread.of(seconds), judged=percentile(seconds, percent), bar=bar)
 
     @staticmethod
     def figure(what: str, ratio: float, *, bar: float | None = None) -> Result:
@@ -54,7 +54,7 @@ class Result:
         """Whether the bar is met; None where there is none."""
         if self.bar is None:
             return None
-        figure = self.ratio if self.ratio is not None else self.slowest
+        figure = self.ratio if self.ratio is not None else self.judged
         return figure is not None and figure <= self.bar
 
 

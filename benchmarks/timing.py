@@ -20,9 +20,11 @@ class Effort:
     writers: int = 8
     steps: int = 1000
     forks: int = 100
+    waiting: int = 10_000
+    kept: int = 100_000
 
 
-QUICK = Effort(rounds=1, calls=3, jobs=2, kills=1, lease=0.5, writers=2, steps=60, forks=3)
+QUICK = Effort(rounds=1, calls=3, jobs=2, kills=1, lease=0.5, writers=2, steps=60, forks=3, waiting=20, kept=20)
 
 
 @dataclass

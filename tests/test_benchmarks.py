@@ -18,8 +18,8 @@ def test_it_runs_and_prints(
     results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert results
     for result in results:
-        if result["ours"] is None:  # a ratio of sizes
-            assert result["ratio"] > 0
+        if result["ours"] is None:  # a ratio of sizes, or what something idle took, in no time at all
+            assert result["ratio"] >= 0
             continue
         assert 0 < result["ours"]["p50"] <= result["ours"]["p99"]
         assert (result["floor"] is None) == (result["ratio"] is None)
