@@ -15,14 +15,16 @@ from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.errors import Unavailable
 from ..contracts.event import Event
+from ..contracts.group import GroupInfo
 from ..contracts.guard import Guard
 from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
 from .backup import Progress, back_up
 from .book import close_declaration
-from .calls import adrive, checkpoints, dead, events, inbox, jobs, travel
+from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel
 from .commands import Declare
+from .consumer import Consumer
 from .history import History
 from .job import Job
 from .store import Topic
@@ -225,7 +227,7 @@ class Coordinator(History):
                 except Unavailable as error:
                     if not follow:
                         raise
-                    await sleep(reader.pause(error))
+                    await sleep(reader.patience.pause(error))
                     continue
                 for event in found:
                     yield event
@@ -235,6 +237,41 @@ class Coordinator(History):
                     await watch.await_(1.0)
         finally:
             await watch.aclose()
+
+    def consume(
+        self,
+        group: str,
+        *,
+        types: str | Sequence[str] = (),
+        agent: str | None = None,
+        thread: str | None = None,
+        start: str = "begin",
+        lease: float = 60.0,
+        batch: int = 100,
+    ) -> Consumer:
+        """Events for a group of consumers, who share them: each goes to one of them, at least once, and again if that
+        one dies or does not come back within `lease` seconds. Use it by `async with`, or simply `async for`.
+
+        The group remembers where it is; a new one begins at the first event that is kept, or with `start="now"` behind
+        the newest. All its consumers must want the same (`types`, `agent`, `thread`: see `events`). `batch` is how many
+        are fetched at a time, and the most that come twice; they are in order within one batch. `Trimmed` is raised if
+        some are gone before the group got to them: `move_group` goes on.
+        """
+        which = events.which(types, agent, thread)
+        work = groups.Work(group, which, start=start, lease=lease, batch=batch, source=self.url)
+        return Consumer(self.store, work)
+
+    async def groups(self) -> list[GroupInfo]:
+        """Groups of consumers, and how far behind they are."""
+        return await adrive(self.store, groups.listed())
+
+    async def move_group(self, group: str, *, to: str) -> None:
+        """Have a group begin anew: "begin" is the first event that is kept, "now" is behind the newest."""
+        await adrive(self.store, groups.move(group, to))
+
+    async def delete_group(self, group: str) -> None:
+        """Forget a group and where it is."""
+        await adrive(self.store, groups.delete(group))
 
     async def trim_events(self, keep: int) -> int:
         """Delete the oldest events but `keep` now, as every worker does by itself (`?events=` in the store's URL).

@@ -8,7 +8,7 @@ from typing import Protocol
 from .commands import Child
 from .items import ItemName, ItemRow
 from .parts.spans import Append, Span
-from .rows import CheckpointRow, EventRow, JobRow, OutcomeRow, Place, StreamRow, ThreadRow, Write
+from .rows import CheckpointRow, ConsumerGroup, EventRow, JobRow, OutcomeRow, Place, StreamRow, ThreadRow, Write
 
 
 class Records(Protocol):
@@ -260,6 +260,14 @@ class Records(Protocol):
         """The number of the newest event that was trimmed, "0" if none was."""
         ...
 
+    def count_events(self, after: int) -> int: ...
+    def group(self, name: str) -> ConsumerGroup | None: ...
+    def groups(self) -> list[ConsumerGroup]:
+        """All, by name."""
+        ...
+
+    def put_group(self, row: ConsumerGroup) -> None: ...
+    def drop_group(self, name: str) -> None: ...
     def trim_events(self, keep: int, limit: int) -> int:
         """Free the oldest events but `keep`, `limit` at most; how many."""
         ...

@@ -108,6 +108,18 @@ def _trimmed(position: str, gone: str) -> BatonpassError:
     )
 
 
+def _behind(name: str) -> BatonpassError:
+    return Trimmed(
+        f"events that group {name!r} has not done are not kept any more: move_group({name!r}, to='begin') goes on with "
+        "those that are",
+        first_available="",
+    )
+
+
+def _no_group(name: str) -> BatonpassError:
+    return NotFound(f"there is no group {name!r} of consumers: it was deleted, or nobody has consumed in it yet")
+
+
 def _named(thread: str, name: str, checkpoint_id: str) -> BatonpassError:
     return Conflict(f"checkpoint {checkpoint_id} of thread {thread!r} is named {name!r}: unname it, or use another")
 
@@ -161,6 +173,8 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "not_failed": _not_failed,
     "cursor": _cursor,
     "trimmed": _trimmed,
+    "behind": _behind,
+    "no_group": _no_group,
     "named": _named,
     "names": _names,
     "no_name": _no_name,

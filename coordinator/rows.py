@@ -95,6 +95,17 @@ class ThreadRow:
     job: str = ""
 
 
+@dataclass(slots=True)
+class ConsumerGroup:
+    """How far a group of consumers is: the number of the last event that was taken, and the batches that are not done:
+    id -> the last event before what is left of it, its own last, when its lease ends. `about` is its maker's own."""
+
+    name: str
+    front: int = 0
+    batches: dict[str, tuple[int, int, int]] = field(default_factory=dict[str, tuple[int, int, int]])
+    about: bytes = b""
+
+
 class Place(NamedTuple):
     """Where in a thread a framework finds a checkpoint: a scope and a key in it, and the digest of the run that put it
     there ("" for none).

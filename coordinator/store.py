@@ -88,7 +88,7 @@ class Store(Protocol):
 
 
 _QUIET = (
-    *(c.Heartbeat, c.Save, c.Record, c.Declare, c.TrimEvents),
+    *(c.Heartbeat, c.Save, c.Record, c.Declare, c.TrimEvents, c.JoinGroup, c.TakeEvents, c.AckEvents, c.DeleteGroup),
     *(
         c.Name,
         c.Import,

@@ -15,14 +15,16 @@ from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
 from ..contracts.errors import Unavailable
 from ..contracts.event import Event
+from ..contracts.group import GroupInfo
 from ..contracts.guard import Guard
 from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
 from .backup import Progress, back_up
 from .book import close_declaration
-from .calls import checkpoints, dead, drive, events, inbox, jobs, travel
+from .calls import checkpoints, dead, drive, events, groups, inbox, jobs, travel
 from .commands import Declare
+from .consumer import SyncConsumer
 from .job import SyncJob
 from .store import Topic
 from .sync_history import SyncHistory
@@ -183,7 +185,7 @@ class SyncCoordinator(SyncHistory):
                 except Unavailable as error:
                     if not follow:
                         raise
-                    time.sleep(reader.pause(error))
+                    time.sleep(reader.patience.pause(error))
                     continue
                 yield from found
                 if reader.ended and not follow:
@@ -192,6 +194,34 @@ class SyncCoordinator(SyncHistory):
                     watch.wait(1.0)
         finally:
             watch.close()
+
+    def consume(
+        self,
+        group: str,
+        *,
+        types: str | Sequence[str] = (),
+        agent: str | None = None,
+        thread: str | None = None,
+        start: str = "begin",
+        lease: float = 60.0,
+        batch: int = 100,
+    ) -> SyncConsumer:
+        """Events for a group of consumers, who share them: each goes to one of them, at least once."""
+        which = events.which(types, agent, thread)
+        work = groups.Work(group, which, start=start, lease=lease, batch=batch, source=self.url)
+        return SyncConsumer(self.store, work)
+
+    def groups(self) -> list[GroupInfo]:
+        """Groups of consumers, and how far behind they are."""
+        return drive(self.store, groups.listed())
+
+    def move_group(self, group: str, *, to: str) -> None:
+        """Have a group begin anew: "begin" is the first event that is kept, "now" is behind the newest."""
+        drive(self.store, groups.move(group, to))
+
+    def delete_group(self, group: str) -> None:
+        """Forget a group and where it is."""
+        drive(self.store, groups.delete(group))
 
     def trim_events(self, keep: int) -> int:
         """Delete the oldest events but `keep` now; how many those were."""

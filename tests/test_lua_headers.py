@@ -86,6 +86,11 @@ SAMPLES: list[c.Command[Any]] = [
     c.Export(USER, 1, 5),
     c.Events("1-1", USER, 5, c.Which(USER, USER, (USER, "b"))),
     c.TrimEvents(5, 6),
+    c.JoinGroup(USER, about=b"1"),
+    c.TakeEvents(USER, mint("l"), 5, 6, c.Which(USER, USER, (USER, "b"))),
+    c.AckEvents(USER, mint("l"), "1-1", 5),
+    c.ListGroups(),
+    c.DeleteGroup(USER),
     c.LastEvent(),
     c.ReadJob(mint("j")),
     c.ListJobs(5, mint("j")),
@@ -233,6 +238,7 @@ def test_keys_at_work(redis_server: str) -> None:
         bench.do(c.PutWrites("placed", USER, USER, WRITES))
         bench.do(c.WriteItems(tuple(ItemChange(each, b"1", ttl=1000) for each in ITEMS)))
         bench.do(c.Put(dataclasses.replace(PUT, thread="placed"), USER))
+        bench.do(c.JoinGroup(USER))
         keys = list(harness.keys())
     harness.close()
     assert len({key.count(":") for key in keys}) > 1

@@ -18,7 +18,7 @@ from .inputs import cursor, text
 _log = logging.getLogger("batonpass.events")
 PAGE = 500
 # Seconds between two attempts to reach a store that is away.
-LONGEST_PAUSE = 1.0
+_LONGEST_PAUSE = 1.0
 _PREFIX = "batonpass."
 _NUMBERS = frozenset({"hop", "token", "attempt", "due", "freed"})
 _ATTRIBUTES = frozenset({"type", "subject", "time"})
@@ -33,22 +33,33 @@ class Reader:
         self._job = job
         self._which = which
         self._source = source
-        self._troubles = 0
+        self.patience = Patience()
 
     def page(self) -> Call[list[Event]]:
         """The next events. Each is given out once, whatever becomes of the connection meanwhile."""
         rows: list[EventRow] = yield Events(self.after, self._job, PAGE, self._which)
         self.after = rows[-1].position if rows else self.after
         self.ended = not rows
-        self._troubles = 0
+        self.patience.over()
         return [read(row, self._source) for row in rows if row.fields]
 
+
+class Patience:
+    """Of those who go on over the loss of a store."""
+
+    def __init__(self) -> None:
+        self._troubles = 0
+
     def pause(self, error: Unavailable) -> float:
-        """How long a follower waits for a store that is away, in seconds."""
+        """How long to wait for a store that is away, in seconds."""
         if not self._troubles:
             _log.warning("events are late: %s", error)
         self._troubles += 1
-        return min(0.1 * self._troubles, LONGEST_PAUSE)
+        return min(0.1 * self._troubles, _LONGEST_PAUSE)
+
+    def over(self) -> None:
+        """It is there."""
+        self._troubles = 0
 
 
 def which(types: str | Sequence[str], agent: str | None, thread: str | None) -> Which:

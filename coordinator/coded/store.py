@@ -90,6 +90,10 @@ def _streamed(job_id: str) -> str:
     return f"the stream of job {job_id}"
 
 
+def _kept_with(group: str) -> str:
+    return f"what is kept with group {group!r}"
+
+
 def _target(codec: Codec, target: c.Target, job_id: str) -> c.Target:
     return replace(target, envelope=codec.wrap(target.envelope, f"the envelope of job {job_id}"))
 
@@ -192,6 +196,7 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Spawn: _spawn,
     c.Redrive: lambda codec, m: replace(m, target=_target(codec, m.target, m.job_id)) if m.target else m,
     c.Emit: lambda codec, m: replace(m, data=tuple(codec.wrap(each, _streamed(m.fence.job_id)) for each in m.data)),
+    c.JoinGroup: lambda codec, m: replace(m, about=codec.wrap(m.about, _kept_with(m.group))) if m.about else m,
     c.AnswerJob: lambda codec, m: replace(m, answer=codec.wrap(m.answer, f"the answer to job {m.job_id}")),
 }
 
@@ -215,6 +220,8 @@ def _item(codec: Codec, item: Any) -> Any:
         about = partial(_written, item.checkpoint.thread, item.place.scope, item.place.key)
         writes = [replace(write, data=_tried(codec, write.data, about(write.name))) for write in item.writes]
         return PlaceRow(item.place, _checkpoint(codec, item.checkpoint), writes)
+    if isinstance(item, c.GroupRow):
+        return replace(item, about=_tried(codec, item.about, _kept_with(item.name))) if item.about else item
     if isinstance(item, ItemRow):
         return _kept(codec, item)
     if isinstance(item, ItemPage):

@@ -46,7 +46,20 @@ from .namespace import (
     Declared,
     Takers,
 )
-from .observing import Events, LastEvent, TrimEvents, Which
+from .observing import (
+    AckEvents,
+    Batch,
+    DeleteGroup,
+    Events,
+    GroupRow,
+    JoinGroup,
+    LastEvent,
+    ListGroups,
+    TakeEvents,
+    Taken,
+    TrimEvents,
+    Which,
+)
 from .places import Drop, Find, OfRun, Places, Put, PutWrites, ReadSpans, Walk
 from .streaming import Emit, ReadStream
 from .threads import (
@@ -59,8 +72,10 @@ from .threads import (
 )
 
 __all__ = [
+    "AckEvents",
     "Ancestors",
     "AnswerJob",
+    "Batch",
     "Cancel",
     "Child",
     "Claim",
@@ -68,6 +83,7 @@ __all__ = [
     "Complete",
     "Declare",
     "Declared",
+    "DeleteGroup",
     "DeleteJob",
     "DeleteThread",
     "Drop",
@@ -80,12 +96,15 @@ __all__ = [
     "Find",
     "FindName",
     "Freed",
+    "GroupRow",
     "HandOff",
     "Heartbeat",
     "Import",
     "Inbox",
+    "JoinGroup",
     "LastEvent",
     "Latest",
+    "ListGroups",
     "ListItems",
     "ListJobs",
     "ListSpaces",
@@ -114,6 +133,8 @@ __all__ = [
     "Stage",
     "Submit",
     "Suspend",
+    "TakeEvents",
+    "Taken",
     "Takers",
     "Target",
     "Terms",

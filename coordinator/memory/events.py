@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 
-from ..rows import EventRow
+from ..rows import ConsumerGroup, EventRow
 
 
 class MemoryEvents:
@@ -14,6 +15,7 @@ class MemoryEvents:
         self.now = 0
         self._events: list[dict[str, str]] = []
         self._trimmed = 0
+        self._groups: dict[str, ConsumerGroup] = {}
 
     def add_event(self, fields: Mapping[str, str]) -> int:
         self._events.append({**fields, "time": str(self.now)})
@@ -35,3 +37,19 @@ class MemoryEvents:
         del self._events[:over]
         self._trimmed += over
         return over
+
+    def count_events(self, after: int) -> int:
+        return self._trimmed + len(self._events) - max(after, self._trimmed)
+
+    def group(self, name: str) -> ConsumerGroup | None:
+        row = self._groups.get(name)
+        return replace(row, batches=dict(row.batches)) if row else None
+
+    def groups(self) -> list[ConsumerGroup]:
+        return [self._groups[name] for name in sorted(self._groups)]
+
+    def put_group(self, row: ConsumerGroup) -> None:
+        self._groups[row.name] = row
+
+    def drop_group(self, name: str) -> None:
+        del self._groups[name]

@@ -16,6 +16,7 @@ from . import (
     children,
     clients,
     finding,
+    groups,
     holders,
     items,
     observing,
@@ -78,6 +79,11 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Events: observing.events,
     c.LastEvent: observing.last_event,
     c.TrimEvents: observing.trim_events,
+    c.JoinGroup: groups.join,
+    c.TakeEvents: groups.take,
+    c.AckEvents: groups.ack,
+    c.ListGroups: groups.listed,
+    c.DeleteGroup: groups.delete,
     c.ReadJob: reading.read_job,
     c.ReadOutcomes: children.outcomes,
     c.ReadStream: streaming.read,
@@ -90,7 +96,8 @@ READING = frozenset(
     {
         *(c.Restore, c.Latest, c.Timeline, c.Ancestors, c.FindName, c.Threads, c.Export),
         *(c.Find, c.Places, c.Walk, c.ReadSpans, c.OfRun, c.ReadItems, c.ListItems, c.ListSpaces),
-        *(c.Events, c.LastEvent, c.ReadJob, c.ReadOutcomes, c.ReadStream, c.ListJobs, c.Inbox, c.Declared, c.Takers),
+        *(c.Events, c.LastEvent, c.ListGroups, c.ReadJob, c.ReadOutcomes),
+        *(c.ReadStream, c.ListJobs, c.Inbox, c.Declared, c.Takers),
     }
 )
 

@@ -17,7 +17,14 @@ from ...contracts.errors import BadSetup
 from ...contracts.names import home, is_id, partition_of
 from .. import commands as c
 from ..rows import Delivery, JobRow
-from . import partitions_events, partitions_items, partitions_jobs, partitions_submit, partitions_upkeep
+from . import (
+    partitions_events,
+    partitions_groups,
+    partitions_items,
+    partitions_jobs,
+    partitions_submit,
+    partitions_upkeep,
+)
 from .partitions_plan import Filled, Plan, Ready, Ring, good
 
 R = TypeVar("R")
@@ -200,6 +207,11 @@ _SEVERAL: dict[type[c.Command[Any]], Callable[[Any, int], Plan[Any]]] = {
     c.Events: partitions_events.events,
     c.LastEvent: partitions_events.last_event,
     c.TrimEvents: partitions_events.trim_events,
+    c.JoinGroup: partitions_groups.join,
+    c.TakeEvents: partitions_groups.take,
+    c.AckEvents: partitions_groups.ack,
+    c.ListGroups: partitions_groups.listed,
+    c.DeleteGroup: partitions_groups.delete,
     c.OfRun: _of_run,
     c.WriteItems: partitions_items.write,
     c.RefreshItems: partitions_items.refresh,

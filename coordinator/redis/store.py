@@ -12,7 +12,7 @@ from redis import exceptions
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unconfirmed, Unreachable
 from ..coded.codec import Codec
-from ..commands import Claim, Command, Heartbeat, Places, ReadSpans, Reap
+from ..commands import AckEvents, Claim, Command, Heartbeat, Places, ReadSpans, Reap, TakeEvents
 from ..operations import READING
 from ..rows import SCHEMA_VERSION, PlaceRow
 from ..store import KEPT_EVENTS, Topic, Watch
@@ -35,7 +35,7 @@ _TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.Resp
 # How long replicas may take to confirm a write, in ms.
 _CONFIRMED_WITHIN = 1000
 # Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
-_REPEATABLE = READING | {Claim, Heartbeat, Reap}
+_REPEATABLE = READING | {AckEvents, Claim, Heartbeat, Reap, TakeEvents}
 # What is not answered by one script alone.
 _SEVERAL_STEPS = READERS | {Places}
 _ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...contracts.names import digest
 from .. import commands as c
+from ..operations.groups import BATCHES
 from ..rows import EventRow
 from .wire_checkpoints import Arg, read_text
 
@@ -26,3 +28,37 @@ def _event_row(position: bytes, fields: list[bytes]) -> EventRow:
     read = {name.decode(): read_text(value) for name, value in pairs if value}
     at = position.decode()
     return EventRow(at, {**read, "time": at.partition("-")[0]} if read else {})
+
+
+def join_args(m: c.JoinGroup) -> list[Arg]:
+    about: list[Arg] = [int(m.about is not None), m.about or b""]
+    return [_group(m.group), m.group, int(m.now), int(m.anew), int(m.known), *about]
+
+
+def take_args(m: c.TakeEvents) -> list[Arg]:
+    return [_group(m.group), m.group, m.batch, m.lease, m.limit, BATCHES, *_which(m.which)]
+
+
+def ack_args(m: c.AckEvents) -> list[Arg]:
+    return [_group(m.group), m.batch, m.position, m.lease]
+
+
+def delete_args(m: c.DeleteGroup) -> list[Arg]:
+    return [_group(m.group), m.group]
+
+
+def _group(name: str) -> str:
+    return digest("group", name)
+
+
+def take_answer(m: c.TakeEvents, reply: list[Any]) -> c.Taken:
+    more, *batch = reply
+    if not batch:
+        return c.Taken(more=bool(more))
+    last, *rows = batch
+    return c.Taken((c.Batch(m.batch, tuple(_event_row(*row) for row in rows), last.decode()),), bool(more))
+
+
+def list_answer(_: object, reply: list[Any]) -> list[c.GroupRow]:
+    rows = [c.GroupRow(read_text(name), *rest) for name, *rest in reply]
+    return sorted(rows, key=lambda row: row.name)

@@ -6,7 +6,7 @@ import json
 from collections.abc import Mapping
 from sqlite3 import Connection
 
-from ..rows import EventRow
+from ..rows import ConsumerGroup, EventRow
 
 
 class SqliteEvents:
@@ -40,7 +40,7 @@ class SqliteEvents:
         last = int(self.last_event())
         if kept + last - counted <= keep:  # however many of the new numbers are other namespaces'
             return 0
-        kept += self._count_after(counted)
+        kept += self.count_events(counted)
         over = min(max(kept - keep, 0), limit)
         if over:
             trimmed = self._db.execute(
@@ -52,13 +52,35 @@ class SqliteEvents:
         self._db.execute("INSERT OR REPLACE INTO event_trim VALUES (?, ?, ?, ?)", row)
         return over
 
+    def count_events(self, after: int) -> int:
+        count = "SELECT count(*) FROM event WHERE namespace = ? AND number > ?"
+        return int(self._db.execute(count, (self._namespace, after)).fetchone()[0])
+
+    def group(self, name: str) -> ConsumerGroup | None:
+        found = self._groups_where("name = ?", name)
+        return found[0] if found else None
+
+    def groups(self) -> list[ConsumerGroup]:
+        return self._groups_where("1 ORDER BY name")
+
+    def _groups_where(self, where: str, *values: str) -> list[ConsumerGroup]:
+        query = f"SELECT name, front, batches, about FROM consumer_group WHERE namespace = ? AND {where}"
+        rows = self._db.execute(query, (self._namespace, *values))
+        return [
+            ConsumerGroup(name, front, {id_: tuple(batch) for id_, batch in json.loads(batches).items()}, about)
+            for name, front, batches, about in rows
+        ]
+
+    def put_group(self, row: ConsumerGroup) -> None:
+        values = (self._namespace, row.name, row.front, json.dumps(row.batches), row.about)
+        self._db.execute("INSERT OR REPLACE INTO consumer_group VALUES (?, ?, ?, ?, ?)", values)
+
+    def drop_group(self, name: str) -> None:
+        self._db.execute("DELETE FROM consumer_group WHERE namespace = ? AND name = ?", (self._namespace, name))
+
     def _trim(self) -> tuple[int, int, int]:
         """Up to which number events were trimmed, how many were left when they were counted, and up to which."""
         row: tuple[int, int, int] | None = self._db.execute(
             "SELECT trimmed, kept, counted FROM event_trim WHERE namespace = ?", (self._namespace,)
         ).fetchone()
         return row or (0, 0, 0)
-
-    def _count_after(self, number: int) -> int:
-        count = "SELECT count(*) FROM event WHERE namespace = ? AND number > ?"
-        return int(self._db.execute(count, (self._namespace, number)).fetchone()[0])

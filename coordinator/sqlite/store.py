@@ -14,8 +14,9 @@ from anyio import to_thread
 from ..backup import Progress
 from ..bell import Bell
 from ..coded.codec import Codec
-from ..commands import Claim, Command
+from ..commands import Claim, Command, TakeEvents, Taken
 from ..operations import READING, run
+from ..operations.groups import nothing_to_take
 from ..store import KEPT_EVENTS, Topic, Watch, rings
 from .backups import copy_file
 from .disk import Disk
@@ -78,6 +79,8 @@ class SqliteStore:
                 return patiently(partial(self._read, connection, command))
         if self._nothing_to_claim(command):
             return cast("R", [])  # an idle worker must not queue for the write lock
+        if isinstance(command, TakeEvents) and self._nothing_to_take(command):
+            return cast("R", Taken())
         return self._line.write(command)
 
     def _read(self, connection: sqlite3.Connection, command: Command[R]) -> R:
@@ -91,6 +94,11 @@ class SqliteStore:
     def _write(self, connection: sqlite3.Connection, command: Command[Any]) -> Any:
         check_not_newer(connection, self.path)
         return run(SqliteRecords(connection, self._namespace, self._clock()), command)
+
+    def _nothing_to_take(self, command: TakeEvents) -> bool:
+        with self._reading as connection:
+            records = SqliteRecords(connection, self._namespace, self._clock())
+            return patiently(lambda: nothing_to_take(records, command))
 
     def _nothing_to_claim(self, command: Command[Any]) -> bool:
         if not isinstance(command, Claim):

@@ -36,6 +36,7 @@ def test_every_command_goes_to_the_partition_of_what_it_is_about() -> None:
     }
     assert without - {"Command"} == {
         *("Claim", "Heartbeat", "Reap", "ListJobs", "Inbox", "Events", "LastEvent", "TrimEvents"),
+        *("JoinGroup", "TakeEvents", "AckEvents", "ListGroups", "DeleteGroup"),
         *("Threads", "PruneJobs", "Declare", "Declared", "Takers", "OfRun"),
         *("WriteItems", "ReadItems", "RefreshItems", "ListItems", "ListSpaces"),
     }

@@ -18,7 +18,7 @@ from batonpass.coordinator.store import Store
 ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
-    *("schema", "epoch", "rewound", "trimmed", "agents", "clock", "log"),
+    *("schema", "epoch", "rewound", "trimmed", "groups", "agents", "clock", "log"),
     *("jobs", "dead", "threads", "events", "leases", "timers", "limits", "asking", "expiry", "items", "lapses"),
     *("opening", "closing"),
 }
@@ -228,6 +228,7 @@ class Keyspace:
             "q": lambda id_: True,  # one for each agent and contract, empty most of the time
             "s": lambda id_: f"j:{id_}" in self.keys,
             "w": lambda id_: f"q:{id_}" in self.keys,
+            "f": lambda id_: id_.encode() in self.keys["groups"],
             "i": lambda id_: self._unended(self.keys[f"i:{id_}"][b"job"].decode()),
         }
         for name in self.keys:

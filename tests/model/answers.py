@@ -33,6 +33,8 @@ def comparable(answer: Any) -> object:
         return replace(answer, ready=int(bool(answer.ready)))
     if isinstance(answer, EventRow):
         return {name: value for name, value in answer.fields.items() if name != "time"}
+    if isinstance(answer, c.Taken):
+        return (answer.more, [(batch.id, comparable(list(batch.rows))) for batch in answer.batches])
     if isinstance(answer, StreamRow):
         return answer.data
     if isinstance(answer, CheckpointRow):

@@ -299,5 +299,27 @@ def trim_events(world: World, pick: Picks) -> None:
 
 
 @move(2)
+def take_events(world: World, pick: Picks) -> None:
+    group, batch = pick.of(["g", "h"]), pick.of(world.batches[-3:])
+    if pick.one_in(4):
+        about = pick.of([None, None, b"a", b""])
+        world.say(c.JoinGroup(group, bool(pick.below(2)), pick.one_in(4), about, pick.one_in(4)))
+    if pick.below(2):
+        batch = mint("l")
+        world.batches.append(batch)
+    which = c.Which(agent=pick.of(["", "", *AGENTS]))
+    world.ask(c.TakeEvents(group, batch, later(pick), pick.of([1, 2, 5]), which))
+    world.ask(c.ListGroups())
+
+
+@move(1)
+def ack_events(world: World, pick: Picks) -> None:
+    world.compare_acks(pick.of(["g", "h"]), pick.of(world.batches[-3:]), pick.of([0, HALF, 3 * HALF]), pick.below(3))
+    if pick.one_in(3):
+        world.say(c.JoinGroup("h"))
+        world.ask(c.DeleteGroup("h"))
+
+
+@move(2)
 def page_events(world: World, pick: Picks) -> None:
     world.compare_events(pick)

@@ -71,6 +71,7 @@ class World:
         self.jobs = [mint("j")]
         self.fences = [c.Fence(self.jobs[0], 1, mint("l"))]
         self.checkpoints = [mint("c")]
+        self.batches = [mint("l")]  # of consumers
         self.said: list[c.Command[Any]] = []
         self.rows: list[JobRow] = []
         self.staged: dict[c.Fence, tuple[c.Child, ...]] = {}
@@ -205,6 +206,17 @@ class World:
             pages.append(comparable(bench.do(c.Events(after, subject, limit, which))))
         assert pages == pages[:1] * len(pages)
         self.count(c.LastEvent())
+
+    def compare_acks(self, group: str, batch: str, lease: int, done: int) -> None:
+        """A batch is done up to a position, which is each store's own; the same number of its events are left."""
+        found: list[object] = []
+        for bench in self.benches.values():
+            _, taken = attempt(bench, c.TakeEvents(group, batch, HALF, 5))
+            rows = [row for each in getattr(_, "batches", ()) for row in each.rows]
+            position = rows[min(done, len(rows)) - 1].position.rpartition("~")[2] if rows and done else ""
+            found.append((taken, bench.do(c.AckEvents(group, batch, position, lease))))
+        assert found == found[:1] * len(found)
+        self.count(c.AckEvents(group, batch, "", lease))
 
     def compare_all(self) -> None:
         """Whatever can be asked is asked, and then done: the whole state is the same."""

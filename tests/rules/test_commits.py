@@ -6,6 +6,7 @@ import re
 import sqlite3
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
+from dataclasses import replace
 from itertools import count
 from pathlib import Path
 from typing import Any
@@ -183,6 +184,26 @@ def _left_over(bench: Bench) -> c.Command[Any]:
     return c.Reap()
 
 
+def _taken(bench: Bench, **more: Any) -> c.TakeEvents:
+    """Two events, which a consumer is about to take."""
+    bench.save(None), bench.save(None)
+    bench.do(c.JoinGroup("g"))
+    return c.TakeEvents("g", "b" * 24, MINUTE, **more)
+
+
+def _acked(bench: Bench, position: int) -> c.Command[Any]:
+    """One that has them, and is done with some."""
+    [batch] = bench.do(_taken(bench)).batches
+    return c.AckEvents("g", batch.id, batch.rows[position].position, MINUTE)
+
+
+def _left(bench: Bench, **more: Any) -> c.Command[Any]:
+    """A batch whose consumer is gone."""
+    bench.do(replace(_taken(bench), lease=1))
+    bench.clock.advance(1)
+    return c.TakeEvents("g", "c" * 24, MINUTE, **more)
+
+
 # Each leaves something behind that was not there before: a full server may refuse it.
 GROWING: dict[str, Scene] = {
     "submit": lambda bench: new_job(thread="run", key="k"),
@@ -215,6 +236,12 @@ GROWING: dict[str, Scene] = {
     "put writes under a lease": _started(lambda f: c.PutWrites("run", "", "b", [Write("x", b"1")], f)),
     "save at a place": _started(lambda f: c.Save("run", new_checkpoint(place=Place("", "a", "r")), f)),
     "write items": _items,
+    "join a group": lambda bench: (bench.save(None), c.JoinGroup("g", now=True))[1],
+    "begin anew": lambda bench: (_acked(bench, 0), c.JoinGroup("g", anew=True))[1],
+    "change a group": lambda bench: (_acked(bench, 0), c.JoinGroup("g", about=b"a"))[1],
+    "take events": _taken,
+    "take events that are not wanted": lambda bench: _taken(bench, which=c.Which("nobody")),
+    "take events again": _left,
     "import": lambda bench: c.Import("new", 0, [new_checkpoint(thread="new")], [bench.save(None)]),
 }
 # Each brings something to its end or keeps it going: it must work on a full server too.
@@ -250,6 +277,9 @@ ENDING: dict[str, Scene] = {
     "reap a question that goes to the next": _overdue(escalation="9 lead"),
     "cancel a question": lambda bench: c.Cancel(_asking(bench)),
     "trim events": lambda bench: (bench.save(None), bench.save(None), c.TrimEvents(1))[2],
+    "ack some events": lambda bench: _acked(bench, 0),
+    "ack all events": lambda bench: _acked(bench, -1),
+    "delete a group": lambda bench: (_acked(bench, 0), c.DeleteGroup("g"))[1],
     "claim": _claim,
 }
 SCENES = GROWING | ENDING
@@ -279,6 +309,8 @@ TYPES = {
     ),
     **dict.fromkeys(["XADD", "XDEL", "XLEN", "XRANGE", "XTRIM"], "stream"),
     **dict.fromkeys(["RPUSH", "LPOP", "LREM", "LTRIM", "LRANGE", "LLEN"], "list"),
+    **dict.fromkeys(["XADD", "XDEL", "XLEN", "XRANGE", "XREVRANGE", "XTRIM"], "stream"),
+    **dict.fromkeys(["RPUSH", "LTRIM", "LRANGE"], "list"),
     **dict.fromkeys(
         [
             "DEL",
@@ -298,7 +330,7 @@ TYPES = {
         "",
     ),
 }
-READS = {"HGET", "HMGET", "HGETALL", "XLEN", "XRANGE", "XREAD", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
+READS = {"HGET", "HMGET", "HGETALL", "XLEN", "XRANGE", "XREVRANGE", "XREAD", "LRANGE", "EXISTS", "PTTL", "GET", "TIME"}
 READS.update(
     ["HLEN", "ZREVRANGE", "ZSCORE", "GETRANGE", "STRLEN", "HKEYS", "ZRANGE", "ZRANGEBYSCORE", "ZREVRANGEBYSCORE"]
 )

@@ -64,3 +64,9 @@ CREATE TABLE turn (
 );
 CREATE INDEX turn_thread ON turn (namespace, thread, number);
 CREATE UNIQUE INDEX turn_job ON turn (job);
+
+-- How far groups of consumers are in the events. Batches: JSON, see ConsumerGroup in rows.py.
+CREATE TABLE consumer_group (
+    namespace TEXT NOT NULL, name TEXT NOT NULL, front INTEGER NOT NULL, batches TEXT NOT NULL,
+    about BLOB NOT NULL, PRIMARY KEY (namespace, name)
+) WITHOUT ROWID;

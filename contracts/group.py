@@ -1,0 +1,15 @@
+"""GroupInfo: how far a group of consumers is."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+
+@dataclass(frozen=True, kw_only=True)
+class GroupInfo:
+    """A group of consumers. `lag` is how many events none of them has taken yet, `taken` how many batches of events are
+    being worked on, or were left by a consumer that died."""
+
+    name: str
+    lag: int
+    taken: int

@@ -1,0 +1,125 @@
+"""Calls of consumers, who share the events of a group."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from dataclasses import replace
+
+from ...contracts.errors import BadSetup
+from ...contracts.event import Event
+from ...contracts.group import GroupInfo
+from ...contracts.names import mint
+from ..commands import AckEvents, Batch, DeleteGroup, GroupRow, JoinGroup, ListGroups, TakeEvents, Taken, Which
+from ..commands.observing import MOST
+from . import Call
+from .events import read
+from .inputs import milliseconds, text
+
+_log = logging.getLogger("batonpass.events")
+# Seconds after which what is done is said even in the middle of a batch.
+_SAID_WITHIN = 1.0
+_STARTS = ("begin", "now")
+
+
+class Work:
+    """What one consumer of a group does. An event is done when the next one is asked for."""
+
+    def __init__(self, group: str, which: Which, *, start: str, lease: float, batch: int, source: str) -> None:
+        if not 1 <= batch <= MOST:
+            raise BadSetup(f"batch={batch}, but it must be from 1 to {MOST}")
+        self._group = _name(group)
+        self._join = JoinGroup(self._group, _is_now(start))
+        self._take = TakeEvents(self._group, mint("l"), milliseconds(lease, "lease", least=0.1), batch, which)
+        self._source = source
+        self._joined = False
+        self._held: list[Batch] = []  # what is left of them; the first one is being worked on
+        self._done = ""  # the position in it up to which all is done
+        self._given = ""  # the position of the event that was given out last
+        self._said = 0.0
+
+    def next(self) -> Call[Event | None]:
+        """What was given out is done; the next event, None if there is none yet. May be asked again after an error."""
+        if not self._joined:
+            yield self._join
+            self._joined = True
+        yield from self.ack(within=_SAID_WITHIN)
+        more = True
+        while not self._held and more:
+            more = yield from self._fetch()
+        if not self._held:
+            return None
+        first = self._held[0]
+        row = first.rows[0]
+        self._held[0] = replace(first, rows=first.rows[1:])
+        self._given = row.position
+        at = "" if first.partition is None else f"{first.partition}."
+        return replace(read(row, self._source), id=at + row.position, cursor="")
+
+    def ack(self, *, within: float = 0.0) -> Call[None]:
+        """The event that was given out last is done. Said now if the last time is longer ago than `within` seconds."""
+        self._done, self._given = self._given or self._done, ""
+        if not self._held:
+            return
+        if not self._held[0].rows:
+            first = self._held[0]
+            yield self._told(first, first.last)
+            self._held, self._done = self._held[1:], ""
+        elif time.monotonic() - self._said >= within:
+            yield from self.keep()
+
+    def keep(self) -> Call[None]:
+        """Renew the lease of all that is held, and say how far that is done. What is another's by now is let go."""
+        for batch in list(self._held):
+            done = self._done if batch is self._held[0] else ""
+            if not (yield self._told(batch, done)):
+                _log.warning("a batch of group %r took longer than its lease: another consumer has it", self._group)
+                self._done = "" if batch is self._held[0] else self._done
+                self._held.remove(batch)
+        self._said = time.monotonic()
+
+    def give_back(self) -> Call[None]:
+        """What is not done is for others at once."""
+        held, self._held = self._held, []
+        for number, batch in enumerate(held):
+            yield replace(self._told(batch, "" if number else self._done), lease=0)
+        self._done = self._given = ""
+
+    def _fetch(self) -> Call[bool]:
+        taken: Taken = yield self._take
+        self._take = replace(self._take, batch=mint("l"))
+        self._held = list(taken.batches)
+        self._said = time.monotonic()
+        return taken.more
+
+    def _told(self, batch: Batch, position: str) -> AckEvents:
+        return AckEvents(self._group, batch.id, position, self._take.lease, batch.partition or 0)
+
+
+def listed() -> Call[list[GroupInfo]]:
+    """All groups."""
+    rows: Sequence[GroupRow] = yield ListGroups()
+    return [GroupInfo(name=row.name, lag=row.lag, taken=row.taken) for row in rows]
+
+
+def move(group: str, to: str) -> Call[None]:
+    """Begin anew with a group."""
+    yield JoinGroup(_name(group), _is_now(to), anew=True)
+
+
+def delete(group: str) -> Call[None]:
+    """Forget a group."""
+    yield DeleteGroup(_name(group))
+
+
+def _name(group: str) -> str:
+    if not group:
+        raise BadSetup("a group of consumers needs a name")
+    return text(group, "group")
+
+
+def _is_now(start: str) -> bool:
+    if start not in _STARTS:
+        raise BadSetup(f"a group can't begin at {start!r}: it is {' or '.join(map(repr, _STARTS))}")
+    return start == "now"

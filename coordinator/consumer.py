@@ -1,0 +1,122 @@
+"""Consumer: one of those who share the events of a group."""
+
+from __future__ import annotations
+
+import time
+from types import TracebackType
+
+from anyio import CancelScope, sleep
+
+from ..contracts.errors import Unavailable
+from ..contracts.event import Event
+from .calls import adrive, drive
+from .calls.events import Patience
+from .calls.groups import Work
+from .store import Store, Topic
+
+# Seconds between two looks for events, in case that nobody woke the consumer.
+_LOOK = 1.0
+
+
+class Consumer:
+    """Gives events out one by one, for ever. One is done when the next is asked for, or by `ack`; the last one is not
+    if the block is left before that, and comes again: to another consumer of the group, at once.
+
+    Use it by `async with`: without, what it holds comes again only when its lease is over.
+    """
+
+    def __init__(self, store: Store, work: Work) -> None:
+        self._store = store
+        self._work = work
+        self._watch = store.watch(Topic())
+        self._patience = Patience()
+
+    def __aiter__(self) -> Consumer:
+        return self
+
+    async def __anext__(self) -> Event:
+        await self._watch.aopen()
+        while True:
+            try:
+                event = await adrive(self._store, self._work.next())
+            except Unavailable as error:
+                await sleep(self._patience.pause(error))
+                continue
+            self._patience.over()
+            if event:
+                return event
+            await self._watch.await_(_LOOK)
+
+    async def ack(self) -> None:
+        """The event that came last is done: it does not come again."""
+        await adrive(self._store, self._work.ack())
+
+    async def keep(self) -> None:
+        """Renew the lease: for work on one event that takes longer."""
+        await adrive(self._store, self._work.keep())
+
+    async def aclose(self) -> None:
+        """Give back what is not done."""
+        with CancelScope(shield=True):
+            try:
+                await adrive(self._store, self._work.give_back())
+            except Unavailable as error:
+                self._patience.pause(error)  # it comes again when the lease is over
+            await self._watch.aclose()
+
+    async def __aenter__(self) -> Consumer:
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+
+class SyncConsumer:
+    """`Consumer` for sync code: `with` and `for`."""
+
+    def __init__(self, store: Store, work: Work) -> None:
+        self._store = store
+        self._work = work
+        self._watch = store.watch(Topic())
+        self._patience = Patience()
+
+    def __iter__(self) -> SyncConsumer:
+        return self
+
+    def __next__(self) -> Event:
+        while True:
+            try:
+                event = drive(self._store, self._work.next())
+            except Unavailable as error:
+                time.sleep(self._patience.pause(error))
+                continue
+            self._patience.over()
+            if event:
+                return event
+            self._watch.wait(_LOOK)
+
+    def ack(self) -> None:
+        """The event that came last is done: it does not come again."""
+        drive(self._store, self._work.ack())
+
+    def keep(self) -> None:
+        """Renew the lease: for work on one event that takes longer."""
+        drive(self._store, self._work.keep())
+
+    def close(self) -> None:
+        """Give back what is not done."""
+        try:
+            drive(self._store, self._work.give_back())
+        except Unavailable as error:
+            self._patience.pause(error)
+        self._watch.close()
+
+    def __enter__(self) -> SyncConsumer:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()

@@ -1,0 +1,23 @@
+-- Groups of consumers. One is a hash: front, the last event that was taken; passed, how many those are;
+-- about, its maker's own; and #<batch> for what is taken and not done: the last event before what is left of it, its own
+-- last, when its lease ends.
+
+-- A group's front and passed, and its batches by id; nothing for an unknown group.
+local function read_group(digest)
+  local items, front, passed, batches = redis.call('HGETALL', P .. 'f:' .. digest), nil, nil, {}
+  for i = 1, #items, 2 do
+    if items[i] == 'front' then
+      front = items[i + 1]
+    elseif items[i] == 'passed' then
+      passed = tonumber(items[i + 1])
+    elseif items[i] ~= 'about' then
+      local first, last, ends = string.match(items[i + 1], '^(%S+) (%S+) (%d+)$')
+      batches[string.sub(items[i], 2)] = { first = first, last = last, ends = tonumber(ends) }
+    end
+  end
+  return front, passed, batches
+end
+
+local function put_batch(digest, id, first, last, ends)
+  redis.call('HSET', P .. 'f:' .. digest, '#' .. id, first .. ' ' .. last .. ' ' .. num(ends))
+end

@@ -1,0 +1,53 @@
+"""Groups of consumers over several partitions: each has its place in each of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+
+from ...contracts.errors import NotFound, Unavailable
+from .. import commands as c
+from .partitions_plan import Plan, good
+
+
+def join(command: c.JoinGroup, count: int) -> Plan[None]:
+    """Everywhere, so that no event is before the group."""
+    good((yield [(at, command) for at in range(count)]))
+
+
+def take(command: c.TakeEvents, count: int) -> Plan[c.Taken]:
+    """A batch of each partition, with its share. What is found counts, where others are away."""
+    share = replace(command, limit=max(command.limit // count, 1))
+    outcomes = yield [(at, share) for at in range(count)]
+    batches: list[c.Batch] = []
+    for at, outcome in enumerate(outcomes):
+        if isinstance(outcome, c.Taken):
+            batches += [replace(batch, partition=at) for batch in outcome.batches]
+        elif not isinstance(outcome, Unavailable):
+            raise outcome
+    found = outcomes if batches else good(outcomes)
+    return c.Taken(tuple(batches), any(isinstance(each, c.Taken) and each.more for each in found))
+
+
+def ack(command: c.AckEvents, count: int) -> Plan[bool]:
+    """Where the batch is."""
+    [held] = good((yield [(command.partition % count, command)]))
+    return bool(held)
+
+
+def listed(command: c.ListGroups, count: int) -> Plan[list[c.GroupRow]]:
+    """What is left in all of them."""
+    lag, taken, about = Counter[str](), Counter[str](), dict[str, bytes]()
+    for rows in good((yield [(at, command) for at in range(count)])):
+        for row in rows:
+            lag[row.name] += row.lag
+            taken[row.name] += row.taken
+            about[row.name] = row.about
+    return [c.GroupRow(name, lag[name], taken[name], about[name]) for name in sorted(lag)]
+
+
+def delete(command: c.DeleteGroup, count: int) -> Plan[None]:
+    """Everywhere. It may be gone from some, if whoever deleted it did not get to the end."""
+    outcomes = yield [(at, command) for at in range(count)]
+    gone = [each for each in outcomes if isinstance(each, NotFound)]
+    good(outcomes if len(gone) == count else [each for each in outcomes if each not in gone])

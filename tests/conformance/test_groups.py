@@ -1,0 +1,191 @@
+"""Groups of consumers: each event goes to one of them, and comes again until it is done."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from tests.harness.bench import MINUTE, Bench
+
+G = "group: {x}"
+
+
+def take(bench: Bench, *, limit: int = 500, batch: str = "", lease: int = MINUTE, agent: str = "") -> list[c.Batch]:
+    taken = bench.do(c.TakeEvents(G, batch or mint("l"), lease, limit, c.Which(agent)))
+    return list(taken.batches)
+
+
+def steps(batches: list[c.Batch]) -> list[str]:
+    return [row.fields["step"] for batch in batches for row in batch.rows]
+
+
+def saved(bench: Bench, *steps: str) -> None:
+    for step in steps:
+        bench.save(None, step=step)
+
+
+def ack(bench: Bench, batch: c.Batch, position: str, lease: int = MINUTE) -> bool:
+    return bench.do(c.AckEvents(G, batch.id, position, lease, batch.partition or 0))
+
+
+def group(bench: Bench) -> tuple[int, int]:
+    [row] = bench.do(c.ListGroups())
+    assert row.name == G
+    return row.lag, row.taken
+
+
+@pytest.mark.one_partition
+def test_consumers_share_the_events(bench: Bench) -> None:
+    saved(bench, *"abcde")
+    bench.do(c.JoinGroup(G))
+    assert group(bench) == (5, 0)
+    [one], [other] = take(bench, limit=2), take(bench, limit=2)
+    assert (steps([one]), steps([other])) == (["a", "b"], ["c", "d"])
+    assert group(bench) == (1, 2)
+    assert ack(bench, one, one.last)
+    assert not ack(bench, one, one.last)
+    assert group(bench) == (1, 1)
+    assert steps(take(bench)) == ["e"]
+    assert take(bench) == []
+    bench.clock.advance(MINUTE)
+    assert [steps(take(bench)) for _ in range(3)] == [["c", "d"], ["e"], []]
+    assert not ack(bench, other, other.last)  # it is another's by now
+
+
+@pytest.mark.one_partition
+def test_a_batch_is_done_step_by_step(bench: Bench) -> None:
+    saved(bench, *"abcd")
+    bench.do(c.JoinGroup(G))
+    [batch] = take(bench)
+    assert ack(bench, batch, batch.rows[1].position)
+    bench.clock.advance(MINUTE - 1)
+    assert take(bench) == []
+    assert ack(bench, batch, "")  # still at work on the next one
+    bench.clock.advance(MINUTE - 1)
+    assert take(bench) == []
+    assert ack(bench, batch, batch.rows[0].position, lease=0)  # never back
+    assert steps(take(bench, limit=1)) == ["c", "d"]
+    assert group(bench) == (0, 1)
+
+
+@pytest.mark.one_partition
+def test_the_same_question_has_the_same_answer(bench: Bench) -> None:
+    """A reply was lost."""
+    saved(bench, *"ab")
+    bench.do(c.JoinGroup(G))
+    id_ = mint("l")
+    assert take(bench, batch=id_, limit=1) == take(bench, batch=id_, limit=1)
+    assert group(bench) == (1, 1)
+
+
+@pytest.mark.one_partition
+def test_what_is_not_wanted_is_passed_over(bench: Bench) -> None:
+    saved(bench, *"abc")
+    bench.do(c.JoinGroup(G))
+    taken = bench.do(c.TakeEvents(G, mint("l"), MINUTE, 2, c.Which("nobody")))
+    assert taken == c.Taken((), more=True)
+    assert group(bench) == (1, 0)
+    assert steps(take(bench, agent="write")) == ["c"]
+
+
+def test_where_a_group_begins(bench: Bench) -> None:
+    saved(bench, "a")
+    bench.do(c.JoinGroup(G, now=True))
+    saved(bench, "b")
+    bench.do(c.JoinGroup(G))
+    batches = take(bench)
+    assert steps(batches) == ["b"]
+    bench.do(c.JoinGroup(G, anew=True))
+    assert not ack(bench, batches[0], batches[0].last)
+    assert sorted(steps(take(bench) + take(bench))) == ["a", "b"]
+    with bench.beside("other") as other:
+        assert other.do(c.ListGroups()) == []
+        with other.refused(bp.NotFound, "there is no group"):
+            take(other)
+    bench.do(c.DeleteGroup(G))
+    assert bench.do(c.ListGroups()) == []
+    for asked in (c.DeleteGroup(G), c.TakeEvents(G, mint("l"), MINUTE)):
+        with bench.refused(bp.NotFound, "there is no group"):
+            bench.do(asked)
+
+
+def test_what_is_kept_with_a_group(bench: Bench) -> None:
+    with bench.refused(bp.NotFound):
+        bench.do(c.JoinGroup(G, about=b"a", known=True))
+    bench.do(c.JoinGroup(G, about=b"a"))
+    saved(bench, "a")
+    [batch] = take(bench)
+    with bench.nothing_changes():
+        bench.do(c.JoinGroup(G, now=True))
+    bench.do(c.JoinGroup(G, now=True, about=b"b", known=True))
+    assert bench.do(c.ListGroups()) == [c.GroupRow(G, 0, 1, b"b")]
+    assert ack(bench, batch, batch.last)
+    bench.do(c.JoinGroup(G, anew=True))
+    assert bench.do(c.ListGroups()) == [c.GroupRow(G, 1, 0, b"b")]
+
+
+@pytest.mark.one_partition
+@pytest.mark.parametrize("taken", [False, True])
+def test_a_group_that_falls_behind_is_told(bench: Bench, taken: bool) -> None:
+    """Also where it had taken what is gone, and did not finish it."""
+    bench.do(c.JoinGroup(G))
+    saved(bench, *"abc")
+    if taken:
+        take(bench)
+        bench.clock.advance(MINUTE)
+    bench.do(c.TrimEvents(1))
+    for _ in range(2):
+        with bench.refused(bp.Trimmed, "move_group"):
+            take(bench)
+    bench.do(c.JoinGroup(G, anew=True))
+    assert group(bench) == (1, 0)
+    assert steps(take(bench)) == ["c"]
+
+
+class Consuming:
+    """A consumer of the bench's side, asked in sync words."""
+
+    def __init__(self, bench: Bench, **more: Any) -> None:
+        self._bench = bench
+        self.consumer = bench.face().consume(G, **more)
+
+    def next(self) -> bp.Event:
+        asked = anext(self.consumer) if self._bench.side == "async" else next(self.consumer)
+        event: bp.Event = self._bench.run(asked)
+        return event
+
+    def close(self) -> None:
+        self._bench.run(self.consumer.aclose() if self._bench.side == "async" else self.consumer.close())
+
+
+def test_consumers_of_the_face(bench: Bench) -> None:
+    """What one did not finish goes to the other at once, with the same id; what was done does not come again."""
+    jobs = [bench.start() for _ in range(6)]
+    one = Consuming(bench, types="job.started", batch=500)
+    done = [one.next().subject for _ in range(3)]
+    unfinished = one.next()
+    one.close()
+    other = Consuming(bench, types="job.started", batch=500)
+    rest = [other.next() for _ in range(3)]
+    assert sorted([*done, *(event.subject for event in rest)]) == sorted(fence.job_id for fence in jobs)
+    assert unfinished.id in [event.id for event in rest]
+    bench.run(other.consumer.ack())
+    other.close()
+    [found] = bench.run(bench.face().groups())
+    assert (found.name, found.taken) == (G, 0)
+    last = Consuming(bench, types="job.submitted", start="now")
+    bench.run(bench.face().move_group(G, to="now"))
+    new = bench.submit()
+    assert last.next().subject == new
+    last.close()
+
+
+def test_what_is_wrong_with_a_consumer(bench: Bench) -> None:
+    face = bench.face()
+    for group, wrong in (("", {}), (G, {"start": "later"}), (G, {"batch": 501}), (G, {"batch": 0}), (G, {"lease": 0})):
+        with pytest.raises(bp.BadSetup):
+            face.consume(group, **wrong)
