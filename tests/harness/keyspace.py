@@ -228,7 +228,7 @@ class Keyspace:
             "q": lambda id_: True,  # one for each agent and contract, empty most of the time
             "s": lambda id_: f"j:{id_}" in self.keys,
             "w": lambda id_: f"q:{id_}" in self.keys,
-            "v": lambda id_: id_.encode() in self.keys["groups"],
+            "h": lambda id_: id_.encode() in self.keys["groups"],
             "i": lambda id_: self._unended(self.keys[f"i:{id_}"][b"job"].decode()),
         }
         for name in self.keys:

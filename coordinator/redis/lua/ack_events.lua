@@ -18,6 +18,6 @@ relieve()
 if before(done, batch.last) then
   put_batch(digest, id, done, batch.last, now + tonumber(ARGV[4]))
 else
-  redis.call('HDEL', P .. 'v:' .. digest, '#' .. id)
+  redis.call('HDEL', P .. 'h:' .. digest, '#' .. id)
 end
 return { '+', 1 }

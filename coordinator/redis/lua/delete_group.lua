@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV group digest, name
 -- Returns {'+'}, {'!no_group', name}
-local group_key = P .. 'v:' .. ARGV[1]
+local group_key = P .. 'h:' .. ARGV[1]
 if redis.call('EXISTS', group_key) == 0 then
   return refuse('no_group', ARGV[2])
 end

@@ -4,7 +4,7 @@
 --      maker keeps
 -- Returns {'+'}, {'!no_group', name}
 --@ uses events
-local group_key = P .. 'v:' .. ARGV[1]
+local group_key = P .. 'h:' .. ARGV[1]
 local known = redis.call('EXISTS', group_key) == 1
 if ARGV[5] == '1' and not known then
   return refuse('no_group', ARGV[2])

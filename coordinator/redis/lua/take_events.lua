@@ -42,8 +42,8 @@ if page[4] then
   put_batch(digest, id, first, last, now + tonumber(ARGV[4]))
 end
 if not again then
-  redis.call('HSET', P .. 'v:' .. digest, 'front', last, 'passed', num(passed + #entries))
+  redis.call('HSET', P .. 'h:' .. digest, 'front', last, 'passed', num(passed + #entries))
 elseif again ~= id or not page[4] then
-  redis.call('HDEL', P .. 'v:' .. digest, '#' .. again)
+  redis.call('HDEL', P .. 'h:' .. digest, '#' .. again)
 end
 return page[4] and page or { '+', 1 }

@@ -19,7 +19,7 @@
 --   b:<job>     list    children that are staged       opening    zset    job with those, to be made -> time
 --   closing     zset    fan-out whose children are to be canceled -> time
 --   i:<digest>  hash    first use of an idempotency key: job, payload; when it was noted, if the job lives elsewhere
---   groups      hash    group digest -> its name     v:<group digest>  hash  how far it is, see lib/groups.lua
+--   groups      hash    group digest -> its name     h:<group digest>  hash  how far it is, see lib/groups.lua
 --   trimmed     string  newest event that was trimmed, and how many were
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone

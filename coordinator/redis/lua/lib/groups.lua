@@ -4,7 +4,7 @@
 
 -- A group's front and passed, and its batches by id; nothing for an unknown group.
 local function read_group(digest)
-  local items, front, passed, batches = redis.call('HGETALL', P .. 'v:' .. digest), nil, nil, {}
+  local items, front, passed, batches = redis.call('HGETALL', P .. 'h:' .. digest), nil, nil, {}
   for i = 1, #items, 2 do
     if items[i] == 'front' then
       front = items[i + 1]
@@ -19,5 +19,5 @@ local function read_group(digest)
 end
 
 local function put_batch(digest, id, first, last, ends)
-  redis.call('HSET', P .. 'v:' .. digest, '#' .. id, first .. ' ' .. last .. ' ' .. num(ends))
+  redis.call('HSET', P .. 'h:' .. digest, '#' .. id, first .. ' ' .. last .. ' ' .. num(ends))
 end
