@@ -139,14 +139,49 @@ async def test_providers_of_the_user_are_asked_and_the_terminal_never() -> None:
     assert noted == ["2?"]
 
 
-async def test_what_reads_the_terminal_fails_with_advice(crews: Crews) -> None:
+async def test_what_reads_the_terminal_fails_with_advice() -> None:
     class Asks(Small, Flow[dict]):  # type: ignore[type-arg]
         @start()
         def greet(self) -> str | None:
             return self.ask("your name?")
 
-    for factory in (Asks, lambda: crews.crew(crews.task("a", human_input=True), crews.task("b"))):
-        failed = await failure(factory)
-        assert failed.reason == "refused"
-        assert "Use a flow with @human_feedback" in failed.error
+    failed = await failure(Asks)
+    assert failed.reason == "refused"
+    assert "Use @human_feedback" in failed.error
+
+
+@pytest.mark.parametrize("asynchronous", [False, True])
+async def test_a_task_waits_for_what_a_person_says_of_its_output(crews: Crews, asynchronous: bool) -> None:
+    """CrewAI's own loop of outputs and feedback, over as many deliveries: models and people are asked once."""
+    crews.script["a"] = lambda said: "short" if "shorter" in said else "a long story"
+
+    def factory() -> Any:
+        first = crews.task("first")
+        return crews.crew(first, crews.task("a", human_input=True, async_execution=asynchronous), crews.task("b"))
+
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        asked = await question(job)
+        assert (asked["output"], asked["task"]) == ("a long story", "a")
+        await job.answer("shorter please")
+        again = await question(job, after=asked)
+        assert again["output"] == "short"
+        await job.answer(None)
+        assert (await job.result(timeout=20)).text == "out of b"
+    assert crews.ran == ["first", "a", "a", "b"]
+
+
+async def test_a_task_of_a_crew_in_a_flow_waits_for_a_person(crews: Crews) -> None:
+    class Writes(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def write(self) -> str:
+            task = crews.task("a", human_input=True)
+            task.description = "a"
+            return str(crews.crew(task).kickoff())
+
+    async with serving(only(Writes)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert (await question(job))["output"] == "out of a"
+        await job.answer("")
+        assert (await job.result(timeout=20)).text == "out of a"
     assert crews.ran == ["a"]

@@ -65,11 +65,15 @@ class CrewAIAdapter:
         `BadSetup` if the factory gives something else.
         """
         from .results import fit
+        from .terminal import Asked
 
         async with built(agent, context) as made:
             runner = _runner(made, agent, session)
             inputs = await borders.enter(agent, payload, context, lambda: payload.model_dump(mode="json"))
-            result = await runner.run(_inputs(agent, inputs))
+            try:
+                result = await runner.run(_inputs(agent, inputs))
+            except Asked as asked:
+                return Suspended(asked.question)
             if isinstance(result, Suspended):
                 return result
             return Finished(await borders.leave(agent, result, context, lambda contract: fit(agent, contract, result)))

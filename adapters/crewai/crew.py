@@ -6,7 +6,7 @@ import logging
 import threading
 from collections import Counter
 from collections.abc import Generator, Mapping
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
 
@@ -74,12 +74,15 @@ class CrewRun:
         }
         self._steps.enter("")
         every = hooks(self._stop, self._steps, own)
-        with scoped_hooks(every), no_terminal(self._stop, self._session.agent), self._prepared():
+        with scoped_hooks(every), self._nobody_there(), self._prepared():
             try:
                 return self._crew.kickoff(inputs=inputs)
             except Exception as error:
                 self._steps.failed(error)
                 raise
+
+    def _nobody_there(self) -> AbstractContextManager[None]:
+        return no_terminal(self._steps, self._session.answer, self._session.agent)
 
     @contextmanager
     def _prepared(self) -> Generator[None]:

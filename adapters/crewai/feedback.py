@@ -18,6 +18,11 @@ from ...contracts.handoff import Answer
 current_call: ContextVar[str] = ContextVar("batonpass_crewai_call")
 
 
+def words(value: Any) -> str:
+    """An answer as CrewAI takes one: a text as it is, other values as JSON."""
+    return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+
+
 class Desk:
     """Stands in for every provider of feedback: knows the answer that resumed the job, and saves a method's output
     before anybody is asked about it. Then it asks the user's own provider; instead of the terminal it suspends."""
@@ -39,8 +44,7 @@ class Desk:
         """What a person answered to this call's question, if the job was resumed with that."""
         if self._answer is None or self._answer.question.get("call") != call:
             return None
-        value = self._answer.value
-        return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
+        return words(self._answer.value)
 
     async def ask(self, own: Any, context: PendingFeedbackContext, flow: Any) -> str:
         """The person's words; `HumanFeedbackPending` if they are to come later."""

@@ -6,6 +6,7 @@ from __future__ import annotations
 import asyncio
 from collections import Counter
 from collections.abc import Callable
+from contextlib import AbstractContextManager
 from typing import Any
 
 from crewai.flow.async_feedback import HumanFeedbackPending
@@ -36,6 +37,7 @@ class FlowRun:
         self._stop = stop
         self._ledger = Ledger(flow, Values(declared(flow, agent)), session, stop)
         self._steps = Steps(session, stop, self._ledger.finished_before)
+        self._answer = session.answer
         self._desk = Desk(session.answer, self._ledger.waits)
         self._calls: Counter[str] = Counter()
         self._pending: list[tuple[HumanFeedbackPending, str]] = []
@@ -55,7 +57,7 @@ class FlowRun:
         try:
             async with self._stop.surfacing():
                 every = hooks(self._stop, self._steps)
-                with no_terminal(self._stop, self._agent.name, self._flow), scoped_hooks(every):
+                with self._nobody_there(), scoped_hooks(every):
                     result = await self._flow.kickoff_async(inputs=inputs)
                 # A flow that waits for a person returns at once; its other branches finish, and are saved, first.
                 while running := {branch for branch in self._branches - {main} if not branch.done()}:
@@ -65,6 +67,9 @@ class FlowRun:
             for branch in self._branches - {main}:
                 branch.cancel()
         return self._outcome(result)
+
+    def _nobody_there(self) -> AbstractContextManager[None]:
+        return no_terminal(self._steps, self._answer, self._agent.name, self._flow)
 
     def _outcome(self, result: Any) -> Any:
         for pending, call in self._pending:

@@ -223,3 +223,18 @@ def guard(task: Any, check: Callable[[Any], tuple[bool, Any]]) -> Callable[[], N
 
     put(None, [*([one] if one is not None else several), check])
     return lambda: put(one, several)
+
+
+def say(context: Any, feedback: str) -> None:
+    """Tell a task's agent what a person said of its output, as CrewAI's own provider does."""
+    context.messages.append(context._format_feedback_message(feedback))
+
+
+def improve(context: Any) -> Any:
+    """Have the agent try again; its new answer."""
+    return context._invoke_loop()
+
+
+async def aimprove(context: Any) -> Any:
+    """`improve` for `akickoff`."""
+    return await context._ainvoke_loop()

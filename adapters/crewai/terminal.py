@@ -10,37 +10,78 @@ from crewai.core.providers.human_input import SyncHumanInputProvider, get_provid
 from crewai.flow.flow_config import flow_config
 
 from ...contracts.errors import BadSetup
-from .stop import Stop
+from ...contracts.handoff import Answer
+from . import internals
+from .feedback import words
+from .steps import Steps
 
 
-class _NobodyThere(SyncHumanInputProvider):
-    """Ends the run instead of reading stdin, for `Task(human_input=True)` and `flow.ask()`."""
+class Asked(Exception):
+    """Control flow: a task waits for what a person says of its output."""
 
-    def __init__(self, stop: Stop, agent: str) -> None:
-        self._stop = stop
+    def __init__(self, question: dict[str, Any]) -> None:
+        super().__init__(question["message"])
+        self.question = question
+
+
+class _Person(SyncHumanInputProvider):
+    """Suspends the job instead of reading stdin, for `Task(human_input=True)`: what a person says of the task's output
+    is recorded as what models and tools answer is. `flow.ask()`, which takes any error for no answer, ends the run.
+    """
+
+    def __init__(self, steps: Steps, answer: Answer | None, agent: str) -> None:
+        self._steps = steps
+        self._answer = answer
         self._agent = agent
 
     def handle_feedback(self, formatted_answer: Any, context: Any) -> Any:
-        self._end("a task with human_input=True")
+        answer = formatted_answer
+        while said := self._said(answer, context):
+            internals.say(context, said)
+            answer = internals.improve(context)
+        context.ask_for_human_input = False
+        return answer
 
     async def handle_feedback_async(self, formatted_answer: Any, context: Any) -> Any:
-        self._end("a task with human_input=True")
+        answer = formatted_answer
+        while said := self._said(answer, context):
+            internals.say(context, said)
+            answer = await internals.aimprove(context)
+        context.ask_for_human_input = False
+        return answer
+
+    def _said(self, answer: Any, context: Any) -> str:
+        """What a person says of an output; nothing if it is good as it is."""
+        output = str(answer.output)
+        call = self._steps.begin("person", output)
+        if call.answer is not None:
+            return str(call.answer[1])
+        task = context.task
+        question = {
+            "message": "Is this good? Answer nothing if it is, else what to do better.",
+            "output": output,
+            "task": (task.name or internals.text_of(task)) if task is not None else "",
+            "call": f"{call.place} {call.path}",
+        }
+        if self._answer is None or self._answer.question.get("call") != question["call"]:
+            with self._steps.stop.on_error():
+                raise Asked(question)
+        said = words(self._answer.value).strip()
+        self._steps.record(call, ["said", said])
+        return said
 
     def request_input(self, message: str, flow: Any, metadata: Any = None) -> Any:
-        self._end("flow.ask()")
-
-    def _end(self, what: str) -> None:
-        with self._stop.on_error():
+        with self._steps.stop.on_error():
             raise BadSetup(
-                f"agent {self._agent!r}: {what} reads the terminal, and a worker has nobody there. "
-                "Use a flow with @human_feedback: it suspends the job until job.answer()"
+                f"agent {self._agent!r}: flow.ask() reads the terminal, and a worker has nobody there. "
+                "Use @human_feedback: it suspends the job until job.answer()"
             )
 
 
 @contextmanager
-def no_terminal(stop: Stop, agent: str, flow: Any = None) -> Generator[None]:
-    """Where the user set no provider, one that ends the run with an error that says what to do."""
-    nobody = _NobodyThere(stop, agent)
+def no_terminal(steps: Steps, answer: Answer | None, agent: str, flow: Any = None) -> Generator[None]:
+    """Where the user set no provider, one that suspends the job, or says what to do instead."""
+    nobody = _Person(steps, answer, agent)
     asking = flow if flow_config.input_provider is None and getattr(flow, "input_provider", nobody) is None else None
     if asking is not None:
         asking.input_provider = nobody

@@ -161,3 +161,10 @@ async def test_a_flow_runs_methods_and_asks_for_providers_by_its_own() -> None:
     assert internals.take(flow)
     assert not internals.take(flow)
     internals.release(flow)
+
+
+def test_who_asks_for_feedback_on_a_task_can_be_told_and_tries_again() -> None:
+    from crewai.agents.agent_executor import AgentExecutor
+
+    for name in ("_format_feedback_message", "_invoke_loop", "_ainvoke_loop"):
+        assert callable(getattr(AgentExecutor, name))
