@@ -33,7 +33,7 @@ class Guard:
     `hops` is how many visits at agents its path may have. `repeats` is how often in a row the path may end with the
     same sequence of agents, of whatever length: a loop of draft and review that goes round more often is stopped, one
     of fewer rounds passes. `tokens` and `cost` are what all its hops together may use (`ctx.spend`), None for any
-    amount.
+    amount. A fork, and what a client hands off, is a new job with a guard of its own.
     """
 
     hops: int = 50

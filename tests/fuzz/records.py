@@ -178,6 +178,7 @@ def kinds() -> dict[str, Kind]:
         Envelope(contract=bp.ContractRef("fuzz.notes", 1), payload=dump_payload(notes), path=("a", "b"), sender=sender)
         for sender in (None, "a")
     ]
+    envelopes.append(replace(envelopes[0], guard=bp.Guard(hops=9, tokens=100, cost=1.5), spent=bp.Spent(7, 0.25)))
     app = bp.App("fuzz")
     agent = app.agent("a", accepts=Notes, returns=Notes)(lambda notes: notes)
     payloads = [dump_payload(notes), dump_payload(bp.State.model_validate({"a": (1, {2})}))]

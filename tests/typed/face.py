@@ -92,11 +92,11 @@ def agents() -> None:
         assert_type(bp.current(), bp.Context)
         return Report(body=facts[0])
 
-    @app.agent("bare", accepts=Topic, returns=Report)
+    @app.agent("bare", accepts=Topic, returns=Report, retries=5, timeout=60, lease=30)
     def bare(topic: Topic) -> Report:
         return Report(body=topic.text)
 
-    @app.agent("third", accepts=Topic, kind="another", returns=Report, retries=5, timeout=60, lease=30)
+    @app.agent("third", accepts=Topic, kind="another", returns=Report, retries=[bp.Retry(on=OSError), bp.Retry()])
     def third(anything: object, at: object, all_: object) -> object:
         return None
 

@@ -154,9 +154,10 @@ async def test_what_a_failed_attempt_spent_counts(store_url: str) -> None:
 
 
 async def test_what_was_spent_before_a_question_counts_after_it(store_url: str) -> None:
+    runs = iter([30, 0])
+
     async def asks(ask: Ask, ctx: bp.Context) -> Reply:
-        if ctx.spent.tokens == 0:
-            ctx.spend(tokens=30)
+        ctx.spend(tokens=next(runs))
         answer = await ctx.ask("more?")
         return Reply(text=f"{answer} {ctx.spent.tokens}")
 
