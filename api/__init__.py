@@ -29,6 +29,7 @@ from batonpass.contracts.errors import (
     BadSetup,
     BatonpassError,
     Canceled,
+    ChildrenFailed,
     Conflict,
     ContractViolation,
     Corrupted,
@@ -60,10 +61,11 @@ from batonpass.contracts.errors import (
     WrongState,
 )
 from batonpass.contracts.event import Event
+from batonpass.contracts.fanout import ChildFailed
 from batonpass.contracts.guard import Guard, Spent
 from batonpass.contracts.handoff import Handoff
 from batonpass.contracts.inbox import InboxItem
-from batonpass.contracts.job import JobInfo, JobState, Lease
+from batonpass.contracts.job import Children, JobInfo, JobState, Lease
 from batonpass.contracts.options import SubmitOptions
 from batonpass.contracts.retry import Retry
 from batonpass.contracts.state_types import UnknownValue, state_type
@@ -103,6 +105,9 @@ __all__ = [
     "Checkpoint",
     "CheckpointSummary",
     "Checkpointable",
+    "ChildFailed",
+    "Children",
+    "ChildrenFailed",
     "Codec",
     "Conflict",
     "Connection",

@@ -22,6 +22,7 @@ BatonpassError                 catch this to catch them all
 │   └── OverBudget             ... because its chain has spent more than its guard allows: it is parked
 ├── Corrupted                  stored bytes do not match their checksum, or can't be understood
 ├── Trimmed                    events after that cursor are gone (.first_available is where those left begin)
+├── ChildrenFailed             too many children of a fan-out failed (.failed says which, and why)
 ├── StepMismatch               a recorded step was replayed with other arguments
 ├── Ambiguous                  an effect was begun, and nobody recorded whether it was done. Look, then redrive
 ├── Unanswered                 nobody answered `ctx.ask` in time, and it has no default. Catch it, or fail
@@ -38,6 +39,10 @@ BatonpassError                 catch this to catch them all
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from .fanout import ChildFailed
 
 
 class BatonpassError(Exception):
@@ -141,6 +146,14 @@ class Trimmed(BatonpassError):
     def __init__(self, message: str, *, first_available: str) -> None:
         super().__init__(message)
         self.first_available = first_available
+
+
+class ChildrenFailed(BatonpassError):
+    """Raised by `ctx.fan_out` when more children failed than it tolerates. `failed` has a `ChildFailed` for each."""
+
+    def __init__(self, message: str, *, failed: Sequence[ChildFailed]) -> None:
+        super().__init__(message)
+        self.failed = tuple(failed)
 
 
 class StepMismatch(BatonpassError):

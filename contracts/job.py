@@ -62,6 +62,15 @@ class Lease:
     expires_at: datetime
 
 
+@dataclass(frozen=True)
+class Children:
+    """The children of a job's last fan-out: how many there are, how many completed, how many ended otherwise."""
+
+    total: int
+    done: int
+    failed: int
+
+
 @dataclass(frozen=True, kw_only=True)
 class JobInfo:
     """A job as it was at one moment.
@@ -72,6 +81,7 @@ class JobInfo:
     input_required job asks, `error` the last error's text. `expires_at` is when the job fails unless a worker has
     started it by then (None as soon as one has), `deadline` when it fails unless it has ended. `guard` limits the path;
     `spent` is what was used up to the last handoff, or in all once the job is completed.
+    `parent` is the job that waits, or waited, for this one; `children` are those of its own last fan-out in this hop.
     """
 
     id: str
@@ -96,6 +106,8 @@ class JobInfo:
     priority: Priority
     expires_at: datetime | None
     deadline: datetime | None
+    parent: str | None
+    children: Children | None
 
     def as_dict(self) -> Mapping[str, Any]:
         """Plain values, for JSON."""

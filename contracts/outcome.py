@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 from .checkpoint import Snapshot
 from .contract import Contract
+from .fanout import FanOut
 from .handoff import Handoff
 from .inbox import AskTerms
 
@@ -39,4 +41,17 @@ class Rejected:
     reason: str
 
 
-Outcome = Finished | Suspended | Rejected
+@dataclass(frozen=True)
+class FannedOut:
+    """The agent waits for children: jobs of their own, and a snapshot that is committed with them.
+
+    `record` gives what is added to the hop's journal, from the id of the fan-out. When it is decided the agent runs
+    again, in any process.
+    """
+
+    fan_out: FanOut
+    record: Callable[[str], Mapping[str, Any]]
+    final: Snapshot
+
+
+Outcome = Finished | Suspended | Rejected | FannedOut

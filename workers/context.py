@@ -16,14 +16,17 @@ from ..contracts.agent import Agent
 from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, NoJob, UndeclaredHandoff
+from ..contracts.fanout import Failures, Wait, fan_out
 from ..contracts.guard import Guard, Spent
 from ..contracts.handoff import Handoff
 from ..contracts.inbox import AskTerms
 from ..contracts.job import Lease
 from ..contracts.options import AskOptions
 from ..coordinator.calls import afollow, follow
+from ..coordinator.commands import ReadOutcomes
 from .asking import asking, terms_of
 from .effects import Act, Ask, Commit, Perform, Record, Unsure, effecting, idempotency_key
+from .joining import joining
 from .session import LeaseSession
 from .steps import Steps
 
@@ -155,6 +158,23 @@ class _About:
         """What is committed with a question: the recorded steps, and which call asked."""
         return self._steps.snapshot("ask", asking=key)
 
+    def snapshot(self, step: str) -> Snapshot:
+        """What is committed with children: the recorded steps."""
+        return self._steps.snapshot(step)
+
+    def _joining(
+        self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures
+    ) -> Generator[ReadOutcomes, Any, list[Any]]:
+        if self._agent.kind != "function":
+            raise BadSetup(f"ctx.fan_out() is for plain functions: this is a {self._agent.kind} agent")
+        for handoff in handoffs:
+            self.hand_off(handoff.to, handoff.payload)
+        if not handoffs and wait == "all":
+            return []
+        wanted = fan_out(tuple(handoffs), wait, failures)
+        called = [[handoff.to, handoff.payload, handoff.transcript] for handoff in handoffs]
+        return (yield from joining(self._steps, self._session, self._session.book, wanted, [called, wait, failures]))
+
     def effect_key(self, key: str) -> str:
         """What an effect's outside service may be given as its idempotency key: the same for each try of it."""
         return idempotency_key(self.job_id, self.hop, key)
@@ -204,6 +224,12 @@ class SyncContext(_About):
                 self._session.record(asked.records)
 
         return follow(self._asking(question, terms_of(answer, **options)), act)
+
+    def fan_out(
+        self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
+    ) -> list[Any]:
+        """Wait for jobs of other agents and get their results: see `Context.fan_out`."""
+        return follow(self._joining(handoffs, wait, failures), self._session.write)
 
     def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
         """Do something outside, with one recorded outcome: see `Context.effect`."""
@@ -296,6 +322,24 @@ class Context(_About):
                 await self._session.arecord(asked.records)
 
         return await afollow(self._asking(question, terms_of(answer, **options)), act)
+
+    async def fan_out(
+        self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
+    ) -> list[Any]:
+        """Have other agents do something at once, and get their results in the order given.
+
+        Each handoff becomes a job of its own (`info().parent` is this one), with its own retries and handoffs; its
+        result is that of its last hop. Meanwhile this job holds no worker; then the agent runs again from its recorded
+        steps, on any worker. `wait`: until "all" have ended, "any" one is completed, or so many are. The others are
+        canceled then, and None stands in their places. `failures`: a job that fails, is rejected or canceled ends the
+        waiting at once ("fail_fast"), as soon as there are more than a number of them, or never ("collect": a `wait`
+        that can't be met ends with what there is). Then `ChildrenFailed` is raised, and the others are canceled. A
+        tolerated failure gives a `ChildFailed`. When this job is canceled its children are. For plain functions.
+
+        An uncaught `ChildrenFailed` fails the job (reason "children") without another attempt. When a job that
+        failed by it, or before its children had ended, is redriven, it fans out anew.
+        """
+        return await afollow(self._joining(handoffs, wait, failures), self._session.awrite)
 
     async def effect(self, key: str, fn: Callable[..., Any], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> Any:
         """Do something outside (pay, mail, order) with one recorded outcome, by `fn(*args, **kwargs)`.

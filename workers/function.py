@@ -12,10 +12,11 @@ from ..adapters.borders import is_outcome
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
-from ..contracts.outcome import Finished, Outcome, Suspended
+from ..contracts.outcome import FannedOut, Finished, Outcome, Suspended
 from ..coordinator.session import Session
 from .asking import Asking
 from .context import Context
+from .joining import Spawning
 
 
 class FunctionAdapter:
@@ -28,6 +29,8 @@ class FunctionAdapter:
             result: object = await _call(agent, payload, ctx)
         except Asking as asking:
             return Suspended(asking.question, ctx.asking_snapshot(asking.key), asking.terms)
+        except Spawning as spawning:
+            return FannedOut(spawning.fan_out, spawning.record, ctx.snapshot(spawning.step))
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not is_outcome(result):

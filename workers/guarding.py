@@ -11,7 +11,7 @@ from ..contracts.checkpoint import Snapshot
 from ..contracts.errors import BatonpassError, OverBudget
 from ..contracts.handoff import Envelope
 from ..coordinator.book import target
-from ..coordinator.commands import HandOff, NewCheckpoint
+from ..coordinator.commands import HandOff, NewCheckpoint, Target
 from ..coordinator.letters import open_envelope, seal_envelope
 from ..coordinator.seals import content_hash
 from .session import LeaseSession
@@ -32,11 +32,14 @@ class Onward:
         """The agent."""
         return self.envelope.path[-1]
 
+    def target(self, session: LeaseSession) -> Target:
+        """Where it goes, as the store is told."""
+        sealed = seal_envelope(self.envelope)
+        return target(self.to, self.envelope.contract, sealed, self.about, priority=session.priority)
+
     def command(self, session: LeaseSession, final: NewCheckpoint | None = None) -> HandOff:
         """What commits it."""
-        sealed = seal_envelope(self.envelope)
-        to = target(self.to, self.envelope.contract, sealed, self.about, priority=session.priority)
-        return HandOff(session.fence, to, final)
+        return HandOff(session.fence, self.target(session), final)
 
 
 class OverLimit(BatonpassError):
@@ -51,9 +54,14 @@ class Held(OverLimit):
         self.onward = onward
 
 
+def over_limit(envelope: Envelope) -> str:
+    """Why the envelope's guard refuses it; empty if it does not."""
+    return envelope.guard.against(envelope.path) or envelope.guard.over(envelope.spent)
+
+
 def allowed(envelope: Envelope, session: LeaseSession) -> str:
-    """Why the envelope's guard refuses the handoff; empty if it does not."""
-    why = envelope.guard.against(envelope.path) or envelope.guard.over(envelope.spent)
+    """Why the envelope's guard refuses the handoff, and what to do; empty if it does not."""
+    why = over_limit(envelope)
     told = "the handoff is kept, redrive it with a guard= that allows more"
     return f"job {session.job_id} is not passed on to {envelope.path[-1]!r}, {why}: {told}" if why else ""
 

@@ -7,10 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 from ..contracts.agent import Agent
+from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract, contract_ref, dump_payload, load_payload
 from ..contracts.errors import (
     Ambiguous,
     BatonpassError,
+    ChildrenFailed,
     ContractViolation,
     Corrupted,
     OverBudget,
@@ -22,7 +24,8 @@ from ..contracts.errors import (
 )
 from ..contracts.guard import Spent
 from ..contracts.handoff import Envelope, Handoff
-from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
+from ..contracts.job import CHILDREN
+from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..contracts.retry import policy_for
 from ..coordinator.book import Book
 from ..coordinator.calls.jobs import seal_result
@@ -39,12 +42,29 @@ def ending(
     """The command that commits an outcome, checked against what the agent declares. Yields what it must look up."""
     if isinstance(outcome, Rejected):
         return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected")
+    assert not isinstance(outcome, FannedOut)
     final = session.seal(outcome.final) if outcome.final else None
     if isinstance(outcome, Suspended):
         return suspending(session.fence, outcome.question, outcome.terms, agent.kind, final)
     if not isinstance(outcome.result, Handoff):
         return Complete(session.fence, _result(agent, outcome, session.budget.spent), final)
-    handoff: Handoff[Any] = outcome.result
+    tip = final.id if final else session.tip_id
+    sent = yield from onward(book, agent, envelope, session, outcome.result, tip, outcome.final)
+    if why := allowed(sent.envelope, session):
+        raise Held(why, sent)
+    return sent.command(session, final)
+
+
+def onward(
+    book: Book,
+    agent: Agent[Any],
+    envelope: Envelope,
+    session: LeaseSession,
+    handoff: Handoff[Any],
+    tip: str,
+    final: Snapshot | None,
+) -> Generator[Command[Any], Any, Onward]:
+    """What a handoff sends, checked against what the agent declares."""
     declared = agent.hands_to.get(handoff.to)
     if declared is None:
         declares = ", ".join(agent.hands_to) or "nobody"
@@ -53,21 +73,18 @@ def ending(
     contract, data = yield from book.address(handoff.to, handoff.payload)
     transcript, about = None, None
     if handoff.transcript:
-        transcript, about = yield from onward_transcript(book, session, handoff.to, outcome.final)
+        transcript, about = yield from onward_transcript(book, session, handoff.to, final)
     to = replace(
         envelope,
         contract=contract,
         payload=data,
         path=(*envelope.path, handoff.to),
         sender=agent.name,
-        checkpoint=final.id if final else session.tip_id or None,
+        checkpoint=tip or None,
         transcript=transcript,
         spent=session.budget.spent,
     )
-    onward = Onward(to, about or {})
-    if why := allowed(to, session):
-        raise Held(why, onward)
-    return onward.command(session, final)
+    return Onward(to, about or {})
 
 
 def _result(agent: Agent[Any], outcome: Finished, spent: Spent) -> bytes:
@@ -126,6 +143,8 @@ def _lasting(error: BaseException) -> str | None:
         return "unanswered"
     if isinstance(error, Ambiguous):
         return "ambiguous"
+    if isinstance(error, ChildrenFailed):
+        return CHILDREN
     if isinstance(error, Refused | StepMismatch):
         return "refused"
     return None

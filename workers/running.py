@@ -17,11 +17,11 @@ from ..contracts.contract import Contract, contract_ref, load_payload
 from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Fenced, NotFound, OverBudget, Unavailable
 from ..contracts.handoff import Envelope
 from ..contracts.job import Lease
-from ..contracts.outcome import Finished, Outcome, Rejected, Suspended
+from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
-from ..coordinator.calls import adrive
+from ..coordinator.calls import adrive, afollow
 from ..coordinator.coded.codec import MissingKey
-from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Suspend
+from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Spawn, Suspend
 from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.snapshots import from_ms
@@ -36,6 +36,7 @@ from .memory import remembering
 from .outcomes import ending
 from .pool import Pool
 from .session import Drained, LeaseSession
+from .spawning import spawning
 
 _log = logging.getLogger("batonpass.worker")
 
@@ -230,8 +231,10 @@ class Runner:
         """Run the agent; the command that commits its outcome."""
         outcome = await self._outcome(agent, payload, session, context)
         session.check_lease()
-        if isinstance(outcome, Suspended):
+        if isinstance(outcome, Suspended | FannedOut):
             await session.aflush()
+        if isinstance(outcome, FannedOut):
+            return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
         try:
             return await adrive(self._store, ending(self._book, agent, envelope, session, outcome))
         except Held as held:
@@ -248,7 +251,12 @@ class Runner:
             raise
 
 
-_ENDS: dict[type, str] = {Complete: "completed", Suspend: "waits for an answer", Fail: "rejected"}
+_ENDS: dict[type, str] = {
+    Complete: "completed",
+    Suspend: "waits for an answer",
+    Spawn: "waits for its children",
+    Fail: "rejected",
+}
 
 
 def _note(text: str, *arguments: object) -> None:

@@ -18,8 +18,9 @@ from ..contracts.guard import DEFAULT, NOTHING
 from ..contracts.handoff import Answer, Envelope
 from ..contracts.names import mint, partition_of
 from ..contracts.transcript_losses import Losses
+from ..coordinator.book import Book
 from ..coordinator.calls.again import as_drafted
-from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Suspend
+from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Spawn, Suspend
 from ..coordinator.letters import open_letter, seal_letter
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
@@ -57,6 +58,8 @@ class LeaseSession:
         self.agent = row.agent
         self.attempt = row.attempt
         self.priority = row.priority
+        self.cut = row.fan if row.verdict == "cut" else None  # a fan-out that was not decided, or is to be made again
+        self.book = Book(app)
         self.last_error = row.error or None
         self._failing = max(row.updated - row.failing, 0) / 1000 if row.failing else None
         self._began = time.monotonic()
@@ -213,7 +216,7 @@ class LeaseSession:
 
     def _grounded(self, command: Command[R]) -> Command[R]:
         """The same command, with the same checkpoint that uses less of its base."""
-        assert isinstance(command, Save | HandOff | Complete | Suspend)
+        assert isinstance(command, Save | HandOff | Complete | Suspend | Spawn)
         assert command.checkpoint is not None
         snapshot, sharing, made = self._drafts[command.checkpoint.id]
         less = Sharing.REFER if sharing is Sharing.APPEND else Sharing.NOTHING

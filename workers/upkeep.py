@@ -25,7 +25,7 @@ async def keep_up(store: Store, worker: str, queues: Sequence[str]) -> None:
         note = time.monotonic() - noted > _PRESENCE / 2
         try:
             reaped = await store.acall(
-                Reap(worker=worker, queues=tuple(queues), presence=int(_PRESENCE * 1000) if note else 0)
+                Reap(500, worker=worker, queues=tuple(queues), presence=int(_PRESENCE * 1000) if note else 0)
             )
         except Unavailable as error:
             _log.warning("upkeep failed, trying again: %s", error)

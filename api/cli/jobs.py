@@ -154,6 +154,9 @@ def described(info: JobInfo) -> dict[str, Any]:
 
 
 def _state(info: JobInfo) -> str:
+    if info.children and info.reason == "waiting_children":
+        ended = info.children.done + info.children.failed
+        return f"{info.state} ({ended} of {info.children.total} children ended)"
     return f"{info.state} ({info.reason})" if info.reason else str(info.state)
 
 

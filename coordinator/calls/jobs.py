@@ -13,7 +13,7 @@ from ...contracts.contract import Contract, ContractRef, Payload, load_payload
 from ...contracts.errors import BadSetup, Corrupted, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
 from ...contracts.guard import DEFAULT, NOTHING, Spent
 from ...contracts.handoff import Envelope
-from ...contracts.job import BANDS, PRIORITIES, JobInfo, JobState, Lease, OnBusy
+from ...contracts.job import BANDS, PRIORITIES, Children, JobInfo, JobState, Lease, OnBusy
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.options import SubmitOptions
 from ...contracts.understood import understood
@@ -173,6 +173,8 @@ def late(row: JobRow, timeout: float) -> Call[ResultTimeout]:
         waits += f" for agent {row.agent!r} with {row.contract}; " + (
             f"{takers} live worker(s) accept it" if takers else "no live worker accepts it: start one"
         )
+    elif row.reason == "waiting_children":
+        waits += f" at agent {row.agent!r}: {row.done + row.lost} of {row.children} children have ended"
     else:
         waits += f" at agent {row.agent!r} on worker {row.worker}"
     return ResultTimeout(f"job {row.id} {waits} after {timeout:g} s", job_id=row.id, reason=row.reason)
@@ -208,6 +210,8 @@ def describe(row: JobRow) -> JobInfo:
         priority=PRIORITIES[row.priority],
         expires_at=from_ms(row.expires) if row.expires else None,
         deadline=from_ms(row.deadline) if row.deadline else None,
+        parent=row.parent or None,
+        children=Children(row.children, row.done, row.lost) if row.fan else None,
     )
 
 

@@ -170,3 +170,24 @@ def test_every_command_that_is_shown_exists(here: Path) -> None:
     usage = subprocess.run(["batonpass", "--help"], capture_output=True, text=True, check=True).stdout
     assert len(commands) >= 9
     assert set(commands) <= set(re.findall(r"^  ([a-z-]+) ", usage, re.MULTILINE))
+
+
+async def test_many_at_once() -> None:
+    class Topic(bp.Contract, name="many.topic"):
+        text: str
+
+    class Report(bp.Contract, name="many.report"):
+        body: str
+
+    class Score(bp.Contract, name="many.score"):
+        points: int
+
+    app = bp.App("many")
+
+    @app.agent("score", accepts=Topic, returns=Score, retries=1)
+    def score(topic: Topic) -> Score:
+        return Score(points=int(topic.text))
+
+    names = await run(shown("ctx.fan_out"), {"bp": bp, "app": app, "Topic": Topic, "Report": Report})
+    report = await app.run(names["panel"], Topic(text="1 none 3"), returns=Report)
+    assert report.body == "4 points of 2"

@@ -1,0 +1,41 @@
+"""Spawning: committing that a job waits for its children."""
+
+from __future__ import annotations
+
+from collections.abc import Generator
+from typing import Any
+
+from ..contracts.agent import Agent
+from ..contracts.handoff import Envelope
+from ..contracts.names import mint, partition_of
+from ..contracts.outcome import FannedOut
+from ..coordinator.book import Book
+from ..coordinator.commands import Child, Command, Spawn, Stage
+from ..coordinator.commands.children import AT_ONCE
+from ..coordinator.letters import seal_letter
+from .guarding import OverLimit, over_limit
+from .outcomes import onward
+from .session import LeaseSession
+
+
+def spawning(
+    book: Book, agent: Agent[Any], envelope: Envelope, session: LeaseSession, outcome: FannedOut
+) -> Generator[Command[Any], Any, Spawn]:
+    """The command that commits it. Every child is checked before the first is staged; yields what must be looked up,
+    and the stages."""
+    final = session.seal(outcome.final)
+    at = partition_of(session.job_id)
+    children: list[Child] = []
+    for number, handoff in enumerate(outcome.fan_out.handoffs):
+        sent = yield from onward(book, agent, envelope, session, handoff, final.id, outcome.final)
+        if why := over_limit(sent.envelope):
+            raise OverLimit(
+                f"job {session.job_id} has no child at {sent.to!r}, {why}: redrive it with a guard= that allows it"
+            )
+        children.append(Child(mint("j", at), number, sent.target(session)))
+    for start in range(AT_ONCE, len(children), AT_ONCE):
+        yield Stage(session.fence, start - AT_ONCE, tuple(children[start : start + AT_ONCE]))
+    fan = mint("f", at)
+    records = {key: seal_letter(value, path=key) for key, value in outcome.record(fan).items()}
+    need, spare = outcome.fan_out.need, outcome.fan_out.spare
+    return Spawn(session.fence, fan, len(children), need, spare, tuple(children[:AT_ONCE]), final, records)
