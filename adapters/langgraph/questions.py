@@ -109,10 +109,21 @@ def _among(nodes: Any, stops: Any) -> bool:
 def _schema(state: StateSnapshot) -> dict[str, Any] | None:
     """What the answer must be, if an interrupt says so (`response_schema=`, of LangGraph 1.2 and newer)."""
     each = {interrupt.id: getattr(interrupt, "response_schema", None) for interrupt in state.interrupts}
-    known = {name: readable(schema) for name, schema in each.items() if isinstance(schema, dict)}
+    known = {name: readable(schema) for name, schema in each.items() if isinstance(schema, dict) and _usable(schema)}
     if len(each) == 1 or not known:
         return next(iter(known.values()), None)
     return {"type": "object", "properties": known}
+
+
+def _usable(schema: Any) -> bool:
+    """Whether answers can be checked by a schema. LangGraph takes any dict for one, and checks nothing by it."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError:
+        return False
+    return True
 
 
 def _options(question: Any) -> tuple[Any, ...]:

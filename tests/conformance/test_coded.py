@@ -193,5 +193,12 @@ def test_a_job_runs_behind_a_codec(bench: Bench, codec: dict[str, Any]) -> None:
         assert delivery.checkpoint is not None
         assert delivery.checkpoint.id == id_
         assert bench.submit(key="k", payload=f'{{"secret": "{_SECRET}"}}') == fence.job_id
+        secret = _SECRET.encode()  # what a question says, and the answer that the store itself takes when it is late
+        bench.do(c.Suspend(fence_of(delivery), secret, terms=secret, timeout=1, otherwise=secret))
+        assert bench.do(c.Inbox())[0].terms == secret
+        bench.clock.advance(1)
+        bench.do(c.Reap())
+        [delivery] = bench.claim()
+        assert (delivery.job.terms, delivery.job.answer) == (secret, secret)
     finally:
         bench.store = inner

@@ -19,13 +19,15 @@ from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.contract import dump_payload, load_mapping, load_payload
 from batonpass.contracts.handoff import Envelope
+from batonpass.contracts.inbox import AskTerms
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book, close_declaration, open_declaration
 from batonpass.coordinator.calls.events import read as read_event
 from batonpass.coordinator.items import ItemName, ItemRow
 from batonpass.coordinator.letters import open_envelope, open_letter, seal_envelope, seal_letter
 from batonpass.coordinator.memory.store import MemoryStore
-from batonpass.coordinator.rows import CheckpointRow, EventRow, Place
+from batonpass.coordinator.questions import suspending, wanted
+from batonpass.coordinator.rows import CheckpointRow, EventRow, JobRow, Place
 from batonpass.coordinator.seals import FORMAT, content_hash, read_commit, seal_of
 from batonpass.coordinator.snapshots import close_snapshot, open_checkpoint
 
@@ -171,6 +173,17 @@ def _items() -> dict[str, Kind]:
     return {"item": read, "index": _letters(indexes, scores)}
 
 
+def _terms() -> list[bytes]:
+    fence = c.Fence("j", 1, "l")
+    asked = [AskTerms(), AskTerms(answer=Notes, error="no"), AskTerms(schema={"type": "string"}, options=("a", 1))]
+    return [suspending(fence, "?", terms, "function", None).terms for terms in asked]
+
+
+def _read_terms(data: bytes, of: str) -> list[Any]:
+    told = wanted(JobRow("j", terms=data))
+    return [told.kind, told.schema, told.options, told.error]
+
+
 def kinds() -> dict[str, Kind]:
     """Every kind of record."""
     notes = Notes(text="x", facts=("a", "b"))
@@ -186,6 +199,7 @@ def kinds() -> dict[str, Kind]:
         "value": _whole([pack(state) for state in STATES], unpack),
         "letter": _letters([seal_letter(state, path="result") for state in STATES], open_letter),
         "envelope": _letters([seal_envelope(each) for each in envelopes], open_envelope),
+        "terms of a question": _letters(_terms(), _read_terms),
         "checkpoint": _checkpoints(),
         **_items(),
         "event": _events(),
