@@ -37,6 +37,11 @@ class Keyspace:
         found: list[bytes] = list(self._server.scan_iter(match=f"{escaped}*", count=1000))
         for start in range(0, len(found), 1000):
             self._read(found[start : start + 1000], len(prefix))
+        self._kinds: dict[str, dict[str, Any]] = {}
+        for name, value in self.keys.items():
+            kind, mark, id_ = name.partition(":")
+            if mark:
+                self._kinds.setdefault(kind, {})[id_] = value
 
     def _read(self, keys: list[bytes], cut: int) -> None:
         with self._server.pipeline(transaction=False) as pipe:
@@ -56,7 +61,7 @@ class Keyspace:
 
     def of(self, kind: str) -> dict[str, Any]:
         """The keys `kind:<id>`, by id."""
-        return {name[2:]: value for name, value in self.keys.items() if name.startswith(f"{kind}:")}
+        return self._kinds.get(kind, {})
 
     def single(self, name: str) -> Mapping[bytes, float]:
         """One of the sorted sets that there is one of."""

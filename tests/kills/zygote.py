@@ -7,6 +7,7 @@ Reads one JSON command a line on stdin: {"url", "app", "agents", "lease", "log",
 
 from __future__ import annotations
 
+import gc
 import importlib
 import json
 import os
@@ -20,6 +21,9 @@ def main() -> None:
     """Import the test apps named as arguments, then serve commands until stdin closes."""
     for module in sys.argv[1:]:
         importlib.import_module(module)
+    warm_up()
+    gc.collect()
+    gc.freeze()  # so that a collection in a worker does not copy every page
     say({"ready": os.getpid()})
     buffer = b""
     while True:
@@ -40,6 +44,21 @@ def main() -> None:
             if pid == 0:
                 break
             say({"ended": pid, "status": os.waitstatus_to_exitcode(status)})
+
+
+def warm_up() -> None:
+    """Import what a worker imports when it is used first: each one would do that anew."""
+    import anyio
+    from anyio.lowlevel import checkpoint
+
+    from batonpass.workers.adapters import load_adapter
+
+    for module in ("workers.process", "coordinator.redis.store", "coordinator.sqlite.store"):
+        importlib.import_module(f"batonpass.{module}")
+    apps = [getattr(sys.modules[name], "app", None) for name in sys.argv[1:]]
+    for kind in {agent.kind for app in apps for agent in app or ()}:
+        load_adapter(kind)
+    anyio.run(checkpoint)
 
 
 def say(message: dict[str, Any]) -> None:
