@@ -25,6 +25,8 @@ RUNS = {
     "chaos-redis": "tests.storm.chaos --store redis --seconds 600",
     "freeze-sqlite": "tests.storm.freeze --store sqlite --tries 200 --seconds 30",
     "freeze-redis": "tests.storm.freeze --store redis --tries 200 --seconds 30",
+    "children-sqlite": "tests.storm.children --store sqlite",
+    "children-redis": "tests.storm.children --store redis",
     "redis-loss": "tests.storm.redis_loss --kills 20 --cuts 200",
 }
 

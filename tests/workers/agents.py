@@ -91,6 +91,24 @@ async def threaded(task: Task, ctx: bp.Context) -> Done:
     return Done(words=words)
 
 
+@app.agent("child", accepts=Task, returns=Done)
+async def child(task: Task, ctx: bp.Context) -> Done:
+    if task.text == "at once":
+        return Done(words=["done"])
+    return Done(words=[await ctx.step("one", gated_async, f"{task.text}:one", "two")])
+
+
+@app.agent("parent", accepts=Task, returns=Done, hands_to={"child": Task})
+async def parent(task: Task, ctx: bp.Context) -> Done:
+    """`seconds` is how many children it has; more than a few do nothing, and the first that is done is enough."""
+    few = task.seconds < 10
+    before = await ctx.step("before", work, f"{task.text}:before")
+    texts = [f"{task.text}{number}" if few else "at once" for number in range(int(task.seconds))]
+    made = [bp.Handoff("child", Task(text=text)) for text in texts]
+    results = await ctx.fan_out(made, wait="all" if few else "any")
+    return Done(words=[before, *(word for done in results if done for word in done.words)])
+
+
 def busy(sleep: Callable[[float], object], task: Task) -> Done:
     ran(task.text)
     end = time.monotonic() + task.seconds
