@@ -1,4 +1,4 @@
-"""`python -m tests.storm.children --store redis --children 10000`: one job with many children, and how long it takes."""
+"""`python -m tests.storm.children --store redis --children 10000`: a job with many children, and how long it takes."""
 
 from __future__ import annotations
 
