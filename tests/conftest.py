@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import secrets
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -105,3 +105,15 @@ def crews() -> Crews:
     from tests.apps.crewai_kit import Crews  # CrewAI takes seconds to import
 
     return Crews()
+
+
+@pytest.fixture
+def new_url(tmp_path: Path, redis_server: str) -> Callable[[str], str]:
+    """Makes the URL of a new, empty store."""
+
+    def make(store: str) -> str:
+        if store == "sqlite":
+            return f"sqlite:///{tmp_path / secrets.token_hex(8)}.db"
+        return f"{redis_server}?namespace={secrets.token_hex(8)}"
+
+    return make

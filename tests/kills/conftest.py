@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
-from uuid import uuid4
 
 import pytest
 
@@ -19,15 +18,3 @@ def zygote() -> Iterator[Zygote]:
     warm = Zygote([f"tests.apps.{kind}_app" for kind in APPS], Path(__file__).parents[2])
     yield warm
     warm.close()
-
-
-@pytest.fixture
-def new_url(tmp_path: Path, redis_server: str) -> Callable[[str], str]:
-    """Makes the URL of a new, empty store."""
-
-    def make(store: str) -> str:
-        if store == "sqlite":
-            return f"sqlite:///{tmp_path / uuid4().hex}.db"
-        return f"{redis_server}?namespace={uuid4().hex}"
-
-    return make

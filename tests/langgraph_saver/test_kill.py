@@ -1,95 +1,79 @@
-"""kill -9 of the process that runs a graph: what a finished node wrote is there, and the node does not run again."""
+"""kill -9 of the process that runs a graph, at every point: what a finished node wrote is there, and the node does not
+run again."""
 
 from __future__ import annotations
 
-import os
-import subprocess
-import sys
-import time
+import signal
+from collections.abc import Callable, Sequence
+from multiprocessing.context import ForkServerContext
 from pathlib import Path
-from typing import Any
 
 import pytest
-from langgraph.graph import START, StateGraph
 
 from batonpass.adapters.langgraph import BatonpassSaver
-from tests.harness.waiting import wait_until
 
-from .graphs import Trace
+from .kills import CONFIG, NODES, Log, child, graph, warm
 
-pytestmark = pytest.mark.capability("langgraph")
-
-_NODES = ["first", "quick", "slow", "last"]
+pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.timeout(180)]
+AT_ONCE = 4
 
 
-def noted(log: Path) -> list[str]:
-    """The nodes that ran, each as often as it did."""
-    return log.read_text().split() if log.exists() else []
+@pytest.fixture(scope="module")
+def processes() -> ForkServerContext:
+    return warm()
 
 
-def graph(saver: BatonpassSaver, log: Path, stop_in: str) -> Any:
-    """first, then quick and slow at once, then last. Each says that it ran; the one named never ends."""
-
-    def node(name: str) -> Any:
-        def run(_: Trace) -> Trace:
-            with log.open("a") as file:
-                file.write(f"{name}\n")
-                file.flush()
-                os.fsync(file.fileno())
-            while name == stop_in:
-                time.sleep(1)
-            return {"trace": [name]}
-
-        return run
-
-    made: Any = StateGraph(Trace)
-    for name in _NODES:
-        made.add_node(name, node(name))
-    made.add_edge(START, "first")
-    made.add_edge("first", "quick")
-    made.add_edge("first", "slow")
-    made.add_edge(["quick", "slow"], "last")
-    return made.compile(checkpointer=saver)
+def killed(
+    processes: ForkServerContext, runs: Sequence[tuple[str, Log, str]], side: str, durability: str
+) -> list[bool]:
+    """Run graphs in children, all at once: whether each was killed. (One thread starts and awaits them: the module that
+    forks them is not made for several.)"""
+    started = [processes.Process(target=child, args=(url, log, point, side, durability)) for url, log, point in runs]
+    for process in started:
+        process.start()
+    for process, (_, _, point) in zip(started, runs, strict=True):
+        process.join(50)
+        assert process.exitcode in (0, -signal.SIGKILL), f"{point}: the child ended with {process.exitcode}"
+    return [process.exitcode != 0 for process in started]
 
 
-_CHILD = f"""
-import asyncio, sys
-from pathlib import Path
-from batonpass.adapters.langgraph import BatonpassSaver
-from {__name__} import graph
-url, log, stop_in, side, durability = sys.argv[1:]
-made = graph(BatonpassSaver.from_url(url), Path(log), stop_in)
-config = {{"configurable": {{"thread_id": "killed"}}}}
-if side == "sync":
-    made.invoke({{"trace": ["in"]}}, config, durability=durability)
-else:
-    asyncio.run(made.ainvoke({{"trace": ["in"]}}, config, durability=durability))
-"""
+# Each way to write, on one of the stores: all twelve take minutes.
+WAYS = [
+    *(("sync", "sync", "sqlite"), ("sync", "async", "redis"), ("sync", "exit", "sqlite")),
+    *(("async", "sync", "redis"), ("async", "async", "sqlite"), ("async", "exit", "redis")),
+]
 
 
-@pytest.mark.parametrize("side", ["sync", "async"])
-@pytest.mark.parametrize("stop_in", ["first", "slow", "last"])
-def test_no_finished_node_runs_again(stop_in: str, side: str, shared_url: str, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    saver = BatonpassSaver.from_url(shared_url)
-    made = graph(saver, log, "")
-    config: Any = {"configurable": {"thread_id": "killed"}}
+@pytest.mark.parametrize(("side", "durability", "store"), WAYS)
+def test_no_finished_node_runs_again(
+    side: str, durability: str, store: str, new_url: Callable[[str], str], tmp_path: Path, processes: ForkServerContext
+) -> None:
+    calm = Log(tmp_path / "calm")
+    assert killed(processes, [(new_url(store), calm, "")], side, durability) == [False]
+    calls = len(calm.of("call"))
+    points = [f"in:{name}" for name in NODES]
+    points += [f"{when}:{number}" for number in range(1, calls + 1) for when in ("before", "after")]
+    runs = [(new_url(store), Log(tmp_path / point.replace(":", "-")), point) for point in points]
+    problems: list[str | None] = []
+    for first in range(0, len(runs), AT_ONCE):
+        batch = runs[first : first + AT_ONCE]
+        for (url, log, point), dead in zip(batch, killed(processes, batch, side, durability), strict=True):
+            problems.append(goes_on(url, log, point) if dead else f"{point}: it was not killed")
+    assert not any(problems), "\n".join(filter(None, problems))
 
-    def finished() -> list[str]:
-        state = made.get_state(config)
-        return [*state.values.get("trace", []), *(task.name for task in state.tasks if task.result)]
 
-    command = [sys.executable, "-c", _CHILD, shared_url, str(log), stop_in, side, "sync"]
-    with subprocess.Popen(command) as child:
-        try:
-            wait_until(lambda: stop_in in noted(log), timeout=60)
-            if stop_in == "slow":
-                wait_until(lambda: "quick" in finished(), what="what the quick node wrote")
-        finally:
-            child.kill()
-    done = [name for name in finished() if name != "in"]
-    assert made.invoke(None, config)["trace"] == ["in", *_NODES]
-    ran = noted(log)
-    assert [ran.count(name) for name in _NODES] == [1 + (name == stop_in) for name in _NODES]
-    assert stop_in not in done
-    saver.close()
+def goes_on(url: str, log: Log, point: str) -> str | None:
+    """Run a killed graph to its end in this process; what was wrong, if something was."""
+    kept, before = set(log.of("kept")), log.of("did")
+    with BatonpassSaver.from_url(url) as saver:
+        made = graph(saver, log)
+        begun = made.get_state(CONFIG).created_at is not None
+        trace = made.invoke(None if begun else {"trace": ["in"]}, CONFIG)["trace"]
+    if sorted(trace) != sorted(["in", *NODES]):
+        return f"{point}: another result: {trace}"
+    after = log.of("did")[len(before) :]
+    if again := kept.intersection(after):
+        return f"{point}: {sorted(again)} ran again though what they wrote was acknowledged"
+    if len(after) != len(set(after)):
+        return f"{point}: something ran twice: {after}"
+    return None
