@@ -68,6 +68,7 @@ from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import Children, JobInfo, JobState, Lease
 from batonpass.contracts.options import SubmitOptions
 from batonpass.contracts.retry import Retry
+from batonpass.contracts.schedule import CatchUp, Schedule
 from batonpass.contracts.state_types import UnknownValue, state_type
 
 if TYPE_CHECKING:
@@ -101,6 +102,7 @@ __all__ = [
     "BadSetup",
     "BatonpassError",
     "Canceled",
+    "CatchUp",
     "Change",
     "Checkpoint",
     "CheckpointSummary",
@@ -147,6 +149,7 @@ __all__ = [
     "ResultTimeout",
     "Retry",
     "RetryLater",
+    "Schedule",
     "Spent",
     "State",
     "StepMismatch",

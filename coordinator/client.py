@@ -25,15 +25,15 @@ from .book import close_declaration
 from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel
 from .commands import Declare
 from .consumer import Consumer
-from .history import History
 from .job import Job
+from .scheduling import Scheduling
 from .store import Topic
 
 P = TypeVar("P", bound=Contract)
 R = TypeVar("R", bound=Contract)
 
 
-class Coordinator(History):
+class Coordinator(Scheduling):
     """Submits, watches, saves and restores. Made by `async with batonpass.connect(url)`."""
 
     @property

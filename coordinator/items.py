@@ -12,6 +12,9 @@ from .rows import escaped, unescaped
 # What texts between a path and the next one begin with, and those behind all that labels lead to.
 BEHIND, BEYOND = "\x7f", "\3"
 
+# The first label of what is not the users': LangGraph's namespaces have no dots, and lists leave it out.
+SCHEDULES = "batonpass.schedules"
+
 
 class ItemName(NamedTuple):
     """Where an item is: its labels, the outermost first and one at least, and its key under them."""
@@ -86,10 +89,11 @@ class ItemRow:
 
 @dataclass(frozen=True, slots=True)
 class ItemPage:
-    """Items in order, and where the next page starts: "" if there is none."""
+    """Items in order, where the next page starts ("" if there is none), and the store's time."""
 
     rows: list[ItemRow] = field(default_factory=list[ItemRow])
     start: str = ""
+    now: int = field(default=0, compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -27,13 +27,13 @@ from .commands import Declare
 from .consumer import SyncConsumer
 from .job import SyncJob
 from .store import Topic
-from .sync_history import SyncHistory
+from .sync_scheduling import SyncScheduling
 
 P = TypeVar("P", bound=Contract)
 R = TypeVar("R", bound=Contract)
 
 
-class SyncCoordinator(SyncHistory):
+class SyncCoordinator(SyncScheduling):
     """Made by `with batonpass.connect(url)`. What each method means and raises stands at `Coordinator`'s."""
 
     @property

@@ -27,6 +27,7 @@ from .children import Children
 from .claiming import Claimer
 from .keeper import LeaseKeeper
 from .running import Runner
+from .scheduling import keep_schedules
 from .upkeep import keep_up
 
 _log = logging.getLogger("batonpass.worker")
@@ -135,6 +136,7 @@ class Worker:
                 return
             async with anyio.create_task_group() as upkeep:
                 upkeep.start_soon(keep_up, store, self.id, tuple(queues))
+                upkeep.start_soon(keep_schedules, self._coordinator)
                 if self._pool is not None:
                     upkeep.start_soon(self._pool.run)
                 async with asyncio.TaskGroup() as deliveries:  # anyio's takes far longer to start a task

@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.errors import BatonpassError, JobError
 
-from . import backup, dead, history, import_langgraph, inbox, jobs, retention, travel, worker
+from . import backup, dead, history, import_langgraph, inbox, jobs, retention, schedule, travel, worker
 
 app = typer.Typer(
     name="batonpass",
@@ -43,6 +43,7 @@ for _command in (
     import_langgraph.import_langgraph,
 ):
     app.command()(_command)
+app.add_typer(schedule.app, name="schedule")
 
 
 def main() -> None:

@@ -38,19 +38,21 @@ def submit(
     trace: Mapping[str, str] | None = None,
     transcript: Mapping[str, Any] | None = None,
     about: Mapping[str, str] | None = None,
+    once: tuple[str, ...] = (),
 ) -> Call[JobRow]:
-    """Make a job; the same key answers with the first job. `about` is what its first event says more."""
+    """Make a job; the same key answers with the first job. `about` is what its first event says more, `once` a key that
+    is no user's: whatever the payload is, there is one job of it."""
     key, thread = options.get("key"), options.get("thread")
     wait = milliseconds(options.get("delay", 0.0), "delay")
     key_age = milliseconds(options.get("key_ttl", timedelta(days=1)), "key_ttl")
-    terms = _terms(options)
+    bound = terms(options)
     text(thread or "", "thread")
     text(key or "", "key")
     contract, data = yield from book.address(agent, payload)
     most = (yield from book.bounds(agent)).max_waiting
     if most is not None:
-        terms = replace(terms, most=most, counted=tuple(queue_of(agent, contract, band) for band in PRIORITIES))
-    idem = digest("key", agent, key) if key else ""
+        bound = replace(bound, most=most, counted=tuple(queue_of(agent, contract, band) for band in PRIORITIES))
+    idem = digest("key", agent, key) if key else digest("once", *once) if once else ""
     job_id = mint("j", new_partition(thread, idem, origin))
     envelope = Envelope(
         contract=contract,
@@ -64,19 +66,20 @@ def submit(
     row: JobRow = yield Submit(
         job_id=job_id,
         thread=thread or job_id,
-        target=target(agent, contract, seal_envelope(envelope), about, priority=terms.priority),
+        target=target(agent, contract, seal_envelope(envelope), about, priority=bound.priority),
         key=key or "",
         idem=idem,
         payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest() if key else "",
         key_ttl=key_age,
         delay=wait,
         origin=origin,
-        terms=terms,
+        terms=bound,
     )
     return row
 
 
-def _terms(options: SubmitOptions) -> Terms:
+def terms(options: SubmitOptions) -> Terms:
+    """What a job is bound to, refused here if it can't be."""
     if strange := options.keys() - SubmitOptions.__annotations__.keys():
         raise TypeError(f"submit() got an unexpected keyword argument {min(strange)!r}")
     at, priority = options.get("at"), options.get("priority", "normal")

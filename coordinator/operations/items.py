@@ -41,7 +41,7 @@ def page(records: Records, command: ListItems) -> ItemPage:
     path = space_path(command.prefix)
     rows = records.items(max(path, command.start), path + BEYOND, command.limit)
     more = rows[-1].name.path + BEHIND if len(rows) == command.limit else ""
-    return ItemPage(rows if command.indexed else [replace(row, index=b"") for row in rows], more)
+    return ItemPage(rows if command.indexed else [replace(row, index=b"") for row in rows], more, records.now)
 
 
 def spaces(records: Records, command: ListSpaces) -> SpacePage:

@@ -38,7 +38,8 @@ def page(command: c.ListItems, count: int) -> Plan[ItemPage]:
     pages: list[ItemPage] = good((yield [(at, command) for at in _places(command.prefix, count)]))
     rows = sorted((row for page in pages for row in page.rows), key=lambda row: row.name.path)
     cut, start = _cut(rows, lambda row: row.name.path, [page.start for page in pages], command.limit)
-    return ItemPage(cut, start or (cut[-1].name.path + BEHIND if len(cut) == command.limit else ""))
+    start = start or (cut[-1].name.path + BEHIND if len(cut) == command.limit else "")
+    return ItemPage(cut, start, max(page.now for page in pages))
 
 
 def spaces(command: c.ListSpaces, count: int) -> Plan[SpacePage]:

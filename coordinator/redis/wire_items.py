@@ -62,9 +62,9 @@ def read_answer(m: c.ReadItems, reply: list[Any]) -> list[ItemRow | None]:
 
 def page_answer(_: object, reply: list[Any]) -> ItemPage:
     """A page of items."""
-    ended, *rows = reply
+    ended, now, *rows = reply
     found = [_row(name_from(read_text(path)), parts) for path, *parts in rows]
-    return ItemPage(found, read_text(ended) + BEHIND if ended else "")
+    return ItemPage(found, read_text(ended) + BEHIND if ended else "", int(now))
 
 
 def space_answer(_: object, reply: list[Any]) -> SpacePage:

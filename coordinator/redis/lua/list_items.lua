@@ -1,10 +1,10 @@
 -- A page of items in the order of their paths. It ends early where it is large, or much has expired.
 -- KEYS prefix
 -- ARGV path to start from, path to end before, limit, '1' for what searches look at
--- Returns {'+', path where it ended or '', {path, until, created, updated, ttl, value, what searches look at or ''} ...}
+-- Returns {'+', path where it ended or '', time, {path, until, created, updated, ttl, value, what searches look at or ''} ...}
 --@ uses clock items
 local upto, limit, indexed, now = '(' .. ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1', now_ms()
-local from, rows, seen, size, members = '[' .. ARGV[1], { '+', '' }, 0, 0, nil
+local from, rows, seen, size, members = '[' .. ARGV[1], { '+', '', num(now) }, 0, 0, nil
 repeat
   members = redis.call('ZRANGEBYLEX', P .. 'items', from, upto, 'LIMIT', 0, limit)
   for _, member in ipairs(members) do
@@ -16,7 +16,7 @@ repeat
       size = size + #item[5] + #item[6]
     end
     seen = seen + 1
-    if #rows - 2 == limit or seen == 500 or size > 1000000 then
+    if #rows - 3 == limit or seen == 500 or size > 1000000 then
       rows[2] = path
       return rows
     end

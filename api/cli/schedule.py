@@ -1,0 +1,74 @@
+"""Commands about schedules: schedule add, list, remove."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from batonpass.contracts.job import OnBusy, Priority
+from batonpass.contracts.schedule import CatchUp
+
+from .jobs import mapping
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .printing import print_json, print_table
+
+app = typer.Typer(help="Jobs at the times of a cron expression.", no_args_is_help=True)
+Name = Annotated[str, typer.Argument(help="The schedule's name")]
+
+
+@app.command()
+def add(
+    name: Name,
+    agent: Annotated[str, typer.Argument(help="The agent's name")],
+    payload: Annotated[str, typer.Argument(help="Its contract as JSON, @FILE to read it from, - for standard input")],
+    cron: Annotated[str, typer.Option(help="When, e.g. '0 9 * * 1-5'")],
+    timezone: Annotated[str, typer.Option(help="Of these times, e.g. Europe/Berlin")] = "UTC",
+    catch_up: Annotated[CatchUp, typer.Option(help="Times when no worker was up: latest or none")] = "latest",
+    thread: Annotated[str | None, typer.Option(help="Run on this thread instead of new ones")] = None,
+    on_busy: Annotated[OnBusy, typer.Option(help="If a job runs on --thread: as of submit")] = "reject",
+    priority: Annotated[Priority, typer.Option(help="high, normal or low")] = "normal",
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Make a schedule, or replace the one of that name."""
+    values = mapping(payload)
+    with opened(store, namespace) as coordinator:
+        coordinator.schedule(
+            name,
+            agent,
+            values,
+            cron=cron,
+            timezone=timezone,
+            catch_up=catch_up,
+            thread=thread,
+            on_busy=on_busy,
+            priority=priority,
+        )
+    print_json({"name": name}) if as_json else typer.echo(f"scheduled {name}")
+
+
+@app.command("list")
+def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
+    """List schedules: when they are due, and what came of the last time."""
+    with opened(store, namespace) as coordinator:
+        found = coordinator.schedules()
+    if as_json:
+        print_json([each.as_dict() for each in found])
+        return
+    rows = [
+        (each.name, each.agent, each.cron, each.timezone, each.next_at, each.last_at, each.last_job or each.error)
+        for each in found
+    ]
+    print_table(("NAME", "AGENT", "CRON", "TIMEZONE", "NEXT", "LAST", "JOB"), rows)
+
+
+@app.command()
+def remove(
+    name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
+) -> None:
+    """Remove a schedule. Its jobs stay."""
+    with opened(store, namespace) as coordinator:
+        coordinator.unschedule(name)
+    print_json({"name": name, "removed": True}) if as_json else typer.echo(f"removed {name}")

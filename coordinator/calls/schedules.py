@@ -1,0 +1,175 @@
+"""Calls about schedules.
+
+A schedule is two items: what it is, which clients write, and when it was due last, which workers write. So a worker
+that is late changes no schedule. And a time that is taken again is no new one: its job has name and time as its key.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from datetime import timedelta
+from typing import Any, get_args
+
+from ...contracts.contract import load_mapping
+from ...contracts.errors import BadSetup, BatonpassError, NotFound, Unavailable
+from ...contracts.job import OnBusy, Priority
+from ...contracts.options import SubmitOptions
+from ...contracts.schedule import CatchUp, Schedule
+from ...contracts.understood import understood
+from .. import cron as times
+from ..book import Book
+from ..commands import ListItems, ReadItems, WriteItems
+from ..items import SCHEDULES, ItemChange, ItemName, ItemPage, ItemRow
+from ..letters import open_letter, seal_letter
+from ..snapshots import from_ms
+from . import Call, jobs
+from .inputs import text
+
+# A time that passed longer ago than this, in ms, was missed: nobody was up.
+_MISSED = 60_000
+_NEVER: Mapping[str, Any] = {"due": 0, "job": None, "error": None}
+
+
+@dataclass(frozen=True)
+class Look:
+    """What came of a look at the schedules: name and job of each that was due, name and error of each that could not be
+    submitted, and in how many ms the next one is due (None: none is)."""
+
+    jobs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    errors: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    wait: int | None = None
+
+
+def options(
+    thread: str | None, on_busy: OnBusy, priority: Priority, expires: float | timedelta | None
+) -> SubmitOptions:
+    """What the jobs of a schedule are submitted with, as it can be stored."""
+    kept: SubmitOptions = {"thread": thread, "on_busy": on_busy, "priority": priority}
+    if expires is not None:
+        kept["expires"] = expires.total_seconds() if isinstance(expires, timedelta) else expires
+    return kept
+
+
+def put(
+    book: Book,
+    name: str,
+    agent: str,
+    payload: object,
+    cron: str,
+    timezone: str,
+    catch_up: CatchUp,
+    options: SubmitOptions,
+) -> Call[None]:
+    """Make a schedule, or replace the one of that name."""
+    if not text(name, "name"):
+        raise BadSetup("a schedule needs a name")
+    if catch_up not in get_args(CatchUp):
+        raise BadSetup(f"catch_up={catch_up!r}, but it is {' or '.join(get_args(CatchUp))}")
+    times.check(cron, timezone)
+    jobs.terms(options)
+    contract, data = yield from book.address(agent, payload)
+    about = {"agent": agent, "payload": dict(load_mapping(contract, data)), "cron": cron, "timezone": timezone}
+    sealed = seal_letter({**about, "catch_up": catch_up, "options": dict(options)}, path=f"schedule {name!r}")
+    yield WriteItems((ItemChange(_defined(name), sealed),))
+
+
+def remove(name: str) -> Call[None]:
+    """Forget a schedule."""
+    [row] = yield ReadItems((_defined(name),))
+    if row is None:
+        raise NotFound(f"there is no schedule {name!r}: `batonpass schedule list` lists them")
+    yield WriteItems((ItemChange(_defined(name), None), ItemChange(_noted(name), None)))
+
+
+def every() -> Call[list[Schedule]]:
+    """All schedules, by name."""
+    defined, noted, _ = yield from _rows()
+    return [_schedule(row, noted.get(row.name.key)) for row in defined]
+
+
+def look(book: Book) -> Call[Look]:
+    """Submit the jobs of all schedules that are due. Any number of workers may do it at once."""
+    defined, noted, now = yield from _rows()
+    found, waits = Look(), list[int]()
+    for row in defined:
+        try:
+            schedule = _schedule(row, noted.pop(row.name.key, None))
+            due = times.latest(schedule.cron, schedule.timezone, _since(schedule), now)
+            if due is not None:
+                yield from _submit(book, schedule, due, now, found)
+            coming = times.following(schedule.cron, schedule.timezone, now)
+        except BatonpassError as error:
+            found.errors.append((row.name.key, str(error)))
+            continue
+        waits += [coming - now] if coming is not None else []
+    if noted:  # of schedules that were removed just when they were due
+        yield WriteItems(tuple([ItemChange(row.name, None) for row in noted.values()]))
+    return Look(found.jobs, found.errors, min(waits, default=None))
+
+
+def _submit(book: Book, schedule: Schedule, due: int, now: int, found: Look) -> Call[None]:
+    name, job, problem = schedule.name, None, None
+    if schedule.catch_up == "latest" or now - due <= _MISSED:
+        options: Any = schedule.options
+        about = {"schedule": name, "at": str(due)}
+        try:
+            row = yield from jobs.submit(
+                book, schedule.agent, schedule.payload, options, once=(name, str(due)), about=about
+            )
+        except Unavailable:
+            raise  # before it is noted: it is tried again
+        except BatonpassError as error:
+            problem = str(error)
+            found.errors.append((name, problem))
+        else:
+            job = row.id
+            found.jobs.append((name, job))
+    noted = seal_letter({"due": due, "job": job, "error": problem}, path=f"schedule {name!r}")
+    yield WriteItems((ItemChange(_noted(name), noted),))
+
+
+def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:
+    """What the schedules are, when they were due last, and the store's time."""
+    defined, noted, now, start = list[ItemRow](), dict[str, ItemRow](), 0, ""
+    while True:
+        page: ItemPage = yield ListItems((SCHEDULES,), start)
+        now = now or page.now
+        for row in page.rows:
+            if row.name.labels == _defined("").labels:
+                defined.append(row)
+            else:
+                noted[row.name.key] = row
+        if not page.start:
+            return defined, noted, now
+        start = page.start
+
+
+@understood("a schedule")
+def _schedule(row: ItemRow, noted: ItemRow | None) -> Schedule:
+    name = row.name.key
+    about: dict[str, Any] = open_letter(row.value, of=f"schedule {name!r}")
+    last: Mapping[str, Any] = open_letter(noted.value, of=f"the last time of schedule {name!r}") if noted else _NEVER
+    coming = times.following(about["cron"], about["timezone"], max(row.updated, last["due"]))
+    return Schedule(
+        name=name,
+        changed_at=from_ms(row.updated),
+        next_at=from_ms(coming) if coming is not None else None,
+        last_at=from_ms(last["due"]) if last["due"] else None,
+        last_job=last["job"],
+        error=last["error"],
+        **about,
+    )
+
+
+def _since(schedule: Schedule) -> int:
+    last = max(schedule.changed_at, schedule.last_at or schedule.changed_at)
+    return round(last.timestamp() * 1000)
+
+
+def _defined(name: str) -> ItemName:
+    return ItemName((SCHEDULES, "defined"), name)
+
+
+def _noted(name: str) -> ItemName:
+    return ItemName((SCHEDULES, "noted"), name)

@@ -1,0 +1,48 @@
+"""SyncScheduling: what a coordinator does at set times, in sync code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import timedelta
+from typing import Any, TypeVar
+
+from ..contracts.agent import Agent
+from ..contracts.contract import Contract
+from ..contracts.job import OnBusy, Priority
+from ..contracts.schedule import CatchUp, Schedule
+from .calls import drive, schedules
+from .sync_history import SyncHistory
+
+P = TypeVar("P", bound=Contract)
+
+
+class SyncScheduling(SyncHistory):
+    """What each method means and raises stands at `Scheduling`'s."""
+
+    def schedule(
+        self,
+        name: str,
+        agent: str | Agent[P],
+        payload: P | Mapping[str, Any],
+        *,
+        cron: str,
+        timezone: str = "UTC",
+        catch_up: CatchUp = "latest",
+        thread: str | None = None,
+        on_busy: OnBusy = "reject",
+        priority: Priority = "normal",
+        expires: float | timedelta | None = None,
+    ) -> None:
+        """Give an agent a job at the times of a cron expression, until `unschedule`."""
+        options = schedules.options(thread, on_busy, priority, expires)
+        to = agent if isinstance(agent, str) else agent.name
+        call = schedules.put(self.book, name, to, payload, cron, timezone, catch_up, options)
+        drive(self.store, call)
+
+    def schedules(self) -> list[Schedule]:
+        """All schedules, by name."""
+        return drive(self.store, schedules.every())
+
+    def unschedule(self, name: str) -> None:
+        """Remove a schedule; what it submitted stays. `NotFound` if there is none of that name."""
+        drive(self.store, schedules.remove(name))

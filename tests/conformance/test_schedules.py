@@ -1,0 +1,143 @@
+"""Schedules: each time that is due makes one job, whoever looks, whatever happens in between."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.book import Book
+from batonpass.coordinator.calls import follow, items, schedules
+from tests.harness.bench import MINUTE, Bench
+
+HOUR, NAMES = 60 * MINUTE, ["nightly", "nightly\0", "", "a:b\n*{x}", "ü" * 300]
+
+
+class Order(bp.Contract, name="schedules.order"):
+    size: int
+
+
+class Other(bp.Contract, name="schedules.order", version=2):
+    colour: str
+
+
+def desk(accepts: type[Any]) -> bp.App:
+    app = bp.App("desk")
+    app.agent("write", accepts=accepts, returns=accepts)(lambda order: order)
+    return app
+
+
+APP = desk(Order)
+
+
+def look(bench: Bench, app: bp.App = APP) -> schedules.Look:
+    return follow(schedules.look(Book(app)), bench.do)
+
+
+def schedule(bench: Bench, name: str = "hourly", **more: Any) -> None:
+    more = {"cron": "0 * * * *", **more}
+    bench.run(bench.face(APP).schedule(name, "write", more.pop("payload", Order(size=1)), **more))
+
+
+def known(bench: Bench) -> list[bp.Schedule]:
+    found: list[bp.Schedule] = bench.run(bench.face(APP).schedules())
+    return found
+
+
+def to_the_hour(bench: Bench, hours: int = 1) -> int:
+    """Let it be some full hour, a moment later."""
+    now = bench.clock.now
+    bench.clock.advance(hours * HOUR - now % HOUR + 5)
+    return bench.clock.now - 5
+
+
+def test_each_time_makes_one_job(bench: Bench) -> None:
+    schedule(bench)
+    assert look(bench).jobs == []
+    with bench.beside() as other:
+        for size in range(1, 4):
+            at = to_the_hour(bench)
+            [(name, job)] = look(bench).jobs
+            assert name == "hourly"
+            assert look(other).jobs == look(bench).jobs == []
+            [one] = known(bench)
+            assert (one.last_job, one.last_at and one.last_at.timestamp() * 1000) == (job, at)
+            assert one.next_at
+            assert one.next_at.timestamp() * 1000 == at + HOUR
+            assert len(bench.do(c.ListJobs())) == size
+    assert [row.fields.get("schedule") for row in bench.do(c.Events(subject=job)) if row.fields] == ["hourly"]
+
+
+def test_a_worker_that_dies_before_it_noted_the_time_costs_no_second_job(bench: Bench) -> None:
+    """Nor does one that looked at the same moment."""
+    schedule(bench)
+    to_the_hour(bench)
+
+    def dying(command: Any) -> Any:
+        if isinstance(command, c.WriteItems):
+            raise bp.Unreachable("killed")
+        return bench.do(command)
+
+    follow(schedules.look(Book(APP)), dying)
+    [first] = bench.do(c.ListJobs())
+    assert look(bench).jobs == [("hourly", first.id)]
+    assert len(bench.do(c.ListJobs())) == 1
+
+
+@pytest.mark.parametrize("catch_up", ["latest", "none"])
+def test_times_when_nobody_was_up(bench: Bench, catch_up: bp.CatchUp) -> None:
+    schedule(bench, catch_up=catch_up)
+    to_the_hour(bench, 30)
+    bench.clock.advance(20 * MINUTE)
+    assert len(look(bench).jobs) == (catch_up == "latest")
+    assert look(bench).jobs == []
+    to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+
+
+def test_a_schedule_is_replaced_and_removed(bench: Bench) -> None:
+    schedule(bench, payload={"size": 1})
+    to_the_hour(bench)
+    schedule(bench, cron="30 * * * *", payload={"size": 2}, timezone="Europe/Berlin", thread="run", on_busy="queue")
+    assert look(bench).jobs == []
+    bench.clock.advance(30 * MINUTE)
+    [(_, job)] = look(bench).jobs
+    assert bench.job(job).thread == "run"
+    [one] = known(bench)
+    assert (one.payload, one.timezone, one.options["on_busy"]) == ({"size": 2}, "Europe/Berlin", "queue")
+    bench.run(bench.face(APP).unschedule("hourly"))
+    assert known(bench) == []
+    to_the_hour(bench, 3)
+    assert look(bench).jobs == []
+    with bench.refused(bp.NotFound, "hourly"):
+        bench.run(bench.face(APP).unschedule("hourly"))
+
+
+def test_what_can_not_be_submitted_stands_there_and_the_schedule_goes_on(bench: Bench) -> None:
+    schedule(bench)
+    to_the_hour(bench)
+    [(name, problem)] = look(bench, desk(Other)).errors
+    assert (name, "colour" in problem) == ("hourly", True)
+    assert look(bench).jobs == []  # that time is over
+    [one] = known(bench)
+    assert (one.error, one.last_job) == (problem, None)
+    to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+    assert known(bench)[0].error is None
+
+
+def test_names_are_any_texts_and_no_ones_items(bench: Bench) -> None:
+    for name in NAMES:
+        if name:
+            schedule(bench, name)
+    assert sorted(one.name for one in known(bench)) == sorted(filter(None, NAMES))
+    assert follow(items.page((), "", 100, indexed=False), bench.do).rows == []
+    assert follow(items.spaces(()), bench.do) == []
+    to_the_hour(bench)
+    assert len({job for _, job in look(bench).jobs}) == len(NAMES) - 1
+    with bench.refused(bp.BadSetup, "needs a name"):
+        schedule(bench, "")
+    with bench.refused(bp.BadSetup, "catch_up"):
+        schedule(bench, catch_up="all")

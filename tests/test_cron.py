@@ -1,0 +1,79 @@
+"""Times of cron expressions, where the clocks are put forward and back."""
+
+from __future__ import annotations
+
+from datetime import UTC, datetime, timedelta
+from random import Random
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import cron
+
+BERLIN = "Europe/Berlin"
+FORWARD, BACK = datetime(2026, 3, 29, tzinfo=UTC), datetime(2026, 10, 25, tzinfo=UTC)
+
+
+def ms(text: str) -> int:
+    return int(datetime.fromisoformat(text).timestamp() * 1000)
+
+
+def times(expression: str, after: str, number: int) -> list[int]:
+    found: list[int] = []
+    at: int | None = ms(after)
+    for _ in range(number):
+        at = cron.following(expression, BERLIN, at or 0)
+        found.append(at or 0)
+    return found
+
+
+def test_an_hour_that_is_missing() -> None:
+    """02:30 does not exist on that day: it comes when the clocks have been put forward, and on the next day as ever."""
+    assert times("30 2 * * *", "2026-03-28T12:00+01:00", 2) == [
+        ms("2026-03-29T03:00+02:00"),
+        ms("2026-03-30T02:30+02:00"),
+    ]
+    assert times("*/30 * * * *", "2026-03-29T01:10+01:00", 3) == [
+        ms("2026-03-29T01:30+01:00"),
+        ms("2026-03-29T03:00+02:00"),
+        ms("2026-03-29T03:30+02:00"),
+    ]
+
+
+def test_an_hour_that_comes_twice() -> None:
+    """02:30 comes once; what recurs goes by the time that passes."""
+    assert times("30 2 * * *", "2026-10-24T12:00+02:00", 2) == [
+        ms("2026-10-25T02:30+02:00"),
+        ms("2026-10-26T02:30+01:00"),
+    ]
+    assert times("30 2 * * *", "2026-10-25T02:10+01:00", 1) == [ms("2026-10-26T02:30+01:00")]
+    half_hours = [ms("2026-10-25T02:00+02:00") + n * 1_800_000 for n in range(5)]
+    assert times("*/30 * * * *", "2026-10-25T01:40+02:00", 5) == half_hours
+
+
+def test_the_latest_time_is_the_last_of_those_that_follow() -> None:
+    random = Random(7)
+    expressions = ["*/20 * * * *", "30 2 * * *", "0 9 * * 1-5", "15 */3 * * *", "0 2,3 * * *", "5-10 2 * * *"]
+    for _ in range(300):
+        expression, day = random.choice(expressions), random.choice([FORWARD, BACK])
+        after = day + timedelta(minutes=random.randrange(-3000, 3000), seconds=random.choice([0, 1, 59]))
+        start, now = (int(at.timestamp() * 1000) for at in (after, after + timedelta(minutes=random.randrange(4000))))
+        every: list[int] = []
+        at = cron.following(expression, BERLIN, start)
+        while at is not None and at <= now:
+            every.append(at)
+            at = cron.following(expression, BERLIN, at)
+        assert cron.latest(expression, BERLIN, start, now) == (every[-1] if every else None), (expression, after, now)
+
+
+@pytest.mark.parametrize(
+    ("expression", "zone", "says"),
+    [
+        ("0 9 * *", "UTC", "no cron expression"),
+        ("0 9 30 2 *", "UTC", "day-of-month"),
+        ("* * * * *", "Mars/Base", "zone"),
+    ],
+)
+def test_what_is_no_time_is_refused(expression: str, zone: str, says: str) -> None:
+    with pytest.raises(bp.BadSetup, match=says):
+        cron.check(expression, zone)

@@ -1,0 +1,35 @@
+"""Scheduling: every worker looks which schedules are due, and submits their jobs."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import anyio
+
+from ..contracts.errors import BatonpassError
+from ..coordinator.calls import adrive, schedules
+from ..coordinator.client import Coordinator
+
+_log = logging.getLogger("batonpass.worker")
+# Seconds: the longest pause between two looks, within which a new schedule is noticed, and the jitter that keeps
+# workers apart.
+_PAUSE, _JITTER = 5.0, 0.1
+
+
+async def keep_schedules(coordinator: Coordinator) -> None:
+    """Look when the next schedule is due, and every few seconds. Ends by cancellation."""
+    while True:
+        pause = _PAUSE
+        try:
+            look = await adrive(coordinator.store, schedules.look(coordinator.book))
+        except BatonpassError as error:
+            _log.warning("can't look at schedules, trying again: %s", error)
+        else:
+            for name, job in look.jobs:
+                _log.info("schedule %s was due: job %s", name, job)
+            for name, problem in look.errors:
+                _log.error("schedule %s: no job was submitted: %s", name, problem)
+            if look.wait is not None:
+                pause = min(look.wait / 1000, _PAUSE)
+        await anyio.sleep(pause + random.uniform(0.01, _JITTER))
