@@ -56,6 +56,7 @@ def to_the_hour(bench: Bench, hours: int = 1) -> int:
 def test_each_time_makes_one_job(bench: Bench) -> None:
     schedule(bench)
     assert look(bench).jobs == []
+    job = ""
     with bench.beside() as other:
         for size in range(1, 4):
             at = to_the_hour(bench)
