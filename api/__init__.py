@@ -82,11 +82,14 @@ if TYPE_CHECKING:
         rollback,
     )
     from batonpass.contracts.diff import Change, Diff
+    from batonpass.contracts.group import GroupInfo
     from batonpass.contracts.transcript import Message, Transcript
     from batonpass.contracts.transcript_losses import Losses
+    from batonpass.contracts.webhook import WebhookInfo
     from batonpass.coordinator.client import Coordinator
     from batonpass.coordinator.coded.codec import Codec
     from batonpass.coordinator.connection import Connection, connect
+    from batonpass.coordinator.consumer import Consumer, SyncConsumer
     from batonpass.coordinator.job import Job, SyncJob
     from batonpass.coordinator.sync_client import SyncCoordinator
     from batonpass.workers.context import Context, SyncContext, current
@@ -113,6 +116,7 @@ __all__ = [
     "Codec",
     "Conflict",
     "Connection",
+    "Consumer",
     "Context",
     "Contract",
     "ContractRef",
@@ -122,6 +126,7 @@ __all__ = [
     "Diff",
     "Event",
     "Fenced",
+    "GroupInfo",
     "Guard",
     "Handoff",
     "InboxItem",
@@ -154,6 +159,7 @@ __all__ = [
     "State",
     "StepMismatch",
     "SubmitOptions",
+    "SyncConsumer",
     "SyncContext",
     "SyncCoordinator",
     "SyncJob",
@@ -168,6 +174,7 @@ __all__ = [
     "UnknownValue",
     "Unreachable",
     "Unserializable",
+    "WebhookInfo",
     "Worker",
     "WrongState",
     "checkpoint",
@@ -185,18 +192,22 @@ _LATER = {
     "Checkpointable": "adapters.plain",
     "Codec": "coordinator.coded.codec",
     "Connection": "coordinator.connection",
+    "Consumer": "coordinator.consumer",
     "Context": "workers.context",
     "Coordinator": "coordinator.client",
     "Diff": "contracts.diff",
+    "GroupInfo": "contracts.group",
     "Job": "coordinator.job",
     "JsonFiles": "adapters.plain",
     "Keeper": "adapters.plain",
     "Losses": "contracts.transcript_losses",
     "Message": "contracts.transcript",
+    "SyncConsumer": "coordinator.consumer",
     "SyncContext": "workers.context",
     "SyncCoordinator": "coordinator.sync_client",
     "SyncJob": "coordinator.job",
     "Transcript": "contracts.transcript",
+    "WebhookInfo": "contracts.webhook",
     "Worker": "workers.worker",
     "checkpoint": "adapters.plain",
     "connect": "coordinator.connection",

@@ -20,9 +20,10 @@ from ..contracts.guard import Guard
 from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
+from ..contracts.webhook import WebhookInfo
 from .backup import Progress, back_up
 from .book import close_declaration
-from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel
+from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel, webhooks
 from .commands import Declare
 from .consumer import Consumer
 from .job import Job
@@ -272,6 +273,37 @@ class Coordinator(Scheduling):
     async def delete_group(self, group: str) -> None:
         """Forget a group and where it is."""
         await adrive(self.store, groups.delete(group))
+
+    async def webhook(
+        self,
+        name: str,
+        url: str,
+        *,
+        types: str | Sequence[str] = (),
+        secret: str | None = None,
+        start: str = "now",
+        plain_http: bool = False,
+    ) -> str:
+        """Have events sent to an address, signed (Standard Webhooks), as CloudEvents in JSON. Answers the secret that
+        signs them: the given one (`whsec_` and base64), else a new one. `batonpass webhooks run` sends them, each at
+        least once and with the same id, and tries again for hours before it pauses the webhook, where it stays.
+
+        The same name again changes the webhook and leaves it where it is; a new one begins `start`, "now" or "begin".
+        `plain_http` allows http:// addresses.
+        """
+        return await adrive(self.store, webhooks.add(name, url, types, secret, start, plain_http=plain_http))
+
+    async def webhooks(self) -> list[WebhookInfo]:
+        """All webhooks, and what became of them."""
+        return await adrive(self.store, webhooks.infos())
+
+    async def resume_webhook(self, name: str) -> None:
+        """Have a paused webhook go on with the event that it stopped at."""
+        await adrive(self.store, webhooks.resume(name))
+
+    async def delete_webhook(self, name: str) -> None:
+        """Forget a webhook and where it is."""
+        await adrive(self.store, webhooks.delete(name))
 
     async def trim_events(self, keep: int) -> int:
         """Delete the oldest events but `keep` now, as every worker does by itself (`?events=` in the store's URL).

@@ -20,9 +20,10 @@ from ..contracts.guard import Guard
 from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
+from ..contracts.webhook import WebhookInfo
 from .backup import Progress, back_up
 from .book import close_declaration
-from .calls import checkpoints, dead, drive, events, groups, inbox, jobs, travel
+from .calls import checkpoints, dead, drive, events, groups, inbox, jobs, travel, webhooks
 from .commands import Declare
 from .consumer import SyncConsumer
 from .job import SyncJob
@@ -222,6 +223,31 @@ class SyncCoordinator(SyncScheduling):
     def delete_group(self, group: str) -> None:
         """Forget a group and where it is."""
         drive(self.store, groups.delete(group))
+
+    def webhook(
+        self,
+        name: str,
+        url: str,
+        *,
+        types: str | Sequence[str] = (),
+        secret: str | None = None,
+        start: str = "now",
+        plain_http: bool = False,
+    ) -> str:
+        """Have events sent to an address, signed; answers the secret that signs them."""
+        return drive(self.store, webhooks.add(name, url, types, secret, start, plain_http=plain_http))
+
+    def webhooks(self) -> list[WebhookInfo]:
+        """All webhooks, and what became of them."""
+        return drive(self.store, webhooks.infos())
+
+    def resume_webhook(self, name: str) -> None:
+        """Have a paused webhook go on with the event that it stopped at."""
+        drive(self.store, webhooks.resume(name))
+
+    def delete_webhook(self, name: str) -> None:
+        """Forget a webhook and where it is."""
+        drive(self.store, webhooks.delete(name))
 
     def trim_events(self, keep: int) -> int:
         """Delete the oldest events but `keep` now; how many those were."""

@@ -9,7 +9,7 @@ import typer
 
 from batonpass.contracts.errors import BatonpassError, JobError
 
-from . import backup, dead, history, import_langgraph, inbox, jobs, retention, schedule, travel, worker
+from . import backup, dead, history, import_langgraph, inbox, jobs, retention, schedule, travel, webhooks, worker
 
 app = typer.Typer(
     name="batonpass",
@@ -44,6 +44,7 @@ for _command in (
 ):
     app.command()(_command)
 app.add_typer(schedule.app, name="schedule")
+app.add_typer(webhooks.app, name="webhooks")
 
 
 def main() -> None:

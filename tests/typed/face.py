@@ -219,5 +219,10 @@ async def asks(ctx: bp.Context, coordinator: bp.Coordinator) -> None:
     assert_type(await ctx.ask("go on?", answer=Report, timeout=60, default=Report(body=""), escalate="lead"), Report)
     assert_type(ctx.sync.ask("go on?", answer=Report), Report)
     assert_type(await coordinator.inbox(assignee="ann"), list[bp.InboxItem])
+    assert_type(await coordinator.groups(), list[bp.GroupInfo])
+    assert_type(await coordinator.webhooks(), list[bp.WebhookInfo])
+    async with coordinator.consume("g", types="job.*") as shared:
+        async for one in shared:
+            assert_type(one, bp.Event)
     await ctx.ask("go on?", answer=int)  # type: ignore[type-var]
     await ctx.ask("go on?", within=1)  # type: ignore[call-overload]

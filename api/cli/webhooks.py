@@ -1,0 +1,100 @@
+"""Commands about webhooks: webhooks add, list, resume, remove, run."""
+
+from __future__ import annotations
+
+import signal
+from dataclasses import asdict
+from typing import Annotated
+
+import anyio
+import typer
+
+from batonpass.contracts.app import App
+from batonpass.coordinator.connection import connect
+from batonpass.workers.logs import log_lines
+from batonpass.workers.webhooks import Courier
+
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .printing import print_json, print_table
+
+app = typer.Typer(help="Send events to web addresses.", no_args_is_help=True, rich_markup_mode=None)
+Name = Annotated[str, typer.Argument(help="The webhook's name")]
+
+
+@app.command()
+def add(
+    name: Name,
+    url: Annotated[str, typer.Argument(help="https://host/path")],
+    kind: Annotated[list[str] | None, typer.Option("--type", help="Only these: job.failed, or job.* for all")] = None,
+    secret: Annotated[
+        str | None, typer.Option(envvar="BATONPASS_WEBHOOK_SECRET", help="whsec_... (default: a new one)")
+    ] = None,
+    begin: Annotated[bool, typer.Option("--begin", help="Also the events that are there already")] = False,
+    plain_http: Annotated[bool, typer.Option("--plain-http", help="Allow http://")] = False,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Add a webhook, or change the one of that name; prints the secret that signs what is sent."""
+    start = "begin" if begin else "now"
+    with opened(store, namespace) as coordinator:
+        made = coordinator.webhook(name, url, types=kind or (), secret=secret, start=start, plain_http=plain_http)
+    if as_json:
+        print_json({"name": name, "secret": made})
+    else:
+        typer.echo(made)
+
+
+@app.command("list")
+def list_(
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """List webhooks: which are paused, why, and how many events wait."""
+    with opened(store, namespace) as coordinator:
+        found = coordinator.webhooks()
+    if as_json:
+        print_json([asdict(each) for each in found])
+        return
+    rows = [(w.name, w.state, w.lag, w.failures, w.url, ", ".join(w.types) or "all", w.error) for w in found]
+    print_table(("WEBHOOK", "STATE", "WAITING", "FAILURES", "URL", "TYPES", "ERROR"), rows)
+
+
+@app.command()
+def resume(name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE) -> None:
+    """Have a paused webhook go on with the event that it stopped at."""
+    with opened(store, namespace) as coordinator:
+        coordinator.resume_webhook(name)
+    typer.echo(f"{name} goes on")
+
+
+@app.command()
+def remove(name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE) -> None:
+    """Remove a webhook."""
+    with opened(store, namespace) as coordinator:
+        coordinator.delete_webhook(name)
+    typer.echo(f"removed {name}")
+
+
+@app.command()
+def run(
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Send events to all webhooks until SIGTERM or Ctrl-C. Any number of these share the work."""
+    log_lines(as_json)
+    anyio.run(_run, store, namespace)
+
+
+async def _run(store: str, namespace: str | None) -> None:
+    async with (
+        connect(store, namespace=namespace, app=App("webhooks")) as coordinator,
+        anyio.create_task_group() as tasks,
+    ):
+        tasks.start_soon(Courier(coordinator).run)
+        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+            async for _ in signals:
+                tasks.cancel_scope.cancel()
+                return

@@ -1,0 +1,135 @@
+"""Calls about webhooks: groups of consumers that send what they get to an address."""
+
+from __future__ import annotations
+
+import base64
+import binascii
+import json
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from secrets import token_bytes
+from typing import Any
+from urllib.parse import urlsplit
+
+from ...contracts.errors import BadSetup, NotFound
+from ...contracts.understood import understood
+from ...contracts.webhook import WebhookInfo
+from ..commands import DeleteGroup, GroupRow, JoinGroup, ListGroups
+from . import Call
+from .events import which
+from .inputs import text
+
+PREFIX = "webhook:"  # what their groups' names begin with
+_SECRET = "whsec_"
+_SECRET_BYTES = range(24, 65)  # as Standard Webhooks says
+
+
+@dataclass(frozen=True)
+class Webhook:
+    """What is kept with a webhook's group. `paused` says why, "" if it is not."""
+
+    name: str
+    url: str
+    types: tuple[str, ...]
+    secret: str
+    paused: str = ""
+    failures: int = 0
+    error: str = ""
+
+    @property
+    def group(self) -> str:
+        """Its group of consumers."""
+        return PREFIX + self.name
+
+
+def add(
+    name: str, url: str, types: str | Sequence[str], secret: str | None, start: str, *, plain_http: bool
+) -> Call[str]:
+    """Make a webhook, or change the one of that name, which stays where it is. Its secret."""
+    if not name:
+        raise BadSetup("a webhook needs a name")
+    secret = _checked_secret(secret) if secret else _SECRET + base64.b64encode(token_bytes(32)).decode()
+    kinds = which(types, None, None).types
+    made = Webhook(text(name, "name"), _checked_url(url, plain_http), kinds, secret)
+    if start not in ("begin", "now"):
+        raise BadSetup(f"a webhook can't begin at {start!r}: it is 'begin' or 'now'")
+    yield JoinGroup(made.group, start == "now", about=_packed(made))
+    return secret
+
+
+def listed() -> Call[list[tuple[Webhook, int]]]:
+    """All webhooks, and how far behind each is."""
+    rows: list[GroupRow] = yield ListGroups()
+    return [(_read(row), row.lag) for row in rows if row.name.startswith(PREFIX) and row.about]
+
+
+def infos() -> Call[list[WebhookInfo]]:
+    """All webhooks, as users see them: without secrets."""
+    found = yield from listed()
+    return [
+        WebhookInfo(
+            name=each.name,
+            url=each.url,
+            types=each.types,
+            state="paused" if each.paused else "active",
+            failures=each.failures,
+            error=each.paused or each.error,
+            lag=lag,
+        )
+        for each, lag in found
+    ]
+
+
+def change(webhook: Webhook) -> Call[None]:
+    """Note what became of a webhook. `NotFound` if it was deleted."""
+    yield JoinGroup(webhook.group, about=_packed(webhook), known=True)
+
+
+def resume(name: str) -> Call[None]:
+    """Have a paused webhook go on where it stopped."""
+    found = yield from listed()
+    webhook = next((each for each, _ in found if each.name == name), None)
+    if webhook is None:
+        raise NotFound(f"there is no webhook {name!r}")
+    yield from change(replace(webhook, paused="", failures=0, error=""))
+
+
+def delete(name: str) -> Call[None]:
+    """Forget a webhook."""
+    try:
+        yield DeleteGroup(PREFIX + text(name, "name"))
+    except NotFound:
+        raise NotFound(f"there is no webhook {name!r}") from None
+
+
+def _packed(webhook: Webhook) -> bytes:
+    return json.dumps(asdict(webhook)).encode()
+
+
+@understood("the webhook of group {0.name!r:.80}")
+def _read(row: GroupRow) -> Webhook:
+    kept: dict[str, Any] = json.loads(row.about)
+    kept["types"] = tuple(kept["types"])
+    return Webhook(**kept)
+
+
+def _checked_url(url: str, plain_http: bool) -> str:
+    try:
+        parts = urlsplit(text(url, "URL"))
+    except ValueError as error:
+        raise BadSetup(f"{url!r} is no URL: {error}") from None
+    if parts.scheme not in ("https", "http") or not parts.hostname:
+        raise BadSetup(f"{url!r} is no address of a web server: write https://host/path")
+    if parts.scheme == "http" and not plain_http:
+        raise BadSetup(f"{url!r} is not encrypted: write https://, or allow it (plain_http=True, --plain-http)")
+    return url
+
+
+def _checked_secret(secret: str) -> str:
+    try:
+        decoded = base64.b64decode(secret.removeprefix(_SECRET), validate=True)
+    except (binascii.Error, ValueError):
+        decoded = b""
+    if len(decoded) not in _SECRET_BYTES:
+        raise BadSetup("a webhook's secret is whsec_ and 24 to 64 random bytes in base64; leave it out to get one")
+    return secret

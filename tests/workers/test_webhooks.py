@@ -1,0 +1,237 @@
+"""Webhooks: a real web server that fails, hangs, sends away, and dies; every event arrives, signed, with one id."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager, contextmanager
+from dataclasses import dataclass, field
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import anyio
+import pytest
+from standardwebhooks import Webhook
+
+import batonpass as bp
+from batonpass.workers.webhooks import Courier
+from tests.commandline import CommandLine
+from tests.harness.waiting import wait_until
+
+QUICK = (0.01,) * 4
+
+
+@dataclass
+class Receiver:
+    """What a web server got and accepted, and how it answers: what `answers` says, then always 200."""
+
+    url: str = ""
+    secret: str = ""
+    answers: list[int] = field(default_factory=list[int])
+    asked: list[str] = field(default_factory=list[str])
+    accepted: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
+    over: threading.Event = field(default_factory=threading.Event)
+
+    @property
+    def ids(self) -> list[str]:
+        return [event["id"] for event in self.accepted]
+
+
+HANG, CUT = 1, 2
+
+
+def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = self.rfile.read(int(self.headers["content-length"]))
+            receiver.asked.append(self.headers["webhook-id"])
+            answer = receiver.answers.pop(0) if receiver.answers else 200
+            if answer == HANG:
+                receiver.over.wait(20)
+            if answer in (HANG, CUT):
+                self.close_connection = True
+                return
+            if answer == 200:
+                assert self.headers["content-type"].startswith("application/cloudevents+json")
+                event = Webhook(receiver.secret).verify(body, dict(self.headers))
+                assert self.headers["webhook-id"] == "evt_" + event["id"].replace(".", "_")
+                receiver.accepted.append(event)
+            self.send_response(answer)
+            self.send_header("location", receiver.url + "/elsewhere")
+            self.send_header("content-length", "0")
+            self.end_headers()
+
+        def log_message(self, format: str, *args: Any) -> None:
+            pass
+
+    return Handler
+
+
+@contextmanager
+def serving(receiver: Receiver, port: int = 0) -> Iterator[int]:
+    server = ThreadingHTTPServer(("127.0.0.1", port), handler(receiver))
+    receiver.url = f"http://127.0.0.1:{server.server_port}/hook"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
+    thread.start()
+    try:
+        yield server.server_port
+    finally:
+        receiver.over.set()
+        server.shutdown()
+        server.server_close()
+
+
+@pytest.fixture
+def receiver() -> Iterator[Receiver]:
+    made = Receiver()
+    with serving(made):
+        yield made
+
+
+@asynccontextmanager
+async def delivering(coordinator: bp.Coordinator) -> AsyncIterator[None]:
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(Courier(coordinator, pauses=QUICK, timeout=0.3).run)
+        yield
+        tasks.cancel_scope.cancel()
+
+
+async def until(look: Callable[[], bool]) -> None:
+    with anyio.fail_after(20):
+        while not look():
+            await anyio.sleep(0.01)
+
+
+async def save(coordinator: bp.Coordinator, *steps: str) -> None:
+    for step in steps:
+        await coordinator.save(thread="run", agent="a", state=1, step=step)
+
+
+async def paused(coordinator: bp.Coordinator) -> str:
+    with anyio.fail_after(20):
+        while (found := await coordinator.webhooks())[0].state != "paused":
+            await anyio.sleep(0.01)
+    return found[0].error
+
+
+@pytest.fixture(params=["sqlite", "redis"])
+def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
+    if request.param == "sqlite":
+        return f"sqlite:///{tmp_path / 'hooks.db'}"
+    return f"{request.getfixturevalue('redis_server')}?namespace={tmp_path.name}-{id(tmp_path)}"
+
+
+async def test_every_event_arrives(url: str, receiver: Receiver) -> None:
+    """In order, each accepted once, whatever the address answers before."""
+    async with bp.connect(url) as coordinator:
+        await save(coordinator, "before")
+        receiver.secret = await coordinator.webhook("w", receiver.url, types="checkpoint.*", plain_http=True)
+        receiver.answers = [500, HANG, 302, CUT, 200, 503]
+        async with delivering(coordinator):
+            await save(coordinator, *"abcde")
+            await until(lambda: len(receiver.accepted) == 5)
+        kept = [event async for event in coordinator.events(types="checkpoint.saved")][1:]
+        [info] = await coordinator.webhooks()
+    assert receiver.ids == [event.id for event in kept]
+    assert len(set(receiver.asked[:5])) == 1  # one event, one id, however often it is sent
+    assert [event["data"]["step"] for event in receiver.accepted] == list("abcde")
+    first = receiver.accepted[0]
+    assert (first["specversion"], first["source"], first["subject"]) == ("1.0", "/webhooks/w", "run")
+    assert (info.state, info.failures, info.lag) == ("active", 0, 0)
+
+
+async def test_one_that_is_gone_waits_until_it_goes_on(url: str, receiver: Receiver) -> None:
+    async with bp.connect(url) as coordinator, delivering(coordinator):
+        receiver.secret = await coordinator.webhook("w", receiver.url, plain_http=True)
+        receiver.answers = [200, 410]
+        await save(coordinator, *"abc")
+        assert await paused(coordinator) == "it answered 410 (1 attempts)"
+        await coordinator.resume_webhook("w")
+        await until(lambda: len(receiver.accepted) == 3)
+        assert receiver.asked[1] == receiver.asked[2]
+        receiver.answers = [500] * 5
+        await save(coordinator, "d")
+        assert await paused(coordinator) == "it answered 500 (5 attempts)"
+        await coordinator.resume_webhook("w")
+        await until(lambda: len(receiver.accepted) == 4)
+        await coordinator.delete_webhook("w")
+        assert await coordinator.webhooks() == []
+    assert [event["data"]["step"] for event in receiver.accepted] == list("abcd")
+
+
+async def test_a_server_that_dies(url: str) -> None:
+    receiver = Receiver()
+    async with bp.connect(url) as coordinator, delivering(coordinator):
+        with serving(receiver) as port:
+            receiver.secret = await coordinator.webhook("w", receiver.url, plain_http=True)
+            await save(coordinator, "a")
+            await until(lambda: len(receiver.accepted) == 1)
+        await save(coordinator, *"bc")
+        assert "ConnectError" in await paused(coordinator)
+        with serving(receiver, port):
+            await coordinator.resume_webhook("w")
+            await until(lambda: len(receiver.accepted) == 3)
+    assert [event["data"]["step"] for event in receiver.accepted] == list("abc")
+
+
+@pytest.mark.timeout(90)
+def test_the_command_line(
+    tmp_path: Path, receiver: Receiver, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The process is killed while it sends; the next one goes on."""
+    url = f"sqlite:///{tmp_path / 'hooks.db'}"
+    line = CommandLine(url, capsys, monkeypatch)
+    assert "plain-http" in line("webhooks", "add", "w", receiver.url).complaint
+    receiver.secret = line("webhooks", "add", "w", receiver.url, "--plain-http", "--type", "checkpoint.*").out.strip()
+    receiver.answers = [200, HANG]
+    command = [sys.executable, "-m", "batonpass", "webhooks", "run", "--store", url]
+    with bp.connect(url) as coordinator:
+        for step in "abc":
+            coordinator.save(thread="run", agent="a", state=1, step=step)
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            wait_until(lambda: len(receiver.asked) == 2)
+            process.kill()
+        coordinator.move_group("webhook:w", to="begin")  # rather than wait for its lease to be over
+        with subprocess.Popen(command, stderr=subprocess.DEVNULL) as process:
+            wait_until(lambda: len(receiver.accepted) >= 4)
+            process.send_signal(signal.SIGTERM)
+            assert process.wait(20) == 0
+    assert [event["data"]["step"] for event in receiver.accepted] == list("aabc")
+    [listed] = line("webhooks", "list", "--json").json
+    assert (listed["name"], listed["state"], listed["types"]) == ("w", "active", ["batonpass.checkpoint.*"])
+    assert "secret" not in json.dumps(listed)
+    assert line("webhooks", "remove", "w").code == 0
+    assert "no webhook" in line("webhooks", "resume", "w").complaint
+
+
+@pytest.mark.parametrize(
+    ("address", "more"),
+    [
+        ("http://a.example/x", {}),
+        ("ftp://a.example/x", {}),
+        ("https://", {}),
+        ("https://[", {}),
+        ("https://a.example/x", {"secret": "whsec_short"}),
+        ("https://a.example/x", {"secret": "no base64!"}),
+        ("https://a.example/x", {"start": "later"}),
+        ("https://a.example/x", {"types": "*.x"}),
+    ],
+)
+def test_what_is_wrong_with_a_webhook(address: str, more: dict[str, Any]) -> None:
+    with bp.connect("memory://") as coordinator, pytest.raises(bp.BadSetup):
+        coordinator.webhook("w", address, **more)
+
+
+def test_a_secret_is_coded_with_the_store(tmp_path: Path) -> None:
+    codec = bp.Codec(encrypt={"k": b"k" * 32})
+    secret = "whsec_" + "c2VjcmV0" * 6
+    with bp.connect(f"sqlite:///{tmp_path / 'x.db'}", codec=codec) as coordinator:
+        coordinator.webhook("w", "https://a.example/", secret=secret)
+        assert [info.name for info in coordinator.webhooks()] == ["w"]
+    stored = b"".join(path.read_bytes() for path in tmp_path.glob("x.db*"))
+    assert b"c2VjcmV0" not in stored

@@ -1,0 +1,168 @@
+"""Webhooks: sends events to the addresses that want them."""
+
+from __future__ import annotations
+
+import json
+import logging
+from collections.abc import Sequence
+from dataclasses import replace
+from datetime import UTC, datetime
+from typing import Any
+from urllib.parse import quote
+
+import anyio
+
+from ..contracts.errors import MissingExtra, NotFound, Trimmed, Unavailable
+from ..contracts.event import Event
+from ..coordinator.calls import adrive, webhooks
+from ..coordinator.calls.webhooks import Webhook
+from ..coordinator.client import Coordinator
+from ..coordinator.consumer import Consumer
+
+_log = logging.getLogger("batonpass.webhooks")
+# Seconds between an event's attempts: some four hours in all, after which the webhook is paused.
+PAUSES = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0)
+# Seconds that an address may take for its answer.
+_TIMEOUT = 15.0
+# Seconds between two looks at which webhooks there are, and between two signs of life of one that waits.
+_LOOK, _SIGN = 1.0, 20.0
+_LEASE, _BATCH = 60.0, 20
+_GONE = 410
+
+
+class Failure(Exception):
+    """An event was not accepted; `final` if it is not worth trying again."""
+
+    def __init__(self, text: str, *, final: bool = False) -> None:
+        super().__init__(text)
+        self.final = final
+
+
+class Courier:
+    """Serves all webhooks of a namespace. Any number of them share the work. `pauses` and `timeout` are in seconds."""
+
+    def __init__(
+        self, coordinator: Coordinator, *, pauses: Sequence[float] = PAUSES, timeout: float = _TIMEOUT
+    ) -> None:
+        try:
+            import httpx
+            from standardwebhooks import Webhook as Signer
+        except ImportError:
+            raise MissingExtra("webhooks need httpx and standardwebhooks: pip install 'batonpass[webhooks]'") from None
+        self._coordinator = coordinator
+        self._pauses = pauses
+        self._timeout = timeout
+        self._signer = Signer
+        self._served: dict[str, tuple[Webhook, anyio.CancelScope]] = {}
+        # No redirects: they could lead a signed event anywhere.
+        self._http = httpx.AsyncClient(follow_redirects=False, timeout=timeout)
+        self._troubles: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL)
+
+    async def run(self) -> None:
+        """Serve until it is cancelled. What is being sent then is sent again by the next one."""
+        served = self._served
+        async with self._http, anyio.create_task_group() as tasks:
+            while True:
+                try:
+                    found = await adrive(self._coordinator.store, webhooks.listed())
+                except Unavailable as error:
+                    _log.warning("webhooks can't be looked up, trying again: %s", error)
+                else:
+                    wanted = {each.name: _settings(each) for each, _ in found if not each.paused}
+                    for name in [name for name, (settings, _) in served.items() if wanted.get(name) != settings]:
+                        served.pop(name)[1].cancel()
+                    for each, _ in found:
+                        if each.name in wanted and each.name not in served:
+                            served[each.name] = (wanted[each.name], anyio.CancelScope())
+                            tasks.start_soon(self._serve, each, served[each.name][1])
+                await anyio.sleep(_LOOK)
+
+    async def _serve(self, webhook: Webhook, scope: anyio.CancelScope) -> None:
+        with scope:
+            await self._work(webhook)
+        if self._served.get(webhook.name, (None, None))[1] is scope:
+            del self._served[webhook.name]
+
+    async def _work(self, webhook: Webhook) -> None:
+        """Until it is paused or deleted."""
+        try:
+            async with self._consumer(webhook) as events:
+                async for event in events:
+                    webhook = await self._delivered(webhook, event, events)
+                    if webhook.paused:
+                        return
+        except Trimmed as error:
+            await self._note(replace(webhook, paused=f"it was too far behind: {error}"))
+        except NotFound:
+            _log.info("webhook %s was deleted", webhook.name)
+
+    def _consumer(self, webhook: Webhook) -> Consumer:
+        return self._coordinator.consume(webhook.group, types=webhook.types, lease=_LEASE, batch=_BATCH)
+
+    async def _delivered(self, webhook: Webhook, event: Event, events: Consumer) -> Webhook:
+        """The webhook after an event was accepted, or given up."""
+        while True:
+            try:
+                await self._send(webhook, event)
+            except Failure as failure:
+                over = failure.final or webhook.failures >= len(self._pauses)
+                webhook = replace(webhook, failures=webhook.failures + 1, error=str(failure))
+                if over:
+                    webhook = replace(webhook, paused=f"{failure} ({webhook.failures} attempts)")
+                    _log.error("webhook %s is paused: %s", webhook.name, webhook.paused)
+                await self._note(webhook)
+                if over:
+                    return webhook
+                await self._wait(self._pauses[webhook.failures - 1], events)
+                continue
+            if webhook.failures:
+                webhook = replace(webhook, failures=0, error="")
+                await self._note(webhook)
+            await self._kept(events.ack)
+            return webhook
+
+    async def _send(self, webhook: Webhook, event: Event) -> None:
+        body = json.dumps(event.cloud_event(source=f"/webhooks/{quote(webhook.name, safe='')}"), ensure_ascii=False)
+        id_, now = f"evt_{event.id.replace('.', '_')}", datetime.now(UTC)
+        headers = {
+            "content-type": "application/cloudevents+json; charset=utf-8",
+            "user-agent": "batonpass",
+            "webhook-id": id_,
+            "webhook-timestamp": str(int(now.timestamp())),
+            "webhook-signature": self._signer(webhook.secret).sign(id_, now, body),
+        }
+        try:
+            with anyio.fail_after(self._timeout):  # whatever it trickles
+                async with self._http.stream("POST", webhook.url, content=body.encode(), headers=headers) as reply:
+                    status = reply.status_code
+        except TimeoutError:
+            raise Failure(f"no answer within {self._timeout:g} s") from None
+        except self._troubles as error:
+            raise Failure(f"{type(error).__name__}: {error}"[:200]) from None
+        if not 200 <= status < 300:
+            raise Failure(f"it answered {status}", final=status == _GONE)
+
+    async def _wait(self, pause: float, events: Consumer) -> None:
+        """Until the next attempt, as whose the event stays."""
+        while pause > 0:
+            await anyio.sleep(min(pause, _SIGN))
+            pause -= _SIGN
+            await self._kept(events.keep)
+
+    async def _note(self, webhook: Webhook) -> None:
+        await self._kept(lambda: adrive(self._coordinator.store, webhooks.change(webhook)))
+
+    async def _kept(self, act: Any) -> None:
+        """Do it, however long the store is away."""
+        while True:
+            try:
+                await act()
+                return
+            except Unavailable as error:
+                _log.warning("webhooks wait for the store: %s", error)
+                await anyio.sleep(_LOOK)
+
+
+def _settings(webhook: Webhook) -> Webhook:
+    """What its user has set: a change of that begins it anew."""
+    return replace(webhook, paused="", failures=0, error="")
