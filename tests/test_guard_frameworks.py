@@ -9,8 +9,7 @@ from typing import Any, TypedDict
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.teams import RoundRobinGroupChat
-from crewai import Agent, BaseLLM, Crew, Flow, Task
-from crewai.flow import listen, start
+from crewai import Agent, BaseLLM, Crew, Task
 from langchain_core.callbacks import CallbackManagerForLLMRun
 from langchain_core.language_models import BaseChatModel
 from langchain_core.messages import AIMessage, BaseMessage
@@ -150,31 +149,14 @@ async def test_a_loop_through_all_frameworks_is_parked_with_its_path_and_what_it
         assert calls == ["graph", "graph", *["crew", "team"] * 4]
 
 
-def flow() -> Any:
-    """A flow that asks the model by an agent, and by a crew."""
-    model = CrewModel(model="scripted")
-
-    class Two(Flow[dict]):  # type: ignore[type-arg]
-        @start()
-        def first(self) -> str:
-            return str(Agent(role="a", goal="g", backstory="b", llm=model).kickoff("go"))
-
-        @listen(first)
-        def second(self) -> str:
-            return str(crew("two").kickoff())
-
-    return Two()
-
-
 @pytest.mark.parametrize(
     ("kind", "factory", "each", "all_of_it"),
     [
         ("langgraph", lambda: graph("one", "two", "three"), GRAPH, 3 * GRAPH),
         ("crewai", lambda: crew("one", "two", "three"), CREW, 3 * CREW),
-        ("crewai", flow, CREW, 2 * CREW),
         ("autogen", lambda: team(3), TEAM, 2 + 3 + 4),
     ],
-    ids=["langgraph", "crew", "flow", "autogen"],
+    ids=["langgraph", "crew", "autogen"],
 )
 async def test_over_budget_a_framework_stops_and_goes_on_from_there(
     kind: str, factory: Callable[[], Any], each: int, all_of_it: int, calls: list[str]
@@ -192,5 +174,5 @@ async def test_over_budget_a_framework_stops_and_goes_on_from_there(
         assert (info.reason, len(calls)) == ("chain_guard", 2)
         await coordinator.redrive(job.id, guard=bp.Guard())
         assert (await job.result(timeout=DEADLINE)).text.startswith("a ")
-        assert len(calls) == (2 if factory is flow else 3)
+        assert len(calls) == 3
         assert (await job.info()).spent == bp.Spent(all_of_it)

@@ -149,8 +149,8 @@ async def test_what_a_failed_attempt_spent_counts(store_url: str) -> None:
         raise ValueError(f"spent {ctx.spent.tokens}")
 
     async with serving(only(fails, retries=bp.Retry(attempts=9, first=0.01)), store_url) as coordinator:
-        job = await coordinator.submit("a", Ask(), guard=bp.Guard(tokens=70))
-        assert "tokens spent: 90 of 70" in await parked(job)
+        job = await coordinator.submit("a", Ask(), guard=bp.Guard(tokens=50))
+        assert "tokens spent: 60 of 50" in await parked(job)
 
 
 async def test_what_was_spent_before_a_question_counts_after_it(store_url: str) -> None:

@@ -143,7 +143,7 @@ async def _failed(agent: Callable[..., Any], url: str = "memory://", **options: 
 @pytest.mark.parametrize(
     ("retries", "ended"),
     [
-        (bp.Retry(attempts=4, on="Busy", first=0.01), ("attempts", 4)),
+        (bp.Retry(attempts=2, on="Busy", first=0.01), ("attempts", 2)),
         (bp.Retry(attempts=4, on=(TimeoutError, "openai.RateLimitError"), first=0.01), ("permanent", 1)),
         (bp.Retry(attempts=4, never=Busy, first=0.01), ("permanent", 1)),
         ([bp.Retry(attempts=2, on=Busy, first=0.01), bp.Retry(attempts=4)], ("attempts", 2)),
