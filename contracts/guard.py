@@ -22,6 +22,9 @@ class Spent:
     def __add__(self, other: Spent) -> Spent:
         return Spent(self.tokens + other.tokens, self.cost + other.cost)
 
+    def __sub__(self, other: Spent) -> Spent:
+        return Spent(self.tokens - other.tokens, self.cost - other.cost)
+
     def __bool__(self) -> bool:
         return bool(self.tokens or self.cost)
 
@@ -33,7 +36,8 @@ class Guard:
     `hops` is how many visits at agents its path may have. `repeats` is how often in a row the path may end with the
     same sequence of agents, of whatever length: a loop of draft and review that goes round more often is stopped, one
     of fewer rounds passes. `tokens` and `cost` are what all its hops together may use (`ctx.spend`), None for any
-    amount. A fork, and what a client hands off, is a new job with a guard of its own.
+    amount. A fork, and what a client hands off, is a new job with a guard of its own. Each child of a fan-out may use
+    what is left; what the completed ones used counts when they are joined.
     """
 
     hops: int = 50

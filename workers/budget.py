@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from threading import Lock
 from typing import Any
 
 from ..contracts.errors import BadSetup, OverBudget
-from ..contracts.guard import Guard, Spent
+from ..contracts.guard import NOTHING, Guard, Spent
 
 # Where the journal keeps what the hop has spent.
 _KEY = "spent"
@@ -23,6 +23,7 @@ class Budget:
         self._before = before
         self._journal = journal
         self._lock = Lock()
+        self._joined: dict[str, Spent] = {}  # what children have spent, by their fan-out
         self._hop = self._kept
 
     @property
@@ -32,7 +33,7 @@ class Budget:
     @property
     def spent(self) -> Spent:
         """What the chain has spent."""
-        return self._before + self._hop
+        return sum(self._joined.values(), self._before + self._hop)
 
     @property
     def news(self) -> dict[str, Any]:
@@ -46,6 +47,16 @@ class Budget:
             raise BadSetup(f"ctx.spend(tokens={tokens!r}, cost={cost!r}): numbers of at least 0 are spent")
         with self._lock:
             self._hop += Spent(int(tokens), float(cost))
+
+    def children(self, fan: str) -> dict[str, Any]:
+        """The record of what its children begin with: theirs is what they spend more."""
+        spent = self.spent
+        return {f"{_KEY}/{fan}": [spent.tokens, spent.cost]}
+
+    def join(self, fan: str, ended: Iterable[Spent]) -> None:
+        """Count what children have spent that are completed. Said again by each replay, so it is in no record."""
+        begun = Spent(*self._journal.get(f"{_KEY}/{fan}", (0, 0.0)))
+        self._joined[fan] = sum((spent - begun for spent in ended), NOTHING)
 
     def check(self, about: str) -> None:
         """Raise if more is spent than the guard allows."""

@@ -8,6 +8,7 @@ from typing import Any
 from ..contracts.contract import ContractRef
 from ..contracts.errors import ChildrenFailed, StepMismatch
 from ..contracts.fanout import ChildFailed, FanOut
+from ..contracts.guard import Spent
 from ..coordinator.book import Book
 from ..coordinator.commands import ReadOutcomes
 from ..coordinator.commands.children import AT_ONCE
@@ -55,20 +56,24 @@ def joining(
             rows += yield ReadOutcomes(session.job_id, fan, start, AT_ONCE)
     finally:
         steps.leave("fan_out")
-    return _results(session.job_id, book, wanted, rows)
+    return _results(session, fan, book, wanted, rows)
 
 
-def _results(job_id: str, book: Book, wanted: FanOut, rows: Sequence[OutcomeRow]) -> list[Any]:
+def _results(session: LeaseSession, fan: str, book: Book, wanted: FanOut, rows: Sequence[OutcomeRow]) -> list[Any]:
+    job_id = session.job_id
+    spent: list[Spent] = []
     results: list[Any] = [None] * len(wanted.handoffs)
     failed: list[ChildFailed] = []
     for row in rows:
         if row.state == "completed":
-            name, version, data, *_ = open_letter(row.result, of=f"the result of job {row.job_id}")
+            name, version, data, *more = open_letter(row.result, of=f"the result of job {row.job_id}")
+            spent += [Spent(*each) for each in more]
             results[row.number] = book.read(ContractRef(name, version), data)
         else:
             reason = row.reason if row.state == "failed" else row.state
             results[row.number] = ChildFailed(row.job_id, reason, row.error)
             failed.append(results[row.number])
+    session.budget.join(fan, spent)
     if len(failed) > wanted.spare:
         shown = "; ".join(f"{child.job_id} ({child.reason}): {child.error or 'no error'}" for child in failed[:3])
         more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""

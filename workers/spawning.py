@@ -36,6 +36,7 @@ def spawning(
     for start in range(AT_ONCE, len(children), AT_ONCE):
         yield Stage(session.fence, start - AT_ONCE, tuple(children[start : start + AT_ONCE]))
     fan = mint("f", at)
-    records = {key: seal_letter(value, path=key) for key, value in outcome.record(fan).items()}
+    record = {**outcome.record(fan), **session.budget.children(fan)}
+    records = {key: seal_letter(value, path=key) for key, value in record.items()}
     need, spare = outcome.fan_out.need, outcome.fan_out.spare
     return Spawn(session.fence, fan, len(children), need, spare, tuple(children[:AT_ONCE]), final, records)

@@ -196,3 +196,30 @@ async def test_what_can_not_be_spent(spent: dict[str, Any]) -> None:
     async with serving(only(odd)) as coordinator:
         job = await coordinator.submit("a", Ask())
         assert "numbers of at least 0 are spent" in ((await reached(job, bp.JobState.FAILED)).error or "")
+
+
+@pytest.mark.parametrize(("tokens", "told"), [(100, "25"), (24, "tokens spent: 25 of 24")])
+async def test_what_children_spend_counts_once(tokens: int, told: str, store_url: str) -> None:
+    app = bp.App("family")
+
+    @app.agent("child", accepts=Ask, returns=Reply)
+    def child(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        ctx.spend(tokens=5 * ask.number)
+        return Reply(text="")
+
+    @app.agent("a", accepts=Ask, hands_to={"child": Ask}, returns=Reply, retries=bp.Retry(first=0.01))
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("before", lambda: ctx.spend(tokens=10))
+        await ctx.fan_out([ctx.hand_off("child", Ask(number=number)) for number in range(3)])
+        await ctx.step("after", str, 1)
+        if ctx.attempt == 1:
+            raise ValueError("once more")
+        return Reply(text=str(ctx.spent.tokens))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=tokens))
+        if tokens < 25:
+            assert told in await parked(job)
+        else:
+            assert (await job.result(timeout=30)).text == told
+            assert (await job.info()).spent == bp.Spent(25)
