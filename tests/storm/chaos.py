@@ -63,7 +63,8 @@ class Report:
             f"{self.jobs} jobs acknowledged: {verdict.completed} completed, dead letters: {letters}; "
             f"{len(evidence.finished)} steps finished, {len(evidence.repeated)} ran again "
             f"({cut_off} cut off in the middle and run again, {len(evidence.stale)} begun by who had lost its lease); "
-            f"{sum(map(len, evidence.paid.values()))} effects happened, {len(evidence.recorded)} recorded; "
+            f"{sum(map(len, evidence.paid.values()))} effects happened, "
+            f"{sum(map(bool, evidence.recorded.values()))} recorded; "
             f"{evidence.raised} attempts raised, {evidence.hung} hung; {len(verdict.problems)} problems; with 95 % "
             f"confidence a kill does harm in fewer than 1 of {self.kills / 3:.0f} cases; {self.seconds:.0f} s"
         )
