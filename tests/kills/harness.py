@@ -50,20 +50,24 @@ class Zygote:
         self._started: list[int] = []
         self.ended: dict[int, int] = {}
         self._ready = threading.Event()
+        self._up = False
         threading.Thread(target=self._read, daemon=True).start()
-        assert self._ready.wait(120), "the zygote did not start"
+        self._ready.wait(120)
+        assert self._up, "the zygote did not start"
 
     def _read(self) -> None:
         assert self.process.stdout
         for line in self.process.stdout:
             message = json.loads(line)
             if "ready" in message:
+                self._up = True
                 self._ready.set()
             elif "started" in message:
                 self.ended.pop(message["started"], None)  # of one that had the same number
                 self._started.append(message["started"])
             else:
                 self.ended[message["ended"]] = message["status"]
+        self._ready.set()  # it has ended: nobody need wait
 
     def start(self, command: dict[str, Any]) -> int:
         """Fork a worker; its pid."""

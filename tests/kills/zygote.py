@@ -51,12 +51,13 @@ def warm_up() -> None:
     import anyio
     from anyio.lowlevel import checkpoint
 
+    from batonpass import App
     from batonpass.workers.adapters import load_adapter
 
     for module in ("workers.process", "coordinator.redis.store", "coordinator.sqlite.store"):
         importlib.import_module(f"batonpass.{module}")
     apps = [getattr(sys.modules[name], "app", None) for name in sys.argv[1:]]
-    for kind in {agent.kind for app in apps for agent in app or ()}:
+    for kind in {agent.kind for app in apps if isinstance(app, App) for agent in app}:
         load_adapter(kind)
     anyio.run(checkpoint)
 

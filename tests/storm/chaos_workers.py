@@ -103,9 +103,13 @@ class Crew:
         for pid in self._members:
             self.kill(pid)
         wait_until(
-            lambda: all(pid in parent.ended for pid, parent in self._members.items()), what="the end of the workers"
+            lambda: all(pid in parent.ended for pid, parent in self._members.items()),
+            timeout=60,
+            what="the end of the workers",
         )
-        wait_until(lambda: not any(map(alive, everyone)), what=f"the end of what workers started: {everyone}")
+        wait_until(
+            lambda: not any(map(alive, everyone)), timeout=60, what=f"the end of what workers started: {everyone}"
+        )
 
     def said(self) -> str:
         """The last words of the latest workers."""

@@ -19,7 +19,7 @@ def parents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Zygote]]:
         yield made
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(400)
 @pytest.mark.parametrize("chaos", [on_sqlite, on_redis])
 def test_nothing_is_lost_doubled_or_left(
     chaos: Callable[[Path, list[Zygote], float, int], Report], tmp_path: Path, parents: list[Zygote]
