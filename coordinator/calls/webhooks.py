@@ -60,7 +60,7 @@ def add(
 def listed() -> Call[list[tuple[Webhook, int]]]:
     """All webhooks, and how far behind each is."""
     rows: list[GroupRow] = yield ListGroups()
-    return [(_read(row), row.lag) for row in rows if row.name.startswith(PREFIX) and row.about]
+    return [(read(row), row.lag) for row in rows if row.name.startswith(PREFIX) and row.about]
 
 
 def infos() -> Call[list[WebhookInfo]]:
@@ -107,7 +107,8 @@ def _packed(webhook: Webhook) -> bytes:
 
 
 @understood("the webhook of group {0.name!r:.80}")
-def _read(row: GroupRow) -> Webhook:
+def read(row: GroupRow) -> Webhook:
+    """The webhook that is kept with a group."""
     kept: dict[str, Any] = json.loads(row.about)
     kept["types"] = tuple(kept["types"])
     return Webhook(**kept)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from decimal import Decimal
 from enum import Enum
 from pathlib import Path
@@ -23,6 +23,7 @@ from batonpass.contracts.inbox import AskTerms
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book, close_declaration, open_declaration
 from batonpass.coordinator.calls.events import read as read_event
+from batonpass.coordinator.calls.webhooks import read as read_webhook
 from batonpass.coordinator.items import ItemName, ItemRow
 from batonpass.coordinator.letters import open_envelope, open_letter, seal_envelope, seal_letter
 from batonpass.coordinator.memory.store import MemoryStore
@@ -173,6 +174,12 @@ def _items() -> dict[str, Kind]:
     return {"item": read, "index": _letters(indexes, scores)}
 
 
+def _webhooks() -> list[bytes]:
+    store = MemoryStore()
+    bp.SyncCoordinator(store, Book(None)).webhook("w", "https://a.example/", types=("job.*", "checkpoint.saved"))
+    return [row.about for row in store.call(c.ListGroups())]
+
+
 def _terms() -> list[bytes]:
     fence = c.Fence("j", 1, "l")
     asked = [AskTerms(), AskTerms(answer=Notes, error="no"), AskTerms(schema={"type": "string"}, options=("a", 1))]
@@ -203,6 +210,7 @@ def kinds() -> dict[str, Kind]:
         "checkpoint": _checkpoints(),
         **_items(),
         "event": _events(),
+        "webhook": _whole(_webhooks(), lambda data: asdict(read_webhook(c.GroupRow("w", 0, 0, data)))),
         "declaration": _whole([close_declaration(agent, "fuzz")], open_declaration),
         "payload": _whole(payloads, lambda data: load_payload(Notes, data)),
         "unknown payload": _whole(payloads, lambda data: load_mapping(bp.ContractRef("x", 1), data)),

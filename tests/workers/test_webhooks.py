@@ -34,6 +34,7 @@ class Receiver:
     secret: str = ""
     answers: list[int] = field(default_factory=list[int])
     asked: list[str] = field(default_factory=list[str])
+    paths: set[str] = field(default_factory=set[str])
     accepted: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
     over: threading.Event = field(default_factory=threading.Event)
 
@@ -50,6 +51,7 @@ def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
         def do_POST(self) -> None:
             body = self.rfile.read(int(self.headers["content-length"]))
             receiver.asked.append(self.headers["webhook-id"])
+            receiver.paths.add(self.path)
             answer = receiver.answers.pop(0) if receiver.answers else 200
             if answer == HANG:
                 receiver.over.wait(20)
@@ -131,13 +133,14 @@ async def test_every_event_arrives(url: str, receiver: Receiver) -> None:
     async with bp.connect(url) as coordinator:
         await save(coordinator, "before")
         receiver.secret = await coordinator.webhook("w", receiver.url, types="checkpoint.*", plain_http=True)
-        receiver.answers = [500, HANG, 302, CUT, 200, 503]
+        receiver.answers = [500, HANG, 307, CUT, 200, 503]
         async with delivering(coordinator):
             await save(coordinator, *"abcde")
             await until(lambda: len(receiver.accepted) == 5)
         kept = [event async for event in coordinator.events(types="checkpoint.saved")][1:]
         [info] = await coordinator.webhooks()
     assert receiver.ids == [event.id for event in kept]
+    assert receiver.paths == {"/hook"}  # nothing follows to where it is sent away
     assert len(set(receiver.asked[:5])) == 1  # one event, one id, however often it is sent
     assert [event["data"]["step"] for event in receiver.accepted] == list("abcde")
     first = receiver.accepted[0]
