@@ -237,6 +237,8 @@ def test_nothing_is_left(bench: Bench) -> None:
         if end != "cancel":
             fence = bench.take()
             bench.do(c.Fail(fence, "boom", "children") if end == "failed" else c.Complete(fence, b"r"))
+        if end != "failed":
+            assert left_of_fan_outs(bench.harness.dump()) == []
         bench.clock.advance(MINUTE)
         bench.do(c.PruneJobs(0))
         assert bench.do(c.ListJobs(ALL)) == []

@@ -25,7 +25,7 @@ def children_of(bench: Bench, parent: str) -> list[str]:
 
 def left_of_fan_outs(dump: Mapping[str, object]) -> list[str]:
     """What a store keeps of fan-outs, by its name there: tables, dicts, keys."""
-    kept = re.compile(r"(.* _)?(staged|outcomes?|chores?)|.*}:([bfv]:.*|opening|closing|[jtn]:.*)")
+    kept = re.compile(r"(.* _)?(staged|outcomes?|chores?)|.*}:([bfv]:.*|opening|closing)")
     return [name for name, value in dump.items() if value and kept.fullmatch(name)]
 
 

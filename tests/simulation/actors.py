@@ -96,6 +96,8 @@ class Worker:
     def _ending(self, delivery: Delivery, fence: c.Fence) -> c.Command[Any]:
         make, chance = self._make, self._random.random()
         last = make.checkpoint(delivery.job.thread) if self._random.random() < 0.6 else None
+        if chance < 0.08 and make.may_spawn:
+            return make.spawn(fence, last)
         if chance < 0.35:
             return c.Complete(fence, make.id("r").encode(), last)
         if chance < 0.6 and delivery.job.hop < 5:

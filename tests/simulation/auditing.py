@@ -15,6 +15,7 @@ from tests.simulation.known import ENDED, Job, Known, Violation
 _SEEN = attrgetter(
     *("state", "reason", "queue", "hop", "attempt", "crashes", "token", "lease", "lease_until", "due", "tip", "closed"),
     *("began", "answer", "answered", "asked", "escalated", "result"),
+    *("parent", "brood", "number", "fan", "verdict", "children", "need", "spare", "done", "lost"),
 )
 _ENDS = {kinds.COMPLETED, kinds.FAILED, kinds.REJECTED, kinds.CANCELED}
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from batonpass.coordinator.commands import Fence, NewCheckpoint, Suspend
+from batonpass.coordinator.commands import Fence, NewCheckpoint, Spawn, Suspend
 from tests.model.growing import Growing
 
 ENDED = frozenset({"completed", "failed", "canceled", "rejected"})
 # A job is at one place at any moment. In the order of a job's life, for tables.
 PLACES = [
     *("none", "thread_busy", "scheduled", "retry_at", "ready", "working", "input_required"),
+    "waiting_children",
     *("completed", "failed", "rejected", "canceled"),
 ]
 
@@ -47,12 +48,23 @@ class Job:
     answer: bytes = b""
     result: bytes = b""
     forget_at: int = 0
+    parent: str = ""
+    brood: str = ""
+    number: int = 0
+    fan: str = ""
+    verdict: str = ""
+    children: int = 0
+    need: int = 0
+    spare: int = 0
+    done: int = 0
+    lost: int = 0
     journal: dict[str, bytes] = field(default_factory=dict[str, bytes])
 
     @property
     def place(self) -> str:
         """Where it is: its state, or what it waits for."""
-        return self.reason if self.state == "submitted" else self.state
+        waits = self.state == "submitted" or self.reason == "waiting_children"
+        return self.reason if waits else self.state
 
     def lease_for(self, lease: str, token: int, until: int) -> None:
         self.state, self.reason, self.lease, self.token, self.lease_until = "working", "", lease, token, until
@@ -86,12 +98,27 @@ class Job:
     def next_hop(self, queue: str) -> None:
         self.make_ready()
         self.queue, self.hop, self.attempt, self.crashes = queue, self.hop + 1, 1, 0
-        self.answer, self.journal = b"", {}
+        self.answer, self.journal, self.fan = b"", {}, ""
+
+    def wait_for(self, spawn: Spawn) -> None:
+        """Children have been made."""
+        self.state, self.reason, self.fan, self.verdict = "working", "waiting_children", spawn.fan, ""
+        self.children, self.need, self.spare = spawn.total, spawn.need, spawn.spare
+        self.done = self.lost = 0
+        self.journal |= spawn.records
+
+    def count(self, child: Job) -> str:
+        """A child has ended; the verdict, if that decides it."""
+        self.done += child.state == "completed"
+        self.lost += child.state != "completed"
+        if self.lost > self.spare:
+            return "broken"
+        return "met" if self.done >= self.need or self.done + self.lost == self.children else ""
 
     def redrive(self) -> None:
         self.answered = "" if self.reason == "unanswered" else self.answered
         self.make_ready()
-        self.attempt, self.crashes, self.closed = 1, 0, "redrive"
+        self.attempt, self.crashes, self.closed, self.brood = 1, 0, "redrive", ""
 
     def end(self, state: str, reason: str, now: int) -> None:
         self.state, self.reason, self.due = state, reason, 0
@@ -127,6 +154,7 @@ class Known:
         self.threads: dict[str, Thread] = {}
         self.kept: dict[str, tuple[str, int, NewCheckpoint]] = {}
         self.keys: dict[str, tuple[str, str]] = {}
+        self.closing: list[str] = []  # fan-outs whose children are to be canceled
 
     def thread(self, name: str) -> Thread:
         return self.threads.setdefault(name, Thread(name))
@@ -135,6 +163,16 @@ class Known:
         """Whether that lease is the job's."""
         job = self.jobs.get(fence.job_id)
         return job is not None and job.lease == fence.lease_id and job.token == fence.token
+
+    def awaited(self, child: Job) -> bool:
+        """Whether the parent of a child still waits for it."""
+        parent = self.jobs[child.parent]
+        return parent.fan == child.brood and not parent.verdict
+
+    def left_of(self, fan: str) -> list[Job]:
+        """The children of a fan-out that have not ended, in order."""
+        found = [job for job in self.jobs.values() if job.brood == fan and job.state not in ENDED]
+        return sorted(found, key=lambda job: job.number)
 
     def needed(self, checkpoint_id: str) -> bool:
         """Whether a job would go on from it."""

@@ -87,6 +87,7 @@ class Ledger(Known):
     def _replace(self, busy: Job, job: Job, thread: Thread, on_busy: str, now: int) -> None:
         self.touch(busy).let_go("")
         busy.end("canceled", "", now)
+        self._tell_family(busy)
         if on_busy == "rollback":
             if busy.began in ("", *thread.line):
                 thread.tip = busy.began
@@ -104,6 +105,8 @@ class Ledger(Known):
         durations = dict(m.queues)
         for delivery, lease in zip(deliveries, m.leases, strict=False):
             row, job = delivery.job, self.touch(self.jobs[delivery.job.id])
+            if job.brood and not self.awaited(job):
+                raise Violation(f"job {job.id} was given out, and job {job.parent} does not wait for it any more")
             if job.place != "ready" or row.lease != lease:
                 raise Violation(f"job {job.id} was given out while {job.place} (lease {row.lease})")
             if not self.replaying and row.token <= self.given.get(job.id, 0):
@@ -179,6 +182,8 @@ class Ledger(Known):
             self._end(job, "completed", "", now)
         elif isinstance(m, c.Suspend):
             job.ask(m, now)
+        elif isinstance(m, c.Spawn):
+            self._spawn(job, m)
         elif isinstance(m, c.Release):
             job.crashes += bool(m.crash)
             if m.crash and job.crashes >= POISON:
@@ -192,6 +197,30 @@ class Ledger(Known):
             job.attempt += 1
         if records.journal(job.id) != job.journal:
             raise Violation(f"job {job.id}: its journal is {records.journal(job.id)}, must be {job.journal}")
+
+    def _spawn(self, job: Job, m: c.Spawn) -> None:
+        job.wait_for(m)
+        for child in m.children:
+            made = Job(child.job_id, child.job_id, child.target.queue, "", "", "", 0)
+            made.parent, made.brood, made.number = job.id, m.fan, child.number
+            self.jobs[made.id] = made
+            self._touched[made.id] = "none"
+            self.thread(made.id).job = made.id
+
+    def _tell_family(self, ended: Job) -> None:
+        """Its children are not needed any more; its parent counts it."""
+        if ended.fan and not ended.verdict:
+            self._decide(ended, "cut")
+        if ended.brood and self.awaited(ended):
+            parent = self.touch(self.jobs[ended.parent])
+            if verdict := parent.count(ended):
+                self._decide(parent, verdict)
+                parent.make_ready()
+
+    def _decide(self, job: Job, verdict: str) -> None:
+        job.verdict = verdict
+        if self.left_of(job.fan):
+            self.closing.append(job.fan)
 
     def _answered(self, m: c.AnswerJob, answer: None, now: int, records: Records) -> None:
         job = self.touch(self.jobs[m.job_id])
@@ -224,7 +253,7 @@ class Ledger(Known):
             thread.tip = next(iter(self.shown(thread, now)), "")
 
     def _reaped(self, m: c.Reap, reaped: c.Reaped, now: int, records: Records) -> None:
-        moved = 0
+        moved, closing = 0, list(self.closing)
         for job in self.jobs.values():
             if 0 < job.lease_until <= now:
                 self.touch(job).let_go("")
@@ -238,17 +267,23 @@ class Ledger(Known):
                 asks = self.touch(job).state == "input_required"
                 job.overdue(now) if asks else job.make_ready()
                 moved += job.state == "submitted"
+        for fan in closing:
+            for job in self.left_of(fan):
+                self.touch(job).let_go("")
+                self._end(job, "canceled", "", now)
+            self.closing.remove(fan)
         for checkpoint_id in [id_ for id_, kept in self.kept.items() if 0 < kept[1] <= now and not self.needed(id_)]:
             self._drop(checkpoint_id, now)
         timed = [job for job in self.jobs.values() if job.reason != "thread_busy"]
         times = [at for job in timed for at in (job.lease_until, job.due) if at]
-        due = min(times) - now if times else -1
+        due = 0 if self.closing else min(times) - now if times else -1
         if reaped != c.Reaped(moved, due):
             raise Violation(f"{reaped}, must be {c.Reaped(moved, due)}")
 
     def _end(self, job: Job, state: str, reason: str, now: int) -> None:
         thread = self.thread(job.thread)
         job.end(state, reason, now)
+        self._tell_family(job)
         if job.id in thread.waiting:
             thread.waiting.remove(job.id)
             return

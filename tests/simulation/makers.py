@@ -72,6 +72,20 @@ class Makers:
             terms=c.Terms(on_busy=self._random.choice(ON_BUSY)),
         )
 
+    def spawn(self, fence: c.Fence, last: c.NewCheckpoint | None) -> c.Spawn:
+        """A few children, all or some of which are needed."""
+        children = [c.Child(self.id("j"), number, self.target()) for number in range(self._random.randint(1, 3))]
+        self._jobs += [child.job_id for child in children]
+        need = self._random.randint(1, len(children))
+        records = {f"fan{self._count}": b"1"}
+        spare = self._random.choice([0, 1, len(children)])
+        return c.Spawn(fence, self.id("f"), len(children), need, spare, tuple(children), last, records)
+
+    @property
+    def may_spawn(self) -> bool:
+        """Whether there are few jobs so far."""
+        return len(self._jobs) <= JOBS
+
     def is_poison(self, job_id: str) -> bool:
         """Whether the job kills every worker that takes it."""
         return self._jobs.index(job_id) % 13 == 5

@@ -52,6 +52,8 @@ working         Release    Fenced ready working
 working         Save       Fenced working
 working         Submit     working
 working         Suspend    Fenced input_required
+working         Spawn      Fenced waiting_children
+waiting_children Cancel    canceled
 input_required  AnswerJob  WrongState ready
 input_required  Cancel     canceled
 input_required  Reap       input_required ready
