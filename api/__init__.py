@@ -22,6 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from batonpass.app import App
 from batonpass.contracts.agent import Agent
+from batonpass.contracts.bounds import Rate
 from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
 from batonpass.contracts.contract import Contract, ContractRef, Payload, State
 from batonpass.contracts.errors import (
@@ -150,6 +151,7 @@ __all__ = [
     "OverBudget",
     "Overloaded",
     "Payload",
+    "Rate",
     "Refused",
     "ResultTimeout",
     "Retry",

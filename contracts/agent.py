@@ -7,8 +7,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
-from .bounds import MAX_PAYLOAD, Bounds
-from .contract import Contract, contract_ref
+from .bounds import MAX_PAYLOAD, Bounds, Rate
+from .contract import Contract, State, contract_ref
 from .errors import BadSetup
 from .retry import Retries, policies
 
@@ -35,9 +35,13 @@ class Agent(Generic[In]):
     `isolation` is where `batonpass worker` runs an attempt: "process" (in a child of its own, which is killed at the
     timeout, at a cancel and when the lease is lost; the default for "crewai"), "task" (in the worker's event loop: the
     default for async code) or "thread" (the default for a plain `def`). A framework's agent is the same in both.
-    `max_waiting`: while so many of its deliveries are ready and wait for a worker (in a partition), `submit` raises
-    `Overloaded`; handoffs are never refused, because their jobs exist. `max_payload` is in bytes; a larger payload is
-    refused, at submits and handoffs.
+    `concurrency` is how many deliveries run at once, `rate` how many start in a time, over all workers (of each
+    partition, of each version of the contract); a failed attempt counts, a wait for an answer does not. `limit_by`
+    names a field of the payload: each of its values has these limits for itself. What may not run yet waits (reason
+    "limited" or "rate_limited"). Changed numbers count as soon as a worker has them.
+    `max_waiting`: while so many of its deliveries are ready or limited (in a partition, of the same value), `submit`
+    raises `Overloaded`; handoffs are never refused, because their jobs exist. `max_payload` is in bytes; a larger
+    payload is refused, at submits and handoffs.
     `memory` is how long its framework's state lasts: "hop" (each visit of a job begins afresh) or "job" (a job that
     comes back finds it as it was left). A graph with "job" may pass its job on in its middle, by `interrupt(handoff)`,
     and goes on there with the payload that comes back; such a handoff needs no `leave`.
@@ -57,6 +61,9 @@ class Agent(Generic[In]):
     state_version: int = 1
     fallback: str | None = None
     isolation: Isolation | None = None
+    concurrency: int | None = None
+    rate: Rate | None = None
+    limit_by: str | None = None
     max_waiting: int | None = None
     max_payload: int = MAX_PAYLOAD
     memory: Memory = "hop"
@@ -88,6 +95,7 @@ class Agent(Generic[In]):
                 raise BadSetup(f"agent {self.name!r}: {option}={seconds}, but it must be more than 0 seconds")
 
         self._check_isolation()
+        self._check_limits()
         if self.memory not in get_args(Memory):
             raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it is hop or job")
         if self.memory == "job" and self.kind in ("function", "crewai"):
@@ -102,10 +110,25 @@ class Agent(Generic[In]):
                 code = "async code" if fitting == "task" else "a plain def"
                 raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but {code} runs as {fitting!r}")
 
+    def _check_limits(self) -> None:
+        if self.concurrency is not None and self.concurrency < 1:
+            raise BadSetup(f"agent {self.name!r}: concurrency={self.concurrency}, but at least 1 has to run")
+        if self.limit_by is None:
+            return
+        if not self.bounds.limited:
+            raise BadSetup(f"agent {self.name!r}: limit_by={self.limit_by!r} limits nothing: add concurrency= or rate=")
+        if not issubclass(self.accepts, State) and self.limit_by not in self.accepts.model_fields:
+            raise BadSetup(
+                f"agent {self.name!r}: limit_by={self.limit_by!r} is no field of {contract_ref(self.accepts)}"
+            )
+
     @property
     def bounds(self) -> Bounds:
         """How much it takes."""
-        return Bounds(max_waiting=self.max_waiting, max_payload=self.max_payload)
+        limited = self.concurrency is not None or self.rate is not None
+        return Bounds(
+            max_waiting=self.max_waiting, max_payload=self.max_payload, limited=limited, limit_by=self.limit_by
+        )
 
     @property
     def isolated(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any, TypedDict, TypeVar, overload
 from typing_extensions import Unpack
 
 from .agent import Agent, Isolation, Memory
+from .bounds import Rate
 from .checkpoint import Checkpoint
 from .contract import Contract, contract_ref
 from .errors import BadSetup, UnknownAgent
@@ -34,6 +35,9 @@ class Options(TypedDict, total=False):
     state_version: int
     fallback: str | None
     isolation: Isolation | None
+    concurrency: int | None
+    rate: Rate | None
+    limit_by: str | None
     max_waiting: int | None
     max_payload: int
     memory: Memory

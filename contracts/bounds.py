@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from datetime import timedelta
 
 from .errors import BadSetup, Refused
 
@@ -10,12 +12,41 @@ from .errors import BadSetup, Refused
 MAX_PAYLOAD = 4 * 1024 * 1024
 
 
+# Starts that are counted at most: each is kept until it counts no more.
+_MOST = 10_000
+
+
+@dataclass(frozen=True)
+class Rate:
+    """At most `count` starts in any `per` seconds (or a timedelta)."""
+
+    count: int
+    per: float | timedelta = 1.0
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.count <= _MOST:
+            raise BadSetup(f"Rate({self.count}, ...): the number of starts must be from 1 to {_MOST:,}")
+        if not 1 <= self.milliseconds <= 366 * 86_400_000:
+            raise BadSetup(f"Rate({self.count}, per={self.per}): the time must be from a millisecond to a year")
+
+    @property
+    def milliseconds(self) -> int:
+        """The time, in ms."""
+        seconds = self.per.total_seconds() if isinstance(self.per, timedelta) else self.per
+        return int(seconds * 1000) if math.isfinite(seconds) else 0
+
+
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What an agent declares of its load, and what whoever sends to it has to know: see `Agent`."""
+    """What an agent declares of its load, as far as whoever sends to it has to know it: see `Agent`.
+
+    `limited`: so many deliveries of each value of `limit_by`, or of all, run at once or start in a time.
+    """
 
     max_waiting: int | None = None
     max_payload: int = MAX_PAYLOAD
+    limited: bool = False
+    limit_by: str | None = None
 
     def check(self) -> None:
         """Refuse what can't be meant."""

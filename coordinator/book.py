@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, fields
 from typing import Any, cast
@@ -104,6 +105,15 @@ class Book:
         agent = self.agent(name)
         return agent.bounds if agent is not None else (yield from self.declaration(name)).bounds
 
+    def lane(self, name: str, contract: ContractRef, payload: bytes) -> Generator[Command[Any], Any, str]:
+        """The lane of a delivery, "" if the agent has no limits."""
+        bounds = yield from self.bounds(name)
+        if not bounds.limited:
+            return ""
+        return lane_of(
+            name, contract, load_mapping(contract, payload).get(bounds.limit_by) if bounds.limit_by else None
+        )
+
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
         """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""
         ref, data = yield from self._address(name, payload)
@@ -164,10 +174,21 @@ def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) 
 
 
 def target(
-    agent: str, contract: ContractRef, envelope: bytes, about: Mapping[str, str] | None = None, *, priority: int = 0
+    agent: str,
+    contract: ContractRef,
+    envelope: bytes,
+    about: Mapping[str, str] | None = None,
+    *,
+    priority: int = 0,
+    lane: str = "",
 ) -> Target:
-    """Where a delivery goes; `about` is what its event says more."""
-    return Target(agent, str(contract), queue_of(agent, contract, priority), envelope, about or {})
+    """Where a delivery goes; `about` is what its event says more, `lane` what `Book.lane` says."""
+    return Target(agent, str(contract), queue_of(agent, contract, priority), envelope, about or {}, lane)
+
+
+def lane_of(agent: str, contract: ContractRef, value: object = None) -> str:
+    """The lane of an agent's deliveries with one contract version, of one value of the field that it limits by."""
+    return digest("lane", agent, str(contract), json.dumps(value, sort_keys=True, default=str))
 
 
 def queue_of(agent: str, contract: ContractRef, priority: int = 0) -> str:

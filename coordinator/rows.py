@@ -15,7 +15,9 @@ class JobRow:
 
     `ready` orders the deliveries of a queue (0: not in it). `closed` is the operation and lease that ended the last
     delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed,
-    `expires` 0 as soon as the job has started. `began` is the checkpoint that its first delivery went on from.
+    `expires` 0 as soon as the job has started. `began` is the checkpoint that its first delivery went on from. `lane`
+    is that of its delivery, `slot` the lane in which it has a place, `waits` its order among those that wait in line
+    there (0: it does not).
 
     `asked` names the newest question: when it was asked, later than the one before. `answered` is that of the last
     question that was answered, and the answer's digest, "default" or "timeout". `escalation` is who is asked when the
@@ -62,6 +64,9 @@ class JobRow:
     escalated: int = 0
     expires: int = 0
     deadline: int = 0
+    lane: str = ""
+    slot: str = ""
+    waits: int = 0
     parent: str = ""
     brood: str = ""
     number: int = 0

@@ -36,6 +36,7 @@ CHILDREN = (c.Child(mint("j"), 0, TARGET), c.Child(mint("j"), 1, TARGET))
 SAMPLES: list[c.Command[Any]] = [
     c.Submit(mint("j"), USER, TARGET, USER, "d" * 32, "p" * 32, 1, 2, mint("c"), c.Terms(1, 5)),
     c.Claim(USER, (("q" * 32, 1000), ("r" * 32, 1000)), (mint("l"), mint("l"), mint("l"))),
+    c.Claim(USER, (("q" * 32, 1000),), (mint("l"),), {"q" * 32: c.Limits("e" * 32, 1, 2, 3)}),
     c.Heartbeat(((FENCE, 1000), (FENCE, 2000))),
     c.Save(USER, LAST, FENCE, records={USER: b"1", "b": b"2"}),
     c.Save(USER, LAST, parent=mint("c"), branch=True),
@@ -157,7 +158,7 @@ def test_the_documented_arguments_are_those_sent(name: str) -> None:
     read_checkpoint = re.search(r"from ARGV\[at\]: ([^.;]*);", (FOLDER / "lib" / "checkpoint.lua").read_text())
     assert read_checkpoint
     size = len(read_checkpoint[1].split(","))
-    assert size == len(wire.arguments(c.HandOff(FENCE, TARGET, LAST))[1]) - 8
+    assert size == len(wire.arguments(c.HandOff(FENCE, TARGET, LAST))[1]) - 9
     listed = re.sub(r"checkpoint \(\d+[^)]*\)", ", ".join(["checkpoint"] * size), documented)
     repeats = re.search(r"for each|of each|then |its queues", listed)
     count = 0 if listed == "none" else len(re.sub(r"\([^)]*\)", "x", listed).split(","))
@@ -187,10 +188,10 @@ def test_keys_are_the_prefix_a_fixed_suffix_and_an_id(path: Path) -> None:
     """Every key is `P .. 'x:' .. id` or `P .. 'name'`. What follows a suffix is traced to where it comes from."""
     text = code(path.read_text())
     for expression in re.findall(r"\bP \.\. ([^,)\n]*(?:\[[^\]]*\])*)", text):
-        assert re.match(r"'(?:[a-z]:'|live:'|[a-z]+'$)", expression), expression
+        assert re.match(r"'(?:[a-z]{1,2}:'|live:'|[a-z]+'$)", expression), expression
     for call in re.findall(r"redis\.p?call\('(\w+)', ([^,)]+)", text):
         command, key = call
-        known = r"P \.\.|LEASES|TIMERS|LIMITS|ASKING|EVENTS|\w*key\b"
+        known = r"P \.\.|LEASES|TIMERS|LIMITS|GATES|ASKING|EVENTS|\w*key\b"
         assert command in ("TIME", "XREAD") or re.match(known, key.strip()), call
     assert all(value.startswith("P ..") for value in re.findall(r"local \w*key = ([^\n]+)", text))
 
@@ -209,7 +210,7 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
         names[variable] for variable in re.findall(r"\bP \.\. '[a-z]+:' \.\. (\w+)", text) if variable in names
     }
     functions = (
-        "held|enqueue|append|append_journal|close|finish|note_limit|fail_late|newest|newest_named|oldest|drop|drop_job|emit_job|name_of|"
+        "held|enqueue|append|append_journal|close|finish|note_limit|fail_late|leave_lane|let_out|newest|newest_named|oldest|drop|drop_job|emit_job|name_of|"
         "whom|end_canceled|make_child|id_at|spots_of|read_writes|writes_key|member_of|new_writes"
     )
     passed_on = rf"\b(?:{functions}|read_head)\((ARGV\[(\d+)\]|\w+)"
@@ -243,7 +244,9 @@ def test_keys_at_work(redis_server: str) -> None:
     harness.close()
     assert len({key.count(":") for key in keys}) > 1
     for key in keys:
-        assert re.fullmatch(r"bp:\{[^{}:]*:0\}:([a-z]+|[a-z]:([0-9a-z]{24}|[0-9a-z]{32}(:[0-9a-f]{40})?))", key), key
+        assert re.fullmatch(r"bp:\{[^{}:]*:0\}:([a-z]+|[a-z]{1,2}:([0-9a-z]{24}|[0-9a-z]{32}(:[0-9a-f]{40})?))", key), (
+            key
+        )
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -12,7 +12,7 @@ from anyio.lowlevel import checkpoint
 
 from ..contracts.errors import Unavailable
 from ..contracts.names import mint
-from ..coordinator.commands import Claim
+from ..coordinator.commands import Claim, Limits
 from ..coordinator.rows import Delivery
 from ..coordinator.store import Store, Topic, Watch
 from .running import Runner
@@ -29,14 +29,20 @@ _UPWARDS = 0.1
 
 class Claimer:
     """Claims for the slots that are free. `bands` map the queues of one priority to their leases' duration in ms, the
-    highest priority first.
+    highest priority first; `limits` are those of some queues.
 
     What is ready there is taken first. One claim in ten begins with the lowest priority: under a load that would keep
     the higher ones from ever being empty, the lower ones get about that share.
     """
 
     def __init__(
-        self, store: Store, runner: Runner, worker: str, bands: Sequence[Mapping[str, int]], concurrency: int
+        self,
+        store: Store,
+        runner: Runner,
+        worker: str,
+        bands: Sequence[Mapping[str, int]],
+        concurrency: int,
+        limits: Mapping[str, Limits],
     ) -> None:
         self._store = store
         self._runner = runner
@@ -44,6 +50,7 @@ class Claimer:
         self._bands = [list(band) for band in bands]
         self._queues = {queue: lease for band in bands for queue, lease in band.items()}
         self._free = concurrency
+        self._limits = limits
         self._freed = anyio.Event()
         self._stop = anyio.Event()
         self._bare_wait: Watch | None = None  # the watch, while it is awaited without a claim
@@ -119,7 +126,7 @@ class Claimer:
         # Shuffled, so that no agent's queue starves another's.
         order = [queue for band in bands for queue in random.sample(band, len(band)) if queue not in left_alone]
         queues = tuple((queue, self._queues[queue]) for queue in order)
-        return Claim(self._worker, queues, tuple(mint("l") for _ in range(self._free)))
+        return Claim(self._worker, queues, tuple(mint("l") for _ in range(self._free)), self._limits)
 
     async def _run(self, delivery: Delivery) -> None:
         try:

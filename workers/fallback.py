@@ -55,7 +55,8 @@ def falling_back(
     if why := allowed(to, session):
         _log.error("%s", why)
         return None
-    return Onward(to, {"reason": "fallback", "error": failed.error, **about}).command(session)
+    onward = Onward(to, {"reason": "fallback", "error": failed.error, **about})
+    return (yield from onward.command(book, session))
 
 
 def _transcript(

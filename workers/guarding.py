@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Generator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
@@ -10,8 +10,8 @@ from typing import Any
 from ..contracts.checkpoint import Snapshot
 from ..contracts.errors import BatonpassError, OverBudget
 from ..contracts.handoff import Envelope
-from ..coordinator.book import target
-from ..coordinator.commands import HandOff, NewCheckpoint, Target
+from ..coordinator.book import Book, target
+from ..coordinator.commands import Command, HandOff, NewCheckpoint, Target
 from ..coordinator.letters import open_envelope, seal_envelope
 from ..coordinator.seals import content_hash
 from .session import LeaseSession
@@ -32,14 +32,17 @@ class Onward:
         """The agent."""
         return self.envelope.path[-1]
 
-    def target(self, session: LeaseSession) -> Target:
+    def target(self, session: LeaseSession, lane: str = "") -> Target:
         """Where it goes, as the store is told."""
         sealed = seal_envelope(self.envelope)
-        return target(self.to, self.envelope.contract, sealed, self.about, priority=session.priority)
+        return target(self.to, self.envelope.contract, sealed, self.about, priority=session.priority, lane=lane)
 
-    def command(self, session: LeaseSession, final: NewCheckpoint | None = None) -> HandOff:
+    def command(
+        self, book: Book, session: LeaseSession, final: NewCheckpoint | None = None
+    ) -> Generator[Command[Any], Any, HandOff]:
         """What commits it."""
-        return HandOff(session.fence, self.target(session), final)
+        lane = yield from book.lane(self.to, self.envelope.contract, self.envelope.payload)
+        return HandOff(session.fence, self.target(session, lane), final)
 
 
 class OverLimit(BatonpassError):
@@ -77,7 +80,7 @@ async def keep(session: LeaseSession, given: Envelope, final: Snapshot | None, h
         await session.arecord({_KEY: record})
 
 
-def kept(session: LeaseSession, given: Envelope) -> HandOff | None:
+def kept(book: Book, session: LeaseSession, given: Envelope) -> Generator[Command[Any], Any, HandOff | None]:
     """The handoff that this hop was refused, if it may be made now; `OverLimit` if it may not.
 
     None if there is none, and if the payload or the state was edited since: the hop runs again on that.
@@ -89,7 +92,7 @@ def kept(session: LeaseSession, given: Envelope) -> HandOff | None:
     onward = Onward(replace(envelope, guard=given.guard), record[2])
     if why := allowed(onward.envelope, session):
         raise OverLimit(why)
-    return onward.command(session)
+    return (yield from onward.command(book, session))
 
 
 def _origin(session: LeaseSession, given: Envelope) -> list[Any]:

@@ -52,7 +52,7 @@ def ending(
     sent = yield from onward(book, agent, envelope, session, outcome.result, tip, outcome.final)
     if why := allowed(sent.envelope, session):
         raise Held(why, sent)
-    return sent.command(session, final)
+    return (yield from sent.command(book, session, final))
 
 
 def onward(

@@ -250,7 +250,9 @@ class Runner:
         lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
         context = Context(session, agent, payload, self._resources, lease)
         entered(context)
-        command = kept(session, envelope) or await self._run_to_end(agent, envelope, payload, session, context)
+        command = await adrive(self._store, kept(self._book, session, envelope)) or await self._run_to_end(
+            agent, envelope, payload, session, context
+        )
         await session.awrite(command)
         if isinstance(command, HandOff):
             _note("%s: handed off to %s", about, command.target.agent)

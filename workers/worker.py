@@ -19,9 +19,10 @@ from ..contracts.app import App
 from ..contracts.contract import contract_ref
 from ..contracts.errors import BadSetup, UnknownAgent
 from ..contracts.job import BANDS, DEFAULT_LEASE
-from ..coordinator.book import queue_of
+from ..coordinator.book import lane_of, queue_of
 from ..coordinator.calls import adrive
 from ..coordinator.client import Coordinator
+from ..coordinator.commands import Limits
 from .adapters import load_adapter
 from .children import Children
 from .claiming import Claimer
@@ -128,7 +129,7 @@ class Worker:
             keeper.start()
             stack.push_async_callback(_stopped, keeper)
             runner = Runner(self._app, store, self._coordinator.book, keeper, self._adapters, resources, self._pool)
-            claimer = Claimer(store, runner, self.id, bands, self._concurrency)
+            claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits())
             self._runner, self._claimer = runner, claimer
             names = ", ".join(agent.name for agent in self._agents)
             _log.info("worker %s serves %s on %s", self.id, names, self._coordinator.url)
@@ -150,6 +151,17 @@ class Worker:
             queue_of(agent.name, contract_ref(agent.accepts), priority): int((agent.lease or self._lease) * 1000)
             for agent in self._agents
         }
+
+    def _limits(self) -> dict[str, Limits]:
+        """The limits of those agents that have some, by queue."""
+        found: dict[str, Limits] = {}
+        for agent in self._agents:
+            if agent.bounds.limited:
+                ref, rate = contract_ref(agent.accepts), agent.rate
+                count, per = (rate.count, rate.milliseconds) if rate else (0, 0)
+                limits = Limits(lane_of(agent.name, ref), agent.concurrency or 0, count, per)
+                found |= {queue_of(agent.name, ref, band): limits for band in BANDS.values()}
+        return found
 
 
 async def _stopped(keeper: LeaseKeeper) -> None:

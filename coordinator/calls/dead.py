@@ -55,7 +55,8 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
         contract, data = yield from book.address(row.agent, payload)
         envelope = replace(envelope, contract=contract, payload=data)
     onward = seal_envelope(replace(envelope, guard=guard or envelope.guard))
-    return target(row.agent, envelope.contract, onward, priority=row.priority)
+    lane = yield from book.lane(row.agent, envelope.contract, envelope.payload)
+    return target(row.agent, envelope.contract, onward, priority=row.priority, lane=lane)
 
 
 def _edited(bases: Bases, book: Book, row: JobRow, changes: Mapping[str, Any]) -> Call[str]:

@@ -49,6 +49,7 @@ def submit(
     text(thread or "", "thread")
     text(key or "", "key")
     contract, data = yield from book.address(agent, payload)
+    lane = yield from book.lane(agent, contract, data)
     most = (yield from book.bounds(agent)).max_waiting
     if most is not None:
         bound = replace(bound, most=most, counted=tuple(queue_of(agent, contract, band) for band in PRIORITIES))
@@ -66,7 +67,7 @@ def submit(
     row: JobRow = yield Submit(
         job_id=job_id,
         thread=thread or job_id,
-        target=target(agent, contract, seal_envelope(envelope), about, priority=bound.priority),
+        target=target(agent, contract, seal_envelope(envelope), about, priority=bound.priority, lane=lane),
         key=key or "",
         idem=idem,
         payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest() if key else "",

@@ -14,13 +14,15 @@ from .threads import Freed
 @dataclass(frozen=True, slots=True)
 class Target:
     """Where a delivery goes, and what with. `queue` is the digest of agent, contract and version, and band. `about` is
-    what its event says more."""
+    what its event says more. `lane` is the digest of the key under which it is limited, "" for that of all of the
+    agent's deliveries."""
 
     agent: str
     contract: str
     queue: str
     envelope: bytes
     about: Mapping[str, str] = field(default_factory=dict[str, str])
+    lane: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,7 +31,7 @@ class Terms:
 
     It fails if it was not started after `expires`, or did not end within `within` or by `deadline`. `at` and `deadline`
     are times in ms since 1970, 0 for none, as everywhere. With `most`, the job is refused while so many deliveries are
-    ready in the queues `counted`. `on_busy` is about another job that has not ended on its thread.
+    ready in the queues `counted` or wait in its lane. `on_busy` is about another job that has not ended on its thread.
     """
 
     priority: int = 0
@@ -60,12 +62,25 @@ class Submit(Command[JobRow]):
 
 
 @dataclass(frozen=True, slots=True)
+class Limits:
+    """How many deliveries of a key run at once, and how many start within `per`: 0 for any number. `lane` is that of
+    deliveries that have none."""
+
+    lane: str
+    concurrency: int = 0
+    count: int = 0
+    per: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class Claim(Command[list[Delivery]]):
-    """Lease up to len(leases) ready deliveries. `queues` are (queue, lease duration), tried in order."""
+    """Lease up to len(leases) ready deliveries. `queues` are (queue, lease duration), tried in order; `limits` those
+    that the claiming worker knows of some of them."""
 
     worker: str
     queues: tuple[tuple[str, int], ...]
     leases: tuple[str, ...]
+    limits: Mapping[str, Limits] = field(default_factory=dict[str, Limits])
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,12 +12,13 @@ from ..rows import CheckpointRow, JobRow, ThreadRow
 from .children import MemoryChildren
 from .events import MemoryEvents
 from .items import MemoryItems
+from .lanes import MemoryLanes
 from .streams import MemoryStreams
 
 _PRESENT = tuple[str, str]
 
 
-class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
+class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, MemoryLanes):
     """Records in dicts."""
 
     def __init__(self) -> None:
@@ -25,6 +26,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
         MemoryStreams.__init__(self)
         MemoryEvents.__init__(self)
         MemoryChildren.__init__(self)
+        MemoryLanes.__init__(self)
         self._threads: dict[str, ThreadRow] = {}
         self._turns: dict[str, list[str]] = {}
         self._order: dict[str, list[str]] = {}
@@ -74,8 +76,18 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
         rows = (self._jobs[job_id] for job_id in found)
         return [replace(row) for row in islice((row for row in rows if not 0 < row.limit <= self.now), limit)]
 
-    def count_ready(self, queues: Sequence[str], most: int) -> int:
-        return min(sum(len(self._ready.get(queue, ())) for queue in queues), most)
+    def count_waiting(self, queues: Sequence[str], lane: str, most: int) -> int:
+        in_line = sum(1 for row in self._jobs.values() if row.waits and row.lane == lane)
+        return min(sum(len(self._ready.get(queue, ())) for queue in queues) + in_line, most)
+
+    def in_lane(self, lane: str) -> tuple[int, int]:
+        held = [row for row in self._jobs.values() if row.slot == lane]
+        return sum(1 for row in held if row.lease), sum(1 for row in held if not row.lease)
+
+    def first_in_line(self, lane: str, priority: int | None = None) -> JobRow | None:
+        line = (r for r in self._jobs.values() if r.waits and r.lane == lane and priority in (None, r.priority))
+        first = min(line, key=lambda row: (-row.priority, row.waits, row.id), default=None)
+        return replace(first) if first else None
 
     def expired_leases(self, limit: int) -> list[JobRow]:
         due = [row for row in self._jobs.values() if 0 < row.lease_until <= self.now]
@@ -96,7 +108,8 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren):
         def times(row: JobRow) -> tuple[int, int, int]:
             return row.lease_until, 0 if row.reason == "thread_busy" else row.due, row.limit
 
-        return min((at for row in self._unended() for at in times(row) if at), default=0)
+        of_jobs = (at for row in self._unended() for at in times(row) if at)
+        return min((*of_jobs, *self._gates.values()), default=0)
 
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.thread == thread]

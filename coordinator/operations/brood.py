@@ -50,7 +50,8 @@ def cancel_left(records: Records, fans: list[str], limit: int) -> None:
     """Cancel children that nobody waits for any more."""
     done = 0
     for fan in fans:
-        for row in records.unfinished(fan, limit - done):
+        for each in records.unfinished(fan, limit - done):
+            row = records.job(each.id) or each  # the end of the one before may have let it out of its line
             if not JobState(row.state).ended:
                 end_canceled(records, row)
             done += 1

@@ -9,7 +9,7 @@ from ..refusals import refusal
 from ..rows import OutcomeRow
 from .brood import make
 from .holders import closing
-from .jobs import emit, held, store
+from .jobs import emit, held, leave, store
 
 
 def stage(records: Records, command: Stage) -> None:
@@ -46,6 +46,7 @@ def spawn(records: Records, command: Spawn) -> None:
         make(records, row, child)
     if staged:
         records.put_chore("opening", row.id)
+    leave(records, row)
     store(records, row)
 
 

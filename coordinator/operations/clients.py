@@ -32,7 +32,7 @@ def submit(records: Records, command: Submit) -> JobRow:
         raise refusal("busy", thread.name, thread.job)
     if command.origin and records.checkpoint(command.origin) is None:
         raise refusal("no_checkpoint", command.origin)
-    if terms.most and records.count_ready(terms.counted, terms.most) == terms.most:
+    if terms.most and records.count_waiting(terms.counted, command.target.lane, terms.most) == terms.most:
         raise refusal("full", command.target.agent, str(terms.most))
     busy = records.job(thread.job) if thread.job else None
     row = _new_job(command, records.now)
@@ -80,6 +80,7 @@ def _new_job(command: Submit, now: int) -> JobRow:
         idem=command.idem,
         key_ttl=command.key_ttl,
         priority=terms.priority,
+        lane=target.lane,
         expires=now + terms.expires if terms.expires else 0,
         deadline=now + terms.within if terms.within else terms.deadline,
         created=now,
@@ -136,6 +137,7 @@ def redrive(records: Records, command: Redrive) -> None:
         row.answered = ""  # it is asked again
     target = command.target or Target(row.agent, row.contract, row.queue, row.envelope)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
+    row.lane = command.target.lane if command.target else row.lane
     row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"
     row.failing = row.expires = row.deadline = 0
     row.tip = command.tip or row.tip

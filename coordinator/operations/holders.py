@@ -5,12 +5,13 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...contracts import event as kinds
-from ..commands import Claim, Complete, Fail, Fence, HandOff, Heartbeat, NewCheckpoint, Record, Release, Suspend
+from ..commands import Claim, Complete, Fail, Fence, HandOff, Heartbeat, Limits, NewCheckpoint, Record, Release, Suspend
 from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import close, counts, emit, end, enqueue, fail_poisoned, held, store
+from .jobs import close, counts, emit, end, enqueue, fail_poisoned, held, leave, store
+from .lanes import Lane, find_lane, move_on, starts
 from .upkeep import POISON
 
 # Deliveries of a queue that a claim looks at.
@@ -19,42 +20,48 @@ _LOOKED = 500
 
 def claim(records: Records, command: Claim) -> list[Delivery]:
     """Lease ready deliveries, queue by queue."""
-    leases = list(command.leases)
+    leases, lanes = list(command.leases), dict[str, Lane]()
     deliveries: list[Delivery] = []
     for queue, duration in command.queues:
-        for row in _ready(records, queue, len(leases)):
-            if row.token:
-                records.unstage(row.id)
-            row.state, row.reason, row.ready, row.expires = "working", "", 0, 0
-            row.lease, row.worker = leases.pop(0), command.worker
-            # A token from the clock is greater than any that a store knew before it lost its last writes.
-            row.token = max(row.token + 1, records.now)
-            row.lease_until = records.now + duration
-            emit(records, kinds.STARTED, row, worker=row.worker, token=row.token, attempt=row.attempt)
-            store(records, row)
-            checkpoint = records.checkpoint(row.tip) if row.tip else None
-            tip = replace(whole(records, checkpoint), name="") if checkpoint else None
-            deliveries.append(Delivery(row, tip, records.journal(row.id)))
-        if not leases:
-            break
+        limits, after, looked = command.limits.get(queue), 0, 0
+        while leases and looked < _LOOKED and (rows := records.ready(queue, len(leases), after)):
+            looked += len(rows)
+            for row in rows:
+                after = row.ready
+                if _waited_for(records, row) and _may_start(records, row, limits, lanes):
+                    deliveries.append(_leased(records, row, command.worker, leases.pop(0), duration))
+    for lane in lanes.values():
+        move_on(records, lane)
     return deliveries
 
 
-def _ready(records: Records, queue: str, wanted: int) -> list[JobRow]:
-    """The first deliveries of a queue. A child that its parent does not wait for any more does not start."""
-    found: list[JobRow] = []
-    after = looked = 0
-    while len(found) < wanted and looked < _LOOKED:
-        rows = records.ready(queue, wanted - len(found), after)
-        for row in rows:
-            after = row.ready
-            parent = records.job(row.parent) if row.brood else None
-            if not row.brood or (parent is not None and counts(parent, row)):
-                found.append(row)
-        looked += len(rows)
-        if not rows:
-            break
-    return found
+def _waited_for(records: Records, row: JobRow) -> bool:
+    """Whether a job is no child, or one that its parent waits for."""
+    parent = records.job(row.parent) if row.brood else None
+    return not row.brood or (parent is not None and counts(parent, row))
+
+
+def _may_start(records: Records, row: JobRow, limits: Limits | None, lanes: dict[str, Lane]) -> bool:
+    if limits is None and not row.slot:
+        return True
+    name = row.slot or row.lane or (limits.lane if limits else "")
+    lane = lanes[name] = lanes.get(name) or find_lane(records, name, limits)
+    return starts(records, lane, row)
+
+
+def _leased(records: Records, row: JobRow, worker: str, lease: str, duration: int) -> Delivery:
+    if row.token:
+        records.unstage(row.id)
+    row.state, row.reason, row.ready, row.expires = "working", "", 0, 0
+    row.lease, row.worker = lease, worker
+    # A token from the clock is greater than any that a store knew before it lost its last writes.
+    row.token = max(row.token + 1, records.now)
+    row.lease_until = records.now + duration
+    emit(records, kinds.STARTED, row, worker=row.worker, token=row.token, attempt=row.attempt)
+    store(records, row)
+    checkpoint = records.checkpoint(row.tip) if row.tip else None
+    tip = replace(whole(records, checkpoint), name="") if checkpoint else None
+    return Delivery(row, tip, records.journal(row.id))
 
 
 def heartbeat(records: Records, command: Heartbeat) -> list[str]:
@@ -86,11 +93,13 @@ def hand_off(records: Records, command: HandOff) -> None:
     records.drop_journal(row.id)
     records.drop_outcomes(row.id)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
+    row.lane = target.lane
     row.hop, row.attempt, row.crashes = row.hop + 1, 1, 0
     row.failing = 0
     row.question = row.answer = b""
     row.error = row.fan = ""
     enqueue(records, row, kinds.HANDED_OFF, sender=sender, checkpoint=row.tip, **target.about)
+    leave(records, row)
     store(records, row)
 
 
@@ -102,6 +111,7 @@ def complete(records: Records, command: Complete) -> None:
     row.result, row.error = command.result, ""
     end(records, row, "completed", "")
     emit(records, kinds.COMPLETED, row, checkpoint=row.tip)
+    leave(records, row)
     store(records, row)
 
 
@@ -121,6 +131,7 @@ def fail(records: Records, command: Fail) -> None:
         end(records, row, command.state, command.reason)
         kind = kinds.REJECTED if command.state == "rejected" else kinds.FAILED
         emit(records, kind, row, reason=command.reason, error=row.error)
+    leave(records, row)
     store(records, row)
 
 
@@ -136,6 +147,7 @@ def suspend(records: Records, command: Suspend) -> None:
     row.escalation, row.escalated = command.escalation, 0
     row.due = records.now + command.timeout if command.timeout else 0
     emit(records, kinds.SUSPENDED, row, checkpoint=row.tip, assignee=row.assignee, due=row.due or "")
+    leave(records, row)
     store(records, row)
 
 
@@ -154,6 +166,7 @@ def release(records: Records, command: Release) -> None:
             fail_poisoned(records, row)
         else:
             enqueue(records, row, kinds.CRASHED, worker=worker, token=row.token, error=command.crash)
+    leave(records, row)
     store(records, row)
 
 

@@ -66,7 +66,7 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "
     for it (with an `heir` the caller sees to that). Its journal is dropped, unless it may go on with that when it is
     redriven."""
     waited = row.reason == "thread_busy"
-    row.state, row.reason, row.ready, row.due = state, reason, 0, 0
+    row.state, row.reason, row.ready, row.due, row.waits = state, reason, 0, 0, 0
     records.unstage(row.id)
     if row.fan and not row.verdict:
         _decide(records, row, "cut")
@@ -81,6 +81,25 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "
         records.drop_turn(row.thread, row.id)
     elif not heir:
         _give_turn(records, row.thread)
+    leave(records, row)
+
+
+def leave(records: Records, row: JobRow) -> None:
+    """A job's delivery is over: if it had a place in a lane (lanes.py), the first in the line there has."""
+    name, row.slot = row.slot, ""
+    if name and not records.gate(name):
+        let_out(records, name)
+
+
+def let_out(records: Records, lane: str) -> bool:
+    """The first in a lane's line becomes ready. Whether there was one."""
+    row = records.first_in_line(lane)
+    if row is None:
+        return False
+    row.slot, row.waits = lane, 0
+    enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
+    store(records, row)
+    return True
 
 
 def _give_turn(records: Records, name: str) -> None:

@@ -9,7 +9,7 @@ from ..records import Records
 from ..rows import JobRow
 from .brood import cancel_left, make_staged
 from .checkpoints import drop
-from .jobs import emit, enqueue, fail_late, fail_poisoned, store
+from .jobs import emit, enqueue, fail_late, fail_poisoned, leave, let_out, store
 
 # Workers that may die over one hop before the job is parked: enough to survive a bad deploy, few enough to end.
 POISON = 10
@@ -19,6 +19,7 @@ def reap(records: Records, command: Reap) -> Reaped:
     """Bring back what dead workers left and what has come due."""
     late, expired = records.overdue(command.limit), records.expired_leases(command.limit)
     due, ended = records.due_timers(command.limit), {row.id for row in late}
+    gates = records.due_gates(command.limit)
     opening, closing = records.chores("opening", command.limit), records.chores("closing", command.limit)
     for overdue in late:
         row = records.job(overdue.id)  # the end of a child has changed its parent
@@ -37,6 +38,7 @@ def reap(records: Records, command: Reap) -> Reaped:
             fail_poisoned(records, row)
         else:
             enqueue(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
+        leave(records, row)
         store(records, row)
         moved += 1
     for row in due:
@@ -48,12 +50,16 @@ def reap(records: Records, command: Reap) -> Reaped:
             enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
             moved += 1
         store(records, row)
+    for lane in gates:
+        records.drop_gate(lane)
+        moved += let_out(records, lane)
     moved += make_staged(records, opening, command.limit)
     cancel_left(records, closing, command.limit)
     drop(records, records.expired_checkpoints(command.limit))
     for name in records.expired_items(command.limit):
         records.drop_item(name)
     records.drop_old_streams(command.limit)
+    records.drop_old_starts(command.limit)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
     next_due = records.now if records.chores("opening", 1) or records.chores("closing", 1) else records.next_due()

@@ -73,7 +73,7 @@ def _submit(m: c.Submit) -> list[Arg]:
         m.thread,
     ]
     to = m.target
-    return [*where, m.key, m.key_ttl, to.agent, to.contract, to.envelope, _about(to), _terms(m.terms)]
+    return [*where, m.key, m.key_ttl, to.agent, to.contract, to.envelope, _about(to), _terms(m.terms), to.lane]
 
 
 def _terms(terms: c.Terms) -> bytes:
@@ -94,7 +94,10 @@ def _about(target: c.Target) -> bytes:
 
 def _claim(m: c.Claim) -> list[Arg]:
     queues = (part for queue, duration in m.queues for part in (queue, duration))
-    return [m.worker, len(m.queues), *queues, len(_ASKED), *_ASKED, *m.leases]
+    limits: bytes = b""
+    if m.limits:
+        limits = msgpack.packb({q: (x.lane, x.concurrency, x.count, x.per) for q, x in m.limits.items()})
+    return [m.worker, limits, len(m.queues), *queues, len(_ASKED), *_ASKED, *m.leases]
 
 
 def _heartbeat(m: c.Heartbeat) -> list[Arg]:
@@ -112,7 +115,14 @@ def _save_unleased(m: c.Save) -> list[Arg]:
 
 
 def _hand_off(m: c.HandOff) -> list[Arg]:
-    target: list[Arg] = [m.target.agent, m.target.contract, m.target.queue, m.target.envelope, _about(m.target)]
+    target: list[Arg] = [
+        m.target.agent,
+        m.target.contract,
+        m.target.queue,
+        m.target.envelope,
+        _about(m.target),
+        m.target.lane,
+    ]
     return [*fence_args(m.fence), *target, *checkpoint_args(m.checkpoint)]
 
 
@@ -138,7 +148,7 @@ def _suspend(m: c.Suspend) -> list[Arg]:
 
 def _redrive(m: c.Redrive) -> list[Arg]:
     to = m.target
-    return [m.job_id, m.tip, *((to.contract, to.queue, to.envelope, to.agent) if to else ("", "", "", ""))]
+    return [m.job_id, m.tip, *((to.contract, to.queue, to.envelope, to.agent, to.lane) if to else ("", "", "", "", ""))]
 
 
 def _children(children: Iterable[c.Child]) -> Iterable[bytes]:
@@ -175,8 +185,8 @@ _JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
 
 
 # What a claim tells of a job, in this order: what it wrote or its events need, then what it is asked for.
-_TOLD = ("id", "queue", "lease", "token", "lease_until", "updated", "agent", "hop", "tip", "attempt")
-_KNOWN = {*_TOLD, "worker", "state", "reason", "ready", "expires"}
+_TOLD = ("id", "queue", "lease", "token", "lease_until", "updated", "lane", "slot", "agent", "hop", "tip", "attempt")
+_KNOWN = {*_TOLD, "waits", "worker", "state", "reason", "ready", "expires"}
 _ASKED = [field.name for field in fields(JobRow) if field.name not in _KNOWN]
 _CLAIMED = [_JOB_FIELDS[name.encode()] for name in (*_TOLD, *_ASKED)]
 

@@ -10,6 +10,7 @@ from ..rows import CheckpointRow, JobRow, ThreadRow
 from .children import SqliteChildren
 from .events import SqliteEvents
 from .items import SqliteItems
+from .lanes import SqliteLanes
 from .rows import checkpoint_row
 from .streams import SqliteStreams
 
@@ -28,7 +29,7 @@ _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 
 
-class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren):
+class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, SqliteLanes):
     """Records of one namespace in one transaction."""
 
     # jobs
@@ -64,10 +65,25 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren):
         first = f"queue = ? AND ready > 0 AND ready > ? AND {in_time} ORDER BY ready LIMIT ?"
         return self._jobs_where(first, queue, after, self.now, limit)
 
-    def count_ready(self, queues: Sequence[str], most: int) -> int:
-        which = f"namespace = ? AND queue IN ({', '.join('?' * len(queues))}) AND ready > 0"
-        query = f"SELECT count(*) FROM (SELECT 1 FROM job WHERE {which} LIMIT ?)"
-        return int(self._db.execute(query, (self._namespace, *queues, most)).fetchone()[0])
+    def count_waiting(self, queues: Sequence[str], lane: str, most: int) -> int:
+        ready = f"namespace = ? AND queue IN ({', '.join('?' * len(queues))}) AND ready > 0"
+        line = "namespace = ? AND lane = ? AND waits > 0"
+        both = f"SELECT 1 FROM job WHERE {ready} UNION ALL SELECT 1 FROM job WHERE {line} LIMIT ?"
+        values = (self._namespace, *queues, self._namespace, lane, most)
+        return int(self._db.execute(f"SELECT count(*) FROM ({both})", values).fetchone()[0])
+
+    def in_lane(self, lane: str) -> tuple[int, int]:
+        which = "FROM job WHERE namespace = ? AND slot = ? AND slot <> ''"
+        row = self._db.execute(
+            f"SELECT count(*) FILTER (WHERE lease <> ''), count(*) FILTER (WHERE lease = '') {which}",
+            (self._namespace, lane),
+        ).fetchone()
+        return row[0], row[1]
+
+    def first_in_line(self, lane: str, priority: int | None = None) -> JobRow | None:
+        which = "lane = ? AND waits > 0 AND coalesce(?, priority) = priority"
+        rows = self._jobs_where(f"{which} ORDER BY priority DESC, waits, id LIMIT 1", lane, priority)
+        return rows[0] if rows else None
 
     def expired_leases(self, limit: int) -> list[JobRow]:
         due = "lease_until > 0 AND lease_until <= ? ORDER BY lease_until, id LIMIT ?"
@@ -85,6 +101,7 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren):
             "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM job WHERE namespace = ?1 AND lease_until > 0 "
             "UNION ALL SELECT min(due) FROM job WHERE namespace = ?1 AND due > 0 "
             "AND reason <> 'thread_busy' "
+            "UNION ALL SELECT min(at) FROM gate WHERE namespace = ?1 "
             f"UNION ALL SELECT min({_LIMIT}) FROM job WHERE namespace = ?1 AND {_LIMITED})",
             (self._namespace,),
         ).fetchone()

@@ -19,7 +19,20 @@ ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
     *("schema", "epoch", "rewound", "trimmed", "groups", "agents", "clock", "log"),
-    *("jobs", "dead", "threads", "events", "leases", "timers", "limits", "asking", "expiry", "items", "lapses"),
+    *(
+        "jobs",
+        "dead",
+        "threads",
+        "events",
+        "leases",
+        "timers",
+        "limits",
+        "gates",
+        "asking",
+        "expiry",
+        "items",
+        "lapses",
+    ),
     *("opening", "closing"),
 }
 # What each end of a job, and nothing else, leaves in the events.
@@ -73,6 +86,7 @@ class Keyspace:
         return [
             *self._jobs(),
             *self._queues(),
+            *self._lanes(),
             *self._threads(),
             *self._uses(),
             *self._items(),
@@ -94,6 +108,7 @@ class Keyspace:
                 "in line": id_.encode() in self.keys.get(f"z:{job[b'thread_digest'].decode()}", []),
                 "timed": self.single("timers").get(id_.encode()) is not None and job[b"state"] != b"input_required",
                 "asking": self.single("asking").get(id_.encode()) is not None and bool(job.get(b"question")),
+                "in lane": job.get(b"waits") == b"1",
                 "ended": job[b"state"].decode() in ENDED,
                 "waiting": job[b"state"] == b"working" and job[b"reason"] == b"waiting_children",
             }
@@ -141,6 +156,19 @@ class Keyspace:
             for _, fields in stream:
                 if f"j:{fields[b'job'].decode()}" not in self.keys:
                     yield f"queue {queue} has {fields[b'job'].decode()}, which is no job"
+
+    def _lanes(self) -> Iterator[str]:
+        """Who has a place in a lane or waits in its line knows it, and each line is moved by somebody."""
+        jobs = self.of("j")
+        places = {(id_, job[b"slot"].decode()) for id_, job in jobs.items() if job.get(b"slot")}
+        if places != {(id_.decode(), lane) for lane, held in self.of("la").items() for id_ in held}:
+            yield "the places in lanes are not those of the jobs"
+        lines = {(id_, job[b"lane"].decode()) for id_, job in jobs.items() if job.get(b"waits") == b"1"}
+        if lines != {(id_.decode(), lane) for lane, line in self.of("lw").items() for id_ in line}:
+            yield "the lines of lanes are not those of the jobs"
+        for lane in self.of("lw"):
+            if f"la:{lane}" not in self.keys and lane.encode() not in self.single("gates"):
+                yield f"nobody moves the line of lane {lane}"
 
     def _limits(self) -> dict[bytes, float]:
         found: dict[bytes, float] = {}
@@ -230,6 +258,8 @@ class Keyspace:
             "y": lambda id_: all(f"j:{job.decode()}" in self.keys for job in self.keys[f"y:{id_}"]),
             "l": lambda id_: "u:" + id_.split(":")[0] in self.keys,
             "u": lambda id_: all(int(count) > 0 for count in self.keys[f"u:{id_}"].values()),
+            "la": lambda id_: True,  # those of its jobs, see above
+            "lw": lambda id_: True,
             "q": lambda id_: True,  # one for each agent and contract, empty most of the time
             "s": lambda id_: f"j:{id_}" in self.keys,
             "w": lambda id_: f"q:{id_}" in self.keys,

@@ -8,6 +8,7 @@ import re
 import shlex
 import subprocess
 import sys
+from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from types import CodeType
 from typing import Any
@@ -103,6 +104,21 @@ async def test_factories_are_declared(here: Path) -> None:
     await run(shown("@app.langgraph"), names | {"app": app, "Draft": Draft})
     app.check()
     assert {agent.name: agent.kind for agent in app} == {"triage": "langgraph", "write": "crewai", "review": "autogen"}
+
+
+async def test_when_and_how_much(sqlite_url: str) -> None:
+    app = bp.App("limits")
+
+    class Topic(bp.Contract, name="desk.topic"):
+        text: str
+
+    names: dict[str, Any] = {"bp": bp, "app": app, "Topic": Topic, "Report": Topic, "topic": Topic(text="rain")}
+    names |= {"datetime": datetime, "timedelta": timedelta, "UTC": UTC}
+    app.agent("research", accepts=Topic, returns=Topic)(lambda topic: topic)
+    async with bp.connect(sqlite_url, app=app) as coordinator:
+        await run(shown("limit_by="), names | {"coordinator": coordinator})
+        assert {info.reason for info in await coordinator.jobs()} == {"ready", "scheduled"}
+    app.check()
 
 
 async def test_checkpoints_without_agents(sqlite_url: str, capsys: pytest.CaptureFixture[str]) -> None:

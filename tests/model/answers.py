@@ -30,7 +30,7 @@ def comparable(answer: Any) -> object:
         writes = sorted((write.name, write.data, write.spans, tuple(write.bodies)) for write in answer.writes)
         return (answer.place, comparable(answer.checkpoint), writes)
     if isinstance(answer, JobRow):
-        return replace(answer, ready=int(bool(answer.ready)))
+        return replace(answer, ready=int(bool(answer.ready)), waits=int(bool(answer.waits)))
     if isinstance(answer, EventRow):
         return {name: value for name, value in answer.fields.items() if name != "time"}
     if isinstance(answer, c.Taken):

@@ -7,13 +7,28 @@ with an old fence. What is said twice is any earlier command. To add a command a
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 from batonpass.contracts.job import OnBusy
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from tests.harness.bench import new_job, new_target
-from tests.model.world import A_LITTLE, AGENTS, COPIES, FREE, HALF, KEYS, NAMES, QUEUES, STEP, THREADS, Picks, World
+from tests.model.world import (
+    A_LITTLE,
+    AGENTS,
+    COPIES,
+    FREE,
+    HALF,
+    KEYS,
+    LANES,
+    NAMES,
+    QUEUES,
+    STEP,
+    THREADS,
+    Picks,
+    World,
+)
 
 Move = Callable[[World, Picks], None]
 MOVES: dict[str, Move] = {}
@@ -71,6 +86,16 @@ def terms(world: World, pick: Picks) -> c.Terms:
     )
 
 
+# Of workers that know different ones.
+LIMITS = [
+    None,
+    c.Limits(LANES[-1], concurrency=1),
+    c.Limits("0" * 32, concurrency=2),
+    c.Limits("0" * 32, count=1, per=3 * HALF),
+    c.Limits(LANES[-1], concurrency=1, count=2, per=HALF),
+]
+
+
 # clients
 
 
@@ -81,7 +106,9 @@ def submit(world: World, pick: Picks) -> None:
     origin = pick.new_of(world.checkpoints) if pick.one_in(4) else ""
     payload = str(pick.below(8) // 7)
     more = {"delay": delay, "origin": origin, "terms": terms(world, pick) if pick.one_in(2) else c.Terms()}
-    world.say(new_job(pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, **more))
+    new = new_job(pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, **more)
+    new.target = replace(new.target, lane=pick.of(LANES))
+    world.say(new)
 
 
 @move(4)
@@ -169,7 +196,8 @@ def prune_jobs(world: World, pick: Picks) -> None:
 def claim(world: World, pick: Picks) -> None:
     queues = pick.of([QUEUES, QUEUES[::-1], QUEUES[:1]])
     leases = tuple(mint("l") for _ in range(pick.of([1, 1, 2, 3])))
-    world.say(c.Claim(f"w{pick.below(3)}", tuple((queue, later(pick)) for queue in queues), leases))
+    limits = {queue: each for queue in queues if (each := pick.of(LIMITS))}
+    world.say(c.Claim(f"w{pick.below(3)}", tuple((queue, later(pick)) for queue in queues), leases, limits))
 
 
 @move(5, holders=True)
@@ -202,7 +230,8 @@ def heartbeat(world: World, pick: Picks) -> None:
 @move(3, holders=True)
 def hand_off(world: World, pick: Picks) -> None:
     fence = world.fence(pick)
-    world.say(c.HandOff(fence, new_target(pick.of(AGENTS)), maybe_new(world, pick, fence)))
+    onward = replace(new_target(pick.of(AGENTS)), lane=pick.of(LANES))
+    world.say(c.HandOff(fence, onward, maybe_new(world, pick, fence)))
 
 
 @move(2, holders=True)

@@ -21,6 +21,7 @@ Tally = Counter[tuple[str, str]]
 
 AGENTS = ["write", "review"]
 QUEUES = [new_target(agent, priority=band).queue for agent in AGENTS for band in (0, 1)]
+LANES = ["", "", "1" * 32, "2" * 32]
 THREADS = ["run", "walk"]  # that jobs and savers meet on
 FREE = "free"
 COPIES = ["copy", "twin"]  # that checkpoints are imported to
@@ -166,6 +167,13 @@ class World:
 
     # what must hold
 
+    def _check_lines(self) -> None:
+        """Who waits in a lane's line is let out by one who has a place there, or by the lane's gate."""
+        records: Any = getattr(self.model.store, "_records")  # noqa: B009 - nobody else may look
+        moving = {row.slot for row in self.rows}
+        stuck = [row for row in self.rows if row.waits and row.lane not in moving and not records.gate(row.lane)]
+        assert not stuck, stuck
+
     def look(self) -> None:
         """Every job of the model is at one place: nothing is lost. Now and then all stores are asked."""
         self._looks += 1
@@ -177,9 +185,11 @@ class World:
             timed = bool(row.due) and not waiting and not behind  # a question's time is no place of its own
             joining = row.reason == "waiting_children"
             places = [bool(row.ready), bool(row.lease and row.lease_until), timed, behind, waiting, joining, ended]
+            places.append(bool(row.waits))
             assert sum(places) == 1, row
             if joining:
                 self._check_family(row)
+        self._check_lines()
 
     def _check_family(self, parent: JobRow) -> None:
         """Who waits for children has some left, and goes on when it has not."""
@@ -190,6 +200,21 @@ class World:
         assert parent.done < parent.need, parent
         assert parent.lost <= parent.spare, parent
         assert unended or staged, parent
+
+    def _drain(self) -> None:
+        """Whatever waits in a line comes to its turn."""
+        one_each = {queue: c.Limits("0" * 32, concurrency=1, count=1, per=HALF) for queue in QUEUES}
+        queues = tuple((queue, HALF) for queue in QUEUES)
+        for _ in range(4 * len(self.rows) + 4):
+            for row in self.ask(c.ListJobs(ALL)):
+                if row.lease:
+                    self.ask(c.Complete(c.Fence(row.id, row.token, row.lease), b"last"))
+            self.advance(STEP)
+            self.ask(c.Reap(limit=500))
+            self.ask(c.Claim("w", queues, (mint("l"), mint("l")), one_each))
+            if not any(row.ready or row.waits or row.lease for row in self.model.do(c.ListJobs(ALL))):
+                return
+        raise AssertionError("some never came to their turn")
 
     def compare_events(self, pick: Picks) -> None:
         """A page of events from a position, which is each store's own."""
@@ -252,3 +277,4 @@ class World:
             if row.fan:
                 self.ask(c.ReadOutcomes(row.id, row.fan))
         self.ask(c.Events(limit=ALL))
+        self._drain()

@@ -25,6 +25,7 @@ from tests.harness.places import Places, first_part, large
 from tests.harness.redis import RedisServer
 from tests.harness.scripts import failing, watched, with_clock
 from tests.harness.stores import Harness, RedisHarness, SqliteHarness
+from tests.rules import lanes
 
 Scene = Callable[[Bench], c.Command[Any]]
 
@@ -226,6 +227,7 @@ GROWING: dict[str, Scene] = {
     "spawn": lambda bench: _family(bench).spawning(checkpoint=new_checkpoint(), records={"a": b"1"}),
     "spawn what was staged": _staged,
     "redrive": _failed,
+    **lanes.GROWING,
     "emit": _started(lambda f: c.Emit(f, (b"1", b"2"))),
     "declare": lambda bench: c.Declare({"write": b"1"}),
     "name": lambda bench: c.Name(bench.save(None, ttl=MINUTE), "first"),
@@ -281,6 +283,7 @@ ENDING: dict[str, Scene] = {
     "ack all events": lambda bench: _acked(bench, -1),
     "delete a group": lambda bench: (_acked(bench, 0), c.DeleteGroup("g"))[1],
     "claim": _claim,
+    **lanes.ENDING,
 }
 SCENES = GROWING | ENDING
 each_scene = pytest.mark.parametrize("scene", SCENES.values(), ids=SCENES.keys())
@@ -297,6 +300,7 @@ TYPES = {
                 "ZCARD",
                 "ZCOUNT",
                 "ZREM",
+                "ZPOPMIN",
                 "ZREMRANGEBYSCORE",
                 "ZRANGE",
                 "ZRANGEBYSCORE",
@@ -378,7 +382,7 @@ def test_redis_when_a_call_fails(harness: RedisHarness, scene: Scene) -> None:
         calls = asked(harness)
         families = key_families()
         for name, key in calls:
-            assert TYPES[name] in ("", families.get(re.sub(r"(?<=^.:).*", "", key), "")), (name, key)
+            assert TYPES[name] in ("", families.get(re.sub(r"^(..?:).*", r"\1", key), "")), (name, key)
         flags = harness.server.execute_command("COMMAND INFO", next(name for name, _ in calls if name not in READS))
         may_be_refused = "denyoom" in str(flags)
         assert may_be_refused == (scene in GROWING.values())
@@ -387,7 +391,7 @@ def test_redis_when_a_call_fails(harness: RedisHarness, scene: Scene) -> None:
 def key_families() -> dict[str, str]:
     """The keys that base.lua declares, with their types."""
     header = Path(scripts.__file__).with_name("lua") / "lib" / "base.lua"
-    declared = re.findall(r"(?:--|  ) {2,}(\S:|\w+)(?:<[^>]+>)? +(hash|list|zset|stream)", header.read_text())
+    declared = re.findall(r"(?:--|  ) {2,}(\S{1,2}:|\w+)(?:<[^>]+>)? +(hash|list|zset|stream)", header.read_text())
     assert len(declared) >= 14
     return dict(declared)
 

@@ -1,11 +1,11 @@
 -- Leases ready deliveries, queue by queue, first in first out. The entry leaves its stream in the same step: the
--- lease is the only record of ownership.
+-- lease is the only record of ownership. What may not run now goes to its lane's line.
 -- KEYS prefix
--- ARGV worker, number of queues, (queue, lease ms) for each, number of fields, name of each field of a job that is to be
---      told, lease id for each delivery wanted
--- Returns {'+', {packed {id, queue, lease, token, lease's end, time, agent, hop, tip, attempt, fields ...}, {id, commit
+-- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, number of
+--      fields, name of each field of a job that is to be told, lease id for each delivery wanted
+-- Returns {'+', {packed {id, queue, lease, token, lease's end, time, lane, slot, agent, hop, tip, attempt, fields ...}, {id, commit
 --      line, record, what each span holds ...} or false, journal} ...}
---@ uses clock parts whole
+--@ uses clock job turns parts whole
 
 -- Whether a job is no child, or one that its parent waits for.
 local function waited_for(brood, parent)
@@ -16,60 +16,78 @@ local function waited_for(brood, parent)
   return fan[1] == brood and fan[2] == ''
 end
 
-local worker, queues = ARGV[1], tonumber(ARGV[2])
-local first_field = 4 + 2 * queues
+local worker, queues = ARGV[1], tonumber(ARGV[3])
+local limits = ARGV[2] ~= '' and cmsgpack.unpack(ARGV[2]) or {}
+local first_field = 5 + 2 * queues
 local first_lease = first_field + tonumber(ARGV[first_field - 1])
 local wanted = #ARGV - first_lease + 1
-local found, stale, now = {}, {}, now_ms()
+local seen, found, stale, now = {}, 0, {}, now_ms()
 -- The heads of all queues at once. (No other script uses XREAD: who may not claim is refused here.)
 local streams, heads = {}, {}
 for q = 1, queues do
-  streams[q], streams[queues + q] = P .. 'q:' .. ARGV[1 + 2 * q], '0'
+  streams[q], streams[queues + q] = P .. 'q:' .. ARGV[2 + 2 * q], '0'
 end
 for _, head in ipairs(redis.call('XREAD', 'COUNT', wanted, 'STREAMS', unpack(streams)) or {}) do
   heads[head[1]] = head[2]
 end
 
-local function look(q, entry)
+local function look(queue, lease_ms, entry)
   local id = entry[2][2]
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'deadline', 'brood', 'parent', 'token', 'agent',
-    'hop', 'tip', 'attempt', unpack(ARGV, first_field, first_lease - 1))
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'deadline', 'brood', 'parent', 'slot', 'lane',
+    'priority', 'token', 'agent', 'hop', 'tip', 'attempt', unpack(ARGV, first_field, first_lease - 1))
   local expires, deadline = tonumber(job[2] or 0), tonumber(job[3] or 0)
   if job[1] ~= entry[1] then
-    stale[#stale + 1] = { ARGV[1 + 2 * q], entry[1] }
+    stale[#stale + 1] = { queue, entry[1] }
   elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[4], job[5]) then
-    found[#found + 1] = { id = id, queue = ARGV[1 + 2 * q], entry = entry[1], token = tonumber(job[6]), agent = job[7],
-      hop = job[8], tip = job[9], attempt = job[10], lease_ms = tonumber(ARGV[2 + 2 * q]), expires = expires,
-      deadline = deadline, fields = job }
+    local one = { id = id, queue = queue, entry = entry[1], lane_known = job[7] or '', priority = tonumber(job[8] or 0),
+      token = tonumber(job[9]), agent = job[10], hop = job[11], tip = job[12], attempt = job[13], lease_ms = lease_ms,
+      expires = expires, deadline = deadline, fields = job }
+    local slot = job[6] or ''
+    if limits[queue] or slot ~= '' then
+      take_turn(one, slot, limits[queue], now)
+    end
+    seen[#seen + 1] = one
+    if not one.parked then
+      found = found + 1
+    end
   end
 end
 
+local cut_short = {}
 for q = 1, queues do
+  local queue, lease_ms = ARGV[2 + 2 * q], tonumber(ARGV[3 + 2 * q])
   local entries, looked = heads[streams[q]] or {}, 0
-  while #found < wanted and #entries > 0 and looked < 500 do
+  while found < wanted and #entries > 0 do
+    if looked >= 500 then
+      cut_short[queue] = true
+      break
+    end
     for _, entry in ipairs(entries) do
-      if #found < wanted then
-        look(q, entry)
+      if found < wanted then
+        look(queue, lease_ms, entry)
       end
     end
     looked = looked + #entries
-    entries = redis.call('XRANGE', P .. 'q:' .. ARGV[1 + 2 * q], '(' .. entries[#entries][1], '+',
-      'COUNT', wanted - #found)
+    entries = found < wanted and redis.call('XRANGE', P .. 'q:' .. queue, '(' .. entries[#entries][1], '+',
+      'COUNT', wanted - found) or {}
   end
 end
 
 for _, entry in ipairs(stale) do
   redis.call('XDEL', P .. 'q:' .. entry[1], entry[2])
 end
-local deliveries = { '+' }
-for i, job in ipairs(found) do
-  local job_key, lease = P .. 'j:' .. job.id, ARGV[first_lease + i - 1]
+local function start(job, lease)
+  local job_key, lane, slot = P .. 'j:' .. job.id, job.lane_known, ''
   -- A token from the clock is greater than any that the store knew before it lost its last writes.
   local token, until_ms = num(math.max(job.token + 1, now)), num(now + job.lease_ms)
   redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
   redis.call('HSET', job_key, 'state', 'working', 'reason', '', 'delivery', '', 'lease', lease, 'worker', worker,
     'token', token, 'lease_until', until_ms, 'updated', num(now))
   redis.call('ZADD', LEASES, until_ms, job.id)
+  if job.lane then
+    lane, slot = job.lane.name, job.lane.name
+    enter(job, lease, now)
+  end
   if job.expires > 0 then
     redis.call('HSET', job_key, 'expires', '0')
     if job.deadline > 0 then
@@ -88,13 +106,28 @@ for i, job in ipairs(found) do
     journal = redis.call('HGETALL', P .. 'n:' .. job.id)
     redis.call('UNLINK', P .. 'b:' .. job.id)
   end
-  local told = cmsgpack.pack({ job.id, job.queue, lease, token, until_ms, num(now), unpack(job.fields, 7) })
-  deliveries[#deliveries + 1] = { told, checkpoint, journal }
+  local told = cmsgpack.pack({ job.id, job.queue, lease, token, until_ms, num(now), lane, slot, unpack(job.fields, 10) })
+  return { told, checkpoint, journal }
 end
-if #found < wanted then
+
+local deliveries = { '+' }
+for _, job in ipairs(seen) do
+  if job.parked then
+    park(job, now)
+  else
+    deliveries[#deliveries + 1] = start(job, ARGV[first_lease + #deliveries - 1])
+  end
+end
+local refilled = move_on(now)
+if found < wanted then
   -- Nothing is left in these queues: wake-ups still lying there would only cause looks for nothing.
   for q = 1, queues do
-    redis.call('DEL', P .. 'w:' .. ARGV[1 + 2 * q])
+    local queue = ARGV[2 + 2 * q]
+    if cut_short[queue] then
+      redis.call('RPUSH', P .. 'w:' .. queue, '1')
+    elseif not refilled[queue] then
+      redis.call('DEL', P .. 'w:' .. queue)
+    end
   end
 end
 return deliveries

@@ -20,6 +20,7 @@ if ARGV[6] ~= '' then
   redis.call('ZADD', TIMERS, due, id)
   emit_job(id, 'batonpass.job.retrying', fields.agent, fields.hop,
     'attempt', attempt, 'due', due, 'error', ARGV[4])
+  filled[1] = leave_lane(id, fields.slot, now)
 else
   filled = finish(id, fields, ARGV[7], ARGV[5])
   local kind = ARGV[7] == 'rejected' and 'batonpass.job.rejected' or 'batonpass.job.failed'

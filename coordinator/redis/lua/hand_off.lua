@@ -1,15 +1,15 @@
 -- Ends this delivery and makes the next one, for another agent, together with the last checkpoint.
 -- KEYS prefix
--- ARGV job, token, lease, agent, contract, queue, envelope, what the event says more (packed) or '', checkpoint
---      (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
+-- ARGV job, token, lease, agent, contract, queue, envelope, what the event says more (packed) or '', lane or '',
+--      checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
+-- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off')
 if not fields then
   return refused
 end
-local last, wrong = read_last(9, fields.thread)
+local last, wrong = read_last(10, fields.thread)
 if wrong then
   return wrong
 end
@@ -18,10 +18,10 @@ local count = last and counted(fields)
 local now, hop = now_ms(), num(tonumber(fields.hop) + 1)
 append_last(last, id, fields, count, now)
 enqueue(id, ARGV[6], unheld('hand_off', ARGV[3], now, 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6],
-  'envelope', ARGV[7], 'hop', hop, 'attempt', '1', 'crashes', '0', 'failing', '0', 'question', '', 'answer', '', 'error', '',
-  'fan', '', 'tip', fields.tip, 'count', fields.count))
+  'envelope', ARGV[7], 'hop', hop, 'lane', ARGV[9], 'attempt', '1', 'crashes', '0', 'failing', '0', 'question', '',
+  'answer', '', 'error', '', 'fan', '', 'tip', fields.tip, 'count', fields.count))
 redis.call('ZREM', LEASES, id)
 redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id)
 emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', fields.tip,
   told(ARGV[8]))
-return { '+' }
+return { '+', leave_lane(id, fields.slot, now) }

@@ -9,6 +9,7 @@ local now = now_ms()
 local late = redis.call('ZRANGEBYSCORE', LIMITS, '-inf', num(now), 'LIMIT', 0, limit)
 local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, limit)
+local gates = redis.call('ZRANGEBYSCORE', GATES, '-inf', num(now), 'LIMIT', 0, limit)
 local opening = redis.call('ZRANGE', P .. 'opening', 0, limit - 1)
 local closing = redis.call('ZRANGE', P .. 'closing', 0, limit - 1)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
@@ -46,7 +47,7 @@ for _, id in ipairs(late) do
 end
 for _, id in left_of(expired) do
   local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
-    'thread_digest', 'idem', 'key_ttl', 'tip', 'count')
+    'thread_digest', 'idem', 'key_ttl', 'tip', 'count', 'slot')
   local crashes = tonumber(job[3]) + 1
   close(id, nil, nil, now, 'crashes', num(crashes))
   if crashes >= poison then
@@ -62,6 +63,7 @@ for _, id in left_of(expired) do
       redis.call('RPUSH', P .. 'w:' .. job[4], '1')
     end
     emit_job(id, 'batonpass.lease.expired', job[5], job[6], 'worker', job[1], 'token', job[2])
+    joined[#joined + 1] = leave_lane(id, job[12], now)
   end
 end
 for _, id in left_of(due) do
@@ -74,6 +76,10 @@ for _, id in left_of(due) do
     filled[#filled + 1] = job[1]
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
   end
+end
+for _, lane in ipairs(gates) do
+  redis.call('ZREM', GATES, lane)
+  filled[#filled + 1] = let_out(lane, now)
 end
 local made, canceled = 0, 0
 for _, id in ipairs(opening) do
@@ -124,7 +130,7 @@ if presence > 0 then
   end
 end
 local next_due = -1
-for _, key in ipairs({ LEASES, TIMERS, LIMITS }) do
+for _, key in ipairs({ LEASES, TIMERS, LIMITS, GATES }) do
   local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
   if first[2] and (next_due < 0 or tonumber(first[2]) - now < next_due) then
     next_due = math.max(tonumber(first[2]) - now, 0)

@@ -1,6 +1,6 @@
 -- Makes a failed job deliverable again, with attempts as new. The same again while it waits changes nothing.
 -- KEYS prefix
--- ARGV job, checkpoint to go on from or '', contract or '', queue, envelope, agent
+-- ARGV job, checkpoint to go on from or '', contract or '', queue, envelope, agent, lane
 -- Returns {'+'}, {'!no_job', job}, {'!not_failed', job, state}, {'!busy', thread, job}, {'!no_checkpoint', id}
 --@ uses clock job
 local id, tip = ARGV[1], ARGV[2]
@@ -43,6 +43,7 @@ if ARGV[3] ~= '' then
   set('queue', ARGV[4])
   set('envelope', ARGV[5])
   set('agent', ARGV[6])
+  set('lane', ARGV[7])
 end
 enqueue(id, ARGV[3] ~= '' and ARGV[4] or job[5], unpack(fields))
 redis.call('ZREM', P .. 'dead', id)

@@ -24,4 +24,4 @@ else
   close(id, 'release', ARGV[3], now, 'crashes', crashes)
   return { '+', unpack(park_poisoned(id, fields, crashes)) }
 end
-return { '+' }
+return { '+', leave_lane(id, fields.slot, now) }

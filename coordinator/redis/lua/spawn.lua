@@ -37,4 +37,5 @@ end
 if staged > 0 then
   redis.call('ZADD', P .. 'opening', num(now), id)
 end
+queues[#queues + 1] = leave_lane(id, fields.slot, now)
 return queues

@@ -1,7 +1,8 @@
 -- Makes a job and its first delivery. The same id, or the same key, answers with the first job.
 -- KEYS prefix
 -- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
---      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or '', terms (packed) or ''
+--      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or '', terms (packed) or '',
+--      lane or ''
 -- Returns {'+', job's fields packed; of a new job those that its client does not know}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}, {'!full', agent, most}
 --@ uses clock job
@@ -32,6 +33,9 @@ end
 local waiting = 0
 for _, queue in ipairs(terms.counted or {}) do
   waiting = waiting + redis.call('XLEN', P .. 'q:' .. queue)
+end
+if terms.most and ARGV[16] ~= '' then
+  waiting = waiting + redis.call('ZCARD', P .. 'lw:' .. ARGV[16])
 end
 if terms.most and waiting >= terms.most then
   return refuse('full', ARGV[11], num(terms.most))
@@ -65,8 +69,8 @@ local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', 
   'created', num(now), 'updated', num(now) }
 local deadline = terms.within and now + terms.within or terms.deadline
 local bounds = { 'priority', num(terms.priority or 0), 'expires', num(terms.expires and now + terms.expires or 0),
-  'deadline', num(deadline or 0) }
-if ARGV[15] ~= '' then
+  'deadline', num(deadline or 0), 'lane', ARGV[16] }
+if ARGV[15] ~= '' or ARGV[16] ~= '' then
   for _, part in ipairs(bounds) do
     fields[#fields + 1] = part
   end

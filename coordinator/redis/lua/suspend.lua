@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job, token, lease, question, terms, assignee, timeout ms or '0', answer that is taken then or '', escalation or
 --      '', checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
+-- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id, timeout = ARGV[1], tonumber(ARGV[7])
 local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'asked')
@@ -30,4 +30,4 @@ end
 redis.call('ZREM', LEASES, id)
 emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, 'checkpoint', fields.tip, 'assignee', ARGV[6],
   'due', due)
-return { '+' }
+return { '+', leave_lane(id, fields.slot, now) }

@@ -70,3 +70,17 @@ CREATE TABLE consumer_group (
     namespace TEXT NOT NULL, name TEXT NOT NULL, front INTEGER NOT NULL, batches TEXT NOT NULL,
     about BLOB NOT NULL, PRIMARY KEY (namespace, name)
 ) WITHOUT ROWID;
+
+-- Lanes: what has a place in one, what waits in line, when deliveries were started, and when a line moves.
+ALTER TABLE job ADD COLUMN lane TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN slot TEXT NOT NULL DEFAULT '';
+ALTER TABLE job ADD COLUMN waits INTEGER NOT NULL DEFAULT 0;
+CREATE INDEX job_slot ON job (namespace, slot) WHERE slot <> '';
+CREATE INDEX job_line ON job (namespace, lane, priority DESC, waits, id) WHERE waits > 0;
+CREATE TABLE start (namespace TEXT NOT NULL, lane TEXT NOT NULL, at INTEGER NOT NULL, until INTEGER NOT NULL);
+CREATE INDEX start_at ON start (namespace, lane, at);
+CREATE INDEX start_until ON start (namespace, until);
+CREATE TABLE gate (
+    namespace TEXT NOT NULL, lane TEXT NOT NULL, at INTEGER NOT NULL, PRIMARY KEY (namespace, lane)
+) WITHOUT ROWID;
+CREATE INDEX gate_at ON gate (namespace, at);

@@ -7,7 +7,8 @@
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
 --   dead        zset    failed job -> when it failed        asking     zset    job -> when it asked
---   limits      zset    unended job -> when it fails
+--   limits      zset    unended job -> when it fails             gates      zset    lane -> when its line moves
+--   la:<lane>   zset    jobs with a place in a lane    lw:<lane>  zset  jobs in its line    ls:<lane>  zset  its starts
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
 --   z:<thread digest>  list  jobs that wait until the thread's job has ended
 --   m:<thread digest>  hash  @checkpoint -> name, =name -> checkpoint      y:<thread digest>  zset  jobs not named as it
@@ -25,7 +26,7 @@
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
 local P = KEYS[1]
 local LEASES, TIMERS, LIMITS, ASKING = P .. 'leases', P .. 'timers', P .. 'limits', P .. 'asking'
-local EVENTS = P .. 'events'
+local GATES, EVENTS = P .. 'gates', P .. 'events'
 
 -- Doubles print as 1.7e+12 unless told otherwise.
 local function num(value)

@@ -35,6 +35,29 @@ local function close(id, operation, lease, now, ...)
   redis.call('HSET', P .. 'j:' .. id, unheld(operation, lease, now, ...))
 end
 
+-- The first in a lane's line (lib/turns.lua) becomes ready. Its queue; nil if there is none.
+local function let_out(lane, now)
+  local id = redis.call('ZPOPMIN', P .. 'lw:' .. lane)[1]
+  if id then
+    local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
+    redis.call('ZADD', P .. 'la:' .. lane, 0, id)
+    enqueue(id, job[1], 'slot', lane, 'waits', '0', 'updated', num(now))
+    emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
+    return job[1]
+  end
+end
+
+-- A job's delivery is over: if it had a place in a lane, the next one has. The queue of that one, nil for none.
+local function leave_lane(id, lane, now)
+  if lane and lane ~= '' then
+    redis.call('ZREM', P .. 'la:' .. lane, id)
+    redis.call('HSET', P .. 'j:' .. id, 'slot', '')
+    if not redis.call('ZSCORE', GATES, lane) then
+      return let_out(lane, now)
+    end
+  end
+end
+
 -- A job's fan-out is over: children that are not made yet never are, those that have not ended are canceled by `reap`.
 local function decide(id, fan)
   redis.call('UNLINK', P .. 'b:' .. id)
@@ -105,7 +128,7 @@ end
 -- is redriven. `delivery` and `queue` are of one that was not claimed, `waits` says that it waited for its thread. Answers
 -- the queues of a parent that goes on, and of who is next.
 local function finish(id, fields, state, reason)
-  local family = redis.call('HMGET', P .. 'j:' .. id, 'brood', 'fan', 'verdict')
+  local family = redis.call('HMGET', P .. 'j:' .. id, 'brood', 'fan', 'verdict', 'slot', 'lane', 'waits')
   local filled = {}
   redis.call('HSET', P .. 'j:' .. id, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '')
   if family[2] and family[2] ~= '' and family[3] == '' then
@@ -117,6 +140,10 @@ local function finish(id, fields, state, reason)
   end
   redis.call('ZREM', TIMERS, id)
   redis.call('ZREM', LIMITS, id)
+  if family[6] == '1' then
+    redis.call('ZREM', P .. 'lw:' .. family[5], id)
+    redis.call('HSET', P .. 'j:' .. id, 'waits', '0')
+  end
   if fields.delivery and fields.delivery ~= '' then
     redis.call('XDEL', P .. 'q:' .. fields.queue, fields.delivery)
   end
@@ -139,6 +166,7 @@ local function finish(id, fields, state, reason)
   if not fields.waits and not fields.heir then
     filled[#filled + 1] = give_turn(fields.thread, now_ms())
   end
+  filled[#filled + 1] = leave_lane(id, family[4], now_ms())
   return filled
 end
 

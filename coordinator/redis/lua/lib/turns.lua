@@ -1,0 +1,95 @@
+-- Whose turn it is in a lane, decided by a claim: see operations/lanes.py. Who has a place there is in la:<lane>, with 1 if
+-- it runs, 0 if it was let out of the line and is ready; who waits in line in lw:<lane>, by band and order in the queue.
+
+-- Far enough apart for the places of entries in their queues (ms and number), so that bands follow each other.
+local BAND = 3e15
+
+local lanes, in_order = {}, {}
+
+-- A lane as this claim finds it, and leaves it. `bounds`: default lane, concurrency, count, per ms; nil where everything
+-- may run that was let out.
+local function find_lane(name, bounds, now)
+  local lane = lanes[name]
+  if not lane then
+    lane = { name = name, most = bounds and bounds[2] or 0, count = bounds and bounds[3] or 0, starts = 0 }
+    lane.running = redis.call('ZCOUNT', P .. 'la:' .. name, 1, 1)
+    lane.admitted = redis.call('ZCOUNT', P .. 'la:' .. name, 0, 0)
+    lane.waiting = redis.call('ZCARD', P .. 'lw:' .. name) > 0
+    if lane.count > 0 then
+      lane.per = bounds[4]
+      lane.starts = redis.call('ZCOUNT', P .. 'ls:' .. name, '(' .. num(now - lane.per), '+inf')
+    end
+    lanes[name], in_order[#in_order + 1] = lane, lane
+  end
+  return lane
+end
+
+-- Decides whether a ready delivery starts (`lane` is set) or has to wait (`parked`, too).
+local function take_turn(job, slot, bounds, now)
+  local name = slot
+  if name == '' then
+    name = job.lane_known ~= '' and job.lane_known or bounds[1]
+  end
+  local lane, let = find_lane(name, bounds, now), slot ~= ''
+  local full, room = lane.count > 0 and lane.starts >= lane.count, nil
+  if let then
+    lane.admitted = lane.admitted - 1
+    room = lane.most == 0 or lane.running < lane.most
+  else
+    room = not lane.waiting and (lane.most == 0 or lane.running + lane.admitted < lane.most)
+  end
+  job.lane = lane
+  if room and not full then
+    lane.running, lane.starts = lane.running + 1, lane.starts + 1
+    return
+  end
+  lane.waiting = true
+  job.parked, job.let, job.band = full and 'rate_limited' or 'limited', let, job.priority
+end
+
+-- Writes that a delivery has started.
+local function enter(job, lease, now)
+  local lane = job.lane
+  redis.call('ZADD', P .. 'la:' .. lane.name, 1, job.id)
+  redis.call('HSET', P .. 'j:' .. job.id, 'lane', lane.name, 'slot', lane.name)
+  if lane.count > 0 then
+    local starts_key = P .. 'ls:' .. lane.name
+    redis.call('ZADD', starts_key, num(now), lease)
+    redis.call('ZREMRANGEBYSCORE', starts_key, '-inf', num(now - lane.per))
+    redis.call('PEXPIRE', starts_key, num(lane.per))
+  end
+end
+
+-- Puts a delivery into its line: in the order of its queue, or before all of its band if it was let out before.
+local function park(job, now)
+  local line_key, first = P .. 'lw:' .. job.lane.name, (1 - job.band) * BAND
+  local ms, number = string.match(job.entry, '^(%d+)-(%d+)$')
+  local place = first + tonumber(ms) * 1000 + math.min(tonumber(number), 999)
+  if job.let then
+    local head = redis.call('ZRANGEBYSCORE', line_key, num(first), num(first + BAND - 1), 'WITHSCORES', 'LIMIT', 0, 1)
+    place = head[2] and tonumber(head[2]) - 1 or place
+    redis.call('ZREM', P .. 'la:' .. job.lane.name, job.id)
+  end
+  redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
+  redis.call('HSET', P .. 'j:' .. job.id, 'reason', job.parked, 'delivery', '', 'lane', job.lane.name, 'slot', '',
+    'waits', '1', 'updated', num(now))
+  redis.call('ZADD', line_key, num(place), job.id)
+  emit_job(job.id, 'batonpass.job.limited', job.agent, job.hop, 'reason', job.parked)
+end
+
+-- Lets one more out of each line where there is room, or has it let out when it is time. The queues that have one more.
+local function move_on(now)
+  local refilled = {}
+  for _, lane in ipairs(in_order) do
+    if lane.waiting and lane.count > 0 and lane.starts >= lane.count then
+      local nth = redis.call('ZREVRANGE', P .. 'ls:' .. lane.name, lane.count - 1, lane.count - 1, 'WITHSCORES')
+      redis.call('ZADD', GATES, num(tonumber(nth[2]) + lane.per), lane.name)
+    elseif lane.waiting and (lane.most == 0 or lane.running + lane.admitted < lane.most) then
+      local queue = let_out(lane.name, now)
+      if queue then
+        refilled[queue] = true
+      end
+    end
+  end
+  return refilled
+end

@@ -1,0 +1,93 @@
+"""Limits of agents, as workers keep them: never more at once than allowed, and all of them done in the end."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import anyio
+import pytest
+
+import batonpass as bp
+
+
+class Call(bp.Contract, name="limits.call"):
+    customer: str
+    number: int = 0
+
+
+class Watched:
+    """How many ran at once, of each customer."""
+
+    def __init__(self) -> None:
+        self.now: Counter[str] = Counter()
+        self.most: Counter[str] = Counter()
+        self.done = 0
+
+    async def run(self, customer: str) -> None:
+        self.now[customer] += 1
+        self.most[customer] = max(self.most[customer], self.now[customer])
+        await anyio.sleep(0.01)
+        self.now[customer] -= 1
+        self.done += 1
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
+    """Each kind of store."""
+    if request.param == "redis":
+        return f"{request.getfixturevalue('redis_server')}?namespace=limits"
+    return sqlite_url if request.param == "sqlite" else "memory://"
+
+
+async def test_so_many_of_each_key_over_all_workers(url: str) -> None:
+    app, watched = bp.App("limits"), Watched()
+
+    @app.agent("call", accepts=Call, returns=Call, concurrency=2, limit_by="customer")
+    async def call(asked: Call, ctx: bp.Context) -> Call:
+        await watched.run(asked.customer)
+        if asked.number % 3 == 0 and ctx.attempt == 1:
+            raise bp.RetryLater(0.01)
+        return asked
+
+    async with bp.connect(url, app=app) as coordinator:
+        jobs = [await coordinator.submit("call", Call(customer=c, number=n)) for n in range(10) for c in ("a", "b")]
+        async with app.worker(coordinator, concurrency=5), app.worker(coordinator, concurrency=5):
+            for job in jobs:
+                await job.result(timeout=30)
+    assert watched.most == {"a": 2, "b": 2}
+
+
+async def test_a_rate_is_kept(url: str) -> None:
+    app, started = bp.App("rates"), list[float]()
+
+    @app.agent("tick", accepts=Call, returns=Call, rate=bp.Rate(3, per=0.5))
+    async def tick(asked: Call, ctx: bp.Context) -> Call:
+        started.append(ctx.lease.token / 1000)  # the store's time of the claim
+        return asked
+
+    async with bp.connect(url, app=app) as coordinator:
+        jobs = [await coordinator.submit("tick", Call(customer="a")) for _ in range(8)]
+        async with app.worker(coordinator, concurrency=8):
+            for job in jobs:
+                await job.result(timeout=30)
+    started.sort()
+    assert all(later - earlier >= 0.5 for earlier, later in zip(started, started[3:], strict=False))
+
+
+@pytest.mark.parametrize(
+    ("options", "advice"),
+    [
+        ({"concurrency": 0}, "at least 1 has to run"),
+        ({"limit_by": "customer"}, r"limits nothing: add concurrency= or rate="),
+        ({"limit_by": "user", "concurrency": 1}, r"'user' is no field of limits\.call@1"),
+    ],
+)
+def test_limits_that_can_not_be_meant(options: dict[str, object], advice: str) -> None:
+    with pytest.raises(bp.BadSetup, match=advice):
+        bp.App("x").agent("x", accepts=Call, returns=Call, **options)(lambda call: call)  # type: ignore[call-overload]
+
+
+@pytest.mark.parametrize(("count", "per"), [(0, 1), (10_001, 1), (1, 0), (1, float("nan")), (1, float("inf"))])
+def test_rates_that_can_not_be_meant(count: int, per: float) -> None:
+    with pytest.raises(bp.BadSetup, match="Rate"):
+        bp.Rate(count, per=per)
