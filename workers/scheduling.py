@@ -14,7 +14,7 @@ from ..coordinator.client import Coordinator
 _log = logging.getLogger("batonpass.worker")
 # Seconds: the longest pause between two looks, within which a new schedule is noticed, and the jitter that keeps
 # workers apart.
-_PAUSE, _JITTER = 5.0, 0.1
+_PAUSE, _JITTER = 10.0, 0.1
 
 
 async def keep_schedules(coordinator: Coordinator) -> None:

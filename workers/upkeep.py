@@ -16,11 +16,13 @@ from ..coordinator.store import Store
 _log = logging.getLogger("batonpass.worker")
 # Seconds: the longest pause between two rounds, the jitter that keeps workers apart, and how long presence lasts.
 _PAUSE, _JITTER, _PRESENCE = 1.0, 0.1, 5.0
+# ... and between two looks at how many events there are. A busy store adds some thousands a second to a million.
+_TRIM = 20.0
 
 
 async def keep_up(store: Store, worker: str, queues: Sequence[str]) -> None:
     """Reap when the next lease or timer is due, and at least every second. Ends by cancellation."""
-    noted = float("-inf")
+    noted = trimmed = float("-inf")
     while True:
         note = time.monotonic() - noted > _PRESENCE / 2
         try:
@@ -33,6 +35,8 @@ async def keep_up(store: Store, worker: str, queues: Sequence[str]) -> None:
         else:
             if note:
                 noted = time.monotonic()
+            if time.monotonic() - trimmed > _TRIM:
+                trimmed = time.monotonic()
                 await _trim(store)
         if reaped.moved:
             _log.info("%d deliveries made ready (expired leases, due timers)", reaped.moved)

@@ -8,12 +8,15 @@ import warnings
 from collections.abc import Sequence
 from typing import Any
 
-from ..commands import Command, Events, LastEvent
+from ..commands import Claim, Command, Events, LastEvent, Reap, TrimEvents
 from ..safety import UnsafeStore
 
 _log = logging.getLogger("batonpass.store")
 # Seconds between two looks at the store. A server that syncs its file every second loses up to two.
 _PAUSE = 1.0
+# Of a worker that only asks for work and keeps the store up, nothing is lost that it knew: it looks more seldom.
+_SELDOM = 5.0
+_ASKING = frozenset[type[Command[Any]]]({Claim, Reap, TrimEvents})
 _TELLING = frozenset[type[Command[Any]]]({Events, LastEvent})
 _CAUSE = (
     " (a restart without its last writes, a failover, an old backup). Jobs go on from what is left; what came after "
@@ -31,7 +34,8 @@ class Witness:
 
     def due(self, command: Command[Any]) -> bool:
         """Whether it is time for a look. A command that tells how far the store is comes with one."""
-        return time.monotonic() > self._next or type(command) in _TELLING
+        late = time.monotonic() - self._next
+        return late > (_SELDOM - _PAUSE if type(command) in _ASKING else 0) or type(command) in _TELLING
 
     def hurry(self) -> None:
         """Something was wrong with the connection: have the next call look."""
