@@ -61,15 +61,11 @@ from batonpass.contracts.errors import (
     Unserializable,
     WrongState,
 )
-from batonpass.contracts.event import Event
-from batonpass.contracts.fanout import ChildFailed
 from batonpass.contracts.guard import Guard, Spent
 from batonpass.contracts.handoff import Handoff
-from batonpass.contracts.inbox import InboxItem
 from batonpass.contracts.job import Children, JobInfo, JobState, Lease
 from batonpass.contracts.options import SubmitOptions
 from batonpass.contracts.retry import Retry
-from batonpass.contracts.schedule import CatchUp, Schedule
 from batonpass.contracts.state_types import UnknownValue, state_type
 
 if TYPE_CHECKING:
@@ -83,7 +79,11 @@ if TYPE_CHECKING:
         rollback,
     )
     from batonpass.contracts.diff import Change, Diff
+    from batonpass.contracts.event import Event
+    from batonpass.contracts.fanout import ChildFailed
     from batonpass.contracts.group import GroupInfo
+    from batonpass.contracts.inbox import InboxItem
+    from batonpass.contracts.schedule import CatchUp, Schedule
     from batonpass.contracts.transcript import Message, Transcript
     from batonpass.contracts.transcript_losses import Losses
     from batonpass.contracts.webhook import WebhookInfo
@@ -190,20 +190,25 @@ __all__ = [
 # Loaded when first used: declaring an app, or a contract alone, needs no event loop and no store.
 _LATER = {
     "AsyncKeeper": "adapters.plain",
+    "CatchUp": "contracts.schedule",
     "Change": "contracts.diff",
     "Checkpointable": "adapters.plain",
+    "ChildFailed": "contracts.fanout",
     "Codec": "coordinator.coded.codec",
     "Connection": "coordinator.connection",
     "Consumer": "coordinator.consumer",
     "Context": "workers.context",
     "Coordinator": "coordinator.client",
     "Diff": "contracts.diff",
+    "Event": "contracts.event",
     "GroupInfo": "contracts.group",
+    "InboxItem": "contracts.inbox",
     "Job": "coordinator.job",
     "JsonFiles": "adapters.plain",
     "Keeper": "adapters.plain",
     "Losses": "contracts.transcript_losses",
     "Message": "contracts.transcript",
+    "Schedule": "contracts.schedule",
     "SyncConsumer": "coordinator.consumer",
     "SyncContext": "workers.context",
     "SyncCoordinator": "coordinator.sync_client",

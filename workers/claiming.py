@@ -20,7 +20,7 @@ from .running import Runner
 _log = logging.getLogger("batonpass.worker")
 # The longest wait of an idle worker between two looks, in seconds: wake-ups make it short, this bounds what a lost
 # one costs.
-_LOOK = 3.0
+_LOOK = 4.0
 # ... and of one that leaves some queues to others: it waits for no wake-up, because it would take theirs.
 _ASIDE_LOOK = 1.0
 # The share of claims that begin with the lowest priority.
