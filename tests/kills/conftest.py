@@ -9,12 +9,19 @@ import pytest
 
 from .harness import Zygote
 
-APPS = ["function", "langgraph", "crewai", "autogen"]
-
 
 @pytest.fixture(scope="session")
-def zygote() -> Iterator[Zygote]:
-    """The warm parent of workers."""
-    warm = Zygote([f"tests.apps.{kind}_app" for kind in APPS], Path(__file__).parents[2])
+def zygotes() -> Iterator[dict[str, Zygote]]:
+    """The warm parents of workers, by framework: to fork one that has imported all of them costs twice as much."""
+    warm: dict[str, Zygote] = {}
     yield warm
-    warm.close()
+    for each in warm.values():
+        each.close()
+
+
+@pytest.fixture
+def zygote(kind: str, zygotes: dict[str, Zygote]) -> Zygote:
+    """The parent for the framework that the test is about."""
+    if kind not in zygotes:
+        zygotes[kind] = Zygote([f"tests.apps.{kind}_app"], Path(__file__).parents[2])
+    return zygotes[kind]

@@ -11,6 +11,7 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import ModuleType
@@ -124,7 +125,8 @@ class Run:
 
     def end_worker(self, pid: int, sig: signal.Signals = signal.SIGKILL) -> int:
         if pid not in self.zygote.ended:
-            os.kill(pid, sig)
+            with suppress(ProcessLookupError):  # it has ended, and that is about to be told
+                os.kill(pid, sig)
         return int(wait_for(lambda: pid in self.zygote.ended and [self.zygote.ended[pid]], f"the end of {pid}")[0])
 
     def output(self) -> str:
