@@ -32,8 +32,9 @@ class Onward:
         """The agent."""
         return self.envelope.path[-1]
 
-    def target(self, session: LeaseSession, lane: str = "") -> Target:
+    def target(self, book: Book, session: LeaseSession) -> Generator[Command[Any], Any, Target]:
         """Where it goes, as the store is told."""
+        lane = yield from book.lane(self.to, self.envelope.contract, self.envelope.payload)
         sealed = seal_envelope(self.envelope)
         return target(self.to, self.envelope.contract, sealed, self.about, priority=session.priority, lane=lane)
 
@@ -41,8 +42,7 @@ class Onward:
         self, book: Book, session: LeaseSession, final: NewCheckpoint | None = None
     ) -> Generator[Command[Any], Any, HandOff]:
         """What commits it."""
-        lane = yield from book.lane(self.to, self.envelope.contract, self.envelope.payload)
-        return HandOff(session.fence, self.target(session, lane), final)
+        return HandOff(session.fence, (yield from self.target(book, session)), final)
 
 
 class OverLimit(BatonpassError):

@@ -32,7 +32,7 @@ def spawning(
             raise OverLimit(
                 f"job {session.job_id} has no child at {sent.to!r}, {why}: redrive it with a guard= that allows it"
             )
-        children.append(Child(mint("j", at), number, sent.target(session)))
+        children.append(Child(mint("j", at), number, (yield from sent.target(book, session))))
     for start in range(AT_ONCE, len(children), AT_ONCE):
         yield Stage(session.fence, start - AT_ONCE, tuple(children[start : start + AT_ONCE]))
     fan = mint("f", at)

@@ -23,6 +23,7 @@ def make(records: Records, parent: JobRow, child: Child) -> None:
         brood=parent.fan,
         number=child.number,
         priority=parent.priority,
+        lane=to.lane,
         created=records.now,
         updated=records.now,
     )

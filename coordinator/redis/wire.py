@@ -155,7 +155,7 @@ def _children(children: Iterable[c.Child]) -> Iterable[bytes]:
     """Each child in one piece, as lua/lib/children.lua takes it apart."""
     for child in children:
         to = child.target
-        where = (child.job_id, digest(child.job_id), str(child.number), to.agent, to.contract, to.queue)
+        where = (child.job_id, digest(child.job_id), str(child.number), to.agent, to.contract, to.queue, to.lane)
         texts = [text.encode("utf-8", "surrogatepass") for text in where]
         packed: bytes = msgpack.packb([*texts, to.envelope], use_bin_type=False)
         yield packed

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from sqlite3 import Connection
 
 from ..commands import Child, Target
@@ -18,9 +19,10 @@ class SqliteChildren:
 
     def stage(self, job_id: str, children: Sequence[Child]) -> None:
         self._db.executemany(
-            "INSERT INTO staged (job, child, number, agent, contract, queue, envelope) VALUES (?, ?, ?, ?, ?, ?, ?)",
+            "INSERT INTO staged (job, child, number, agent, contract, queue, envelope, lane) "
+            "VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
             [
-                (job_id, child.job_id, child.number, to.agent, to.contract, to.queue, to.envelope)
+                (job_id, child.job_id, child.number, to.agent, to.contract, to.queue, to.envelope, to.lane)
                 for child in children
                 for to in (child.target,)
             ],
@@ -28,10 +30,11 @@ class SqliteChildren:
 
     def staged(self, job_id: str, limit: int) -> list[Child]:
         rows = self._db.execute(
-            "SELECT child, number, agent, contract, queue, envelope FROM staged WHERE job = ? ORDER BY place LIMIT ?",
+            "SELECT child, number, lane, agent, contract, queue, envelope FROM staged "
+            "WHERE job = ? ORDER BY place LIMIT ?",
             (job_id, limit),
         )
-        return [Child(child, number, Target(*target)) for child, number, *target in rows]
+        return [Child(child, number, replace(Target(*target), lane=lane)) for child, number, lane, *target in rows]
 
     def count_staged(self, job_id: str) -> int:
         return int(self._db.execute("SELECT count(*) FROM staged WHERE job = ?", (job_id,)).fetchone()[0])

@@ -49,8 +49,14 @@ async def test_so_many_of_each_key_over_all_workers(url: str) -> None:
             raise bp.RetryLater(0.01)
         return asked
 
+    @app.agent("several", accepts=Call, returns=Call, hands_to={"call": Call})
+    async def several(asked: Call, ctx: bp.Context) -> Call:
+        await ctx.fan_out([bp.Handoff("call", asked) for _ in range(5)])
+        return asked
+
     async with bp.connect(url, app=app) as coordinator:
-        jobs = [await coordinator.submit("call", Call(customer=c, number=n)) for n in range(10) for c in ("a", "b")]
+        jobs = [await coordinator.submit("call", Call(customer=c, number=n)) for n in range(5) for c in ("a", "b")]
+        jobs += [await coordinator.submit("several", Call(customer=c)) for c in ("a", "b")]
         async with app.worker(coordinator, concurrency=5), app.worker(coordinator, concurrency=5):
             for job in jobs:
                 await job.result(timeout=30)

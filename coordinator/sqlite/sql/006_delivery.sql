@@ -40,7 +40,7 @@ CREATE INDEX job_brood ON job (brood, number, id)
 
 CREATE TABLE staged (
     place INTEGER PRIMARY KEY, job TEXT NOT NULL, child TEXT NOT NULL, number INTEGER NOT NULL, agent TEXT NOT NULL,
-    contract TEXT NOT NULL, queue TEXT NOT NULL, envelope BLOB NOT NULL
+    contract TEXT NOT NULL, queue TEXT NOT NULL, envelope BLOB NOT NULL, lane TEXT NOT NULL
 );
 CREATE INDEX staged_job ON staged (job, place);
 
