@@ -75,7 +75,8 @@ class Work:
             done = self._done if batch is self._held[0] else ""
             if not (yield self._told(batch, done)):
                 _log.warning("a batch of group %r took longer than its lease: another consumer has it", self._group)
-                self._done = "" if batch is self._held[0] else self._done
+                if batch is self._held[0]:  # what was done of it is no position in the next one
+                    self._done = self._given = ""
                 self._held.remove(batch)
         self._said = time.monotonic()
 

@@ -9,6 +9,8 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.calls import Call
+from batonpass.coordinator.calls.groups import Work
 from tests.harness.bench import MINUTE, Bench
 
 G = "group: {x}"
@@ -30,6 +32,17 @@ def saved(bench: Bench, *steps: str) -> None:
 
 def ack(bench: Bench, batch: c.Batch, position: str, lease: int = MINUTE) -> bool:
     return bench.do(c.AckEvents(G, batch.id, position, lease, batch.partition or 0))
+
+
+def drive(bench: Bench, call: Call[Any]) -> Any:
+    """A call's answer."""
+    answer: Any = None
+    while True:
+        try:
+            command = call.send(answer)
+        except StopIteration as end:
+            return end.value
+        answer = bench.do(command)
 
 
 def group(bench: Bench) -> tuple[int, int]:
@@ -69,6 +82,26 @@ def test_a_batch_is_done_step_by_step(bench: Bench) -> None:
     assert take(bench) == []
     assert ack(bench, batch, batch.rows[0].position, lease=0)  # never back
     assert steps(take(bench, limit=1)) == ["c", "d"]
+    assert group(bench) == (0, 1)
+
+
+@pytest.mark.one_partition
+def test_what_was_done_of_a_lost_batch_is_not_done_of_the_next_one(bench: Bench) -> None:
+    """Which may be an earlier one that another consumer left."""
+    saved(bench, *"abcd")
+    bench.do(c.JoinGroup(G))
+    take(bench, limit=2)
+    work = Work(G, c.Which(), start="begin", lease=60.0, batch=2, source="/test")
+    assert drive(bench, work.next()).data["step"] == "c"
+    bench.clock.advance(MINUTE)
+    assert [steps(take(bench, lease=lease)) for lease in (1, MINUTE)] == [["a", "b"], ["c", "d"]]
+    drive(bench, work.keep())
+    bench.clock.advance(1)
+    assert drive(bench, work.next()).data["step"] == "a"
+    drive(bench, work.keep())
+    assert group(bench) == (0, 2)
+    assert drive(bench, work.next()).data["step"] == "b"
+    assert drive(bench, work.next()) is None
     assert group(bench) == (0, 1)
 
 

@@ -86,13 +86,14 @@ def terms(world: World, pick: Picks) -> c.Terms:
     )
 
 
-# Of workers that know different ones.
+# Of workers that know different ones. (Not of different times: stores forget starts as the worker that came last knew
+# it, each in its own way.)
 LIMITS = [
     None,
     c.Limits(LANES[-1], concurrency=1),
     c.Limits("0" * 32, concurrency=2),
     c.Limits("0" * 32, count=1, per=3 * HALF),
-    c.Limits(LANES[-1], concurrency=1, count=2, per=HALF),
+    c.Limits(LANES[-1], concurrency=1, count=2, per=3 * HALF),
 ]
 
 
