@@ -20,10 +20,11 @@ class MemoryLanes:
         self._starts.setdefault(lane, []).append((at, until))
 
     def drop_old_starts(self, limit: int) -> None:
-        for lane in [lane for lane, each in self._starts.items() if max(until for _, until in each) <= self.now][
-            :limit
-        ]:
-            del self._starts[lane]
+        old = [lane for lane, each in self._starts.items() if each[0][1] <= self.now]
+        for lane in old[:limit]:
+            left = [start for start in self._starts.pop(lane) if start[1] > self.now]
+            if left:
+                self._starts[lane] = left
 
     def gate(self, lane: str) -> int:
         return self._gates.get(lane, 0)

@@ -180,3 +180,23 @@ def test_both_limits(bench: Bench) -> None:
     assert claim(bench, limits, 4) == [], "there would be time for it, and no room"
     bench.do(c.Complete(fence_of(third), b"result"))
     assert ids(claim(bench, limits, 4)) == [jobs[3]]
+
+
+def test_starts_are_kept_while_they_count(bench: Bench) -> None:
+    """Also of a lane that never rests."""
+
+    def kept() -> int:
+        """Starts, by their table, dict or key."""
+        dump = bench.harness.dump()
+        found: list[Any] = [each for name, each in dump.items() if name.split(" ")[-1] in ("start", "_starts")]
+        found += [each for name, each in dump.items() if "}:ls:" in name]
+        return sum(len(rows) for each in found for rows in (each.values() if isinstance(each, dict) else [each]))
+
+    for _ in range(6):
+        [job_id] = submit(bench, 1)
+        [delivery] = claim(bench, RATE)
+        assert delivery.job.id == job_id
+        bench.do(c.Complete(fence_of(delivery), b"result"))
+        bench.clock.advance(MINUTE // 2)
+        bench.do(c.Reap())
+        assert 1 <= kept() <= 2
