@@ -28,6 +28,7 @@ from tests.model.world import (
     THREADS,
     Picks,
     World,
+    of_queue,
 )
 
 Move = Callable[[World, Picks], None]
@@ -108,7 +109,7 @@ def submit(world: World, pick: Picks) -> None:
     payload = str(pick.below(8) // 7)
     more = {"delay": delay, "origin": origin, "terms": terms(world, pick) if pick.one_in(2) else c.Terms()}
     new = new_job(pick.of(AGENTS), thread=thread, key=key, payload=payload, key_ttl=3 * HALF, **more)
-    new.target = replace(new.target, lane=pick.of(LANES))
+    new.target = replace(new.target, lane=of_queue(pick.of(LANES), new.target.queue))
     world.say(new)
 
 
@@ -197,7 +198,7 @@ def prune_jobs(world: World, pick: Picks) -> None:
 def claim(world: World, pick: Picks) -> None:
     queues = pick.of([QUEUES, QUEUES[::-1], QUEUES[:1]])
     leases = tuple(mint("l") for _ in range(pick.of([1, 1, 2, 3])))
-    limits = {queue: each for queue in queues if (each := pick.of(LIMITS))}
+    limits = {queue: replace(each, lane=of_queue(each.lane, queue)) for queue in queues if (each := pick.of(LIMITS))}
     world.say(c.Claim(f"w{pick.below(3)}", tuple((queue, later(pick)) for queue in queues), leases, limits))
 
 
@@ -231,7 +232,8 @@ def heartbeat(world: World, pick: Picks) -> None:
 @move(3, holders=True)
 def hand_off(world: World, pick: Picks) -> None:
     fence = world.fence(pick)
-    onward = replace(new_target(pick.of(AGENTS)), lane=pick.of(LANES))
+    onward = new_target(pick.of(AGENTS))
+    onward = replace(onward, lane=of_queue(pick.of(LANES), onward.queue))
     world.say(c.HandOff(fence, onward, maybe_new(world, pick, fence)))
 
 
