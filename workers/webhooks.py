@@ -86,6 +86,12 @@ class Courier:
     async def _work(self, webhook: Webhook) -> None:
         """Until it is paused or deleted."""
         try:
+            await self._consume(webhook)
+        except NotFound:
+            _log.info("webhook %s was deleted", webhook.name)
+
+    async def _consume(self, webhook: Webhook) -> None:
+        try:
             async with self._consumer(webhook) as events:
                 async for event in events:
                     webhook = await self._delivered(webhook, event, events)
@@ -93,8 +99,6 @@ class Courier:
                         return
         except Trimmed as error:
             await self._note(replace(webhook, paused=f"it was too far behind: {error}"))
-        except NotFound:
-            _log.info("webhook %s was deleted", webhook.name)
 
     def _consumer(self, webhook: Webhook) -> Consumer:
         return self._coordinator.consume(webhook.group, types=webhook.types, lease=_LEASE, batch=_BATCH)
