@@ -28,7 +28,7 @@ class Reader:
     """Somebody's way through the events, page by page. `ended`: there are no more yet."""
 
     def __init__(self, after: str, job: str, which: Which, source: str) -> None:
-        self.after = cursor(after)
+        self.after: str = cursor(after)
         self.ended = False
         self._job = job
         self._which = which

@@ -187,7 +187,8 @@ def _left_over(bench: Bench) -> c.Command[Any]:
 
 def _taken(bench: Bench, **more: Any) -> c.TakeEvents:
     """Two events, which a consumer is about to take."""
-    bench.save(None), bench.save(None)
+    bench.save(None)
+    bench.save(None)
     bench.do(c.JoinGroup("g"))
     return c.TakeEvents("g", "b" * 24, MINUTE, **more)
 
