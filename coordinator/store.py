@@ -105,12 +105,12 @@ _QUIET = (
 )
 
 
-def rings(command: c.Command[R], answer: R) -> bool:
-    """Whether a finished command may have given somebody something to do."""
+def rings(command: c.Command[R], answer: R, told: bool) -> bool:
+    """Whether a finished command may have given somebody something to do. `told`: it has added events."""
     from .operations import READING
 
     if isinstance(command, c.Reap):
         return isinstance(answer, c.Reaped) and answer.moved > 0
     if isinstance(command, c.Claim):
-        return bool(answer)
+        return told  # one that starts nothing may let others out of their lines
     return type(command) not in READING and not isinstance(command, _QUIET)

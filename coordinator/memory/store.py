@@ -39,8 +39,10 @@ class MemoryStore:
         """Carry a command out. The operations check everything before they write, so nothing is ever undone."""
         with self._lock:
             self._records.now = self._clock()
+            last = self._records.last_event()
             answer = run(self._records, command)
-        if rings(command, answer):
+            told = self._records.last_event() != last
+        if rings(command, answer, told):
             self._bell.ring()
         return answer
 

@@ -15,8 +15,11 @@ class SqliteEvents:
     _db: Connection
     _namespace: str
     now: int
+    told = False
+    """Whether it has added any."""
 
     def add_event(self, fields: Mapping[str, str]) -> int:
+        self.told = True
         text = json.dumps({**fields, "time": str(self.now)}, ensure_ascii=True, separators=(",", ":"))
         cursor = self._db.execute("INSERT INTO event (namespace, fields) VALUES (?, ?)", (self._namespace, text))
         return cursor.lastrowid or 0

@@ -12,14 +12,13 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import Any, TypeVar, cast
+from typing import Any
 
 from ..commands import Command
 from .disk import Disk
 from .handle import Handle
 from .waiting import patiently
 
-R = TypeVar("R")
 _LONGEST = 50  # writes in one transaction
 
 
@@ -53,8 +52,8 @@ class Line:
         self._waiting: deque[_Entry] = deque()
         self._alone = 0  # so many get a transaction of their own next
 
-    def write(self, command: Command[R]) -> R:
-        """Carry a command out in a transaction that others may share; raises what it raised."""
+    def write(self, command: Command[Any]) -> Any:
+        """Carry a command out in a transaction that others may share; answers or raises what that did."""
         entry = _Entry(command, os.getpid())
         self._waiting.append(entry)
         try:
@@ -68,7 +67,7 @@ class Line:
         if entry.error is not None:
             raise entry.error
         self._disk.wait(entry.commit)
-        return cast("R", entry.answer)
+        return entry.answer
 
     def _serve(self, connection: sqlite3.Connection) -> None:
         """One transaction, of those who stand in line when the write lock is ours."""

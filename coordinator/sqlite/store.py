@@ -62,10 +62,10 @@ class SqliteStore:
     def call(self, command: Command[R]) -> R:
         """Carry a command out in one transaction."""
         try:
-            answer = self._carry_out(command)
+            answer, told = self._carry_out(command)
         except sqlite3.Error as error:
             raise in_our_words(error, self.path) from error
-        if rings(command, answer):
+        if rings(command, answer, told):
             self._bell.ring()
         return answer
 
@@ -73,15 +73,17 @@ class SqliteStore:
         """`call` in a thread, so that the loop does not wait for the disk."""
         return await to_thread.run_sync(self.call, command)
 
-    def _carry_out(self, command: Command[R]) -> R:
+    def _carry_out(self, command: Command[R]) -> tuple[R, bool]:
+        """The answer, and whether it has added events."""
         if type(command) in READING:
             with self._reading as connection:
-                return patiently(partial(self._read, connection, command))
+                return patiently(partial(self._read, connection, command)), False
         if self._nothing_to_claim(command):
-            return cast("R", [])  # an idle worker must not queue for the write lock
+            return cast("R", []), False  # an idle worker must not queue for the write lock
         if isinstance(command, TakeEvents) and self._nothing_to_take(command):
-            return cast("R", Taken())
-        return self._line.write(command)
+            return cast("R", Taken()), False
+        answer, told = self._line.write(command)
+        return answer, told
 
     def _read(self, connection: sqlite3.Connection, command: Command[R]) -> R:
         connection.execute("BEGIN")
@@ -91,9 +93,10 @@ class SqliteStore:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
-    def _write(self, connection: sqlite3.Connection, command: Command[Any]) -> Any:
+    def _write(self, connection: sqlite3.Connection, command: Command[R]) -> tuple[R, bool]:
         check_not_newer(connection, self.path)
-        return run(SqliteRecords(connection, self._namespace, self._clock()), command)
+        records = SqliteRecords(connection, self._namespace, self._clock())
+        return run(records, command), records.told
 
     def _nothing_to_take(self, command: TakeEvents) -> bool:
         with self._reading as connection:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Any
 
 import anyio
@@ -51,6 +52,22 @@ def test_a_reaped_job_wakes_who_takes_from_its_queue(bench: Bench) -> None:
     assert bench.claim(5) == []
     bench.clock.advance(1)
     wakes(bench, QUEUE, lambda other: other.do(c.Reap()))
+
+
+@pytest.mark.one_partition
+def test_a_claim_that_only_moves_a_line_wakes_who_takes_from_its_queue(bench: Bench) -> None:
+    def claim_with(concurrency: int) -> c.Claim:
+        limits = {new_target().queue: c.Limits("a" * 32, concurrency=concurrency)}
+        return replace(claim(), leases=(mint("l"), mint("l")), limits=limits)
+
+    for _ in range(2):
+        wakes(bench, QUEUE, lambda other: other.submit())
+    assert len(bench.do(claim_with(1))) == 1, "the other one waits in line"
+    wakes(bench, QUEUE, lambda other: other.submit())
+    found: list[Delivery] = []
+    wakes(bench, QUEUE, lambda other: found.extend(other.do(claim_with(2))))
+    assert found == []
+    assert len(bench.do(claim_with(2))) == 1
 
 
 @pytest.mark.parametrize("everything", [False, True])

@@ -55,11 +55,12 @@ class Server:
             self._late.append((self.tick + self.random.randrange(1, 60), command))
         if fault in ("late request", "lost request"):
             raise Unreachable(fault)
+        last = self._records.last_event()
         try:
             answer = self.carry_out(command)
         except BatonpassError as error:
             raise Unreachable(fault) if fault == "lost reply" else error from None
-        if fault != "late wake-up" and rings(command, answer):
+        if fault != "late wake-up" and rings(command, answer, self._records.last_event() != last):
             self.woken()
         if fault == "lost reply":
             raise Unreachable(fault)
