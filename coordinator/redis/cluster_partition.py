@@ -57,6 +57,12 @@ class Partition(RedisStore):
         queues = filled(command, reply)
         return cast("R", Filled(result, queues)) if queues else result
 
+    def _whole(self, result: R) -> Run[R]:
+        if isinstance(result, Filled):
+            answer = yield from super()._whole(result.answer)
+            return cast("R", Filled(answer, result.queues))
+        return (yield from super()._whole(result))
+
     def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Run[R]:
         [[_, *reply]] = yield from self._script(self._scripts(name), argv, [])
         return read(reply)

@@ -25,11 +25,9 @@ from . import (
     partitions_submit,
     partitions_upkeep,
 )
-from .partitions_plan import Filled, Plan, Ready, Ring, good
+from .partitions_plan import SPARE, Plan, Ready, Ring, good, told
 
 R = TypeVar("R")
-# How many waiting workers are woken for deliveries that were taken back, at most.
-_SPARE = 8
 
 
 def plan(command: c.Command[R], count: int) -> Plan[R]:
@@ -42,7 +40,8 @@ def plan(command: c.Command[R], count: int) -> Plan[R]:
 
 def claim_at(command: c.Claim, knock: Ring) -> Plan[Any]:
     """Claim where a ring said that there is something. What is left of its number is passed on to another worker."""
-    [found] = good((yield [(knock.partition, command)]))
+    [answer] = good((yield [(knock.partition, command)]))
+    found = yield from told(knock.partition, answer)
     left = knock.number - len(found)
     if left > 0 and len(found) == len(command.leases):
         yield [(0, replace(knock, number=left))]
@@ -69,13 +68,7 @@ def _of(minted: str) -> int:
 def _one(command: c.Command[R], count: int) -> Plan[R]:
     at = partition(command) % count
     [answer] = good((yield [(at, command)]))
-    if isinstance(answer, Filled):
-        yield [
-            (0, Ring(each, at, number if first else 1))
-            for each, number in Counter(answer.queues).items()
-            for first in (True, *[False] * (min(number, _SPARE) - 1))
-        ]
-        answer = answer.answer
+    answer = yield from told(at, answer)
     queue = ""
     if isinstance(command, c.HandOff):
         queue = command.target.queue
@@ -131,10 +124,11 @@ def _claim(command: c.Claim, count: int) -> Plan[list[Delivery]]:
     leases = list(command.leases)
     while lots and leases:
         asks = list(_deal(command, lots, leases))
-        for (_, asked), outcome in zip(asks, (yield asks), strict=True):
-            if isinstance(outcome, list):
-                found += cast("list[Delivery]", outcome)
-                leases += asked.leases[len(cast("list[Delivery]", outcome)) :]
+        for (at, asked), outcome in zip(asks, (yield asks), strict=True):
+            answer = yield from told(at, outcome)
+            if isinstance(answer, list):
+                found += cast("list[Delivery]", answer)
+                leases += asked.leases[len(cast("list[Delivery]", answer)) :]
     return sorted(found, key=lambda delivery: queues.index(delivery.job.queue))
 
 
@@ -171,7 +165,7 @@ def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
         if isinstance(outcome, c.Reaped)
         for queue, number in Counter(outcome.queues).items()
         # One more than there are: who waits first may be the very worker that is frozen.
-        for first in (True, *[False] * min(number, _SPARE))
+        for first in (True, *[False] * min(number, SPARE))
     ]
     if rings:
         yield rings

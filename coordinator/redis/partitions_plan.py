@@ -3,6 +3,7 @@ them: a plan yields what to ask which partition, all of that at once, and is sen
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Generator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeVar
@@ -12,6 +13,8 @@ from .. import commands as c
 R = TypeVar("R")
 Ask = tuple[int, c.Command[Any]]
 Plan = Generator[Sequence[Ask], list[Any], R]
+# How many waiting workers are woken for several deliveries, at most.
+SPARE = 8
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,6 +71,19 @@ class Filled:
 
     answer: Any
     queues: list[str]
+
+
+def told(at: int, answer: Any) -> Plan[Any]:
+    """What a partition answered. Workers are woken for what it made ready besides; if that fails, they find it a little
+    later."""
+    if not isinstance(answer, Filled):
+        return answer
+    yield [
+        (0, Ring(each, at, number if first else 1))
+        for each, number in Counter(answer.queues).items()
+        for first in (True, *[False] * (min(number, SPARE) - 1))
+    ]
+    return answer.answer
 
 
 def good(outcomes: list[Any]) -> list[Any]:

@@ -14,7 +14,7 @@ from ...contracts.names import home, partition_of
 from .. import commands as c
 from ..refusals import refusal
 from ..rows import JobRow
-from .partitions_plan import Note, Plan, Used, good
+from .partitions_plan import Note, Plan, Used, good, told
 
 
 def submit(command: c.Submit, count: int) -> Plan[JobRow]:
@@ -39,12 +39,13 @@ def submit(command: c.Submit, count: int) -> Plan[JobRow]:
         _check_pending(command, first, there)
         void = first.job_id
     [row] = good((yield [(at, command)]))
-    return _checked(row)
+    return _checked((yield from told(at, row)))
 
 
 def _at_home(command: c.Submit, at: int, count: int) -> Plan[JobRow]:
     while True:
-        [outcome] = yield [(at, command)]
+        [answer] = yield [(at, command)]
+        outcome = yield from told(at, answer)
         stranger = isinstance(outcome, JobRow) and not outcome.state  # the script found a note without its job
         if not command.idem or not (stranger or isinstance(outcome, KeyConflict)):
             break

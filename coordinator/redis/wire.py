@@ -51,7 +51,7 @@ def answer(command: c.Command[R], reply: list[Any]) -> R:
 def filled(command: c.Command[Any], reply: list[Any]) -> list[str]:
     """The queues in which a script, as it says, made deliveries ready that its command does not name."""
     at = _FILLING.get(type(command))
-    return [read_text(queue) for queue in reply[at:]] if at else []
+    return [read_text(queue) for queue in reply[at:] if isinstance(queue, bytes)] if at else []
 
 
 # building
@@ -262,11 +262,14 @@ def _stream_rows(m: c.ReadStream, reply: list[Any]) -> list[StreamRow]:
 # Commands with a checkpoint that may have a place: `+put` is what their scripts need then.
 _SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend, c.Spawn)
 # Where the queues that `filled` tells of begin in the reply.
-_FILLING: dict[type[c.Command[Any]], int] = {c.Complete: 1, c.Fail: 1, c.Release: 1, c.Spawn: 1, c.Cancel: 2}
+_FILLING: dict[type[c.Command[Any]], int] = {
+    **dict.fromkeys((c.Claim, c.Complete, c.Fail, c.HandOff, c.Release, c.Spawn, c.Suspend), 1),
+    **dict.fromkeys((c.Cancel, c.Submit), 2),
+}
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
 _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Submit: ("submit", _submit, _submitted),
-    c.Claim: ("claim", _claim, lambda m, r: [_delivery(m.worker, parts) for parts in r]),
+    c.Claim: ("claim", _claim, lambda m, r: [_delivery(m.worker, each) for each in r if not isinstance(each, bytes)]),
     c.Heartbeat: ("heartbeat", _heartbeat, lambda _, r: [read_text(status) for status in r]),
     c.Save: ("save", _save, commit_line),
     c.Record: ("record", lambda m: [*fence_args(m.fence), *_pairs(m.records)], _nothing),

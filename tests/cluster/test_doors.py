@@ -4,15 +4,18 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
+from dataclasses import replace
 
 import pytest
 
-from batonpass.contracts.names import mint
+from batonpass.contracts.names import mint, partition_of
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis.cluster_watch import DoorWatch
 from batonpass.coordinator.rows import Delivery
 from batonpass.coordinator.store import Topic
-from tests.harness.bench import MINUTE, Bench, new_job, new_target
+from tests.harness.bench import MINUTE, Bench, fence_of, new_job, new_target
+from tests.harness.children import Family
 from tests.harness.cluster import ClusterHarness
 
 QUEUE = new_target().queue
@@ -119,6 +122,40 @@ def test_what_comes_back_rings_too(bench: Bench) -> None:
     bench.clock.advance(1000)
     bench.do(c.Reap())
     assert rung()
+
+
+LIMITS = {QUEUE: c.Limits("a" * 32, concurrency=1)}
+ENDS: dict[str, Callable[[Bench, c.Fence], object]] = {
+    "hand off": lambda bench, fence: bench.do(c.HandOff(fence, new_target("review"))),
+    "suspend": lambda bench, fence: bench.suspend(fence),
+    "release": lambda bench, fence: bench.do(c.Release(fence)),
+    "crash": lambda bench, fence: bench.do(c.Release(fence, "it died")),
+    "retry": lambda bench, fence: bench.do(c.Fail(fence, "boom", "", MINUTE)),
+    "fan out": lambda bench, fence: Family(bench, fence, 1).spawn(),
+    "interrupt": lambda bench, fence: bench.do(new_job("review", thread="limited", on_busy="interrupt")),
+}
+
+
+@pytest.mark.parametrize("end", ENDS)
+def test_whoever_leaves_a_lane_rings_for_the_next_one(bench: Bench, end: str) -> None:
+    first = bench.submit(thread="limited")
+    watch = bench.store.watch(Topic(queues=(QUEUE,)))
+    bench.run(watch.await_(LONG))
+    follower = new_job()
+    follower.job_id = follower.thread = mint("j", partition_of(first))
+    bench.do(follower)
+    bench.run(watch.await_(LONG))
+    [delivery] = bench.do(replace(claim(), leases=(mint("l"), mint("l")), limits=LIMITS))
+    ENDS[end](bench, fence_of(delivery))
+    began = time.monotonic()
+    assert bench.job(follower.job_id).reason == "ready"
+    bench.run(watch.await_(LONG))
+    assert time.monotonic() - began < LONG / 4
+    assert isinstance(watch, DoorWatch)
+    knock = watch.take()
+    assert knock
+    own = {"release": 1, "crash": 1, "fan out": 2}.get(end, 0)  # what it made ready itself rings at the same door
+    assert knock.number == own + 1
 
 
 async def taken_back(bench: Bench) -> list[int]:

@@ -4,7 +4,8 @@
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, number of
 --      fields, name of each field of a job that is to be told, lease id for each delivery wanted
 -- Returns {'+', {packed {id, queue, lease, token, lease's end, time, lane, slot, agent, hop, tip, attempt, fields ...}, {id, commit
---      line, record, what each span holds ...} or false, journal} ...}
+--      line, record, what each span holds ...} or false, journal} ...,
+--      queue of each that was let out of its line ...}
 --@ uses clock job turns parts whole
 
 -- Whether a job is no child, or one that its parent waits for.
@@ -119,6 +120,9 @@ for _, job in ipairs(seen) do
   end
 end
 local refilled = move_on(now)
+for queue in pairs(refilled) do
+  deliveries[#deliveries + 1] = queue
+end
 if found < wanted then
   -- Nothing is left in these queues: wake-ups still lying there would only cause looks for nothing.
   for q = 1, queues do

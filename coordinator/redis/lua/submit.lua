@@ -3,7 +3,8 @@
 -- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
 --      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or '', terms (packed) or '',
 --      lane or ''
--- Returns {'+', job's fields packed; of a new job those that its client does not know}, {'!key', key, job},
+-- Returns {'+', job's fields packed; of a new job those that its client does not know, queue of each that is ready
+--      besides}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}, {'!full', agent, most}
 --@ uses clock job
 local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -40,7 +41,7 @@ end
 if terms.most and waiting >= terms.most then
   return refuse('full', ARGV[11], num(terms.most))
 end
-local waits, stopped = busy and on_busy == 'queue', nil
+local waits, stopped, filled = busy and on_busy == 'queue', nil, {}
 local tip, count, back = state[2] or '', state[3] or '0', nil
 if busy and not waits then
   stopped = whom(busy)
@@ -105,7 +106,7 @@ else
     redis.call('ZADD', TIMERS, due, id)
   end
   if stopped then
-    end_canceled(busy, stopped, id)
+    filled = end_canceled(busy, stopped, id)
     state[3] = stopped[9] and stopped[9] ~= '' and stopped[9] or state[3]
   end
   redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, back and 'tip' or 'count', back or state[3] or '0')
@@ -114,4 +115,4 @@ emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due ~= '0' and due
   told(ARGV[14]))
 -- A worker is waiting for the end of this script: it reads nothing back.
 return { '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
-  'began', began, 'created', num(now), 'updated', num(now), unpack(bounds) }) }
+  'began', began, 'created', num(now), 'updated', num(now), unpack(bounds) }), unpack(filled) }
