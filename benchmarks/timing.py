@@ -8,6 +8,10 @@ from dataclasses import dataclass, field
 from statistics import median
 
 
+# Seconds: what processor time is counted in. A floor that took less counts as this.
+_TICK = 0.01
+
+
 @dataclass(frozen=True)
 class Effort:
     """How much is measured. The quick one only shows that everything runs: its figures mean nothing."""
@@ -39,7 +43,7 @@ class Comparison:
         """Note a round."""
         self.ours += ours
         self.floor += floor
-        self.ratios.append(median(ours) / median(floor))
+        self.ratios.append(median(ours) / (median(floor) or _TICK))
 
     @property
     def ratio(self) -> float:

@@ -10,7 +10,7 @@ import multiprocessing
 import os
 import signal
 import threading
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from multiprocessing.context import ForkServerContext
 from pathlib import Path
@@ -35,7 +35,8 @@ def warm() -> ForkServerContext:
 
 @dataclass(frozen=True)
 class Log:
-    """Lines that are on the disk when `note` returns: "did <node>", and "kept <node>" for what was acknowledged."""
+    """Lines that are on the disk when `note` returns: "did <node>", and for what was acknowledged "put <checkpoint>",
+    "kept <node>" in a checkpoint, "wrote <node> <checkpoint>" on one."""
 
     path: Path
 
@@ -45,6 +46,12 @@ class Log:
         os.write(file, "".join(f"{line}\n" for line in lines).encode())
         os.fsync(file)
         os.close(file)
+
+    def kept(self) -> set[str]:
+        """The nodes whose writes count: in durability "async" LangGraph has a node write before the checkpoint on which
+        it runs is there, and such writes are lost with that."""
+        wrote = [line.split() for line in self.of("wrote")]
+        return {*self.of("kept"), *(name for name, on in wrote if on in self.of("put"))}
 
     def of(self, what: str) -> list[str]:
         """The nodes of which that is said."""
@@ -90,36 +97,41 @@ class Mortal(BatonpassSaver):
             os.kill(os.getpid(), signal.SIGKILL)
         return number
 
-    def _end(self, number: int, kept: Iterable[str]) -> None:
-        self.log.note(f"call {number}", *(f"kept {name}" for name in kept))
+    def _end(self, number: int, *lines: str) -> None:
+        self.log.note(f"call {number}", *lines)
         if self.kill == f"after:{number}":
             os.kill(os.getpid(), signal.SIGKILL)
 
     def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         number = self._begin()
         answer = super().put(config, checkpoint, metadata, new_versions)
-        self._end(number, checkpoint["channel_values"].get("trace", ()))
+        self._end(number, *_put(checkpoint))
         return answer
 
     async def aput(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
         number = self._begin()
         answer = await super().aput(config, checkpoint, metadata, new_versions)
-        self._end(number, checkpoint["channel_values"].get("trace", ()))
+        self._end(number, *_put(checkpoint))
         return answer
 
     def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
         number = self._begin()
         super().put_writes(config, writes, task_id, task_path)
-        self._end(number, _traced(writes))
+        self._end(number, *_wrote(config, writes))
 
     async def aput_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
         number = self._begin()
         await super().aput_writes(config, writes, task_id, task_path)
-        self._end(number, _traced(writes))
+        self._end(number, *_wrote(config, writes))
 
 
-def _traced(writes: Sequence[tuple[str, Any]]) -> list[str]:
-    return [name for channel, value in writes if channel == "trace" for name in value]
+def _put(checkpoint: Any) -> list[str]:
+    return [f"put {checkpoint['id']}", *(f"kept {name}" for name in checkpoint["channel_values"].get("trace", ()))]
+
+
+def _wrote(config: Any, writes: Sequence[tuple[str, Any]]) -> list[str]:
+    on = config["configurable"]["checkpoint_id"]
+    return [f"wrote {name} {on}" for channel, value in writes if channel == "trace" for name in value]
 
 
 def child(url: str, log: Log, kill: str, side: str, durability: Any) -> None:

@@ -64,7 +64,7 @@ def test_no_finished_node_runs_again(
 
 def goes_on(url: str, log: Log, point: str) -> str | None:
     """Run a killed graph to its end in this process; what was wrong, if something was."""
-    kept, before = set(log.of("kept")), log.of("did")
+    kept, before = log.kept(), log.of("did")
     with BatonpassSaver.from_url(url) as saver:
         made = graph(saver, log)
         begun = made.get_state(CONFIG).created_at is not None
