@@ -7,7 +7,6 @@ from collections.abc import Awaitable, Callable
 from dataclasses import dataclass, field
 from statistics import median
 
-
 # Seconds: what processor time is counted in. A floor that took less counts as this.
 _TICK = 0.01
 
