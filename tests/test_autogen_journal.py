@@ -159,7 +159,7 @@ async def test_the_journal_does_not_grow_with_the_turns() -> None:
 
     async with serving(only(team)) as coordinator:
         await (await coordinator.submit("a", Draft(text="go"))).result(timeout=30)
-    assert max(sizes) == 3
+    assert max(sizes) == 4  # three calls of a turn, and what the hop has spent
 
 
 class Memory:
