@@ -21,7 +21,7 @@ from .. import borders
 from ..factory import built
 
 # The lowest and the newest version that the tests have run with.
-TESTED = ("1.15.3", "1.15.30")
+TESTED = ("1.15.6", "1.15.30")
 
 # Without these CrewAI calls home, waits seconds for that where there is no network, and asks at the terminal whether
 # it may. What is set already stays.
@@ -42,7 +42,7 @@ class CrewAIAdapter:
         if importlib.util.find_spec("crewai") is None:
             raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'")
         if not (importlib.util.find_spec("crewai.hooks") and importlib.util.find_spec("crewai.hooks.dispatch")):
-            raise BadSetup("this CrewAI is too old: 1.15.3 or newer is needed, pip install -U crewai")
+            raise BadSetup("this CrewAI is too old: 1.15.6 or newer is needed, pip install -U crewai")
         _warn_of(version("crewai"))
 
     @staticmethod

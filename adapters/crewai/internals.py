@@ -1,6 +1,6 @@
 """The private parts of CrewAI that we touch: all of them are here, each with its reason.
 
-Checked with crewai 1.15.3 and 1.15.30. What is public (hooks, providers, fields) is used where it is needed.
+Checked with crewai 1.15.6 and 1.15.30. What is public (hooks, providers, fields) is used where it is needed.
 """
 
 from __future__ import annotations
