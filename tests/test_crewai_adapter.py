@@ -209,7 +209,7 @@ async def test_factories_get_the_context_and_are_held_open(crews: Crews) -> None
 
 def test_a_missing_or_old_crewai_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "crewai.hooks.dispatch", None)
-    with pytest.raises(bp.BadSetup, match=r"1\.15\.3 or newer"):
+    with pytest.raises(bp.BadSetup, match=r"1\.15\.6 or newer"):
         CrewAIAdapter()
     monkeypatch.setitem(sys.modules, "crewai", None)
     with pytest.raises(bp.MissingExtra, match=r"pip install 'batonpass\[crewai\]'"):
