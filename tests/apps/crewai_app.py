@@ -43,6 +43,8 @@ STEPS: dict[str, list[str]] = {
     "cycle": ["cycle.one", "cycle.turn.1", "cycle.turn.2", "cycle.turn.3", "cycle.stop"],
     "again": ["again.0", "again.1", "again.2"],
 }
+# What its model answered, and the task itself.
+WRITES_OF_A_UNIT = 2
 PARALLEL: dict[str, list[set[str]]] = {"async": [{"async.north", "async.south"}], "join": [{"join.a", "join.b"}]}
 INPUT: dict[str, dict[str, Any]] = {
     "pair": {"text": "queues"},

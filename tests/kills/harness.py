@@ -174,10 +174,13 @@ def repeated_too_often(run: Run, baseline: Counter[str]) -> list[str]:
     again = run.log.labels() - baseline
     wrong: list[str] = []
     groups: list[set[str]] = getattr(run.module, "PARALLEL", {}).get(run.agent, [])
+    writes: int = getattr(run.module, "WRITES_OF_A_UNIT", 1)
     units = getattr(run.module, "UNITS", {}).get(run.agent) or [[label] for label in baseline]
     for group in groups:
         labels = [label for label in again if label in group]
-        if sum(again[label] for label in labels) > max(0, len(group & set(first)) - _acks_after_first(first, group)):
+        if sum(again[label] for label in labels) > max(
+            0, len(group & set(first)) - _acks_after_first(first, group) // writes
+        ):
             wrong += labels
     for label in again:
         if any(label in group for group in groups):

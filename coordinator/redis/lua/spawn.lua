@@ -11,13 +11,13 @@ local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'priority')
 if not fields then
   return refused
 end
-local last, wrong = read_last(9, fields.thread)
-if wrong then
-  return wrong
-end
 local staged = redis.call('LLEN', P .. 'b:' .. id)
 if staged + given ~= tonumber(ARGV[5]) then
   return refuse('unstaged', id, num(staged), num(tonumber(ARGV[5]) - given))
+end
+local last, wrong = read_last(9, fields.thread)
+if wrong then
+  return wrong
 end
 local count = last and counted(fields)
 local _, first = read_checkpoint(9)
