@@ -19,7 +19,7 @@ import batonpass as bp
 from batonpass.adapters.langgraph.transcript import to_langchain
 
 from .apps.autogen_app import ScriptedModel
-from .test_switch import ANSWERED, ASKED, BEFORE, Desk, Draft, Graph, Topic, said, seen, serving, tip, writers
+from .test_switch import BEFORE, Desk, Draft, Graph, Topic, loop_before, said, seen, serving, tip, writers
 
 __all__ = ["seen"]
 pytestmark = [
@@ -36,18 +36,7 @@ def research() -> Any:
         told = bp.current().transcript.messages
         return {"messages": to_langchain(told[len(state["messages"]) :]), "body": back.text}
 
-    def publish(state: Any) -> Any:
-        return {"body": f"PUBLISHED {state['body']}"}
-
-    graph: Graph = StateGraph(Desk)
-    graph.add_node("ask", lambda state: {"messages": [*BEFORE[:2], ASKED]})
-    graph.add_node("tools", lambda state: {"messages": ANSWERED})
-    graph.add_node("sum", lambda state: {"messages": BEFORE[5:]})
-    graph.add_node("gate", gate)
-    graph.add_node("publish", publish)
-    for one, other in ((START, "ask"), ("ask", "tools"), ("tools", "sum"), ("sum", "gate"), ("gate", "publish")):
-        graph.add_edge(one, other)
-    return graph
+    return loop_before(gate)
 
 
 def approve(turn: int, messages: Sequence[LLMMessage]) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -90,6 +90,12 @@ def research() -> Any:
         later = Transcript.load(answer["transcript"]).messages[len(state["messages"]) :]
         return {"messages": to_langchain(later), "body": answer["body"]}
 
+    return loop_before(gate)
+
+
+def loop_before(gate: Callable[[Any], Any]) -> Graph:
+    """A graph that does a tool loop before its node `gate`, and publishes what that gives."""
+
     def publish(state: Any) -> Any:
         return {"body": f"PUBLISHED {state['body']}"}
 
@@ -99,9 +105,9 @@ def research() -> Any:
     graph.add_node("sum", lambda state: {"messages": BEFORE[5:]})
     graph.add_node("gate", gate)
     graph.add_node("publish", publish)
-    for one, other in (("ask", "tools"), ("tools", "sum"), ("sum", "gate"), ("gate", "publish")):
+    for one, other in ((START, "ask"), ("ask", "tools"), ("tools", "sum"), ("sum", "gate"), ("gate", "publish")):
         graph.add_edge(one, other)
-    return graph.add_edge(START, "ask")
+    return graph
 
 
 class CrewModel(BaseLLM):
