@@ -112,7 +112,7 @@ class Chat(TypedDict, total=False):
 def echoing(app: bp.App, to: str) -> None:
     @app.agent("echo", accepts=Draft, hands_to={to: Topic})
     async def echo(draft: Draft, ctx: bp.Context) -> bp.Handoff[Topic]:
-        return ctx.hand_off(to, Topic(text=f"{draft.body}, heard"))
+        return ctx.hand_off(to, Topic(text=f"{draft.body}, heard"), transcript=bool(ctx.transcript.messages))
 
 
 async def test_a_graph_that_had_ended_goes_on_with_its_messages() -> None:

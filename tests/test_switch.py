@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import aclosing, asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
@@ -93,7 +93,7 @@ def research() -> Any:
     return loop_before(gate)
 
 
-def loop_before(gate: Callable[[Any], Any]) -> Graph:
+def loop_before(gate: Any) -> Graph:
     """A graph that does a tool loop before its node `gate`, and publishes what that gives."""
 
     def publish(state: Any) -> Any:
