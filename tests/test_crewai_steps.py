@@ -132,6 +132,6 @@ async def test_two_jobs_may_use_one_tool_and_one_model(crews: Crews) -> None:
 
 
 def test_a_version_that_is_not_tested_is_named() -> None:
-    with pytest.warns(UserWarning, match=r"crewai 1\.99\.0 is installed; batonpass is tested with 1\.15\.3 to"):
+    with pytest.warns(UserWarning, match=r"crewai 1\.99\.0 is installed; batonpass is tested with 1\.15\.6 to"):
         _warn_of("1.99.0")
     _warn_of("1.15.6")
