@@ -21,8 +21,8 @@ RUNS = {
     "kills-redis": "tests.storm.kills --store redis --kills 200",
     "kills-crewai-sqlite": "tests.crews.matrix --store sqlite",
     "kills-crewai-redis": "tests.crews.matrix --store redis",
-    "chaos-sqlite": "tests.storm.chaos --store sqlite --seconds 600",
-    "chaos-redis": "tests.storm.chaos --store redis --seconds 600",
+    "chaos-sqlite": "tests.storm.chaos --store sqlite --seconds 600 --kills 1000 --jobs 20000",
+    "chaos-redis": "tests.storm.chaos --store redis --seconds 600 --kills 1000 --jobs 20000",
     "freeze-sqlite": "tests.storm.freeze --store sqlite --tries 200 --seconds 30",
     "freeze-redis": "tests.storm.freeze --store redis --tries 200 --seconds 30",
     "children-sqlite": "tests.storm.children --store sqlite",
@@ -37,11 +37,12 @@ def main() -> None:
         prog="python -m tests.storm", description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
     )
     parser.add_argument("runs", nargs="*", metavar="run", help=f"some of: {', '.join(RUNS)}")
-    parser.add_argument("--seconds", type=float, help="how long the chaos runs take, instead of 600")
+    parser.add_argument("--seconds", type=float, help="how long the chaos runs take, instead of 600 and 1,000 kills")
     arguments = parser.parse_args()
     asked: list[str] = arguments.runs
     if arguments.seconds is not None:
-        RUNS.update({name: f"{run} --seconds {arguments.seconds}" for name, run in RUNS.items() if "chaos" in name})
+        chaos = f"--seconds {arguments.seconds} --kills 0 --jobs 0"
+        RUNS.update({name: f"{run} {chaos}" for name, run in RUNS.items() if "chaos" in name})
     if unknown := set(asked) - set(RUNS):
         parser.error(f"there is no {', '.join(sorted(unknown))}, but: {', '.join(RUNS)}")
     ends: list[str] = []

@@ -1,7 +1,8 @@
 """Chaos: workers of two versions under load, somebody is killed every second, and so is the server now and then.
 
-    python -m tests.storm.chaos --store redis --seconds 600 [--seed 1]
+    python -m tests.storm.chaos --store redis --seconds 600 --kills 1000 --jobs 20000 [--seed 1]
 
+It goes on for that long, and until there were so many kills and jobs.
 Afterwards no job is lost, none ended twice, no finished step ran again, every effect has at most one recorded outcome,
 and after pruning nothing is left in the store. What happened is told by a log that the agents sync themselves, not by
 the store.
@@ -32,8 +33,21 @@ from tests.storm.chaos_judge import Evidence, Verdict, judge
 from tests.storm.chaos_load import Load
 from tests.storm.chaos_workers import Counts, Crew
 
-WORKERS, LEASE, RATE = 3, 1.0, 20_000 / 600
-RESTARTS, KILLS = 10 / 600, 1.0  # a second
+WORKERS, LEASE = 3, 1.0
+JOBS, KILLS = 20_000 / 600, 1.0  # a second, as long as the workers keep up
+_RESTART = 60.0  # every so many seconds
+
+
+@dataclass(frozen=True)
+class Length:
+    """How long a run goes on: until all of it is reached."""
+
+    seconds: float
+    kills: int = 0
+    jobs: int = 0
+
+    def reached(self, seconds: float, kills: int, jobs: int) -> bool:
+        return seconds >= self.seconds and kills >= self.kills and jobs >= self.jobs
 
 
 @dataclass
@@ -50,7 +64,7 @@ class Report:
 
     @property
     def kills(self) -> int:
-        return self.counts.workers + self.counts.children
+        return self.counts.kills
 
     def __str__(self) -> str:
         verdict, evidence = self.verdict, self.evidence
@@ -71,23 +85,23 @@ class Report:
 
 
 def chaos(
-    url: str, folder: Path, parents: list[Zygote], *, seconds: float, seed: int, server: RedisServer | None = None
+    url: str, folder: Path, parents: list[Zygote], *, length: Length, seed: int, server: RedisServer | None = None
 ) -> Report:
     """The whole of it; the store's end is left to be looked at."""
     choose = random.Random(seed)
     began = time.monotonic()
     crew = Crew(url, folder, parents, choose, LEASE)
-    load = Load(url, RATE)
+    load = Load(url, JOBS)
     try:
         load.start()
         crew.start(WORKERS)
         wait_until(crew.at_work, timeout=60, what="the first worker")
-        restarts = _strike(crew, server, choose, seconds)
+        restarts = _strike(crew, load, server, choose, length)
         load.stop()
         with bp.connect(url, app=app) as coordinator:
             jobs = [coordinator.job(job.id) for job in load.jobs]
             waiting = list(jobs)
-            wait_until(lambda: _settled(crew, waiting), timeout=60 + seconds / 5, what="jobs that do not end")
+            wait_until(lambda: _settled(crew, waiting), timeout=60 + length.seconds / 5, what="jobs that do not end")
     except AssertionError as error:
         raise AssertionError(f"{error}\n{crew.said()}") from error
     finally:
@@ -104,18 +118,19 @@ def chaos(
     return Report(verdict, evidence, crew.counts, restarts, len(load.jobs), len(parents), time.monotonic() - began)
 
 
-def _strike(crew: Crew, server: RedisServer | None, choose: random.Random, seconds: float) -> int:
+def _strike(crew: Crew, load: Load, server: RedisServer | None, choose: random.Random, length: Length) -> int:
     """Kill somebody every second, and the server at times; how often that."""
     began = time.monotonic()
-    number = max(2, round(seconds * RESTARTS)) if server else 0
-    moments = sorted(choose.uniform(0.1, 0.9) * seconds for _ in range(number))
+    every = min(_RESTART, length.seconds / 2)
+    next_restart = every * choose.uniform(0.1, 0.9)
     struck = restarted = 0
-    while (now := time.monotonic() - began) < seconds:
-        if server and restarted < number and now > moments[restarted]:
+    while not length.reached(now := time.monotonic() - began, crew.counts.kills, len(load.jobs)):
+        if server and now > next_restart:
             server.kill()
             time.sleep(choose.uniform(0, 0.5))
             server.start()
             restarted += 1
+            next_restart = every * (restarted + choose.uniform(0.1, 0.9))
         if now * KILLS > struck + 1:
             crew.strike()
             struck += 1
@@ -145,20 +160,20 @@ def versions(folder: Path, other: str | None = None) -> Iterator[list[Zygote]]:
             parent.close()
 
 
-def on_sqlite(folder: Path, parents: list[Zygote], seconds: float, seed: int) -> Report:
+def on_sqlite(folder: Path, parents: list[Zygote], length: Length, seed: int) -> Report:
     """On a new file, which is whole afterwards."""
     file = folder / "store.db"
-    report = chaos(f"sqlite:///{file}", folder, parents, seconds=seconds, seed=seed)
+    report = chaos(f"sqlite:///{file}", folder, parents, length=length, seed=seed)
     assert sound(file)
     return report
 
 
-def on_redis(folder: Path, parents: list[Zygote], seconds: float, seed: int) -> Report:
+def on_redis(folder: Path, parents: list[Zygote], length: Length, seed: int) -> Report:
     """On a server of its own, which is killed too."""
     server = RedisServer(folder, "--appendfsync", "always")
     server.start()
     try:
-        return chaos(server.url, folder, parents, seconds=seconds, seed=seed, server=server)
+        return chaos(server.url, folder, parents, length=length, seed=seed, server=server)
     finally:
         server.close()
 
@@ -168,6 +183,8 @@ def main() -> None:
     parser = argparse.ArgumentParser(prog="python -m tests.storm.chaos", description=main.__doc__)
     parser.add_argument("--store", choices=["sqlite", "redis"], required=True)
     parser.add_argument("--seconds", type=float, default=600)
+    parser.add_argument("--kills", type=int, default=0, help="go on until there were so many")
+    parser.add_argument("--jobs", type=int, default=0, help="go on until so many were submitted")
     parser.add_argument("--seed", type=int, default=random.randrange(10**6))
     parser.add_argument("--beside", metavar="COMMIT", help="the other version (the last that changed what is stored)")
     asked = parser.parse_args()
@@ -176,7 +193,7 @@ def main() -> None:
         (folder := Path(name) / "run").mkdir()
         with versions(older, asked.beside) as parents:
             run = on_sqlite if asked.store == "sqlite" else on_redis
-            report = run(folder, parents, asked.seconds, asked.seed)
+            report = run(folder, parents, Length(asked.seconds, asked.kills, asked.jobs), asked.seed)
     sys.stdout.write(f"{asked.store}, seed {asked.seed}: {report}\n")
     sys.exit("\n".join(report.verdict.problems[:20]) or 0)
 

@@ -26,6 +26,10 @@ class Counts:
     children: int = 0
     started_without_store: int = 0
 
+    @property
+    def kills(self) -> int:
+        return self.workers + self.children
+
 
 class Crew:
     """So many worker processes. Who dies is replaced at once, by one of a version that is drawn."""

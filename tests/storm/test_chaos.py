@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from tests.kills.harness import Zygote
-from tests.storm.chaos import Report, on_redis, on_sqlite, versions
+from tests.storm.chaos import Length, Report, on_redis, on_sqlite, versions
 
-SECONDS = 12.0
+LENGTH = Length(seconds=12.0)
 
 
 @pytest.fixture(scope="module")
@@ -22,9 +22,9 @@ def parents(tmp_path_factory: pytest.TempPathFactory) -> Iterator[list[Zygote]]:
 @pytest.mark.timeout(400)
 @pytest.mark.parametrize("chaos", [on_sqlite, on_redis])
 def test_nothing_is_lost_doubled_or_left(
-    chaos: Callable[[Path, list[Zygote], float, int], Report], tmp_path: Path, parents: list[Zygote]
+    chaos: Callable[[Path, list[Zygote], Length, int], Report], tmp_path: Path, parents: list[Zygote]
 ) -> None:
-    report = chaos(tmp_path, parents, SECONDS, 1)
+    report = chaos(tmp_path, parents, LENGTH, 1)
     assert not report.verdict.problems, report
     assert report.kills > 0, report
     assert report.jobs > 20, report
