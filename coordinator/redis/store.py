@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Generator, Sequence
 from secrets import token_hex
 from typing import Any, TypeVar, cast
@@ -285,6 +286,11 @@ class RedisStore:
             await client.aclose()
 
 
+_FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?")
+
+
 def _first_line(error: Exception) -> str:
     # Of the Sentinels that it asked the client shows all that it knows about their connections.
-    return (str(error) or type(error).__name__).splitlines()[0].partition(" : <redis")[0].rstrip(".")
+    text = (str(error) or type(error).__name__).splitlines()[0].partition(" : <redis")[0].rstrip(".")
+    # Redis 6.2 puts a frame around the error of a script's call, and says it with a dash: "-READONLY You can't ...".
+    return _FRAME.sub("", text)
