@@ -6,7 +6,7 @@ import os
 import secrets
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -117,3 +117,12 @@ def new_url(tmp_path: Path, redis_server: str) -> Callable[[str], str]:
         return f"{redis_server}?namespace={secrets.token_hex(8)}"
 
     return make
+
+
+@pytest.fixture
+def seen() -> dict[str, Any]:
+    """What each model of the desk of three frameworks was told, by framework."""
+    from tests.apps.switch_desk import SEEN
+
+    SEEN.clear()
+    return SEEN

@@ -3,9 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
-from importlib import util
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +18,7 @@ from autogen_agentchat.agents import (
     UserProxyAgent,
 )
 from autogen_agentchat.base import TaskResult
-from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
+from autogen_agentchat.conditions import MaxMessageTermination
 from autogen_agentchat.messages import StructuredMessage, TextMessage
 from autogen_agentchat.teams import (
     BaseGroupChat,
@@ -30,11 +28,9 @@ from autogen_agentchat.teams import (
     SelectorGroupChat,
     Swarm,
 )
-from autogen_core import FunctionCall, SingleThreadedAgentRuntime
 
 import batonpass as bp
-from batonpass.adapters.autogen import AutoGenAdapter
-from batonpass.adapters.autogen import adapter as adapter_module
+from batonpass.testing import serving
 
 from .apps.autogen_app import (
     ANSWERS,
@@ -51,38 +47,10 @@ from .apps.autogen_app import (
     says,
     speaker,
 )
+from .apps.autogen_kit import only, steps
+from .apps.kit import labels, question
 
 pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
-
-
-def labels(log: Path) -> list[str]:
-    return [line.split()[1] for line in log.read_text().splitlines()]
-
-
-@asynccontextmanager
-async def serving(served: bp.App, url: str = "memory://") -> AsyncIterator[bp.Coordinator]:
-    async with bp.connect(url, app=served) as coordinator, served.worker(coordinator):
-        yield coordinator
-
-
-async def question(job: bp.Job[Any]) -> Any:
-    """What the job asks, once it does."""
-    with anyio.fail_after(10):
-        while (info := await job.info()).state != bp.JobState.INPUT_REQUIRED:
-            assert not info.state.ended, info
-            await anyio.sleep(0.01)
-    return info.question
-
-
-async def steps(coordinator: bp.Coordinator, job: bp.Job[Any]) -> list[str]:
-    return [checkpoint.step for checkpoint in reversed(await coordinator.timeline(thread=job.id))]
-
-
-def only(factory: Callable[[], Any], returns: type[bp.Contract] = Report, **options: Any) -> bp.App:
-    """An app of one agent, `a`."""
-    made = bp.App("one")
-    made.autogen("a", accepts=Draft, returns=returns, **options)(factory)
-    return made
 
 
 TIMELINES = {
@@ -349,86 +317,3 @@ async def test_an_error_of_a_member_comes_out_as_it_was_raised() -> None:
         job = await coordinator.submit("a", Draft(text="go"))
         with pytest.raises(bp.JobFailed, match="ConnectionError: the model is away"):
             await job.result(timeout=30)
-
-
-@pytest.mark.parametrize(
-    ("factory", "complaint"),
-    [
-        (lambda: None, "the factory of agent 'a' returned NoneType: return an AutoGen team"),
-        (lambda: RoundRobinGroupChat([speaker("A", says("x"))]), "would never end: give it termination_condition="),
-        (
-            lambda: RoundRobinGroupChat(
-                [RoundRobinGroupChat([UserProxyAgent("human")], name="inner", max_turns=1)], max_turns=1
-            ),
-            "'human' would read standard input",
-        ),
-        (
-            lambda: RoundRobinGroupChat([speaker("A", says("x"))], max_turns=1, runtime=SingleThreadedAgentRuntime()),
-            "without runtime=",
-        ),
-    ],
-)
-async def test_a_factory_that_can_not_be_run_fails_the_job_and_says_why(
-    factory: Callable[[], Any], complaint: str
-) -> None:
-    async with serving(only(factory)) as coordinator:
-        job = await coordinator.submit("a", Draft(text="go"))
-        with pytest.raises(bp.JobFailed, match=complaint):
-            await job.result(timeout=30)
-
-
-async def test_a_team_that_has_run_before_is_refused() -> None:
-    team = RoundRobinGroupChat([speaker("A", says("x"))], max_turns=1)
-    await team.run(task="x")
-    with pytest.raises(bp.JobFailed, match="build a new one"):
-        await only(lambda: team).run("a", Draft(text="go"), timeout=30)
-
-
-@pytest.mark.parametrize(
-    ("text", "task", "complaint"),
-    [
-        ("no score", "go", "requires points, reason"),
-        ('{"points": "many", "reason": "x"}', "go", "points: Input should be a valid integer"),
-        ("x", "it is APPROVED", "stopped before anybody spoke: Text 'APPROVED' mentioned"),
-    ],
-)
-async def test_a_result_that_does_not_fit_fails_the_job_with_the_fields(text: str, task: str, complaint: str) -> None:
-    def team() -> BaseGroupChat:
-        done = MaxMessageTermination(2) | TextMentionTermination("APPROVED")
-        return RoundRobinGroupChat([speaker("A", lambda *_: text)], termination_condition=done)
-
-    with pytest.raises(bp.JobFailed, match=complaint) as failed:
-        await only(team, returns=Score).run("a", Draft(text=task), timeout=30)
-    assert failed.value.reason == "contract"
-
-
-async def test_a_lone_agent_may_ask_too() -> None:
-    def lone() -> Any:
-        def asks(turn: int, messages: Any) -> str | list[FunctionCall]:
-            return hands_to("boss") if turn == 1 else f"the boss said {last(messages)}"
-
-        return speaker("A", asks, handoffs=["boss"])
-
-    async with serving(only(lone)) as coordinator:
-        job = await coordinator.submit("a", Draft(text="go"))
-        assert (await question(job))["to"] == "boss"
-        await job.answer("yes")
-        assert await job.result(timeout=30) == Report(body="the boss said yes")
-
-
-@pytest.mark.parametrize(
-    ("installed", "hint"), [((), "not installed: pip"), (("autogen",), "is AG2"), (("ag2",), "AG2")]
-)
-def test_a_missing_framework_is_named_with_the_command(
-    installed: tuple[str, ...], hint: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(adapter_module, "find_spec", lambda name: util.find_spec("json") if name in installed else None)
-    with pytest.raises(bp.MissingExtra, match=hint) as missing:
-        AutoGenAdapter()
-    assert "pip install 'batonpass[autogen]'" in str(missing.value)
-
-
-def test_a_version_that_was_not_tested_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter_module, "version", lambda name: "0.8.1")
-    with pytest.warns(UserWarning, match=r"autogen-agentchat 0\.8\.1 is installed; batonpass is tested with 0\.7\.4"):
-        AutoGenAdapter()

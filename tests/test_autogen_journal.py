@@ -17,10 +17,12 @@ from autogen_core.models import LLMMessage, UserMessage
 
 import batonpass as bp
 from batonpass.adapters.autogen.journal import Journal
+from batonpass.testing import serving
 from tests.apps import evidence
 from tests.apps.autogen_app import Draft, Report, ScriptedModel, called, last, says, speaker
 
-from .test_autogen_adapter import labels, only, question, serving, steps
+from .apps.autogen_kit import only, steps
+from .apps.kit import labels, question
 
 pytestmark = [pytest.mark.anyio, pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
 

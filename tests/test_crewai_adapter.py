@@ -20,21 +20,11 @@ from crewai.tools import tool
 
 import batonpass as bp
 from batonpass.adapters.crewai import CrewAIAdapter
+from batonpass.testing import serving
 
 from .apps.crewai_app import ANSWERS, EXPECTED, INPUT, PARALLEL, STEPS, Article, Facts, Small, Topic, app
-from .apps.crewai_kit import (
-    Crews,
-    Note,
-    Two,
-    checkpoints,
-    failure,
-    only,
-    question,
-    result,
-    returning,
-    serving,
-    until,
-)
+from .apps.crewai_kit import Crews, Note, Two, failure, only, result, returning
+from .apps.kit import checkpoints, labels, question, until
 
 pytestmark = [
     pytest.mark.capability("crewai"),
@@ -52,10 +42,6 @@ TIMELINES = {
     "cycle": ["one", "turn", "turn", "turn", "stop"],
     "again": ["once", "once", "once"],
 }
-
-
-def labels(log: Path) -> list[str]:
-    return [line.split()[1] for line in log.read_text().splitlines()]
 
 
 @pytest.mark.parametrize("name", STEPS)

@@ -10,17 +10,11 @@ from crewai import Flow
 from crewai.flow import and_, human_feedback, listen, or_, router, start
 from crewai.flow.async_feedback import ConsoleProvider, HumanFeedbackPending
 
+from batonpass.testing import serving
+
 from .apps.crewai_app import Small, Topic
-from .apps.crewai_kit import (
-    Crews,
-    Failing,
-    Note,
-    failure,
-    only,
-    question,
-    serving,
-    until,
-)
+from .apps.crewai_kit import Crews, Failing, Note, failure, only
+from .apps.kit import question, until
 
 pytestmark = [
     pytest.mark.capability("crewai"),

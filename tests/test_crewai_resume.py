@@ -17,19 +17,11 @@ from crewai.tasks.conditional_task import ConditionalTask
 from pydantic import BaseModel
 
 import batonpass as bp
+from batonpass.testing import serving
 
 from .apps.crewai_app import Article, Small, Topic
-from .apps.crewai_kit import (
-    Crews,
-    Failing,
-    Note,
-    failure,
-    only,
-    result,
-    returning,
-    serving,
-    until,
-)
+from .apps.crewai_kit import Crews, Failing, Note, failure, only, result, returning
+from .apps.kit import until
 
 pytestmark = [
     pytest.mark.capability("crewai"),

@@ -11,9 +11,11 @@ from crewai.tools import tool
 
 import batonpass as bp
 from batonpass.adapters.crewai.adapter import _warn_of  # pyright: ignore[reportPrivateUsage]
+from batonpass.testing import serving
 
 from .apps.crewai_app import Topic
-from .apps.crewai_kit import Crews, Two, failure, only, result, serving, until
+from .apps.crewai_kit import Crews, Two, failure, only, result
+from .apps.kit import until
 
 pytestmark = [
     pytest.mark.capability("crewai"),

@@ -87,8 +87,10 @@ async def test_crewai(sqlite_url: str, crews: Any) -> None:
     from crewai import Flow
     from crewai.flow import human_feedback, listen, start
 
+    from batonpass.testing import serving
+
     from .apps.crewai_app import Small, Topic
-    from .apps.crewai_kit import only, serving
+    from .apps.crewai_kit import only
 
     crews.script["collapse"] = lambda said: "good"
 

@@ -4,28 +4,24 @@ from __future__ import annotations
 
 import asyncio
 import operator
-import sys
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Annotated, Any, TypedDict
 
 import anyio
 import pytest
-from langchain_core.messages import AIMessage, HumanMessage
-from langgraph.channels.delta import DeltaChannel
-from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.func import entrypoint, task
-from langgraph.graph import START, MessagesState, StateGraph
+from langgraph.graph import START, StateGraph
 from langgraph.types import RetryPolicy, Send, interrupt
 from pydantic import BaseModel
 
 import batonpass as bp
-from batonpass.adapters.langgraph import LangGraphAdapter
 from batonpass.coordinator.commands import AnswerJob
 from batonpass.coordinator.letters import seal_letter
+from batonpass.testing import serving
 
-from .apps.langgraph_app import ANSWERS, EXPECTED, INPUT, STEPS, Notes, Topic, Words, app
+from .apps.kit import checkpoints, labels, question
+from .apps.langgraph_app import ANSWERS, EXPECTED, INPUT, STEPS, Topic, Words, app
+from .apps.langgraph_kit import failure, graph, only, result
 
 pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.usefixtures("log")]
 
@@ -61,56 +57,6 @@ class Loose(Words, total=False):
 
 class Yes(BaseModel):
     yes: bool
-
-
-def labels(log: Path) -> list[str]:
-    return [line.split()[1] for line in log.read_text().splitlines()]
-
-
-@asynccontextmanager
-async def serving(served: bp.App, url: str = "memory://") -> AsyncIterator[bp.Coordinator]:
-    async with bp.connect(url, app=served) as coordinator, served.worker(coordinator):
-        yield coordinator
-
-
-def only(factory: Callable[..., Any], **options: Any) -> bp.App:
-    """An app of one agent, `a`."""
-    made = bp.App("one")
-    declared: dict[str, Any] = {"accepts": Topic, "returns": Notes, **options}
-    made.langgraph("a", **declared)(factory)
-    return made
-
-
-def graph(*nodes: Callable[..., Any], state: Any = Words) -> StateGraph[Any, None, Any, Any]:
-    """The functions as nodes of a line, named after them."""
-    made = StateGraph(state)
-    made.add_sequence(list(nodes))
-    made.add_edge(START, nodes[0].__name__)
-    return made
-
-
-async def result(factory: Callable[..., Any], **options: Any) -> Any:
-    return await only(factory, **options).run("a", Topic(text="rain"), timeout=20)
-
-
-async def failure(factory: Callable[..., Any], **options: Any) -> bp.JobFailed:
-    with pytest.raises(bp.JobFailed) as caught:
-        await result(factory, **options)
-    return caught.value
-
-
-async def question(job: bp.Job[Any]) -> Any:
-    """What the job asks, once it does."""
-    with anyio.fail_after(10):
-        while (info := await job.info()).state != bp.JobState.INPUT_REQUIRED:
-            assert not info.state.ended, info
-            await anyio.sleep(0.01)
-    return info.question
-
-
-async def checkpoints(coordinator: bp.Coordinator, job: bp.Job[Any]) -> list[bp.Checkpoint]:
-    """The job's checkpoints with their state, oldest first."""
-    return [await coordinator.restore(each.id) for each in reversed(await coordinator.timeline(thread=job.id))]
 
 
 @pytest.mark.parametrize("name", STEPS)
@@ -365,121 +311,3 @@ async def test_a_canceled_job_stops_its_graph_at_once() -> None:
             await stopped.wait()
         with pytest.raises(bp.JobCanceled):
             await job.result(timeout=5)
-
-
-async def test_an_instance_of_the_contract_is_the_result() -> None:
-    def answer(state: Any) -> Any:
-        return {"anything": Report(body="an instance")}
-
-    assert await result(lambda: graph(answer, state=Loose), returns=Report) == Report(body="an instance")
-
-
-async def test_a_structured_response_is_the_result() -> None:
-    class Structured(Words, total=False):
-        structured_response: dict[str, Any]
-        body: str
-
-    def answer(state: Any) -> Any:
-        return {"structured_response": {"body": "structured"}, "body": "by name"}
-
-    assert await result(lambda: graph(answer, state=Structured), returns=Report) == Report(body="structured")
-
-
-@pytest.mark.parametrize(("said", "body"), [("plain", "plain"), ('{"body": "json"}', "json")])
-async def test_the_last_answer_is_the_result(said: str, body: str) -> None:
-    def answer(state: Any) -> Any:
-        assert [message.content for message in state["messages"]] == ["rain"]
-        return {"messages": [AIMessage("first"), AIMessage(said), HumanMessage("thanks")]}
-
-    assert await result(lambda: graph(answer, state=MessagesState), returns=Report) == Report(body=body)
-
-
-async def test_a_whole_state_is_a_result() -> None:
-    def answer(state: Any) -> Any:
-        return {"messages": [AIMessage("done", id="1")]}
-
-    state = await result(lambda: graph(answer, state=MessagesState), returns=bp.State)
-    assert state["messages"][-1] == {"type": "ai", "content": "done", "id": "1"}
-
-
-async def test_a_result_that_does_not_fit_fails_as_a_contract_violation() -> None:
-    def answer(state: Any) -> Any:
-        return {"notes": ["x"]}
-
-    failed = await failure(lambda: graph(answer), returns=Report)
-    assert failed.reason == "contract"
-    assert "ended without body of langgraph_tests.report@1" in failed.error
-
-
-async def test_enter_and_leave_replace_the_defaults() -> None:
-    def answer(state: Any) -> Any:
-        return {"notes": [state["text"]]}
-
-    done = await result(
-        lambda: graph(answer),
-        enter=lambda payload, ctx: {"text": payload.text.upper()},
-        leave=lambda state, ctx: Report(body=f"{ctx.agent}: {state['notes'][0]}"),
-        returns=Report,
-    )
-    assert done == Report(body="a: RAIN")
-
-
-class Order(bp.Contract, name="langgraph_tests.order"):
-    text: str
-    colour: str
-
-
-@pytest.mark.parametrize(
-    ("factory", "message"),
-    [
-        (lambda: 5, "the factory of agent 'a' returned int: return a StateGraph"),
-        (lambda: None, "the factory of agent 'a' returned NoneType: return a StateGraph"),
-        (lambda: graph(plain_node), "langgraph_tests.order@1 has colour, but the graph's state has notes, number"),
-        (lambda: graph(plain_node, state=Delta), "the state key 'log' is a DeltaChannel"),
-    ],
-)
-async def test_a_wrong_set_up_is_named(factory: Callable[[], Any], message: str) -> None:
-    with pytest.raises(bp.JobFailed) as caught:
-        await only(factory, accepts=Order).run("a", Order(text="rain", colour="red"), timeout=20)
-    assert caught.value.reason == "refused"
-    assert message in caught.value.error
-
-
-def plain_node(state: Any) -> Any:
-    return {"notes": ["x"]}
-
-
-class Delta(TypedDict, total=False):
-    text: str
-    log: Annotated[list[str], DeltaChannel(lambda values, writes: [*values, *writes])]
-
-
-async def test_the_graphs_own_checkpointer_is_replaced_with_a_warning() -> None:
-    own = InMemorySaver()
-    with pytest.warns(UserWarning, match="the graph of agent 'a' has a checkpointer of its own"):
-        done = await result(lambda: graph(plain_node).compile(checkpointer=own))
-    assert done.notes == ["x"]
-    assert not list(own.list(None))
-
-
-async def test_factories_of_every_form() -> None:
-    opened: list[str] = []
-
-    @asynccontextmanager
-    async def held(ctx: bp.Context) -> AsyncIterator[Any]:
-        opened.append("open")
-        yield graph(plain_node)
-        opened.append("closed")
-
-    async def awaited() -> Any:
-        return graph(plain_node).compile()
-
-    assert (await result(held)).notes == ["x"]
-    assert opened == ["open", "closed"]
-    assert (await result(awaited)).notes == ["x"]
-
-
-def test_without_the_framework_the_extra_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setitem(sys.modules, "langgraph.pregel", None)
-    with pytest.raises(bp.MissingExtra, match=r"pip install 'batonpass\[langgraph\]'"):
-        LangGraphAdapter()

@@ -17,12 +17,13 @@ from langgraph.types import interrupt
 
 import batonpass as bp
 from batonpass.adapters.langgraph.transcript import to_langchain
+from batonpass.testing import serving
 
 from .apps.autogen_app import ScriptedModel
-from .test_switch import BEFORE, Desk, Draft, Graph, Topic, loop_before, said, seen, serving, tip, writers
+from .apps.switch_desk import BEFORE, Desk, Draft, Graph, Topic, loop_before, said, tip, writers
 
-__all__ = ["seen"]
 pytestmark = [
+    pytest.mark.usefixtures("log", "seen"),
     pytest.mark.capability("langgraph", "crewai", "autogen"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]

@@ -1,85 +1,47 @@
-"""A job that goes on in another framework: by a fork, a handoff with its transcript, a fallback."""
+"""A job that goes on in another framework: by a fork, or a handoff with its transcript."""
 
 from __future__ import annotations
 
 import json
-from collections.abc import AsyncIterator, Mapping, Sequence
-from contextlib import aclosing, asynccontextmanager
-from pathlib import Path
-from typing import Annotated, Any, TypedDict
+from collections.abc import Sequence
+from typing import Any
 
-import anyio
 import pytest
 from autogen_agentchat.agents import AssistantAgent
 from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_core.models import LLMMessage
-from crewai import Agent, BaseLLM, Crew, Task
-from langchain_core.messages import AIMessage, AnyMessage, HumanMessage, SystemMessage, ToolMessage
 from langgraph.graph import START, StateGraph
-from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 
 import batonpass as bp
 from batonpass.adapters.langgraph.transcript import to_langchain
-from batonpass.contracts.transcript import Message, Transcript
+from batonpass.contracts.transcript import Transcript
 from batonpass.contracts.transcript_loops import UNFINISHED
+from batonpass.testing import serving
 
 from .apps.autogen_app import ScriptedModel
+from .apps.switch_desk import (
+    BEFORE,
+    SEEN,
+    Desk,
+    Draft,
+    Graph,
+    Review,
+    Topic,
+    half_done_desk,
+    happened,
+    loop_before,
+    reviewers,
+    said,
+    tip,
+    writers,
+)
 
-Graph = StateGraph[Any, None, Any, Any]
 pytestmark = [
+    pytest.mark.usefixtures("log", "seen"),
     pytest.mark.capability("langgraph", "crewai", "autogen"),
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
 ]
-
-
-class Topic(bp.Contract, name="switch.topic"):
-    text: str
-
-
-class Draft(bp.Contract, name="switch.draft"):
-    body: str
-
-
-class Review(bp.Contract, name="switch.review"):
-    body: str
-
-
-class Desk(TypedDict, total=False):
-    text: str
-    body: str
-    messages: Annotated[list[AnyMessage], add_messages]
-
-
-CALLS: list[Any] = [
-    {"id": "tc1", "name": "search", "args": {"q": "streams"}, "type": "tool_call"},
-    {"id": "tc2", "name": "search", "args": {"q": "pubsub"}, "type": "tool_call"},
-]
-ASKED = AIMessage("", id="a-1", name="researcher", tool_calls=CALLS, response_metadata={"model_name": "m"})
-ANSWERED: list[AnyMessage] = [
-    ToolMessage("consumer groups", tool_call_id="tc1", name="search", id="t-1", artifact={"rows": 3}),
-    ToolMessage("boom", tool_call_id="tc2", name="search", id="t-2", status="error"),
-]
-BEFORE: list[AnyMessage] = [
-    SystemMessage("be terse", id="s-1"),
-    HumanMessage("streams?", id="h-1", name="ann"),
-    ASKED,
-    *ANSWERED,
-    AIMessage(
-        "one of two answered", id="a-2", usage_metadata={"input_tokens": 9, "output_tokens": 4, "total_tokens": 13}
-    ),
-]
-
-
-@pytest.fixture(autouse=True)
-def seen(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
-    """What each model was told, by framework."""
-    monkeypatch.setenv("BATONPASS_TEST_LOG", str(tmp_path / "evidence.log"))
-    SEEN.clear()
-    return SEEN
-
-
-SEEN: dict[str, Any] = {}
 
 
 def research() -> Any:
@@ -93,50 +55,6 @@ def research() -> Any:
     return loop_before(gate)
 
 
-def loop_before(gate: Any) -> Graph:
-    """A graph that does a tool loop before its node `gate`, and publishes what that gives."""
-
-    def publish(state: Any) -> Any:
-        return {"body": f"PUBLISHED {state['body']}"}
-
-    graph: Graph = StateGraph(Desk)
-    graph.add_node("ask", lambda state: {"messages": [*BEFORE[:2], ASKED]})
-    graph.add_node("tools", lambda state: {"messages": ANSWERED})
-    graph.add_node("sum", lambda state: {"messages": BEFORE[5:]})
-    graph.add_node("gate", gate)
-    graph.add_node("publish", publish)
-    for one, other in ((START, "ask"), ("ask", "tools"), ("tools", "sum"), ("sum", "gate"), ("gate", "publish")):
-        graph.add_edge(one, other)
-    return graph
-
-
-class CrewModel(BaseLLM):
-    def call(self, messages: Any, *args: Any, **kwargs: Any) -> str:
-        SEEN["crewai"] = [dict(message) for message in messages]
-        return "a draft"
-
-    def supports_function_calling(self) -> bool:
-        return False
-
-
-def writers() -> Crew:
-    agent = Agent(role="writer", goal="g", backstory="b", llm=CrewModel(model="scripted"))
-    return Crew(
-        agents=[agent], tasks=[Task(name="draft", description="Write on {text}", expected_output="x", agent=agent)]
-    )
-
-
-def review(turn: int, messages: Sequence[LLMMessage]) -> str:
-    SEEN["autogen"] = list(messages)
-    return "approved"
-
-
-def reviewers() -> RoundRobinGroupChat:
-    return RoundRobinGroupChat(
-        [AssistantAgent("reviewer", ScriptedModel("reviewer", review), system_message="check it")], max_turns=1
-    )
-
-
 def desk() -> bp.App:
     app = bp.App("switch")
     app.langgraph("research", accepts=Topic, returns=Draft)(research)
@@ -147,35 +65,6 @@ def desk() -> bp.App:
     app.crewai("write", accepts=Topic, hands_to={"review": Draft}, leave=to_review)(writers)
     app.autogen("review", accepts=Draft, returns=Review)(reviewers)
     return app
-
-
-@asynccontextmanager
-async def serving(served: bp.App, url: str = "memory://") -> AsyncIterator[bp.Coordinator]:
-    async with bp.connect(url, app=served) as coordinator, served.worker(coordinator):
-        yield coordinator
-
-
-async def tip(job: bp.Job[Any]) -> str:
-    found = (await job.info()).checkpoint_id
-    assert found is not None
-    return found
-
-
-def said(message: Message) -> Any:
-    """A message without what LangGraph gives it (an id) and what only AutoGen says of its own."""
-    return message.role, message.author, message.parts, message.usage
-
-
-async def happened(coordinator: bp.Coordinator, job: bp.Job[Any], kind: str) -> Mapping[str, Any]:
-    """The data of a job's first event of that kind, as soon as there is one."""
-    with anyio.fail_after(20):
-        stream: Any = coordinator.events(job=job.id, follow=True)
-        async with aclosing(stream) as events:
-            async for event in events:
-                if event.type == kind:
-                    data: Mapping[str, Any] = event.data
-                    return data
-    raise AssertionError(f"no {kind}")
 
 
 async def stopped(coordinator: bp.Coordinator, job: bp.Job[Any]) -> str:
@@ -232,33 +121,6 @@ async def test_langgraph_crewai_autogen_and_back_with_all_messages_equal(
 
 
 # A stopped or failed job goes on with another agent
-
-
-def half_done() -> Any:
-    """A graph that dies within its tool loop."""
-
-    def tools(state: Desk) -> Any:
-        raise OSError("no network")
-
-    graph: Graph = StateGraph(Desk)
-    graph.add_node("ask", lambda state: {"messages": [HumanMessage("streams?", id="h-1"), ASKED, ANSWERED[0]]})
-    graph.add_node("tools", tools)
-    return graph.add_edge(START, "ask").add_edge("ask", "tools")
-
-
-def half_done_desk(**options: Any) -> bp.App:
-    app = bp.App("half")
-    declared: dict[str, Any] = {"accepts": Topic, "returns": Draft, "retries": 1, **options}
-    app.langgraph("research", **declared)(half_done)
-
-    @app.agent("plain", accepts=Topic, returns=Draft)
-    async def plain(topic: Topic, ctx: bp.Context) -> Draft:
-        SEEN["plain"] = ctx.transcript
-        return Draft(body=f"{topic.text}: {len(ctx.transcript.messages)}")
-
-    app.crewai("write", accepts=Topic, returns=Draft)(writers)
-    app.autogen("review", accepts=Topic, returns=Draft)(reviewers)
-    return app
 
 
 async def test_a_failed_job_goes_on_at_a_plain_function(seen: dict[str, Any]) -> None:
@@ -403,76 +265,3 @@ async def test_a_resumed_hop_has_its_transcript_still(kind: str) -> None:
         # Three inherited messages and the closed call; the task; and what one said.
         assert await job.result(timeout=20) == Draft(body="3" if kind == "function" else "1 6")
         assert (await job.info()).attempt == 2
-
-
-# Fallback
-
-
-async def test_a_job_goes_on_at_the_fallback_when_attempts_run_out(seen: dict[str, Any]) -> None:
-    async with serving(half_done_desk(fallback="plain")) as coordinator:
-        job = await coordinator.submit("research", Topic(text="streams"))
-        assert await job.result(timeout=20) == Draft(body="streams: 3")
-        assert (await job.info()).path == ("research", "plain")
-        handed = await happened(coordinator, job, "batonpass.job.handed_off")
-        assert (handed["sender"], handed["agent"], handed["reason"]) == ("research", "plain", "fallback")
-        assert handed["error"] == "OSError: no network"
-        assert handed["checkpoint"] == seen["plain"].checkpoint
-
-
-@pytest.mark.parametrize("url", ["sqlite", "redis"])
-async def test_a_fallback_in_another_framework_says_what_is_lost(url: str, request: pytest.FixtureRequest) -> None:
-    async with serving(half_done_desk(fallback="write"), request.getfixturevalue(f"{url}_url")) as coordinator:
-        job = await coordinator.submit("research", Topic(text="streams"))
-        assert await job.result(timeout=20) == Draft(body="a draft")
-        handed = await happened(coordinator, job, "batonpass.job.handed_off")
-        assert json.loads(handed["lost"])["unfinished call"] == 1
-
-
-async def test_agents_that_stand_in_for_each_other_fail_in_the_end() -> None:
-    app = bp.App("circle")
-
-    def fails(topic: Topic) -> Draft:
-        raise OSError("no network")
-
-    for name, other in (("one", "two"), ("two", "one")):
-        declared: dict[str, Any] = {"accepts": Topic, "returns": Draft, "retries": 1, "fallback": other}
-        declare: Any = app.agent(name, **declared)
-        declare(fails)
-    async with serving(app) as coordinator:
-        job = await coordinator.submit("one", Topic(text="x"))
-        with pytest.raises(bp.JobFailed, match="no network") as caught:
-            await job.result(timeout=20)
-        assert caught.value.reason == "attempts"
-        assert (await job.info()).path == ("one", "two")
-
-
-async def test_a_fallback_that_nobody_knows_leaves_a_dead_letter(caplog: pytest.LogCaptureFixture) -> None:
-    async with serving(half_done_desk(fallback="nobody")) as coordinator:
-        job = await coordinator.submit("research", Topic(text="x"))
-        with pytest.raises(bp.JobFailed, match="no network"):
-            await job.result(timeout=20)
-        assert "can't go on at the fallback of agent 'research'" in caplog.text
-
-
-async def test_a_violation_is_no_case_for_the_fallback() -> None:
-    app = bp.App("violating")
-
-    @app.agent("wrong", accepts=Topic, returns=Draft, fallback="right")
-    def wrong(topic: Topic) -> Any:
-        return None
-
-    app.agent("right", accepts=Topic, returns=Draft)(lambda topic: Draft(body="right"))
-    async with serving(app) as coordinator:
-        job = await coordinator.submit("wrong", Topic(text="x"))
-        with pytest.raises(bp.JobFailed, match="did you forget return"):
-            await job.result(timeout=20)
-
-
-def test_fallbacks_that_can_not_work_are_refused() -> None:
-    app = bp.App("bad")
-    with pytest.raises(bp.BadSetup, match="its own fallback"):
-        app.agent("a", accepts=Topic, returns=Draft, fallback="a")(lambda topic: topic)
-    app.agent("b", accepts=Topic, returns=Draft, fallback="c")(lambda topic: topic)
-    app.agent("c", accepts=Draft, returns=Draft)(lambda draft: draft)
-    with pytest.raises(bp.BadSetup, match=r"its fallback 'c' switch\.draft@1: a fallback accepts the same"):
-        app.check()

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Callable
-from contextlib import asynccontextmanager
+from collections.abc import Callable
 from typing import Any
 
-import anyio
-import pytest
 from crewai import Agent, BaseLLM, Crew, Flow, Task
 from crewai.flow import start
 from pydantic import BaseModel
@@ -15,6 +12,7 @@ from pydantic import BaseModel
 import batonpass as bp
 
 from .crewai_app import Article, Small, Topic
+from .kit import defeat, outcome
 
 
 class Two(bp.Contract, name="crewai_tests.two"):
@@ -75,12 +73,6 @@ class Crews:
         self.script[name] = say
 
 
-@asynccontextmanager
-async def serving(served: bp.App, url: str = "memory://") -> AsyncIterator[bp.Coordinator]:
-    async with bp.connect(url, app=served) as coordinator, served.worker(coordinator):
-        yield coordinator
-
-
 def only(factory: Callable[..., Any], **options: Any) -> bp.App:
     """An app of one agent, `a`."""
     made = bp.App("one")
@@ -90,27 +82,11 @@ def only(factory: Callable[..., Any], **options: Any) -> bp.App:
 
 
 async def result(factory: Callable[..., Any], **options: Any) -> Any:
-    return await only(factory, **options).run("a", Topic(text="rain"), timeout=20)
+    return await outcome(only(factory, **options), Topic(text="rain"))
 
 
 async def failure(factory: Callable[..., Any], **options: Any) -> bp.JobFailed:
-    with pytest.raises(bp.JobFailed) as caught:
-        await result(factory, **options)
-    return caught.value
-
-
-async def question(job: bp.Job[Any], after: Any = None) -> Any:
-    """What the job asks, once it asks something else than `after`."""
-    with anyio.fail_after(10):
-        while (info := await job.info()).state != bp.JobState.INPUT_REQUIRED or info.question == after:
-            assert not info.state.ended, info
-            await anyio.sleep(0.01)
-    return info.question
-
-
-async def checkpoints(coordinator: bp.Coordinator, job: bp.Job[Any]) -> list[bp.Checkpoint]:
-    """The job's checkpoints with their state, oldest first."""
-    return [await coordinator.restore(each.id) for each in reversed(await coordinator.timeline(thread=job.id))]
+    return await defeat(only(factory, **options), Topic(text="rain"))
 
 
 def returning(value: Any) -> type[Any]:
@@ -122,15 +98,6 @@ def returning(value: Any) -> type[Any]:
             return value
 
     return Returns
-
-
-async def until(condition: Callable[[], bool]) -> None:
-    """Wait for it, at most 10 s."""
-    with anyio.fail_after(10):
-        while True:
-            if condition():
-                return
-            await anyio.sleep(0.01)
 
 
 class Failing:

@@ -23,7 +23,7 @@ from tests.harness.bench import MINUTE, Bench, new_job, new_target
 from tests.harness.redis import RedisServer, binaries, version_of
 from tests.harness.stores import RedisHarness
 from tests.redis_store.needed import FILES, allowed, line
-from tests.rules.test_commits import SCENES, Scene
+from tests.rules.scenes import SCENES, Scene
 from tests.workers.serving import Ask, Reply, only
 
 ROLES = ("worker", "client", "reader")

@@ -18,7 +18,7 @@ from tests.harness.bench import Bench, new_job
 from tests.harness.redis import RedisServer
 from tests.harness.stores import RedisHarness
 from tests.harness.waiting import wait_until
-from tests.rules.test_commits import SCENES
+from tests.rules.scenes import SCENES
 
 linux = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process's files")
 
@@ -61,7 +61,7 @@ def test_a_snapshot_that_fails(tmp_path: Path) -> None:
     """A server that keeps snapshots refuses writes when it can't make one."""
     folder = tmp_path / "gone"
     folder.mkdir()
-    server = RedisServer(folder, "--appendonly", "no", "--save", "3600 1")
+    server = RedisServer(folder, "--appendonly", "no", "--save", "3600", "1")
     server.start()
     with pytest.warns(UnsafeStore, match="no append-only file"):
         coordinator = bp.connect(server.url).open()

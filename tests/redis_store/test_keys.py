@@ -14,7 +14,7 @@ from tests.harness.items import Items, name
 from tests.harness.keyspace import SINGLE, Keyspace, restorable
 from tests.harness.places import Places, first_part, large
 from tests.harness.stores import RedisHarness
-from tests.rules.test_commits import SCENES, Scene
+from tests.rules.scenes import SCENES, Scene
 
 DAY = 24 * 60 * MINUTE
 

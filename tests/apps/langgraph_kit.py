@@ -1,0 +1,37 @@
+"""What the tests of the LangGraph adapter share: small graphs, and running them in a worker."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from langgraph.graph import START, StateGraph
+
+import batonpass as bp
+
+from .kit import defeat, outcome
+from .langgraph_app import Notes, Topic, Words
+
+
+def only(factory: Callable[..., Any], **options: Any) -> bp.App:
+    """An app of one agent, `a`."""
+    made = bp.App("one")
+    declared: dict[str, Any] = {"accepts": Topic, "returns": Notes, **options}
+    made.langgraph("a", **declared)(factory)
+    return made
+
+
+def graph(*nodes: Callable[..., Any], state: Any = Words) -> StateGraph[Any, None, Any, Any]:
+    """The functions as nodes of a line, named after them."""
+    made = StateGraph(state)
+    made.add_sequence(list(nodes))
+    made.add_edge(START, nodes[0].__name__)
+    return made
+
+
+async def result(factory: Callable[..., Any], **options: Any) -> Any:
+    return await outcome(only(factory, **options), Topic(text="rain"))
+
+
+async def failure(factory: Callable[..., Any], **options: Any) -> bp.JobFailed:
+    return await defeat(only(factory, **options), Topic(text="rain"))

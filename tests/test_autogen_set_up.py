@@ -1,0 +1,120 @@
+"""What of an AutoGen agent's set-up and results is refused, and what it is told."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib import util
+from typing import Any
+
+import pytest
+from autogen_agentchat.agents import (
+    UserProxyAgent,
+)
+from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
+from autogen_agentchat.teams import (
+    BaseGroupChat,
+    RoundRobinGroupChat,
+)
+from autogen_core import FunctionCall, SingleThreadedAgentRuntime
+
+import batonpass as bp
+from batonpass.adapters.autogen import AutoGenAdapter
+from batonpass.adapters.autogen import adapter as adapter_module
+from batonpass.testing import serving
+
+from .apps.autogen_app import (
+    Draft,
+    Report,
+    Score,
+    hands_to,
+    last,
+    says,
+    speaker,
+)
+from .apps.autogen_kit import only
+from .apps.kit import question
+
+pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
+
+
+@pytest.mark.parametrize(
+    ("factory", "complaint"),
+    [
+        (lambda: None, "the factory of agent 'a' returned NoneType: return an AutoGen team"),
+        (lambda: RoundRobinGroupChat([speaker("A", says("x"))]), "would never end: give it termination_condition="),
+        (
+            lambda: RoundRobinGroupChat(
+                [RoundRobinGroupChat([UserProxyAgent("human")], name="inner", max_turns=1)], max_turns=1
+            ),
+            "'human' would read standard input",
+        ),
+        (
+            lambda: RoundRobinGroupChat([speaker("A", says("x"))], max_turns=1, runtime=SingleThreadedAgentRuntime()),
+            "without runtime=",
+        ),
+    ],
+)
+async def test_a_factory_that_can_not_be_run_fails_the_job_and_says_why(
+    factory: Callable[[], Any], complaint: str
+) -> None:
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        with pytest.raises(bp.JobFailed, match=complaint):
+            await job.result(timeout=30)
+
+
+async def test_a_team_that_has_run_before_is_refused() -> None:
+    team = RoundRobinGroupChat([speaker("A", says("x"))], max_turns=1)
+    await team.run(task="x")
+    with pytest.raises(bp.JobFailed, match="build a new one"):
+        await only(lambda: team).run("a", Draft(text="go"), timeout=30)
+
+
+@pytest.mark.parametrize(
+    ("text", "task", "complaint"),
+    [
+        ("no score", "go", "requires points, reason"),
+        ('{"points": "many", "reason": "x"}', "go", "points: Input should be a valid integer"),
+        ("x", "it is APPROVED", "stopped before anybody spoke: Text 'APPROVED' mentioned"),
+    ],
+)
+async def test_a_result_that_does_not_fit_fails_the_job_with_the_fields(text: str, task: str, complaint: str) -> None:
+    def team() -> BaseGroupChat:
+        done = MaxMessageTermination(2) | TextMentionTermination("APPROVED")
+        return RoundRobinGroupChat([speaker("A", lambda *_: text)], termination_condition=done)
+
+    with pytest.raises(bp.JobFailed, match=complaint) as failed:
+        await only(team, returns=Score).run("a", Draft(text=task), timeout=30)
+    assert failed.value.reason == "contract"
+
+
+async def test_a_lone_agent_may_ask_too() -> None:
+    def lone() -> Any:
+        def asks(turn: int, messages: Any) -> str | list[FunctionCall]:
+            return hands_to("boss") if turn == 1 else f"the boss said {last(messages)}"
+
+        return speaker("A", asks, handoffs=["boss"])
+
+    async with serving(only(lone)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        assert (await question(job))["to"] == "boss"
+        await job.answer("yes")
+        assert await job.result(timeout=30) == Report(body="the boss said yes")
+
+
+@pytest.mark.parametrize(
+    ("installed", "hint"), [((), "not installed: pip"), (("autogen",), "is AG2"), (("ag2",), "AG2")]
+)
+def test_a_missing_framework_is_named_with_the_command(
+    installed: tuple[str, ...], hint: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(adapter_module, "find_spec", lambda name: util.find_spec("json") if name in installed else None)
+    with pytest.raises(bp.MissingExtra, match=hint) as missing:
+        AutoGenAdapter()
+    assert "pip install 'batonpass[autogen]'" in str(missing.value)
+
+
+def test_a_version_that_was_not_tested_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(adapter_module, "version", lambda name: "0.8.1")
+    with pytest.warns(UserWarning, match=r"autogen-agentchat 0\.8\.1 is installed; batonpass is tested with 0\.7\.4"):
+        AutoGenAdapter()
