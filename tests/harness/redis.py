@@ -45,9 +45,8 @@ class RedisServer:
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, restore_signals=False
         )
         with self.client() as client:
-            wait_until(
-                lambda: self._answers(client), what=f"{self._binary} did not start, see {self._folder}/redis.log"
-            )
+            what = f"{self._binary} did not start, see {self._folder}/redis.log"
+            wait_until(lambda: self._answers(client), timeout=120, what=what)  # it may have the file of a storm to load
 
     def _arguments(self) -> Sequence[str]:
         where = ("--port", str(self.port), "--bind", "127.0.0.1", "--dir", str(self._folder))
