@@ -26,11 +26,13 @@ class ChildFailed:
 
 @dataclass(frozen=True)
 class FanOut:
-    """Children as jobs: those that an agent asks for, of which `need` must be done, and `spare` may be lost."""
+    """Children as jobs: those that an agent asks for, of which `need` must be done, and `spare` may be lost. Those
+    whose numbers are in `done` were completed before the job was redriven, and are not made again."""
 
     handoffs: tuple[Handoff[Any], ...]
     need: int
     spare: int
+    done: frozenset[int] = frozenset()
 
 
 def fan_out(handoffs: tuple[Handoff[Any], ...], wait: object, failures: object) -> FanOut:

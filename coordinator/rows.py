@@ -231,7 +231,8 @@ class StreamRow:
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
-    """How a child of a fan-out ended: what was counted, whatever became of the child later."""
+    """How a child of a fan-out ended: what was counted, whatever became of the child later. Without a result, `result`
+    is what it spent."""
 
     job_id: str
     number: int

@@ -54,7 +54,7 @@ class Budget:
         return {f"{_KEY}/{fan}": [spent.tokens, spent.cost]}
 
     def join(self, fan: str, ended: Iterable[Spent]) -> None:
-        """Count what children have spent that are completed. Said again by each replay, so it is in no record."""
+        """Count what children have spent that have ended. Said again by each replay, so it is in no record."""
         begun = Spent(*self._journal.get(f"{_KEY}/{fan}", (0, 0.0)))
         self._joined[fan] = sum((spent - begun for spent in ended), NOTHING)
 

@@ -23,10 +23,9 @@ from ..contracts.inbox import AskTerms
 from ..contracts.job import Lease
 from ..contracts.options import AskOptions
 from ..coordinator.calls import afollow, follow
-from ..coordinator.commands import ReadOutcomes
 from .asking import asking, terms_of
 from .effects import Act, Ask, Commit, Perform, Record, Unsure, effecting, idempotency_key
-from .joining import joining
+from .joining import Joining, joining
 from .session import LeaseSession
 from .steps import Steps
 
@@ -162,9 +161,7 @@ class _About:
         """What is committed with children: the recorded steps."""
         return self._steps.snapshot(step)
 
-    def _joining(
-        self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures
-    ) -> Generator[ReadOutcomes, Any, list[Any]]:
+    def _joining(self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
         if self._agent.kind != "function":
             raise BadSetup(f"ctx.fan_out() is for plain functions: this is a {self._agent.kind} agent")
         for handoff in handoffs:
@@ -337,7 +334,8 @@ class Context(_About):
         tolerated failure gives a `ChildFailed`. When this job is canceled its children are. For plain functions.
 
         An uncaught `ChildrenFailed` fails the job (reason "children") without another attempt. When a job that
-        failed by it, or before its children had ended, is redriven, it fans out anew.
+        failed by it, or before its children had ended, is redriven, completed children keep their results, and new
+        ones are made in the places of the others.
         """
         return await afollow(self._joining(handoffs, wait, failures), self._session.awrite)
 

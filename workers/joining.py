@@ -2,78 +2,91 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
-from typing import Any
+from collections.abc import Generator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, TypeAlias
 
 from ..contracts.contract import ContractRef
 from ..contracts.errors import ChildrenFailed, StepMismatch
 from ..contracts.fanout import ChildFailed, FanOut
 from ..contracts.guard import Spent
 from ..coordinator.book import Book
-from ..coordinator.commands import ReadOutcomes
+from ..coordinator.commands import ReadOutcomes, Record
 from ..coordinator.commands.children import AT_ONCE
 from ..coordinator.letters import open_letter
 from ..coordinator.rows import OutcomeRow
-from .session import LeaseSession
+from .session import LeaseSession, packed
 from .steps import Steps
 
 _PREFIX = "fan/"
+Joining: TypeAlias = Generator[ReadOutcomes | Record, Any, list[Any]]
 
 
 class Spawning(BaseException):
     """Control flow: the agent waits for children, so this run of it ends. Not an Exception, as `Asking` is none."""
 
-    def __init__(self, fan_out: FanOut, step: str, digest: bytes) -> None:
+    def __init__(self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str]) -> None:
         super().__init__(step)
         self.fan_out = fan_out
         self.step = step
         self.digest = digest
+        self.before = before
 
     def record(self, fan: str) -> dict[str, Any]:
-        """What the hop's journal says of it from then on."""
-        return {_PREFIX + self.step: [self.digest, fan]}
+        """What the hop's journal says of it from then on: its fan-outs, the newest one last."""
+        return {_PREFIX + self.step: [self.digest, *self.before, fan]}
 
 
-def joining(
-    steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object
-) -> Generator[ReadOutcomes, Any, list[Any]]:
-    """The results of children that have ended, in order; asks for the children when there are none yet."""
+def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object) -> Joining:
+    """The results of children that have ended, in order; asks for the children when there are none yet, and after the
+    job was redriven for those that were not completed."""
     full, digest, _ = steps.begin("fan_out", None, arguments)
     try:
-        recorded = session.journal.get(_PREFIX + full)
-        if recorded is None:
-            raise Spawning(wanted, full, digest)
-        known, fan = recorded
+        known, *fans = session.journal.get(_PREFIX + full, [digest])
         if known != digest:
             raise StepMismatch(
                 f"{full!r} of job {session.job_id} has made other children: code that replays must fan out to the same "
                 "agents with the same payloads, in the same order"
             )
-        if fan == session.cut:  # the job ended before it was decided, and was redriven
-            raise Spawning(wanted, full, digest)
-        rows: list[OutcomeRow] = []
-        for start in range(0, len(wanted.handoffs), AT_ONCE):
-            rows += yield ReadOutcomes(session.job_id, fan, start, AT_ONCE)
+        ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
+        for fan, rows in ended.items():
+            for start in range(0, len(wanted.handoffs), AT_ONCE):
+                rows += yield ReadOutcomes(session.job_id, fan, start, AT_ONCE)
+        done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
+        if not fans or (fans[-1] and fans[-1] == session.cut):
+            asked = Spawning(replace(wanted, done=done), full, digest, fans)
+            if not fans or len(done) < wanted.need:
+                raise asked
+            # Enough of them were completed after the fan-out was over: it is not made again.
+            yield Record(session.fence, packed(asked.record("")))
+            fans.append("")
     finally:
         steps.leave("fan_out")
-    return _results(session, fan, book, wanted, rows)
+    return _results(session, book, wanted, ended, fans[-1])
 
 
-def _results(session: LeaseSession, fan: str, book: Book, wanted: FanOut, rows: Sequence[OutcomeRow]) -> list[Any]:
+def _results(
+    session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str
+) -> list[Any]:
+    """In each place the result of the child that completed, or how that of the last fan-out ended otherwise."""
     job_id = session.job_id
-    spent: list[Spent] = []
     results: list[Any] = [None] * len(wanted.handoffs)
     failed: list[ChildFailed] = []
-    for row in rows:
-        if row.state == "completed":
-            name, version, data, *more = open_letter(row.result, of=f"the result of job {row.job_id}")
-            spent += [Spent(*each) for each in more]
-            results[row.number] = book.read(ContractRef(name, version), data)
-        else:
-            reason = row.reason if row.state == "failed" else row.state
-            results[row.number] = ChildFailed(row.job_id, reason, row.error)
-            failed.append(results[row.number])
-    session.budget.join(fan, spent)
+    for fan, rows in ended.items():
+        spent: list[Spent] = []
+        for row in rows:
+            about = f"the result of job {row.job_id}"
+            if row.state == "completed":
+                name, version, data, *more = open_letter(row.result, of=about)
+                spent += [Spent(*each) for each in more]
+                results[row.number] = book.read(ContractRef(name, version), data)
+                continue
+            spent += [Spent(*open_letter(row.result, of=about))] if row.result else []
+            if fan == last:
+                reason = row.reason if row.state == "failed" else row.state
+                results[row.number] = ChildFailed(row.job_id, reason, row.error)
+                failed.append(results[row.number])
+        session.budget.join(fan, spent)
     if len(failed) > wanted.spare:
         shown = "; ".join(f"{child.job_id} ({child.reason}): {child.error or 'no error'}" for child in failed[:3])
         more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""

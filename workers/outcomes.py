@@ -28,7 +28,7 @@ from ..contracts.job import CHILDREN
 from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..contracts.retry import policy_for
 from ..coordinator.book import Book
-from ..coordinator.calls.jobs import seal_result
+from ..coordinator.calls.jobs import seal_result, seal_spent
 from ..coordinator.commands import Command, Complete, Fail
 from ..coordinator.questions import suspending
 from .guarding import Held, Onward, OverLimit, allowed
@@ -41,7 +41,8 @@ def ending(
 ) -> Generator[Command[Any], Any, Command[None]]:
     """The command that commits an outcome, checked against what the agent declares. Yields what it must look up."""
     if isinstance(outcome, Rejected):
-        return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected")
+        spent = seal_spent(session.budget.spent)
+        return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected", spent)
     assert not isinstance(outcome, FannedOut)
     final = session.seal(outcome.final) if outcome.final else None
     if isinstance(outcome, Suspended):
@@ -110,17 +111,18 @@ def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> None:
 def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> Fail:
     """The command for an attempt that raised: tried again, unless trying again can't help."""
     text = _writable(str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}")
-    reason = _lasting(error)
-    if reason is not None or agent is None:
-        return Fail(session.fence, text, reason or "attempts")
-    policy = policy_for(agent.retries, error)
-    if policy is None:
-        return Fail(session.fence, text, "permanent")
-    if session.attempt >= policy.attempts:
-        return Fail(session.fence, text, "attempts")
-    pause = policy.pause(session.attempt, error)
-    if policy.within is not None and session.failing_for + pause > policy.within:
-        return Fail(session.fence, text, "out_of_time")
+    reason, pause = _lasting(error), 0.0
+    policy = policy_for(agent.retries, error) if agent else None
+    if reason is None and agent is not None and policy is None:
+        reason = "permanent"
+    elif reason is None and (policy is None or session.attempt >= policy.attempts):
+        reason = "attempts"
+    elif reason is None and policy is not None:
+        pause = policy.pause(session.attempt, error)
+        if policy.within is not None and session.failing_for + pause > policy.within:
+            reason = "out_of_time"
+    if reason is not None:
+        return Fail(session.fence, text, reason, spent=seal_spent(session.budget.spent))
     return Fail(session.fence, text, "", int(pause * 1000))
 
 

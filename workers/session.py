@@ -111,7 +111,7 @@ class LeaseSession:
     async def aflush(self) -> None:
         """Write down what was spent since the last write."""
         if news := self.budget.news:
-            await self.awrite(Record(self.fence, _packed(news)))
+            await self.awrite(Record(self.fence, packed(news)))
             self._journal.update(news)
 
     def inherit(self, stored: Mapping[str, Any]) -> None:
@@ -151,13 +151,13 @@ class LeaseSession:
     def record(self, records: Mapping[str, Any]) -> None:
         """Commit journal records."""
         records = {**records, **self.budget.news}
-        self.write(Record(self.fence, _packed(records)))
+        self.write(Record(self.fence, packed(records)))
         self._recorded(records)
 
     async def arecord(self, records: Mapping[str, Any]) -> None:
         """`record` for async code."""
         records = {**records, **self.budget.news}
-        await self.awrite(Record(self.fence, _packed(records)))
+        await self.awrite(Record(self.fence, packed(records)))
         self._recorded(records)
 
     def emit(self, values: Sequence[Any]) -> None:
@@ -263,7 +263,7 @@ class LeaseSession:
 
     def _saving(self, snapshot: Snapshot, given: Mapping[str, Any] | None) -> tuple[Save, dict[str, Any]]:
         records = {**(given or {}), **self.budget.news}
-        return Save(self.thread, self.seal(snapshot), self.fence, records=_packed(records)), records
+        return Save(self.thread, self.seal(snapshot), self.fence, records=packed(records)), records
 
     def _saved(self, checkpoint_id: str, records: Mapping[str, Any], commit: CommitLine) -> Checkpoint:
         _, _, made = self._drafts.pop(checkpoint_id)
@@ -282,7 +282,8 @@ class LeaseSession:
         self.budget.check(f"job {self.job_id}")
 
 
-def _packed(records: Mapping[str, Any]) -> dict[str, bytes]:
+def packed(records: Mapping[str, Any]) -> dict[str, bytes]:
+    """Journal records as stored."""
     return {key: seal_letter(value, path=f"record {key!r}") for key, value in records.items()}
 
 

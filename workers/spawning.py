@@ -26,7 +26,10 @@ def spawning(
     final = session.seal(outcome.final)
     at = partition_of(session.job_id)
     children: list[Child] = []
-    for number, handoff in enumerate(outcome.fan_out.handoffs):
+    wanted = outcome.fan_out
+    for number, handoff in enumerate(wanted.handoffs):
+        if number in wanted.done:
+            continue
         sent = yield from onward(book, agent, envelope, session, handoff, final.id, outcome.final)
         if why := over_limit(sent.envelope):
             raise OverLimit(
@@ -38,5 +41,5 @@ def spawning(
     fan = mint("f", at)
     record = {**outcome.record(fan), **session.budget.children(fan)}
     records = {key: seal_letter(value, path=key) for key, value in record.items()}
-    need, spare = outcome.fan_out.need, outcome.fan_out.spare
-    return Spawn(session.fence, fan, len(children), need, spare, tuple(children[:AT_ONCE]), final, records)
+    need = wanted.need - len(wanted.done)
+    return Spawn(session.fence, fan, len(children), need, wanted.spare, tuple(children[:AT_ONCE]), final, records)

@@ -251,3 +251,8 @@ def checked(job_id: str) -> str:
 def seal_result(contract: ContractRef, data: bytes, spent: Spent = NOTHING) -> bytes:
     """A result as stored, with what its chain has spent in all."""
     return seal_letter([*contract, data, *([[spent.tokens, spent.cost]] if spent else [])], path="result")
+
+
+def seal_spent(spent: Spent) -> bytes:
+    """What a chain without a result has spent in all, as stored; nothing for nothing."""
+    return seal_letter([spent.tokens, spent.cost], path="spent") if spent else b""

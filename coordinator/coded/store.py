@@ -146,6 +146,10 @@ def _complete(codec: Codec, m: c.Complete) -> c.Complete:
     return replace(m, result=result, checkpoint=_new(codec, m.checkpoint))
 
 
+def _fail(codec: Codec, m: c.Fail) -> c.Fail:
+    return replace(m, spent=codec.wrap(m.spent, f"the result of job {m.fence.job_id}")) if m.spent else m
+
+
 def _suspend(codec: Codec, m: c.Suspend) -> c.Suspend:
     about = f"job {m.fence.job_id}"
     return replace(
@@ -191,6 +195,7 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Record: lambda codec, m: replace(m, records=_records(codec, m.records, m.fence.job_id)),
     c.HandOff: _hand_off,
     c.Complete: _complete,
+    c.Fail: _fail,
     c.Suspend: _suspend,
     c.Stage: lambda codec, m: replace(m, children=_children(codec, m.children)),
     c.Spawn: _spawn,

@@ -118,13 +118,15 @@ class Complete(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Fail(Command[None]):
-    """End this delivery without a result: tried again after `retry_in`, or, if that is None, ended for good."""
+    """End this delivery without a result: tried again after `retry_in`, or, if that is None, ended for good. `spent` is
+    what its parent counts then, if it has one."""
 
     fence: Fence
     error: str
     reason: str
     retry_in: int | None = None
     state: str = "failed"
+    spent: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)

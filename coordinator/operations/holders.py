@@ -128,7 +128,7 @@ def fail(records: Records, command: Fail) -> None:
         row.due = records.now + max(command.retry_in, 1)
         emit(records, kinds.RETRYING, row, attempt=row.attempt, due=row.due, error=row.error)
     else:
-        end(records, row, command.state, command.reason)
+        end(records, row, command.state, command.reason, spent=command.spent)
         kind = kinds.REJECTED if command.state == "rejected" else kinds.FAILED
         emit(records, kind, row, reason=command.reason, error=row.error)
     leave(records, row)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from ...contracts import event as kinds
+from ...contracts.job import JobState
 from ..commands import Fence
 from ..records import Records
 from ..refusals import refusal
@@ -61,17 +62,17 @@ def begin(records: Records, row: JobRow, **about: object) -> None:
         enqueue(records, row, kinds.SUBMITTED, **about)
 
 
-def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "") -> None:
-    """Bring the job to an end: its key starts to age, its parent is told, and its thread is the next one's that waits
-    for it (with an `heir` the caller sees to that). Its journal is dropped, unless it may go on with that when it is
-    redriven."""
+def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "", spent: bytes = b"") -> None:
+    """Bring the job to an end: its key starts to age, its parent is told (also what was `spent` without a result), and
+    its thread is the next one's that waits for it (with an `heir` the caller sees to that). Its journal is dropped,
+    unless it may go on with that when it is redriven."""
     waited = row.reason == "thread_busy"
     row.state, row.reason, row.ready, row.due, row.waits = state, reason, 0, 0, 0
     records.unstage(row.id)
     if row.fan and not row.verdict:
         _decide(records, row, "cut")
     if row.brood:
-        _tell_parent(records, row)
+        _tell_parent(records, row, spent)
     if state != "failed":
         records.drop_journal(row.id)
         records.drop_outcomes(row.id)
@@ -112,14 +113,17 @@ def _give_turn(records: Records, name: str) -> None:
         store(records, following)
 
 
-def _tell_parent(records: Records, child: JobRow) -> None:
-    """Count the end of a child. If that decides the fan-out its parent goes on."""
+def _tell_parent(records: Records, child: JobRow, spent: bytes) -> None:
+    """Count the end of a child. If that decides the fan-out its parent goes on. What is completed too late to count is
+    kept for a parent that may fan out again, so that it is not done twice."""
     row = records.job(child.parent)
-    if row is None or not counts(row, child):
+    if row is None or not (counts(row, child) or _late(row, child)):
         return
-    result = child.result if child.state == "completed" else b""
+    result = child.result if child.state == "completed" else spent
     ended = OutcomeRow(child.id, child.number, child.state, child.reason, child.error, result)
     records.put_outcome(row.id, row.fan, ended)
+    if row.verdict:
+        return
     row.done += child.state == "completed"
     row.lost += child.state != "completed"
     if row.lost > row.spare:
@@ -137,6 +141,12 @@ def _tell_parent(records: Records, child: JobRow) -> None:
 def counts(parent: JobRow, child: JobRow) -> bool:
     """Whether a parent still waits for a child."""
     return parent.fan == child.brood and not parent.verdict
+
+
+def _late(parent: JobRow, child: JobRow) -> bool:
+    if parent.fan != child.brood or parent.verdict not in ("broken", "cut") or child.state != "completed":
+        return False
+    return parent.state == "failed" or not JobState(parent.state).ended
 
 
 def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> None:

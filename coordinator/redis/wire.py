@@ -138,7 +138,7 @@ def _prune(m: c.Prune) -> list[Arg]:
 
 
 def _fail(m: c.Fail) -> list[Arg]:
-    return [*fence_args(m.fence), m.error, m.reason, "" if m.retry_in is None else m.retry_in, m.state]
+    return [*fence_args(m.fence), m.error, m.reason, "" if m.retry_in is None else m.retry_in, m.state, m.spent]
 
 
 def _suspend(m: c.Suspend) -> list[Arg]:

@@ -6,7 +6,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench, new_checkpoint
+from tests.harness.bench import MINUTE, Bench, fence_of, new_checkpoint
 from tests.harness.children import Family, children_of, left_of_fan_outs
 
 ALL = 1000
@@ -214,6 +214,36 @@ def test_redriving(bench: Bench) -> None:
     second.spawn()
     second.end(0, "+")
     assert bench.job(family.parent).verdict == "met"
+
+
+def test_what_completes_too_late(bench: Bench) -> None:
+    """A parent that broke, or ended before, may go on with it when it is redriven; it is not counted. One that went on,
+    or ended well, has no use for it."""
+    for spoil in ("broken", "cut", "met", "canceled", "handed off"):
+        family = Family(bench, bench.start(), 3, need=1 if spoil == "met" else 3)
+        family.spawn()
+        first, late, _ = bench.claim(3)
+        if spoil in ("cut", "canceled"):
+            bench.do(c.Cancel(family.parent) if spoil == "canceled" else c.Reap())
+        if spoil == "met":
+            family.complete(first)
+        elif spoil != "canceled":
+            bench.do(c.Fail(fence_of(first), "boom", "attempts", spent=b"5"))
+        parent = bench.take() if spoil != "canceled" else None
+        if parent and spoil == "handed off":
+            bench.do(c.HandOff(parent, family.children[0].target))
+        elif parent and spoil == "cut":
+            bench.do(c.Fail(parent, "boom", "children"))
+            bench.do(c.Redrive(family.parent))
+        family.complete(late)
+        row, kept = bench.job(family.parent), {"broken": [b"5", b"1"], "cut": [b"5", b"1"], "met": [b"0"]}
+        assert [row.result for row in family.outcomes()] == kept.get(spoil, [])
+        assert (row.done, row.lost) == {"met": (1, 0), "canceled": (0, 0)}.get(spoil, (0, 1))
+        if spoil != "canceled":
+            bench.do(c.Cancel(family.parent))
+        while bench.do(c.Reap()).next_due == 0:
+            pass
+        assert left_of_fan_outs(bench.harness.dump()) == []
 
 
 def test_nothing_is_left(bench: Bench) -> None:

@@ -198,19 +198,24 @@ async def test_what_can_not_be_spent(spent: dict[str, Any]) -> None:
         assert "numbers of at least 0 are spent" in ((await reached(job, bp.JobState.FAILED)).error or "")
 
 
-@pytest.mark.parametrize(("tokens", "told"), [(100, "25"), (24, "tokens spent: 25 of 24")])
+@pytest.mark.parametrize(("tokens", "told"), [(100, "40"), (39, "tokens spent: 40 of 39")])
 async def test_what_children_spend_counts_once(tokens: int, told: str, store_url: str) -> None:
     app = bp.App("family")
 
-    @app.agent("child", accepts=Ask, returns=Reply)
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
     def child(ask: Ask, ctx: bp.SyncContext) -> Reply:
         ctx.spend(tokens=5 * ask.number)
+        if ask.number == 1:
+            raise ValueError("its tokens are spent all the same")
+        if ask.text:
+            ctx.reject("so are those")
         return Reply(text="")
 
     @app.agent("a", accepts=Ask, hands_to={"child": Ask}, returns=Reply, retries=bp.Retry(first=0.01))
     async def parent(ask: Ask, ctx: bp.Context) -> Reply:
         await ctx.step("before", lambda: ctx.spend(tokens=10))
-        await ctx.fan_out([ctx.hand_off("child", Ask(number=number)) for number in range(3)])
+        asked = [Ask(number=number) for number in range(3)]
+        await ctx.fan_out([ctx.hand_off("child", ask) for ask in [*asked, Ask(number=3, text="no")]], failures=2)
         await ctx.step("after", str, 1)
         if ctx.attempt == 1:
             raise ValueError("once more")
@@ -218,8 +223,8 @@ async def test_what_children_spend_counts_once(tokens: int, told: str, store_url
 
     async with serving(app, store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=tokens))
-        if tokens < 25:
+        if tokens < 40:
             assert told in await parked(job)
         else:
             assert (await job.result(timeout=30)).text == told
-            assert (await job.info()).spent == bp.Spent(25)
+            assert (await job.info()).spent == bp.Spent(40)

@@ -1,6 +1,6 @@
 -- Ends a delivery without a result: the next attempt is timed, or the job ends.
 -- KEYS prefix
--- ARGV job, token, lease, error, reason, retry in ms or '', state of the end
+-- ARGV job, token, lease, error, reason, retry in ms or '', state of the end, what was spent or ''
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id = ARGV[1]
@@ -22,6 +22,7 @@ if ARGV[6] ~= '' then
     'attempt', attempt, 'due', due, 'error', ARGV[4])
   filled[1] = leave_lane(id, fields.slot, now)
 else
+  fields.spent = ARGV[8]
   filled = finish(id, fields, ARGV[7], ARGV[5])
   local kind = ARGV[7] == 'rejected' and 'batonpass.job.rejected' or 'batonpass.job.failed'
   emit_job(id, kind, fields.agent, fields.hop, 'reason', ARGV[5], 'error', ARGV[4])

@@ -67,19 +67,25 @@ local function decide(id, fan)
   end
 end
 
--- Counts the end of a child. If that decides the fan-out its parent goes on: answers its queue then.
-local function tell_parent(id, fan, state, reason)
+-- Counts the end of a child. If that decides the fan-out its parent goes on: answers its queue then. What is completed
+-- too late to count is kept for a parent that may fan out again, so that it is not done twice.
+local function tell_parent(id, fan, state, reason, spent)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result')
   local parent, job_key = child[1], P .. 'j:' .. child[1]
   redis.call('ZREM', P .. 'v:' .. fan, id)
   local job = redis.call('HMGET', job_key, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost', 'queue',
-    'agent', 'hop')
-  if job[1] ~= fan or job[2] ~= '' then
+    'agent', 'hop', 'state')
+  local late = (job[2] == 'broken' or job[2] == 'cut') and state == 'completed'
+    and (job[11] == 'failed' or job[11] == 'submitted' or job[11] == 'working' or job[11] == 'input_required')
+  if job[1] ~= fan or job[2] ~= '' and not late then
     return
   end
-  local result = state == 'completed' and child[4] or ''
+  local result = state == 'completed' and child[4] or spent
   redis.call('HSET', P .. 'f:' .. parent, fan .. ' ' .. child[2],
     cmsgpack.pack({ id, state, reason, child[3] or '', result or '' }))
+  if late then
+    return
+  end
   local done, lost = tonumber(job[6]), tonumber(job[7])
   if state == 'completed' then
     done = done + 1
@@ -125,8 +131,8 @@ end
 
 -- Ends a job: its idempotency key begins to age, its parent is told, its thread knows its tip again and is the next one's
 -- that waits for it (with an heir the caller sees to that). Its journal is dropped, unless it may go on with that when it
--- is redriven. `delivery` and `queue` are of one that was not claimed, `waits` says that it waited for its thread. Answers
--- the queues of a parent that goes on, and of who is next.
+-- is redriven. `delivery` and `queue` are of one that was not claimed, `waits` says that it waited for its thread, `spent`
+-- what a child spent that has no result. Answers the queues of a parent that goes on, and of who is next.
 local function finish(id, fields, state, reason)
   local family = redis.call('HMGET', P .. 'j:' .. id, 'brood', 'fan', 'verdict', 'slot', 'lane', 'waits')
   local filled = {}
@@ -136,7 +142,7 @@ local function finish(id, fields, state, reason)
     decide(id, family[2])
   end
   if family[1] and family[1] ~= '' then
-    filled[1] = tell_parent(id, family[1], state, reason)
+    filled[1] = tell_parent(id, family[1], state, reason, fields.spent)
   end
   redis.call('ZREM', TIMERS, id)
   redis.call('ZREM', LIMITS, id)

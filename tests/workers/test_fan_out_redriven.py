@@ -1,0 +1,104 @@
+"""A parent that its children failed, redriven: what they completed is not done again."""
+
+from __future__ import annotations
+
+from collections import Counter
+from typing import Any
+
+import anyio
+import pytest
+
+import batonpass as bp
+from batonpass.workers import upkeep
+from tests.workers.serving import Ask, Reply, serving
+
+pytestmark = pytest.mark.anyio
+LONG = 30.0
+
+
+class Panel:
+    """A parent of children 0 to 3, each of which spends 10 tokens. The third waits for the first two, and fails while
+    the panel is `broken`."""
+
+    def __init__(self, **options: Any) -> None:
+        self.runs: Counter[int] = Counter()
+        self.broken = True
+        self.options = options
+        self.app = bp.App("panel")
+        self.app.agent("child", accepts=Ask, returns=Reply, retries=1)(self._child)
+        self.app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})(self._parent)
+
+    async def _child(self, ask: Ask, ctx: bp.Context) -> Reply:
+        self.runs[ask.number] += 1
+        ctx.spend(tokens=10)
+        if ask.number == 2:
+            with anyio.fail_after(LONG):
+                while not (self.runs[0] and self.runs[1]):
+                    await anyio.sleep(0.005)
+        if ask.number >= 2 and self.broken:
+            raise ValueError("broken")
+        return Reply(text=str(ask.number))
+
+    async def _parent(self, ask: Ask, ctx: bp.Context) -> Reply:
+        children = [bp.Handoff("child", Ask(number=number)) for number in range(4)]
+        results = await ctx.fan_out(children, **self.options)
+        shown = [each.text if isinstance(each, Reply) else each and each.reason for each in results]
+        return Reply(text=f"{shown} for {ctx.spent.tokens}")
+
+
+async def test_only_the_failed_ones_are_made_again(store_url: str) -> None:
+    """However often it takes; what all of them spent counts."""
+    panel = Panel(failures=1)
+    async with serving(panel.app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for round_ in (1, 2):
+            with pytest.raises(bp.JobFailed, match=r"2 of 4 children"):
+                await job.result(timeout=LONG)
+            assert panel.runs == {0: 1, 1: 1, 2: round_, 3: round_}
+            panel.broken = round_ == 1
+            await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "['0', '1', '2', '3'] for 80"
+        assert panel.runs == {0: 1, 1: 1, 2: 3, 3: 3}
+
+
+async def test_one_that_waits_for_a_number_of_them() -> None:
+    panel = Panel(wait=3)
+    async with serving(panel.app) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"of 4 children"):
+            await job.result(timeout=LONG)
+        panel.broken = False
+        await coordinator.redrive(job.id)
+        text = (await job.result(timeout=LONG)).text
+        assert text.startswith("['0', '1', ")
+        assert text.count("None") == 1
+
+
+async def test_enough_were_completed_after_it_was_over(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Then it is not made again, and stays so when the agent is run again for another one."""
+    monkeypatch.setattr(upkeep, "_PAUSE", LONG)  # nobody cancels what is left
+    app, runs = bp.App("late"), Counter[str]()
+
+    @app.agent("child", accepts=Ask, returns=Reply)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        runs["child"] += 1
+        if ask.number:
+            return Reply(text="never")
+        sibling = [info for info in await coordinator.jobs() if info.parent and info.id != ctx.job_id]
+        await coordinator.job(sibling[0].id).cancel()
+        return Reply(text="late")
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        children = [bp.Handoff("child", Ask(number=number)) for number in range(2)]
+        results = await ctx.fan_out(children, wait="any", failures=0)
+        more = await ctx.fan_out([bp.Handoff("child", Ask(number=2))])
+        return Reply(text=f"{results[0].text} {results[1]} {more[0].text}")
+
+    async with serving(app, store_url, concurrency=1) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=r"1 of 2 children"):
+            await job.result(timeout=LONG)
+        await coordinator.redrive(job.id)
+        assert (await job.result(timeout=LONG)).text == "late None never"
+        assert runs == {"child": 2}
