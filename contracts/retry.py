@@ -33,7 +33,7 @@ class Retry:
     The wait is `first` seconds, times `factor` with each attempt, at most `longest`, and up to `jitter` of it shorter
     or longer. An error that says how long to wait (its `retry_after`, a Retry-After header of its `response`, or a
     `RetryLater`) is believed instead. `within` is how many seconds after the hop's first failure an attempt may still
-    begin, None for any.
+    begin, None for any. That time stands still while the job waits for an answer, for children, or in line.
     """
 
     attempts: int = 3

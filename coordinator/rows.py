@@ -14,10 +14,10 @@ class JobRow:
     """A job as stored. Times are the store's, in ms since 1970; "" and 0 mean "none".
 
     `ready` orders the deliveries of a queue (0: not in it). `closed` is the operation and lease that ended the last
-    delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed,
-    `expires` 0 as soon as the job has started. `began` is the checkpoint that its first delivery went on from. `lane`
-    is that of its delivery, `slot` the lane in which it has a place, `waits` its order among those that wait in line
-    there (0: it does not).
+    delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed
+    (below 0 while the job waits: for how long it had failed until then), `expires` 0 as soon as the job has started.
+    `began` is the checkpoint that its first delivery went on from. `lane` is that of its delivery, `slot` the lane in
+    which it has a place, `waits` its order among those that wait in line there (0: it does not).
 
     `asked` names the newest question: when it was asked, later than the one before. `answered` is that of the last
     question that was answered, and the answer's digest, "default" or "timeout". `escalation` is who is asked when the

@@ -9,7 +9,7 @@ from ..refusals import refusal
 from ..rows import OutcomeRow
 from .brood import make
 from .holders import closing
-from .jobs import emit, held, leave, store
+from .jobs import emit, held, leave, pause, store
 
 
 def stage(records: Records, command: Stage) -> None:
@@ -41,6 +41,7 @@ def spawn(records: Records, command: Spawn) -> None:
     row.fan, row.verdict = command.fan, ""
     row.children, row.need, row.spare = command.total, command.need, command.spare
     row.done = row.lost = 0
+    pause(records, row)
     emit(records, kinds.FANNED_OUT, row, checkpoint=row.tip, children=row.children)
     for child in command.children:
         make(records, row, child)

@@ -10,7 +10,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import close, counts, emit, end, enqueue, fail_poisoned, held, leave, store
+from .jobs import close, counts, emit, end, enqueue, fail_poisoned, held, leave, pause, store
 from .lanes import Lane, find_lane, move_on, starts
 from .upkeep import POISON
 
@@ -57,6 +57,8 @@ def _leased(records: Records, row: JobRow, worker: str, lease: str, duration: in
     # A token from the clock is greater than any that a store knew before it lost its last writes.
     row.token = max(row.token + 1, records.now)
     row.lease_until = records.now + duration
+    if row.failing < 0:
+        row.failing += records.now
     emit(records, kinds.STARTED, row, worker=row.worker, token=row.token, attempt=row.attempt)
     store(records, row)
     checkpoint = records.checkpoint(row.tip) if row.tip else None
@@ -141,6 +143,7 @@ def suspend(records: Records, command: Suspend) -> None:
     if row is None:
         return
     row.state, row.reason = "input_required", "question"
+    pause(records, row)
     row.asked = max(records.now, row.asked + 1)  # no question of the job has the name of another one
     row.question, row.terms, row.answer = command.question, command.terms, b""
     row.assignee, row.otherwise = command.assignee, command.otherwise

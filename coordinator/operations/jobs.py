@@ -43,6 +43,12 @@ def close(row: JobRow, operation: str) -> None:
     row.lease_until = 0
 
 
+def pause(records: Records, row: JobRow) -> None:
+    """The job waits for something from now on: that is no time in which it fails. The next claim goes on counting."""
+    if row.failing > 0:
+        row.failing = min(row.failing - records.now, 0)
+
+
 def enqueue(records: Records, row: JobRow, kind: str, **fields: object) -> None:
     """Make the job deliverable. The event's number is its place in the queue."""
     row.state, row.reason, row.due = "submitted", "ready", 0

@@ -14,7 +14,7 @@ from ...contracts import event as kinds
 from ..commands import Limits
 from ..records import Records
 from ..rows import JobRow
-from .jobs import emit, let_out, store
+from .jobs import emit, let_out, pause, store
 
 
 @dataclass
@@ -63,6 +63,7 @@ def starts(records: Records, lane: Lane, row: JobRow) -> bool:
     head = records.first_in_line(lane.name, row.priority) if let_out else None
     row.waits, row.ready = max(head.waits - 1, 1) if head else row.ready, 0
     row.reason, lane.waiting = "rate_limited" if lane.opens else "limited", True
+    pause(records, row)
     emit(records, kinds.LIMITED, row, reason=row.reason)
     store(records, row)
     return False

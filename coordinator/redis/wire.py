@@ -185,7 +185,8 @@ _JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
 
 
 # What a claim tells of a job, in this order: what it wrote or its events need, then what it is asked for.
-_TOLD = ("id", "queue", "lease", "token", "lease_until", "updated", "lane", "slot", "agent", "hop", "tip", "attempt")
+_WRITTEN = ("id", "queue", "lease", "token", "lease_until", "updated", "lane", "slot")
+_TOLD = (*_WRITTEN, "agent", "hop", "tip", "attempt", "failing")
 _KNOWN = {*_TOLD, "waits", "worker", "state", "reason", "ready", "expires"}
 _ASKED = [field.name for field in fields(JobRow) if field.name not in _KNOWN]
 _CLAIMED = [_JOB_FIELDS[name.encode()] for name in (*_TOLD, *_ASKED)]

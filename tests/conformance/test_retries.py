@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench, new_target
+from tests.harness.bench import MINUTE, Bench, fence_of, new_target
+from tests.harness.children import Family
 
 
 def test_an_attempt_is_tried_again_when_its_time_comes(bench: Bench) -> None:
@@ -85,3 +87,43 @@ def test_it_knows_when_the_hops_first_attempt_failed(bench: Bench) -> None:
     assert bench.job(fence.job_id).failing == again
     bench.do(c.HandOff(fence, new_target("review"), None))
     assert bench.job(fence.job_id).failing == 0
+
+
+@pytest.mark.one_partition
+@pytest.mark.parametrize("waits_for", ["an answer", "children", "its turn"])
+def test_while_it_waits_it_does_not_fail(bench: Bench, waits_for: str) -> None:
+    """The time since the first failure stands still until the job is claimed again."""
+    limits = {new_target().queue: c.Limits("a" * 32, concurrency=1)}
+    fence = bench.start()
+    bench.do(c.Fail(fence, "boom", "", retry_in=10))
+    bench.clock.advance(20)
+    bench.do(c.Reap())
+    if waits_for == "its turn":
+        other = bench.submit("write", terms=c.Terms(priority=1))
+        queues = tuple((new_target(priority=band).queue, MINUTE * 1000) for band in (1, 0))
+        asked = c.Claim("w", queues, (mint("l"), mint("l")), {queue: limits[new_target().queue] for queue, _ in queues})
+        [running] = bench.do(asked)
+        assert (running.job.id, bench.state(fence.job_id)) == (other, ("submitted", "limited"))
+    else:
+        fence = bench.take()
+        bench.clock.advance(3)
+    failing = 20 if waits_for == "its turn" else 23
+    if waits_for == "an answer":
+        bench.suspend(fence)
+    elif waits_for == "children":
+        family = Family(bench, fence, 1)
+        family.spawn()
+    assert bench.job(fence.job_id).failing == -failing
+    bench.clock.advance(500 * MINUTE)
+    if waits_for == "an answer":
+        bench.do(c.AnswerJob(fence.job_id, b"yes"))
+    elif waits_for == "children":
+        family.end(0, "+")
+    else:
+        bench.do(c.Complete(fence_of(running), b"done"))
+    bench.clock.advance(MINUTE)
+    [again] = bench.do(c.Claim("w", ((new_target().queue, MINUTE),), (mint("l"),), limits))
+    assert again.job.failing == bench.job(fence.job_id).failing == bench.clock.now - failing
+    bench.clock.advance(5)
+    bench.do(c.Fail(fence_of(again), "boom", "", retry_in=10))
+    assert bench.job(fence.job_id).failing == bench.clock.now - failing - 5

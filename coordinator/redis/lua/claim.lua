@@ -3,7 +3,7 @@
 -- KEYS prefix
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, number of
 --      fields, name of each field of a job that is to be told, lease id for each delivery wanted
--- Returns {'+', {packed {id, queue, lease, token, lease's end, time, lane, slot, agent, hop, tip, attempt, fields ...}, {id, commit
+-- Returns {'+', {packed {id, queue, lease, token, lease's end, time, lane, slot, agent, hop, tip, attempt, failing, fields ...}, {id, commit
 --      line, record, what each span holds ...} or false, journal} ...,
 --      queue of each that was let out of its line ...}
 --@ uses clock job turns parts whole
@@ -35,13 +35,13 @@ end
 local function look(queue, lease_ms, entry)
   local id = entry[2][2]
   local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'deadline', 'brood', 'parent', 'slot', 'lane',
-    'priority', 'token', 'agent', 'hop', 'tip', 'attempt', unpack(ARGV, first_field, first_lease - 1))
+    'priority', 'token', 'agent', 'hop', 'tip', 'attempt', 'failing', unpack(ARGV, first_field, first_lease - 1))
   local expires, deadline = tonumber(job[2] or 0), tonumber(job[3] or 0)
   if job[1] ~= entry[1] then
     stale[#stale + 1] = { queue, entry[1] }
   elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[4], job[5]) then
     local one = { id = id, queue = queue, entry = entry[1], lane_known = job[7] or '', priority = tonumber(job[8] or 0),
-      token = tonumber(job[9]), agent = job[10], hop = job[11], tip = job[12], attempt = job[13], lease_ms = lease_ms,
+      token = tonumber(job[9]), agent = job[10], hop = job[11], tip = job[12], attempt = job[13], failing = job[14], lease_ms = lease_ms,
       expires = expires, deadline = deadline, fields = job }
     local slot = job[6] or ''
     if limits[queue] or slot ~= '' then
@@ -88,6 +88,10 @@ local function start(job, lease)
   if job.lane then
     lane, slot = job.lane.name, job.lane.name
     enter(job, lease, now)
+  end
+  if tonumber(job.failing or '0') < 0 then
+    job.fields[14] = num(now + tonumber(job.failing))
+    redis.call('HSET', job_key, 'failing', job.fields[14])
   end
   if job.expires > 0 then
     redis.call('HSET', job_key, 'expires', '0')

@@ -7,7 +7,7 @@
 --      {'!unstaged', job, how many are there, how many should be}
 --@ uses clock fence job parts append checkpoint children
 local id, fan, given = ARGV[1], ARGV[4], tonumber(ARGV[8])
-local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'priority')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'priority', 'failing')
 if not fields then
   return refused
 end
@@ -26,7 +26,7 @@ local now = now_ms()
 append_last(last, id, fields, count, now)
 redis.call('HSET', P .. 'j:' .. id, unheld('spawn', ARGV[3], now, 'state', 'working', 'reason', 'waiting_children',
   'fan', fan, 'verdict', '', 'children', ARGV[5], 'need', ARGV[6], 'spare', ARGV[7], 'done', '0', 'lost', '0',
-  'tip', fields.tip, 'count', fields.count))
+  'failing', paused(fields.failing, now), 'tip', fields.tip, 'count', fields.count))
 redis.call('ZREM', LEASES, id)
 append_journal(id, first + given)
 emit_job(id, 'batonpass.job.fanned_out', fields.agent, fields.hop, 'checkpoint', fields.tip, 'children', ARGV[5])

@@ -5,7 +5,7 @@
 -- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id, timeout = ARGV[1], tonumber(ARGV[7])
-local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'asked')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'asked', 'failing')
 if not fields then
   return refused
 end
@@ -22,7 +22,8 @@ local due = timeout > 0 and num(now + timeout) or ''
 append_last(last, id, fields, count, now)
 redis.call('HSET', P .. 'j:' .. id, unheld('suspend', ARGV[3], now, 'state', 'input_required', 'reason', 'question',
   'question', ARGV[4], 'answer', '', 'terms', ARGV[5], 'assignee', ARGV[6], 'otherwise', ARGV[8],
-  'escalation', ARGV[9], 'escalated', '0', 'asked', asked, 'due', due, 'tip', fields.tip, 'count', fields.count))
+  'escalation', ARGV[9], 'escalated', '0', 'asked', asked, 'due', due,
+  'failing', paused(fields.failing, now), 'tip', fields.tip, 'count', fields.count))
 redis.call('ZADD', ASKING, asked, id)
 if due ~= '' then
   redis.call('ZADD', TIMERS, due, id)

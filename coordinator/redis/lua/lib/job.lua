@@ -11,6 +11,13 @@ local function enqueue(id, queue, ...)
   return entry
 end
 
+-- Since when a hop fails, for a job that waits for something from now on: that is no time in which it fails. Below 0, for
+-- how long it had; the next claim goes on counting.
+local function paused(failing, now)
+  local at = tonumber(failing or '0')
+  return at > 0 and num(math.min(at - now, 0)) or failing or '0'
+end
+
 -- Notes when a job fails if it has not ended: when it expires, or at its deadline ('0' or false for none).
 local function note_limit(id, expires, deadline)
   local at = tonumber(expires or 0)
