@@ -52,13 +52,13 @@ def _may_start(records: Records, row: JobRow, limits: Limits | None, lanes: dict
 def _leased(records: Records, row: JobRow, worker: str, lease: str, duration: int) -> Delivery:
     if row.token:
         records.unstage(row.id)
+    if row.failing < 0:
+        row.failing += records.now
     row.state, row.reason, row.ready, row.expires = "working", "", 0, 0
     row.lease, row.worker = lease, worker
     # A token from the clock is greater than any that a store knew before it lost its last writes.
     row.token = max(row.token + 1, records.now)
     row.lease_until = records.now + duration
-    if row.failing < 0:
-        row.failing += records.now
     emit(records, kinds.STARTED, row, worker=row.worker, token=row.token, attempt=row.attempt)
     store(records, row)
     checkpoint = records.checkpoint(row.tip) if row.tip else None

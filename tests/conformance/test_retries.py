@@ -98,20 +98,21 @@ def test_while_it_waits_it_does_not_fail(bench: Bench, waits_for: str) -> None:
     bench.do(c.Fail(fence, "boom", "", retry_in=10))
     bench.clock.advance(20)
     bench.do(c.Reap())
+    running = fence
     if waits_for == "its turn":
         other = bench.submit("write", terms=c.Terms(priority=1))
         queues = tuple((new_target(priority=band).queue, MINUTE * 1000) for band in (1, 0))
         asked = c.Claim("w", queues, (mint("l"), mint("l")), {queue: limits[new_target().queue] for queue, _ in queues})
-        [running] = bench.do(asked)
-        assert (running.job.id, bench.state(fence.job_id)) == (other, ("submitted", "limited"))
+        [running] = map(fence_of, bench.do(asked))
+        assert (running.job_id, bench.state(fence.job_id)) == (other, ("submitted", "limited"))
     else:
         fence = bench.take()
         bench.clock.advance(3)
     failing = 20 if waits_for == "its turn" else 23
+    family = Family(bench, fence, 1)
     if waits_for == "an answer":
         bench.suspend(fence)
     elif waits_for == "children":
-        family = Family(bench, fence, 1)
         family.spawn()
     assert bench.job(fence.job_id).failing == -failing
     bench.clock.advance(500 * MINUTE)
@@ -120,7 +121,7 @@ def test_while_it_waits_it_does_not_fail(bench: Bench, waits_for: str) -> None:
     elif waits_for == "children":
         family.end(0, "+")
     else:
-        bench.do(c.Complete(fence_of(running), b"done"))
+        bench.do(c.Complete(running, b"done"))
     bench.clock.advance(MINUTE)
     [again] = bench.do(c.Claim("w", ((new_target().queue, MINUTE),), (mint("l"),), limits))
     assert again.job.failing == bench.job(fence.job_id).failing == bench.clock.now - failing
