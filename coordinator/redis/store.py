@@ -13,10 +13,11 @@ from redis import exceptions
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unconfirmed, Unreachable
 from ..coded.codec import Codec
-from ..commands import AckEvents, Claim, Command, Heartbeat, Places, ReadSpans, Reap, TakeEvents
+from ..commands import AckEvents, Claim, Command, Heartbeat, ReadSpans, Reap, TakeEvents
 from ..operations import READING
-from ..rows import SCHEMA_VERSION, PlaceRow
+from ..rows import SCHEMA_VERSION
 from ..store import KEPT_EVENTS, Topic, Watch
+from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
 from .place import connected_by, read_place
 from .scripts import Script, script
@@ -24,7 +25,6 @@ from .segments import READERS, filled, held_by, lacking, needed
 from .server import check_server
 from .watch import RedisWatch
 from .wire import answer, arguments
-from .wire_places import PlacePage
 from .witness import Witness
 
 R = TypeVar("R")
@@ -37,8 +37,6 @@ _TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.Resp
 _CONFIRMED_WITHIN = 1000
 # Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
 _REPEATABLE = READING | {AckEvents, Claim, Heartbeat, Reap, TakeEvents}
-# What is not answered by one script alone.
-_SEVERAL_STEPS = READERS | {Places}
 _ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"
 
 
@@ -76,7 +74,9 @@ class RedisStore:
                     pass
                 else:
                     result = self._answer(command, reply)
-                    return self._run(self._whole(result)) if type(command) in _SEVERAL_STEPS else result
+                    if isinstance(result, Unfinished):
+                        return cast("R", self._run(self._finished(result)))
+                    return self._run(self._whole(result)) if type(command) in READERS else result
             return self._run(self._carefully(command, name, argv))
         except _TROUBLE as error:
             raise self._failure(error) from error
@@ -94,7 +94,9 @@ class RedisStore:
                     pass
                 else:
                     result = self._answer(command, reply)
-                    return await self._arun(self._whole(result)) if type(command) in _SEVERAL_STEPS else result
+                    if isinstance(result, Unfinished):
+                        return cast("R", await self._arun(self._finished(result)))
+                    return await self._arun(self._whole(result)) if type(command) in READERS else result
             return await self._arun(self._carefully(command, name, argv))
         except _TROUBLE as error:
             raise self._failure(error) from error
@@ -105,9 +107,7 @@ class RedisStore:
         return answer(command, reply)
 
     def _whole(self, result: R) -> _Calls[R]:
-        """The result of a command in _SEVERAL_STEPS with what its script left to be read."""
-        if isinstance(result, PlacePage):
-            return cast("R", (yield from self._rest(result)))
+        """The result of a command in READERS with what its script left to be read."""
         keys = lacking(result)
         return filled(result, (yield from self._segments(keys))) if keys else result
 
@@ -121,16 +121,21 @@ class RedisStore:
         keys = needed(command.spans)
         return list(held_by(command.spans, (yield from self._segments(keys)))) if keys else []
 
-    def _rest(self, page: PlacePage) -> _Calls[list[PlaceRow]]:
-        while page.rest:
-            name, argv = arguments(page.rest)
-            [reply] = yield from self._script(self._scripts(name), argv, [])
-            page = page.joined(answer(page.rest, reply))
-        return page.rows
-
     def _carefully(self, command: Command[R], name: str, argv: Sequence[Any]) -> _Calls[R]:
-        """A command with all that it may need: the script itself, replicas that confirm, a look at the store."""
-        confirmed = self._replicas if type(command) not in _REPEATABLE else 0
+        """A command with all that it may need: scripts, replicas that confirm, a look at the store."""
+        result = yield from self._once(command, name, argv)
+        return cast("R", (yield from self._finished(result))) if isinstance(result, Unfinished) else result
+
+    def _finished(self, piece: Unfinished) -> _Calls[Any]:
+        answer: Any = piece
+        while isinstance(answer, Unfinished):
+            answer = answer.joined((yield from self._once(answer.next, *arguments(answer.next))))
+        return answer
+
+    def _once(self, command: Command[R], name: str, argv: Sequence[Any]) -> _Calls[R]:
+        """What `_carefully` does with one script, which may not come to an end."""
+        kind = type(command.asked if isinstance(command, GoOn) else command)
+        confirmed = self._replicas if kind not in _REPEATABLE else 0
         looks = self._witness.due(command)
         then = [*(self._confirming() if confirmed else []), *([self._look("EVALSHA")] if looks else [])]
         reply, *rest = yield from self._script(self._scripts(name), argv, then)
@@ -140,8 +145,8 @@ class RedisStore:
                 [seen] = yield [self._look("EVAL")]
             if not isinstance(seen, Exception):
                 self._witness.learn(*seen[1:])
-        result = self._answer(command, reply)
-        if type(command) in _SEVERAL_STEPS:
+        result: Any = self._answer(command, reply)
+        if kind in READERS and not isinstance(result, Unfinished):
             result = yield from self._whole(result)
         if confirmed:
             count = rest.pop()
@@ -152,7 +157,7 @@ class RedisStore:
                     f"{self.url} kept it, but only {count} of {confirmed} replica(s) confirmed within "
                     f"{_CONFIRMED_WITHIN / 1000:g} s: a failover now could lose it, do the same again"
                 )
-        return result
+        return cast("R", result)
 
     def _script(self, known: Script, argv: Sequence[Any], then: list[tuple[Any, ...]]) -> _Calls[list[Any]]:
         """A script and other commands at once; its reply and theirs. The server may have to be sent the script."""

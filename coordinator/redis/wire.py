@@ -23,6 +23,7 @@ from ..seals import read_commit
 from . import wire_items as items
 from . import wire_observing as observing
 from . import wire_places as places
+from .going_on import GoOn, Unfinished
 from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, commit_line, fence_args, read_text
 
 R = TypeVar("R")
@@ -31,6 +32,10 @@ _USUAL = c.Terms()
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
     """The script's name and its ARGV."""
+    if isinstance(command, GoOn):
+        name, argv = arguments(command.asked)
+        argv[_GOING_ON[name]] = command.at
+        return name, argv
     if isinstance(command, c.Save) and command.fence is None:
         name, argv = "save_unleased", _save_unleased(command)
     else:
@@ -42,10 +47,19 @@ def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
 
 
 def answer(command: c.Command[R], reply: list[Any]) -> R:
-    """The command's answer, or the refusal that the script replied with, raised."""
+    """The command's answer, or the refusal that the script replied with, raised. `Unfinished` if it has to go on."""
+    if isinstance(command, GoOn):
+        return cast("R", answer(command.asked, reply))
+    if reply[0] == b">":
+        return cast("R", _unfinished(command, *reply[1:]))
     if reply[0] != b"+":
         raise refusal(read_text(reply[0][1:]), *(read_text(argument) for argument in reply[1:]))
     return cast("R", _OPERATIONS[type(command)][2](command, reply[1:]))
+
+
+def _unfinished(command: c.Command[Any], at: bytes | list[bytes], *found: Any) -> Unfinished:
+    rests = tuple(at) if isinstance(at, list) else (at,)
+    return Unfinished(command, _OPERATIONS[type(command)][2](command, list(found)) if found else [], rests)
 
 
 def filled(command: c.Command[Any], reply: list[Any]) -> list[str]:
@@ -110,7 +124,7 @@ def _save(m: c.Save) -> list[Arg]:
 
 
 def _save_unleased(m: c.Save) -> list[Arg]:
-    where: list[Arg] = [digest(m.thread), m.thread, m.parent, int(m.branch), m.checkpoint.agent]
+    where: list[Arg] = [digest(m.thread), m.thread, m.parent, int(m.branch), m.checkpoint.agent, b""]
     return [*where, *checkpoint_args(m.checkpoint)]
 
 
@@ -262,6 +276,9 @@ def _stream_rows(m: c.ReadStream, reply: list[Any]) -> list[StreamRow]:
 
 # Commands with a checkpoint that may have a place: `+put` is what their scripts need then.
 _SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend, c.Spawn)
+# Which argument says where to go on from, of scripts that may stop before they have found all.
+_GOING_ON = {"find": 4, "latest": 2, "places": 6, "put+put": 8, "put": 8, "save_unleased": 5, "save_unleased+put": 5}
+_GOING_ON["timeline"] = 5
 # Where the queues that `filled` tells of begin in the reply.
 _FILLING: dict[type[c.Command[Any]], int] = {
     **dict.fromkeys((c.Claim, c.Complete, c.Fail, c.HandOff, c.Release, c.Spawn, c.Suspend), 1),
@@ -290,10 +307,14 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
     c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, m.worker, *m.queues], _reaped),
     c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: checkpoint_row(r[0])),
-    c.Latest: ("latest", lambda m: [digest(m.thread), m.thread], lambda _, r: checkpoint_row(r[0]) if r[0] else None),
+    c.Latest: (
+        "latest",
+        lambda m: [digest(m.thread), m.thread, b""],
+        lambda _, r: checkpoint_row(r[0]) if r[0] else None,
+    ),
     c.Timeline: (
         "timeline",
-        lambda m: [digest(m.thread), m.thread, m.limit, m.before, int(m.named)],
+        lambda m: [digest(m.thread), m.thread, m.limit, m.before, int(m.named), b""],
         _rows,
     ),
     c.Ancestors: ("ancestors", lambda m: [m.checkpoint_id, m.limit], _rows),
@@ -305,8 +326,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Put: ("put", places.put_args, commit_line),
     c.PutWrites: ("put_writes", places.put_writes_args, _nothing),
     c.Find: ("find", places.find_args, places.find_answer),
-    c.Places: ("places", places.places_args, places.place_page),
-    places.PlacesFrom: ("places", lambda m: places.places_args(m.asked, m.scope), places.place_page),
+    c.Places: ("places", places.places_args, places.place_rows),
     c.Walk: ("walk", places.walk_args, places.place_rows),
     c.OfRun: ("of_run", lambda m: [m.run, m.limit], places.of_run_answer),
     c.WriteItems: ("write_items", items.write_args, _nothing),

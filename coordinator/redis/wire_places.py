@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
 from typing import Any
 
 from ...contracts.errors import BadSetup
@@ -11,29 +10,6 @@ from ...contracts.names import digest
 from .. import commands as c
 from ..rows import Place, PlaceRow, Write, escaped, place_from
 from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, fence_args, read_text
-
-
-@dataclass(frozen=True, slots=True)
-class PlacesFrom(c.Command["PlacePage"]):
-    """`Places` of all scopes from one on, as that is stored."""
-
-    asked: c.Places
-    scope: str
-
-
-@dataclass(frozen=True, slots=True)
-class PlacePage:
-    """Places of some hundreds of scopes, and what the script has to be asked for the rest, if there is any."""
-
-    rows: list[PlaceRow]
-    rest: PlacesFrom | None = None
-
-    def joined(self, page: PlacePage) -> PlacePage:
-        """This page and that of the rest."""
-        assert self.rest is not None
-        rows = sorted([*self.rows, *page.rows], key=lambda row: (row.place.key, row.place.scope), reverse=True)
-        return PlacePage(rows[: self.rest.asked.limit], page.rest)
-
 
 # building
 
@@ -57,7 +33,7 @@ def put_args(m: c.Put) -> list[Arg]:
         raise BadSetup(f"checkpoint {new.id} has no place where it could be put")
     where: list[Arg] = [digest(new.thread), new.thread, _spot(place.scope, m.parent)]
     tip = "" if m.tip is None else _spot(place.scope, m.tip)
-    return [*fence_args(m.fence), *where, tip, new.agent, *checkpoint_args(new), *_writes(m.writes)]
+    return [*fence_args(m.fence), *where, tip, new.agent, b"", *checkpoint_args(new), *_writes(m.writes)]
 
 
 def put_writes_args(m: c.PutWrites) -> list[Arg]:
@@ -67,14 +43,14 @@ def put_writes_args(m: c.PutWrites) -> list[Arg]:
 
 def find_args(m: c.Find) -> list[Arg]:
     """As find.lua takes it."""
-    return [digest(m.thread), m.thread, escaped(m.scope), escaped(m.key)]
+    return [digest(m.thread), m.thread, escaped(m.scope), escaped(m.key), b""]
 
 
-def places_args(m: c.Places, start: str = "") -> list[Arg]:
+def places_args(m: c.Places) -> list[Arg]:
     """As places.lua takes it."""
     scope = "" if m.scope is None else f"={escaped(m.scope)}"
     before = _spot(m.before[1], m.before[0]) if m.before else ""
-    return [digest(m.thread), m.thread, scope, before, m.limit, int(m.whole), start]
+    return [digest(m.thread), m.thread, scope, before, m.limit, int(m.whole), b""]
 
 
 def walk_args(m: c.Walk) -> list[Arg]:
@@ -107,13 +83,6 @@ def find_answer(_: object, reply: list[Any]) -> PlaceRow | None:
 def place_rows(_: object, reply: list[Any]) -> list[PlaceRow]:
     """Several places."""
     return [place_row(parts) for parts in reply]
-
-
-def place_page(m: c.Places | PlacesFrom, reply: list[Any]) -> PlacePage:
-    """Several places, and where to go on."""
-    then, *rows = reply
-    asked = m.asked if isinstance(m, PlacesFrom) else m
-    return PlacePage(place_rows(None, rows), PlacesFrom(asked, read_text(then)) if then else None)
 
 
 def of_run_answer(_: object, reply: list[Any]) -> list[tuple[str, str]]:

@@ -6,14 +6,16 @@ from collections.abc import Iterator
 
 import pytest
 
+import batonpass as bp
 from batonpass.contracts.names import digest
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.parts.spans import read_spans
+from batonpass.coordinator.redis.going_on import GoOn
 from batonpass.coordinator.redis.store import RedisStore
 from batonpass.coordinator.rows import Place, Write
 from batonpass.coordinator.seals import read_commit
 from batonpass.coordinator.snapshots import open_checkpoint
-from tests.harness.bench import Bench, new_checkpoint, new_target
+from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_target
 from tests.harness.keyspace import Keyspace, restorable
 from tests.harness.places import Places, large
 from tests.harness.stores import RedisHarness
@@ -58,6 +60,19 @@ def test_more_scopes_than_a_script_looks_at(bench: Bench, looking: bool) -> None
         before = (page[-1].place.key, page[-1].place.scope)
     assert read == [f"{number:04}" for number in reversed(range(SCOPES))][: len(read)]
     assert len(read) == SCOPES
+
+
+def test_what_was_passed_over_counts_only_as_long_as_nothing_was_added(bench: Bench) -> None:
+    """A script is asked to go on where it stopped, but meanwhile something newer has come."""
+    run = Places(bench)
+    first = bench.save(None, thread="line")
+    bench.save(None, thread="line", ttl=MINUTE)
+    run.line("a", "b", ttl=MINUTE)
+    again = c.Save("line", new_checkpoint(thread="line"), parent=first)
+    with pytest.raises(bp.Conflict):
+        bench.do(GoOn(again, b"(1 1"))
+    with pytest.raises(bp.Conflict):
+        bench.do(GoOn(c.Put(run.new("c"), "a", "a"), b"1 \0b\0"))
 
 
 def test_keys_are_compared_by_their_bytes(bench: Bench) -> None:

@@ -1,8 +1,8 @@
 -- The checkpoint of a place, or the latest of a scope, with its state and what was written there.
 -- KEYS prefix
--- ARGV thread digest, thread name, scope, key or ''
+-- ARGV thread digest, thread name, scope, key or '', spot to go on below or ''
 -- Returns {'+', {spot, {id, thread name, name, commit line, record, what each span holds ...}, {{name, value, what each
---      span holds ...} ...}} or false}
+--      span holds ...} ...}} or false}, {'>', spot to go on below}
 --@ uses clock record parts whole places
 local thread, scope, now = ARGV[1], ARGV[3], now_ms()
 local spot, id = scope .. '\0' .. ARGV[4] .. '\0', nil
@@ -13,11 +13,11 @@ if ARGV[4] ~= '' then
     return { '+', false }
   end
 else
-  local latest = spots_of(thread, scope, scope .. '\1', 1, now)[1]
-  if not latest then
-    return { '+', false }
+  local found, rest = spots_of(thread, scope, ARGV[5] ~= '' and ARGV[5] or scope .. '\1', 1, now)
+  if not found[1] then
+    return rest and { '>', rest } or { '+', false }
   end
-  spot, id = latest[1], latest[2]
+  spot, id = found[1][1], found[1][2]
 end
 
 local reply, written = read_whole(id), read_writes(thread, spot)

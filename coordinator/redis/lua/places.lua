@@ -1,9 +1,9 @@
 -- A page of a thread's places that have a checkpoint, the greatest key first: of one scope, or of 500 in a row.
 -- KEYS prefix
--- ARGV thread digest, thread name, scope behind '=' or '' for all, spot to start behind or '', limit, '1' if whole, scope
---      to start from
--- Returns {'+', scope to go on from or '', {spot, {id, thread name, name, commit line, record or its head}, {{name,
---      value} of what was written ...}} ...}
+-- ARGV thread digest, thread name, scope behind '=' or '' for all, spot to start behind or '', limit, '1' if whole, where
+--      to go on from or ''
+-- Returns {'+', {spot, {id, thread name, name, commit line, record or its head}, {{name, value} of what was written ...}}
+--      ...}, {'>', {where to go on from ...}, the same ...}: at a scope, or below a spot in its scope
 --@ uses clock record places
 local thread, key, before, limit, now = ARGV[1], P .. 'g:' .. ARGV[1], ARGV[4], tonumber(ARGV[5]), now_ms()
 local last_scope, last_key = string.match(before, '^([^%z]*)%z([^%z]*)%z')
@@ -18,9 +18,13 @@ end
 
 -- The greatest spots of all scopes are kept in order; the last one is taken, and the next one of its scope put in.
 local heads = {}
+local rests, scopes = {}, 0
 local function put_in(scope, below)
-  local found = spots_of(thread, scope, below, 1, now)[1]
+  local spots, rest = spots_of(thread, scope, below, 1, now)
+  local found = spots[1]
   if not found then
+    -- That was much to look at, as much as all scopes may be.
+    rests[#rests + 1], scopes = rest, rest and 500 or scopes
     return
   end
   local head = { spot = found[1], id = found[2], scope = scope,
@@ -37,21 +41,25 @@ local function put_in(scope, below)
   table.insert(heads, low, head)
 end
 
-local found, scopes, after = {}, 0, ''
-if ARGV[3] ~= '' then
+local found, rest = {}, nil
+if string.find(ARGV[7], '\0', 1, true) then
+  found, rest = spots_of(thread, scope_of(ARGV[7]), ARGV[7], limit, now)
+  rests[1] = rest
+elseif ARGV[3] ~= '' then
   local scope = string.sub(ARGV[3], 2)
-  found = spots_of(thread, scope, bound(scope), limit, now)
+  found, rest = spots_of(thread, scope, bound(scope), limit, now)
+  rests[1] = rest
 else
-  local from = ARGV[7]
+  local from, member = ARGV[7], nil
   repeat
-    local member = redis.call('ZRANGEBYLEX', key, '[' .. from, '+', 'LIMIT', 0, 1)[1]
+    member = redis.call('ZRANGEBYLEX', key, '[' .. from, '+', 'LIMIT', 0, 1)[1]
     if member then
       local scope = scope_of(member)
-      put_in(scope, bound(scope))
       from, scopes = scope .. '\1', scopes + 1
+      put_in(scope, bound(scope))
     end
-  until not member or scopes == 500
-  after = scopes == 500 and from or ''
+  until not member or scopes >= 500
+  rests[#rests + 1] = member and from
   while #found < limit and #heads > 0 do
     local head = table.remove(heads)
     found[#found + 1] = { head.spot, head.id }
@@ -59,7 +67,7 @@ else
   end
 end
 
-local page = { '+', after }
+local page = #rests > 0 and { '>', rests } or { '+' }
 for _, one in ipairs(found) do
   local spot, id = one[1], one[2]
   local record, head = read_head(id)

@@ -2,13 +2,13 @@
 -- what the first time did.
 -- KEYS prefix
 -- ARGV job or '', token, lease, thread digest, thread name, spot of the parent (of no key for none), spot that must be the
---      latest (of no key for none) or '', agent, checkpoint (5 or more: lib/checkpoint.lua), then each write (name,
---      '1' if again, value)
--- Returns {'+', commit line}, {'!fenced' ...}, {'!no_job'}, {'!thread', id}, {'!busy' ...}, {'!outrun' ...},
---      {'!ungrounded', base}
+--      latest (of no key for none) or '', agent, where to go on from or '', checkpoint (5 or more: lib/checkpoint.lua),
+--      then each write (name, '1' if again, value)
+-- Returns {'+', commit line}, {'>', where to go on from}, {'!fenced' ...}, {'!no_job'}, {'!thread', id}, {'!busy' ...},
+--      {'!outrun' ...}, {'!ungrounded', base}
 --@ uses clock fence record parts append checkpoint places free put writes
 local thread, name, parent_spot, tip_spot, now = ARGV[4], ARGV[5], ARGV[6], ARGV[7], now_ms()
-local checkpoint, rest = read_checkpoint(9)
+local checkpoint, rest = read_checkpoint(10)
 checkpoint.spot, checkpoint.run = split_place(checkpoint.place)
 local spot, places_key = checkpoint.spot, P .. 'g:' .. thread
 local scope = scope_of(spot)
@@ -39,13 +39,19 @@ local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job', la
 if not fields and state[3] and state[3] ~= '' then
   return refused('busy', name, state[3])
 end
+local count = fields and fields.count ~= '' and fields.count or state[1] or '0'
 local is_behind = not last or precedes(last, spot)
 local is_last = is_behind or last == spot
 if tip_spot ~= '' or not is_last and scope == '' then
   local latest = last
   if last and not string.find(state[4] or '', '^%S+ %S+ %d+ 0 ') then
-    local found = spots_of(thread, scope, scope .. '\1', 1, now)[1]
-    latest = found and found[1]
+    -- What was passed over before counts as long as nothing was added.
+    local of, passed = string.match(ARGV[9], '^(%d+) (.*)$')
+    local found, stopped = spots_of(thread, scope, of == count and passed or scope .. '\1', 1, now)
+    if not found[1] and stopped then
+      return { '>', count .. ' ' .. stopped }
+    end
+    latest = found[1] and found[1][1]
   end
   latest = latest or scope .. '\0\0'
   if tip_spot ~= '' and tip_spot ~= latest then
@@ -71,7 +77,6 @@ local there = checkpoint.there ~= '' and checkpoint.there
 local parent = (rest <= #ARGV or not orphan) and find(parent_spot)
 local writes = rest <= #ARGV and new_writes(rest, thread, parent_spot)
 
-local count = fields and fields.count ~= '' and fields.count or state[1] or '0'
 local tip = fields and fields.count ~= '' and fields.tip or state[2] or ''
 local moved = tip == there or scope == '' and (is_last or tip == '')
 local more = num(tonumber(count) + 1)

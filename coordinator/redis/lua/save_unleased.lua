@@ -1,9 +1,11 @@
 -- Commits a checkpoint of a thread on which no job runs. The same checkpoint again answers what the first time did.
 -- KEYS prefix
--- ARGV thread digest, thread name, parent or '', '1' to branch, agent, checkpoint (5 or more: lib/checkpoint.lua)
--- Returns {'+', commit line}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...}, {'!ungrounded', base}
+-- ARGV thread digest, thread name, parent or '', '1' to branch, agent, where to go on from or '', checkpoint (5 or more:
+--      lib/checkpoint.lua)
+-- Returns {'+', commit line}, {'>', where to go on from}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...},
+--      {'!ungrounded', base}
 --@ uses clock record thread parts append checkpoint
-local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(6)
+local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(7)
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job')
 -- A retry after a lost reply must get the answer, not a refusal that it caused itself.
 local function refused(...)
@@ -19,8 +21,12 @@ if parent == '' then
 elseif redis.call('EXISTS', P .. 'c:' .. parent) == 0 then
   return refused('no_checkpoint', parent)
 elseif parent ~= tip and ARGV[4] ~= '1' then
-  local found = newest(thread, '+inf', 1, now_ms())  -- the tip's time may be over
-  if not found[1] or found[1][1] ~= parent then
+  -- The tip's time may be over. What was passed over before counts as long as nothing was added.
+  local passed, of = string.match(ARGV[6], '^(%S+) (%d+)$')
+  local found, rest = newest(thread, of == state[1] and passed or '+inf', 1, now_ms())
+  if not found[1] and rest then
+    return { '>', rest .. ' ' .. state[1] }
+  elseif not found[1] or found[1][1] ~= parent then
     return refused('moved', parent, tip ~= '' and tip or 'none')
   end
 end

@@ -1,10 +1,12 @@
 -- A page of a thread's checkpoints without their state, newest first.
 -- KEYS prefix
--- ARGV thread digest, thread name, limit, checkpoint to start below or '', '1' for those with a name only
--- Returns {'+', {id, thread name, name, commit line, head of the record} ...}, {'!no_checkpoint', id}
+-- ARGV thread digest, thread name, limit, checkpoint to start below or '', '1' for those with a name only, where to
+--      go on from or ''
+-- Returns {'+', {id, thread name, name, commit line, head of the record} ...}, {'>', where to go on from, the same ...},
+--      {'!no_checkpoint', id}
 --@ uses clock record thread
 local limit, place = tonumber(ARGV[3]), nil
-if ARGV[4] ~= '' then
+if ARGV[4] ~= '' and ARGV[6] == '' then
   if redis.call('EXISTS', P .. 'c:' .. ARGV[4]) == 0 then
     return refuse('no_checkpoint', ARGV[4])
   end
@@ -13,13 +15,14 @@ if ARGV[4] ~= '' then
     return { '+' }
   end
 end
-local found
+local found, rest
 if ARGV[5] == '1' then
   found = newest_named(ARGV[1], tonumber(place or math.huge), limit)
 else
-  found = newest(ARGV[1], place and '(' .. place or '+inf', limit, now_ms())
+  local below = place and '(' .. place or '+inf'
+  found, rest = newest(ARGV[1], ARGV[6] ~= '' and ARGV[6] or below, limit, now_ms())
 end
-local page = { '+' }
+local page = rest and { '>', rest } or { '+' }
 for _, row in ipairs(found) do
   page[#page + 1] = { row[1], ARGV[2], row[2], row[3], row[4] }
 end

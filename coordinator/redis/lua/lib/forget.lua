@@ -40,9 +40,8 @@ local function of_use(thread, cutoff, now)
   if redis.call('EXISTS', P .. 'm:' .. thread) == 1 then
     return true
   end
-  local left = newest(thread, '+inf', 1, now)
-  local created = left[1] and string.match(left[1][3], '^%S+ %S+ (%d+) ')
-  return created ~= nil and tonumber(created) > cutoff
+  local _, commit = newest_left(thread, now)
+  return (tonumber(string.match(commit or '', '^%S+ %S+ (%d+) ')) or 0) > cutoff
 end
 
 -- Frees what was written at places that have no checkpoint. Whether that was all.

@@ -111,8 +111,7 @@ end
 
 -- The thread's tip falls back to the newest checkpoint that is left.
 local function fall_back(thread, now)
-  local left = newest(thread, '+inf', 1, now)
-  redis.call('HSET', P .. 't:' .. thread, 'tip', left[1] and left[1][1] or '')
+  redis.call('HSET', P .. 't:' .. thread, 'tip', newest_left(thread, now) or '')
 end
 
 -- Drops a checkpoint, and tells so.

@@ -49,22 +49,38 @@ local function precedes(a, b)
   return false
 end
 
--- The spots of a scope below a bound with a checkpoint that has not expired, the greatest first: spot and id of each.
+-- The spots of a scope below a bound with a checkpoint that has not expired, the greatest first: spot and id of each. Where
+-- many have none it stops before it has found enough, and says below which one to go on.
 local function spots_of(thread, scope, bound, limit, now)
-  local found, offset, size = {}, 0, limit
-  while #found < limit and offset < 5000 do
-    local page = redis.call('ZREVRANGEBYLEX', P .. 'g:' .. thread, '(' .. bound, '[' .. scope .. '\0',
-      'LIMIT', offset, size)
-    for _, member in ipairs(page) do
-      local spot, id = split_member(member)
-      local record, head = read_head(id)
-      if record and #found < limit and not hidden(id, head, now) then
-        found[#found + 1] = { spot, id }
+  local found, size, passed = {}, limit, -1
+  while true do
+    local page = redis.call('ZREVRANGEBYLEX', P .. 'g:' .. thread, '(' .. bound, '[' .. scope .. '\0', 'LIMIT', 0, size)
+    local spots, ids = {}, {}
+    for i, member in ipairs(page) do
+      spots[i], ids[i] = split_member(member)
+    end
+    local gone = passed >= 0 and all_hidden(thread, ids, now) or {}
+    for i, id in ipairs(ids) do
+      local record, head = nil, nil
+      if id ~= '' and not gone[i] then
+        record, head = read_head(id)
+      end
+      if record and not hidden(id, head, now) then
+        found[#found + 1] = { spots[i], id }
+        if #found == limit then
+          return found
+        end
       end
     end
-    offset, size = #page == size and offset + size or 5000, math.max(limit, 10)
+    if #page < size then
+      return found
+    end
+    bound, passed = spots[#page], passed < 0 and 0 or passed + size
+    if passed >= PASSED then
+      return found, bound
+    end
+    size = passed == 0 and 20 or PASSED - passed
   end
-  return found
 end
 
 -- What was written at a spot, name and value of each, and how much data that is.

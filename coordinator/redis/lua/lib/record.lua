@@ -30,3 +30,17 @@ end
 local function hidden(id, head, now)
   return head.expires > 0 and head.expires <= now and name_of(id, head.thread) == ''
 end
+
+-- How many checkpoints whose time is over one script passes over. It answers {'>', where it stopped} then, and is asked
+-- again from there.
+local PASSED = 500
+
+-- Which of these checkpoints of a thread are hidden, by the commit lines alone.
+local function all_hidden(thread, ids, now)
+  local over, named = {}, redis.call('EXISTS', P .. 'm:' .. thread) == 1
+  for i, commit in ipairs(#ids > 0 and redis.call('HMGET', P .. 't:' .. thread, unpack(ids)) or {}) do
+    local expires = tonumber(commit and string.match(commit, '^%S+ %S+ %d+ (%d+) ') or 0)
+    over[i] = expires > 0 and expires <= now and not (named and name_of(ids[i], thread) ~= '')
+  end
+  return over
+end

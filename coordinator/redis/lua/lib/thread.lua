@@ -1,24 +1,47 @@
 -- What a thread's checkpoints are read by.
 
 -- The newest checkpoints of a thread that have not expired, from a step index downwards: id, name, commit line and head
--- of the record.
+-- of the record. Where many have expired it stops before it has found enough, and says from where to go on.
 local function newest(thread, below, limit, now)
-  local found = {}
-  local offset = 0
-  while #found < limit and offset < 5000 do
-    local ids = redis.call('ZREVRANGEBYSCORE', P .. 'o:' .. thread, below, '-inf', 'LIMIT', offset, limit)
-    if #ids == 0 then
-      break
-    end
-    offset = offset + #ids
-    for _, id in ipairs(ids) do
-      local record, head = read_head(id)
-      if #found < limit and record and not hidden(id, head, now) then
+  local found, key, size, passing = {}, P .. 'o:' .. thread, limit, false
+  while true do
+    local ids = redis.call('ZREVRANGEBYSCORE', key, below, '-inf', 'LIMIT', 0, size)
+    local gone = passing and all_hidden(thread, ids, now) or {}
+    for i, id in ipairs(ids) do
+      local record, head = nil, nil
+      if not gone[i] then
+        record, head = read_head(id)
+      end
+      if record and not hidden(id, head, now) then
         found[#found + 1] = { id, name_of(id, thread), head.commit, record }
+        if #found == limit then
+          return found
+        end
       end
     end
+    if #ids < size then
+      return found
+    end
+    below = '(' .. redis.call('ZSCORE', key, ids[#ids])
+    if passing then
+      return found, below
+    end
+    size, passing = PASSED, true
   end
-  return found
+end
+
+-- The id and the commit line of the newest checkpoint that has not expired, for who writes and can't be asked again. Below
+-- tens of thousands that have expired it is the next one, whatever it is.
+local function newest_left(thread, now)
+  local found, below = nil, '+inf'
+  for _ = 1, 100 do
+    found, below = newest(thread, below, 1, now)
+    if found[1] or not below then
+      return found[1] and found[1][1], found[1] and found[1][3]
+    end
+  end
+  local id = redis.call('ZREVRANGEBYSCORE', P .. 'o:' .. thread, below, '-inf', 'LIMIT', 0, 1)[1]
+  return id, id and redis.call('HGET', P .. 't:' .. thread, id)
 end
 
 -- The same of those that have a name: a thread has some hundreds at most.

@@ -1,0 +1,52 @@
+"""Answers that come in several pieces: a script looks at some hundreds of records, and is asked again for the rest."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from .. import commands as c
+from ..rows import PlaceRow
+
+
+@dataclass(frozen=True, slots=True)
+class GoOn(c.Command[Any]):
+    """A command once more, from where its script stopped."""
+
+    asked: c.Command[Any]
+    at: bytes
+
+
+@dataclass(frozen=True, slots=True)
+class Unfinished:
+    """What a script found before it stopped, and where it has to go on."""
+
+    asked: c.Command[Any]
+    found: list[Any] = field(default_factory=list[Any])
+    rests: tuple[bytes, ...] = ()
+
+    @property
+    def next(self) -> GoOn:
+        """What to ask now."""
+        return GoOn(self.asked, self.rests[0])
+
+    def joined(self, answer: Any) -> Any:
+        """This and the answer to `next`."""
+        join = _JOINED.get(type(self.asked))
+        if join is None:
+            return answer
+        more = answer if isinstance(answer, Unfinished) else Unfinished(self.asked, answer)
+        found, rests = join(self.asked, self.found + more.found), (*self.rests[1:], *more.rests)
+        return Unfinished(self.asked, found, rests) if rests else found
+
+
+def _places(asked: c.Places, rows: list[PlaceRow]) -> list[PlaceRow]:
+    return sorted(rows, key=lambda row: (row.place.key, row.place.scope), reverse=True)[: asked.limit]
+
+
+# What is not a list is found at once, or not at all.
+_JOINED: dict[type[c.Command[Any]], Callable[[Any, list[Any]], list[Any]]] = {
+    c.Timeline: lambda asked, rows: rows[: asked.limit],
+    c.Places: _places,
+}
