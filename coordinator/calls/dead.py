@@ -40,12 +40,13 @@ def redrive(
     bases: Bases, book: Book, job_id: str, payload: object, changes: Mapping[str, Any] | None, guard: Guard | None
 ) -> Call[None]:
     """Try a failed job again, with what it is given, its state and its guard as edited."""
+    edit = Edit(changes or {}).own()
     row = yield from look(job_id)
     edited = payload is not None or guard is not None
     if row.state != JobState.FAILED and (edited or changes):
         raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
-    tip = (yield from _edited(bases, book, row, changes)) if changes else ""
+    tip = (yield from _edited(bases, book, row, edit)) if changes else ""
     yield Redrive(row.id, onward, tip)
 
 
@@ -59,14 +60,14 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
     return target(row.agent, envelope.contract, onward, priority=row.priority, lane=lane)
 
 
-def _edited(bases: Bases, book: Book, row: JobRow, changes: Mapping[str, Any]) -> Call[str]:
+def _edited(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[str]:
     """A checkpoint of the job's hop with some of its state changed; its id."""
     if not row.tip:
         raise BadSetup(f"job {row.id} has no checkpoint yet: there is no state to change, give another payload")
     source = yield from source_of(book, row.tip)
     if (source.checkpoint.job, source.checkpoint.hop) != (row.id, row.hop):
         raise BadSetup(f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change")
-    snapshot = Edit(changes).of(source.checkpoint, source.base, "edit")
+    snapshot = edit.of(source.checkpoint, source.base, "edit")
     tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), job=row.id, hop=row.hop)
     made, _ = yield from save_one(tries, source)
     return made.new.id

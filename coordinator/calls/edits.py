@@ -8,6 +8,7 @@ from typing import Any, cast
 
 from ...contracts.alike import alike
 from ...contracts.checkpoint import Checkpoint, Snapshot
+from ...contracts.codec import pack, unpack
 from ...contracts.errors import BadSetup
 from ..parts.nodes import Base
 from ..snapshots import amended
@@ -25,6 +26,10 @@ class Edit:
     def anything(self) -> bool:
         """Whether it changes anything."""
         return bool(self.changes or self.append) or self.state is not None
+
+    def own(self) -> Edit:
+        """The same with values of its own: the caller's may have changed when the store has answered."""
+        return Edit(*(_own(given) for given in (dict(self.changes), dict(self.append), self.state)))
 
     def changed(self, before: Any) -> set[str]:
         """The values of the state that it changes, by name."""
@@ -48,3 +53,7 @@ class Edit:
         if base.version == source.version:
             return replace(made, changes=self.changes, append=self.append)
         return replace(made, state=amended(source.state, self.changes, self.append))  # of one that was migrated
+
+
+def _own(given: Any) -> Any:
+    return None if given is None else unpack(pack(given, path="state"))

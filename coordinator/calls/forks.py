@@ -29,6 +29,7 @@ def fork(
     bases: Bases, book: Book, checkpoint_id: str, edit: Edit, thread: str | None, key: str | None
 ) -> Call[Checkpoint]:
     """A checkpoint that goes on from another one, on its thread or as the first of a new one."""
+    edit = edit.own()
     source = yield from source_of(book, checkpoint_id)
     origin = source.checkpoint
     target = origin.thread if thread is None else new_name(thread)
@@ -68,6 +69,7 @@ def fork_job(
     The state arrives as the contract's payload, if it fits, and as a transcript; what the agent's framework can't be
     told of that stands in the job's first event.
     """
+    edit = edit.own()
     at = yield from source_of(book, checkpoint_id)
     source = at.checkpoint
     if payload is not None and edit.anything:

@@ -12,10 +12,13 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.calls import Call
+from batonpass.coordinator.book import Book
+from batonpass.coordinator.calls import Call, dead, forks
 from batonpass.coordinator.calls import checkpoints as calls
+from batonpass.coordinator.calls.edits import Edit
 from batonpass.coordinator.parts.bases import Bases
 from batonpass.coordinator.refusals import Ungrounded
+from batonpass.coordinator.snapshots import close_snapshot, open_checkpoint
 from batonpass.workers.session import LeaseSession
 from tests.harness.bench import MINUTE, Bench
 from tests.harness.texts import message
@@ -34,7 +37,7 @@ def _spoil(state: dict[str, Any]) -> None:
     state["round"] = -1
 
 
-def _driven(bench: Bench, call: Call[bp.Checkpoint], meanwhile: Callable[[], None]) -> bp.Checkpoint:
+def _driven(bench: Bench, call: Call[Any], meanwhile: Callable[[], None]) -> Any:
     """A call's result. With each answer of the store another task has had its turn."""
     try:
         command = next(call)
@@ -48,8 +51,7 @@ def _driven(bench: Bench, call: Call[bp.Checkpoint], meanwhile: Callable[[], Non
                 meanwhile()
                 command = call.send(answer)
     except StopIteration as end:
-        made: bp.Checkpoint = end.value
-        return made
+        return end.value
 
 
 def _kept(bench: Bench, made: bp.Checkpoint) -> bp.Checkpoint:
@@ -58,7 +60,8 @@ def _kept(bench: Bench, made: bp.Checkpoint) -> bp.Checkpoint:
 
 
 def _save(bench: Bench, bases: Bases, snapshot: Snapshot, meanwhile: Callable[[], None]) -> bp.Checkpoint:
-    return _driven(bench, calls.save(bases, _PLACE, snapshot), meanwhile)
+    made: bp.Checkpoint = _driven(bench, calls.save(bases, _PLACE, snapshot), meanwhile)
+    return made
 
 
 def test_a_thread_is_looked_at_first(bench: Bench) -> None:
@@ -105,6 +108,37 @@ def test_changes_of_a_thread_that_is_looked_at_first(bench: Bench) -> None:
     made = _save(bench, Bases(None), Snapshot(step="s", state=None, changes=changes, append=more), meanwhile)
     wanted = {**first, "notes": ["mine"], "messages": [*first["messages"], "one more"]}
     assert _kept(bench, made).state == wanted
+
+
+@pytest.mark.parametrize("whole", [True, False], ids=["state", "changes"])
+def test_a_fork(bench: Bench, whole: bool) -> None:
+    """It is read from first, and its source is deleted before it is there: what it shared has to be sent."""
+    source = bench.run(bench.face().save(thread="run", agent="write", state=_state(59)))
+    state = _state()
+    before, answers = copy.deepcopy(state), 0
+
+    def meanwhile() -> None:
+        nonlocal answers
+        answers += 1
+        _spoil(state)
+        if answers == 1:
+            bench.do(c.Expire(source.id))
+
+    edit = Edit(state=state) if whole else Edit({"messages": state["messages"], "round": 60})
+    made = _driven(bench, forks.fork(Bases(None), Book(None), source.id, edit, "other", None), meanwhile)
+    assert _kept(bench, made).state == made.state == before
+
+
+def test_what_a_job_is_redriven_with(bench: Bench) -> None:
+    fence = bench.start(thread="run")
+    snapshot = Snapshot(step="s", state={"notes": []})
+    new = close_snapshot(snapshot, thread="run", agent="write", job=fence.job_id, hop=bench.job(fence.job_id).hop)
+    bench.do(c.Save("run", new, fence))
+    bench.do(c.Fail(fence, "boom", "attempts"))
+    changes: dict[str, Any] = {"notes": ["mine"]}
+    call = dead.redrive(Bases(None), Book(None), fence.job_id, None, changes, None)
+    _driven(bench, call, lambda: changes["notes"].append("of another task"))
+    assert open_checkpoint(bench.do(c.Restore(bench.tip("run")))).state == {"notes": ["mine"]}
 
 
 def test_under_a_lease(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
