@@ -11,8 +11,20 @@ from typing_extensions import TypeIs
 
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref, convert
-from ..contracts.errors import ContractViolation
+from ..contracts.errors import (
+    Ambiguous,
+    BadSetup,
+    ContractViolation,
+    Fenced,
+    RetryLater,
+    StepMismatch,
+    Unavailable,
+    Unserializable,
+)
 from ..contracts.handoff import Handoff
+
+# What a tool may raise that is no news for the agent that called it: it ends the attempt, as it would anywhere else.
+ENDING = (Fenced, Unavailable, StepMismatch, Ambiguous, RetryLater, BadSetup, Unserializable)
 
 
 async def settle(value: Any) -> Any:

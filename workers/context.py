@@ -177,11 +177,13 @@ class _About:
         return idempotency_key(self.job_id, self.hop, key)
 
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
+        if unsure == "ask" and self._agent.kind != "function":
+            raise BadSetup(f"ctx.effect(unsure='ask') is for plain functions: this is an agent of {self._agent.kind}")
         return effecting(self._steps, self._session.journal, self.effect_key(key), key, arguments, unsure)
 
     def _asking(self, question: Any, terms: AskTerms) -> Generator[Act, Any, Any]:
         if self._agent.kind != "function":
-            raise BadSetup(f"ctx.ask() is for plain functions: in a {self._agent.kind} agent use its own way to ask")
+            raise BadSetup(f"ctx.ask() is for plain functions: ask in {self._agent.kind}'s own way")
         return asking(self._steps, self._session, question, terms)
 
 

@@ -62,7 +62,7 @@ def effecting(
         return recorded.result
     try:
         if journal.get(_PREFIX + key) is not None:
-            settled = yield from _settled(about, key, unsure)
+            settled = yield from _settled(about, key, unsure, by_state=steps.own_state)
             if settled:
                 [result] = settled
                 yield Commit(full, digest, result)
@@ -80,14 +80,15 @@ def effecting(
     return result
 
 
-def _settled(about: str, key: str, unsure: Unsure) -> Generator[Act, Any, list[Any]]:
+def _settled(about: str, key: str, unsure: Unsure, *, by_state: bool) -> Generator[Act, Any, list[Any]]:
     """The result of an effect that was begun before, if a person knows it; nothing if it is to be done again."""
     if unsure == "repeat":
         return []
     if unsure == "stop":
+        known = f"redrive the job with changes={{'effect:{key}': RESULT}}, or " if by_state else ""
         raise Ambiguous(
             f"effect {key!r} was begun and its outcome is not known: look for {about!r} where it was to happen, then "
-            f"redrive the job with changes={{'effect:{key}': RESULT}}, or let it be repeated (unsure='repeat')"
+            f"{known}let it be repeated (unsure='repeat'{'' if by_state else ', with that as its idempotency key'})"
         )
     question = {"effect": key, "idempotency_key": about, "question": "was it done? answer {done: ..., result: ...}"}
     while True:

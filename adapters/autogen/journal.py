@@ -17,8 +17,8 @@ from typing import Any
 from autogen_core.models import RequestUsage
 
 from ...contracts.codec import pack
-from ...contracts.errors import Fenced, StepMismatch, Unavailable
 from ...coordinator.session import Session
+from ..borders import ENDING
 
 _PREFIX = "turn/"
 
@@ -75,7 +75,7 @@ class Journal:
 
 def concerns_job(error: BaseException) -> bool:
     """Whether an error is not the agents' affair: it must end the turn."""
-    return not isinstance(error, Exception) or isinstance(error, Fenced | Unavailable | StepMismatch)
+    return not isinstance(error, Exception) or isinstance(error, ENDING)
 
 
 def _ours(key: str) -> bool:

@@ -14,7 +14,7 @@ from autogen_core import CancellationToken
 
 from . import private
 from .models import JournaledModel
-from .tools import adopt_bench, adopt_code, adopted
+from .tools import adopt_bench, adopt_code, adopt_errors, adopted
 
 Member = ChatAgent | Team
 Path = tuple[str, ...]
@@ -67,8 +67,9 @@ def adopt_calls(team: Team) -> None:
         for name, client in private.model_clients(member):
             setattr(member, name, JournaledModel("/".join(path), client))
         if isinstance(member, AssistantAgent):
-            for tool in private.function_tools(member):
+            for tool in private.tools(member):
                 private.change_function(tool, adopted)
+                adopt_errors(tool)
             for bench in private.workbenches(member):
                 adopt_bench(bench, private.task_runners(bench))
         elif isinstance(member, CodeExecutorAgent):

@@ -111,10 +111,9 @@ def workbenches(agent: AssistantAgent) -> list[Workbench]:
     return list(agent._workbench)
 
 
-def function_tools(agent: AssistantAgent) -> list[FunctionTool]:
-    """The tools made from functions."""
-    benches = [bench for bench in agent._workbench if isinstance(bench, StaticWorkbench)]
-    return [tool for bench in benches for tool in bench._tools if isinstance(tool, FunctionTool)]
+def tools(agent: AssistantAgent) -> list[Any]:
+    """The tools that run in this process."""
+    return [tool for bench in agent._workbench if isinstance(bench, StaticWorkbench) for tool in bench._tools]
 
 
 def task_runners(workbench: Workbench) -> dict[str, ChatAgent | Team]:
@@ -123,9 +122,10 @@ def task_runners(workbench: Workbench) -> dict[str, ChatAgent | Team]:
     return {tool.name: tool._task_runner for tool in tools if isinstance(tool, AgentTool | TeamTool)}
 
 
-def change_function(tool: FunctionTool, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace the function of a tool by another one with the same parameters."""
-    tool._func = change(tool._func)
+def change_function(tool: Any, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
+    """Replace the function of a tool that is made from one by another one with the same parameters."""
+    if isinstance(tool, FunctionTool):
+        tool._func = change(tool._func)
 
 
 def asks_stdin(proxy: UserProxyAgent) -> bool:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable, Container
+from collections.abc import AsyncGenerator, Callable, Container, Generator
+from contextlib import contextmanager
 from typing import Any
 
 from autogen_core.code_executor import CodeBlock, CodeResult
@@ -16,31 +17,63 @@ _ADOPTED = "adopted_by_batonpass"
 
 
 def adopted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function as AutoGen should call it.
-
-    AutoGen runs a sync function in a thread without the context variables, so `bp.current()` would not work there.
-    It gives a tool's error to the model, also one that says that the job is lost; and it hangs on an error that is no
-    Exception (`ctx.reject()` raises one).
-    """
+    """The function of a tool as AutoGen should call it: AutoGen runs a sync one in a thread without the context
+    variables, so `bp.current()` would not work there."""
     if getattr(function, _ADOPTED, False):
         return function
 
     async def call(**arguments: Any) -> Any:
-        try:
-            if inspect.iscoroutinefunction(function):
-                return await function(**arguments)
-            return await asyncio.to_thread(function, **arguments)
-        except asyncio.CancelledError:
-            raise
-        except BaseException as error:
-            journal = current.get()
-            if journal is None or not concerns_job(error):
-                raise
-            journal.end(error)
-            raise asyncio.CancelledError from None
+        if inspect.iscoroutinefunction(function):
+            return await function(**arguments)
+        return await asyncio.to_thread(function, **arguments)
 
     setattr(call, _ADOPTED, True)
     return call
+
+
+def adopt_errors(tool: Any) -> None:
+    """Let what a tool raises end the turn where it is not the agent's affair.
+
+    AutoGen gives a tool's error to the model, whatever it says; and it hangs on one that is no Exception
+    (`ctx.reject()` raises one).
+    """
+    if getattr(tool, _ADOPTED, False):
+        return
+    setattr(tool, _ADOPTED, True)
+    tool.run_json = _watching(tool.run_json)
+    if hasattr(tool, "run_json_stream"):
+        tool.run_json_stream = _watching_stream(tool.run_json_stream)
+
+
+def _watching(run_json: Callable[..., Any]) -> Callable[..., Any]:
+    async def run(*arguments: Any, **options: Any) -> Any:
+        with _watched():
+            return await run_json(*arguments, **options)
+
+    return run
+
+
+def _watching_stream(run_json_stream: Callable[..., Any]) -> Callable[..., Any]:
+    async def run(*arguments: Any, **options: Any) -> AsyncGenerator[Any]:
+        with _watched():
+            async for item in run_json_stream(*arguments, **options):
+                yield item
+
+    return run
+
+
+@contextmanager
+def _watched() -> Generator[None]:
+    try:
+        yield
+    except (asyncio.CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        journal = current.get()
+        if journal is None or not concerns_job(error):
+            raise
+        journal.end(error)
+        raise asyncio.CancelledError from None
 
 
 def adopt_bench(bench: Any, runners: Container[str]) -> None:

@@ -13,7 +13,8 @@ from crewai.hooks.dispatch import HookAborted
 from crewai.tools.agent_tools.base_agent_tools import BaseAgentTool
 
 from ...contracts.codec import pack
-from ...contracts.errors import Fenced, StepMismatch, Unavailable, Unserializable
+from ...contracts.errors import Unserializable
+from ..borders import ENDING
 from . import internals
 from .steps import Call, Steps, current
 
@@ -80,7 +81,7 @@ def _running(steps: Steps, call: Call, tool: Any) -> Generator[list[Any]]:
     try:
         with steps.within(call):
             yield result
-    except (Fenced, Unavailable, StepMismatch) as error:
+    except ENDING as error:
         with steps.stop.on_error():  # CrewAI would tell the agent about it
             raise error
     except HookAborted:

@@ -1,0 +1,127 @@
+"""What a tool raises is told to the agent that called it, unless it concerns the job or is a mistake of the code."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from autogen_core import CancellationToken
+from autogen_core.tools import BaseTool
+from crewai.tools import tool
+from pydantic import BaseModel
+
+import batonpass as bp
+
+from .apps.autogen_app import Draft, called, last, speaker
+from .apps.crewai_kit import Crews
+
+pytestmark = [
+    pytest.mark.capability("crewai", "autogen"),
+    pytest.mark.filterwarnings("ignore::DeprecationWarning"),  # CrewAI uses deprecated parts of itself
+    pytest.mark.usefixtures("log"),
+]
+
+Use = Callable[[bp.SyncContext], Any]
+KINDS = pytest.mark.parametrize("kind", ["function", "class", "crew"])
+
+
+class Told(bp.Contract, name="tool-errors.told"):
+    text: str
+
+
+class Text(BaseModel):
+    text: str
+
+
+def team_with(given: Any) -> Any:
+    """A lone agent that calls the tool `act`, and then says what it was told."""
+    calls = [called("act", "x")]
+    return speaker("A", lambda turn, messages: last(messages) if turn > 1 else calls, tools=[given])
+
+
+def by_function(use: Use) -> Callable[[], Any]:
+    def act(text: str) -> str:
+        return str(use(bp.current().sync))
+
+    return lambda: team_with(act)
+
+
+def by_class(use: Use) -> Callable[[], Any]:
+    class Act(BaseTool[Text, Text]):
+        def __init__(self) -> None:
+            super().__init__(Text, Text, "act", "Acts.")
+
+        async def run(self, args: Text, cancellation_token: CancellationToken) -> Text:
+            return Text(text=str(use(bp.current().sync)))
+
+    return lambda: team_with(Act())
+
+
+def by_crew(crews: Crews, use: Use) -> Callable[[], Any]:
+    @tool("act")
+    def act(text: str) -> str:
+        """Acts."""
+        return str(use(bp.current().sync))
+
+    asked: list[str] = []
+
+    def say(said: str) -> str:
+        asked.append(said)
+        if len(asked) > 1:
+            return f"Thought: t\nFinal Answer: {[line for line in said.splitlines() if 'page' in line]}"
+        return 'Thought: t\nAction: act\nAction Input: {"text": "x"}'
+
+    crews.script["a"] = say
+    return lambda: crews.crew(crews.task("a", tools=[act]))
+
+
+async def run(kind: str, use: Use, crews: Crews, **options: Any) -> Told:
+    """What the agent was told of its tool."""
+    app = bp.App("tools")
+    made = {"function": by_function(use), "class": by_class(use), "crew": by_crew(crews, use)}[kind]
+    declare = app.crewai if kind == "crew" else app.autogen
+    declare("a", accepts=Draft, returns=Told, **options)(made)
+    return await app.run("a", Draft(text="go"), returns=Told, timeout=20)
+
+
+def raising(error: Exception) -> Use:
+    def use(ctx: bp.SyncContext) -> Any:
+        raise error
+
+    return use
+
+
+ENDING: dict[str, tuple[Use, str]] = {
+    "permanent": (raising(bp.RetryLater(1)), "not now"),
+    "ambiguous": (raising(bp.Ambiguous("effect 'pay' was begun")), "effect 'pay' was begun"),
+    "refused": (lambda ctx: ctx.step("look", str), "needs key= here"),
+}
+
+
+@KINDS
+@pytest.mark.parametrize("reason", ENDING)
+async def test_what_concerns_the_job_ends_the_attempt(kind: str, reason: str, crews: Crews) -> None:
+    use, error = ENDING[reason]
+    with pytest.raises(bp.JobFailed, match=error) as failed:
+        await run(kind, use, crews, retries=bp.Retry(never=bp.RetryLater))
+    assert failed.value.reason == reason
+
+
+@KINDS
+async def test_other_errors_are_told_to_the_agent(kind: str, crews: Crews) -> None:
+    assert "no such page" in (await run(kind, raising(ValueError("no such page")), crews)).text
+
+
+@KINDS
+async def test_an_effect_that_may_have_happened_stops_the_job_and_says_what_helps(kind: str, crews: Crews) -> None:
+    paid: list[str] = []
+
+    def pay() -> None:
+        paid.append("x")
+        raise bp.RetryLater(0.01)  # ends the attempt, and nobody knows whether it was done
+
+    with pytest.raises(bp.JobFailed, match=r"let it be repeated \(unsure='repeat', with that as its") as failed:
+        await run(kind, lambda ctx: ctx.effect("pay", pay), crews)
+    assert (failed.value.reason, paid) == ("ambiguous", ["x"])
+    assert "changes=" not in failed.value.error  # a framework's state is not the place for it
