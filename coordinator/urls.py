@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
 
 from ..contracts.errors import BadSetup
@@ -27,6 +28,12 @@ def open_store(url: str, namespace: str | None = None) -> Store:
     store = _store(url, query, namespace)
     store.kept_events = int(events)
     return store
+
+
+def file_of(url: str) -> Path | None:
+    """The file that a SQLite store is kept in; None for another store."""
+    parts = urlsplit(url)
+    return Path(unquote(parts.path)[1:]) if parts.scheme == "sqlite" else None
 
 
 def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:

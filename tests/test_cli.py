@@ -93,7 +93,7 @@ def test_submit_prints_the_id_and_with_wait_the_result(cli: CommandLine, worker:
     assert cli("submit", "bill", '{"text": "tea"}', "--key", "k", "--json").json == {"id": job}
     with worker():
         done = cli("submit", "bill", '{"text": "tea"}', "--key", "k", "--wait", "--timeout", "30")
-    assert (done.code, done.err, done.json) == (0, f"job {job}\n", {"text": "TEA", "total": 1.5})
+    assert (done.code, done.err.splitlines()[0], done.json) == (0, f"job {job}", {"text": "TEA", "total": 1.5})
 
 
 def test_submit_reads_the_payload_from_a_file_or_standard_input(
@@ -110,9 +110,11 @@ def test_submit_reads_the_payload_from_a_file_or_standard_input(
 
 
 def test_submit_waits_in_vain_and_says_why(cli: CommandLine) -> None:
-    late = cli("submit", "bill", '{"text": "tea"}', "--wait", "--timeout", "0")
+    late = cli("submit", "bill", '{"text": "tea"}', "--wait", "--timeout", "3.01")
     assert (late.code, late.out) == (1, "")
-    assert "no live worker accepts it: start one" in late.err.splitlines()[-1]
+    [_, soon, end] = late.err.splitlines()
+    assert re.match(r"waiting: job .* no live worker accepts it: start one \(waited 3 s\)", soon)
+    assert "no live worker accepts it: start one" in end
     delayed = cli("submit", "bill", '{"text": "tea"}', "--delay", "60", "--json").json["id"]
     shown = cli("show", delayed, "--json").json
     assert (shown["state"], shown["reason"], shown["due_at"] > shown["created_at"]) == ("submitted", "scheduled", True)
@@ -129,7 +131,7 @@ def test_a_job_that_does_not_end_well_is_exit_code_1(cli: CommandLine, worker: W
     with worker():
         ended = cli("submit", agent, '{"text": "tea"}', "--wait")
     assert (ended.code, ended.out) == (1, "")
-    [about, complaint] = ended.err.splitlines()
+    [about, *_, complaint] = ended.err.splitlines()
     assert re.fullmatch(rf"batonpass: job j\w+ {says}", complaint)
     job = about.removeprefix("job ")
     assert "tea" in cli("jobs", "--state", "failed").out if agent == "fail" else job in cli("jobs").out
@@ -302,13 +304,16 @@ def test_the_store_is_the_options_then_the_environments_then_the_folders(
 ) -> None:
     monkeypatch.chdir(tmp_path)
     cli = CommandLine(f"sqlite:///{tmp_path}/environment.db", capsys, monkeypatch)
-    assert cli("jobs", "--store", f"sqlite:///{tmp_path}/option.db", "--json").json == []
+    begin = ("webhooks", "add", "pager", "https://example.com")
+    assert cli(*begin, "--store", f"sqlite:///{tmp_path}/option.db").code == 0
     assert [path.name for path in tmp_path.glob("*.db")] == ["option.db"]
-    assert cli("jobs", "--json").json == []
+    assert cli(*begin).code == 0
     assert (tmp_path / "environment.db").exists()
     monkeypatch.delenv("BATONPASS_URL")
+    assert f"there is no store sqlite:///batonpass.db in {tmp_path}: --store" in cli("jobs").complaint
+    assert not (tmp_path / "batonpass.db").exists()
+    assert cli(*begin).code == 0
     assert cli("jobs", "--json").json == []
-    assert (tmp_path / "batonpass.db").exists()
 
 
 def test_namespaces_keep_jobs_apart(cli: CommandLine) -> None:
@@ -327,6 +332,17 @@ def test_agents_are_those_of_the_store_not_those_of_the_demo(cli: CommandLine) -
     with bp.connect(cli.url, app=reviewing) as coordinator:
         coordinator.declare(reviewing)
     assert cli("submit", "review", '{"text": "tea"}').code == 0
+
+
+def test_a_missing_package_is_one_line(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "standardwebhooks", None)
+    ran = cli("webhooks", "run")
+    assert (ran.code, ran.err.splitlines()[-1].partition(": ")[0]) == (2, "batonpass")
+    assert "pip install 'batonpass[webhooks]'" in ran.err
+
+
+def test_the_version_is_printed(cli: CommandLine) -> None:
+    assert cli("--version").out == f"batonpass {bp.__version__}\n"
 
 
 def test_every_command_has_json_and_help(cli: CommandLine) -> None:

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import sys
 from importlib.metadata import entry_points
+from typing import Annotated
 
 import typer
 
+from batonpass import __version__
 from batonpass.contracts.errors import BatonpassError, JobError
 
 from . import backup, dead, history, import_langgraph, inbox, jobs, retention, schedule, travel, webhooks, worker
@@ -45,6 +47,20 @@ for _command in (
     app.command()(_command)
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(webhooks.app, name="webhooks")
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"batonpass {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _options(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version", is_eager=True, callback=_print_version)
+    ] = False,
+) -> None: ...
 
 
 def main() -> None:

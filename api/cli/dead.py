@@ -35,7 +35,7 @@ def dead_letters(
 
 
 def redrive(
-    jobs: Annotated[list[str] | None, typer.Argument(metavar="[JOB]...", help="Failed jobs' ids")] = None,
+    jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Failed jobs' ids")] = None,
     everything: Annotated[bool, typer.Option("--all", help="All dead letters, or those of --agent, --reason")] = False,
     agent: Agent = None,
     reason: Reason = None,

@@ -72,7 +72,7 @@ def import_langgraph(
         counts: dict[str, int] = found.threads()
         chosen = _chosen(source, counts, threads)
         count = _Count(sum(counts[thread] for thread in chosen))
-        with opened(store, namespace) as coordinator:
+        with opened(store, namespace, begins=True) as coordinator:
             made = importing.Importing(found, coordinator.store, allowed, verify=verify)
             for thread in chosen:
                 for done in made.thread(thread):

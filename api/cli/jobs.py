@@ -10,10 +10,11 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from batonpass.contracts.errors import ContractViolation, NotFound
+from batonpass.contracts.errors import ContractViolation, NotFound, ResultTimeout
 from batonpass.contracts.job import JobInfo, JobState, OnBusy, Priority
 from batonpass.contracts.names import is_id
 from batonpass.contracts.options import SubmitOptions
+from batonpass.coordinator.job import SyncJob
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .options import (
@@ -30,6 +31,8 @@ from .options import (
 )
 from .printing import cell, print_json, print_table
 
+_PATIENCE = 3.0  # seconds of --wait after which it says what it waits for
+
 JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
 
 
@@ -40,7 +43,7 @@ def submit(
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of a new one")] = None,
     delay: Annotated[float, typer.Option(help="Start after this many seconds", min=0)] = 0,
     at: Annotated[str | None, typer.Option(help="Start then, e.g. 2031-05-01T09:00+02:00")] = None,
-    priority: Annotated[str, typer.Option(help="high, normal or low")] = "normal",
+    priority: Annotated[Priority, typer.Option(help="Before others at each agent, or after")] = "normal",
     expires: Annotated[float | None, typer.Option(help="Fail if no worker started it for this many seconds")] = None,
     deadline: Annotated[str | None, typer.Option(help="Fail if not ended then: seconds from now, or a time")] = None,
     guard: GuardText = None,
@@ -60,7 +63,7 @@ def submit(
     """Give an agent a job."""
     values = mapping(payload)
     with opened(store, namespace, app) as coordinator:
-        options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": cast("Priority", priority)}
+        options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": priority}
         options |= {"at": moment(at, "--at") if at else None, "expires": expires, "on_busy": on_busy}
         options["deadline"] = (seconds(deadline) or moment(deadline, "--deadline")) if deadline else None
         if guard is not None:
@@ -70,8 +73,19 @@ def submit(
             print_json({"id": job.id}) if as_json else typer.echo(job.id)
             return
         typer.echo(f"job {job.id}", err=True)
-        result = job.result(timeout=timeout)
+        result = _awaited(job, timeout)
         print_json(result if not hasattr(result, "values_") else dict(result))
+
+
+def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:
+    """The job's result. If it is not there soon, one line says what it waits for: a worker that nobody started, say."""
+    if timeout is not None and timeout <= _PATIENCE:
+        return job.result(timeout=timeout)
+    try:
+        return job.result(timeout=_PATIENCE)
+    except ResultTimeout as late:
+        typer.echo(f"waiting: {late}", err=True)
+    return job.result(timeout=None if timeout is None else timeout - _PATIENCE)
 
 
 def jobs(

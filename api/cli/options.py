@@ -5,14 +5,16 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from datetime import datetime
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
 from batonpass.contracts.app import App
-from batonpass.contracts.errors import BadSetup
+from batonpass.contracts.errors import BadSetup, NotFound
 from batonpass.contracts.guard import Guard
 from batonpass.coordinator.connection import Connection, connect
+from batonpass.coordinator.urls import file_of
 
 DEFAULT_STORE = "sqlite:///batonpass.db"
 DEFAULT_NAMESPACE: str | None = None
@@ -66,9 +68,18 @@ def guarded(text: str) -> Guard:
         raise BadSetup(f"--guard {text!r}: write a JSON object with some of {names}, e.g. '{{\"hops\": 80}}'") from None
 
 
-def opened(store: str, namespace: str | None, app: str | None = None) -> Connection:
+def opened(store: str, namespace: str | None, app: str | None = None, *, begins: bool = False) -> Connection:
     """The connection for a command. Agents are those of the store's record: whatever else this process has imported,
-    the demo for one, is not the user's."""
+    the demo for one, is not the user's.
+
+    A command that `begins` nothing needs a store: a new, empty file in the wrong folder would only hide the mistake.
+    """
+    file = file_of(store)
+    if file is not None and app is None and not begins and not file.exists():
+        raise NotFound(
+            f"there is no store {store} in {Path.cwd()}: --store or BATONPASS_URL names one, a worker or a submit with "
+            "--app makes one"
+        )
     if app is None:
         return connect(store, namespace=namespace, app=App("command line"))
     from batonpass.workers.finding import find_app

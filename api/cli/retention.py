@@ -18,7 +18,7 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def prune(
-    thread: Annotated[str | None, typer.Argument(metavar="[THREAD]", help="Only this thread (default: all)")] = None,
+    thread: Annotated[str | None, typer.Argument(metavar="THREAD", help="Only this thread (default: all)")] = None,
     keep_last: Annotated[int | None, typer.Option(help="So many of each thread stay", min=0)] = None,
     older_than: Annotated[
         str | None, typer.Option(metavar="AGE", help="Only what is older: seconds, or 90m, 12h, 30d, 8w")
@@ -33,6 +33,8 @@ def prune(
     age = None if older_than is None else _seconds(older_than)
     if jobs and (age is None or keep_last is not None or thread is not None or named):
         raise BadSetup("prune --jobs takes --older-than AGE, and nothing else")
+    if age is None and keep_last is None:
+        raise BadSetup("prune takes --keep-last N, --older-than AGE, or both")
     with opened(store, namespace) as coordinator:
         if jobs:
             count = coordinator.prune_jobs(older_than=age or 0)

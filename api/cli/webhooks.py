@@ -37,7 +37,7 @@ def add(
 ) -> None:
     """Add a webhook, or change the one of that name; prints the secret that signs what is sent."""
     start = "begin" if begin else "now"
-    with opened(store, namespace) as coordinator:
+    with opened(store, namespace, begins=True) as coordinator:
         made = coordinator.webhook(name, url, types=kind or (), secret=secret, start=start, plain_http=plain_http)
     if as_json:
         print_json({"name": name, "secret": made})
@@ -89,12 +89,11 @@ def run(
 
 
 async def _run(store: str, namespace: str | None) -> None:
-    async with (
-        connect(store, namespace=namespace, app=App("webhooks")) as coordinator,
-        anyio.create_task_group() as tasks,
-    ):
-        tasks.start_soon(Courier(coordinator).run)
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-            async for _ in signals:
-                tasks.cancel_scope.cancel()
-                return
+    async with connect(store, namespace=namespace, app=App("webhooks")) as coordinator:
+        courier = Courier(coordinator)
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(courier.run)
+            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                async for _ in signals:
+                    tasks.cancel_scope.cancel()
+                    return

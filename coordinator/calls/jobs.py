@@ -181,7 +181,7 @@ def late(row: JobRow, timeout: float) -> Call[ResultTimeout]:
         waits += f" at agent {row.agent!r}: {row.done + row.lost} of {row.children} children have ended"
     else:
         waits += f" at agent {row.agent!r} on worker {row.worker}"
-    return ResultTimeout(f"job {row.id} {waits} after {timeout:g} s", job_id=row.id, reason=row.reason)
+    return ResultTimeout(f"job {row.id} {waits} (waited {timeout:g} s)", job_id=row.id, reason=row.reason)
 
 
 def describe(row: JobRow) -> JobInfo:
