@@ -74,14 +74,17 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
 
     A command that `begins` nothing needs a store: a new, empty file in the wrong folder would only hide the mistake.
     """
+    if app is None:
+        connection = connect(store, namespace=namespace, app=App("command line"))
+    else:
+        from batonpass.workers.finding import find_app
+
+        connection = connect(store, namespace=namespace, app=find_app(app))
+        begins = True
     file = file_of(store)
-    if file is not None and app is None and not begins and not file.exists():
+    if file is not None and not begins and file.parent.is_dir() and not file.exists():
         raise NotFound(
             f"there is no store {store} in {Path.cwd()}: --store or BATONPASS_URL names one, a worker or a submit with "
             "--app makes one"
         )
-    if app is None:
-        return connect(store, namespace=namespace, app=App("command line"))
-    from batonpass.workers.finding import find_app
-
-    return connect(store, namespace=namespace, app=find_app(app))
+    return connection
