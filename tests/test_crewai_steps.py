@@ -7,14 +7,16 @@ import threading
 from typing import Any
 
 import pytest
+from crewai import Flow
+from crewai.flow import start
 from crewai.tools import tool
 
 import batonpass as bp
 from batonpass.adapters.crewai.adapter import _warn_of  # pyright: ignore[reportPrivateUsage]
 from batonpass.testing import serving
 
-from .apps.crewai_app import Topic
-from .apps.crewai_kit import Crews, Two, failure, only, result
+from .apps.crewai_app import Small, Topic
+from .apps.crewai_kit import Crews, Failing, Model, Two, failure, only, result
 from .apps.kit import until
 
 pytestmark = [
@@ -114,6 +116,32 @@ async def test_a_tool_that_raises_is_told_to_the_agent_and_one_that_lost_the_job
         await until(lambda: "lost" in raised)
         await job.cancel()
     assert crews.ran[len(asked) :] == ["a"]
+
+
+async def test_models_that_a_flow_calls_by_itself_are_not_asked_again(crews: Crews) -> None:
+    fail = Failing()
+
+    def answer(said: str) -> str:
+        if said == "three":
+            fail()
+        return said.upper()
+
+    crews.script["collapse"] = answer
+
+    class Asks(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        async def begin(self) -> str:
+            class Late(Model):  # as a provider's class that is imported when it is first used
+                async def acall(self, messages: Any, *args: Any, **options: Any) -> str:
+                    return self.call(messages)
+
+            late = Late(model="late", script=crews.script, ran=[])
+            late.script, late.ran = crews.script, crews.ran
+            said = [crews.model().call("one"), crews.model().call([{"role": "user", "content": "two"}])]
+            return " ".join([*said, await late.acall("four"), crews.model().call("three")])
+
+    assert (await result(Asks)).text == "ONE TWO FOUR THREE"
+    assert len(crews.ran) == 5
 
 
 async def test_two_jobs_may_use_one_tool_and_one_model(crews: Crews) -> None:

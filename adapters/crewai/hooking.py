@@ -6,7 +6,7 @@ from typing import Any
 
 from crewai.hooks.dispatch import InterceptionPoint
 
-from .models import adopt_model
+from .models import adopt_models
 from .steps import Steps
 from .stop import Stop
 from .tools import adopt_tool
@@ -16,16 +16,10 @@ Hooks = dict[InterceptionPoint, list[Any]]
 
 def hooks(stop: Stop, steps: Steps, *more: Hooks) -> Hooks:
     """Look whether the run may go on, then what `more` says, then have the steps answer for model and tool."""
-    adopting: Hooks = {
-        InterceptionPoint.PRE_MODEL_CALL: [_adopt_model],
-        InterceptionPoint.PRE_TOOL_CALL: [_adopt_tool],
-    }
+    adopt_models()
+    adopting: Hooks = {InterceptionPoint.PRE_TOOL_CALL: [_adopt_tool]}
     parts = [stop.hooks(), *more, steps.hooks(), adopting]
     return {point: [hook for part in parts for hook in part.get(point, ())] for point in InterceptionPoint}
-
-
-def _adopt_model(call: Any) -> None:
-    adopt_model(call.llm)
 
 
 def _adopt_tool(call: Any) -> None:

@@ -8,13 +8,16 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Awaitable, Callable
+from functools import partial, wraps
 from typing import Any
 
+from crewai import BaseLLM
 from crewai.utilities.agent_utils import extract_tool_call_info
 
 from ...contracts.errors import Unserializable
 
 _TAKEN = "_taken_by_batonpass"
+_WATCHED = "_watched_by_batonpass"
 
 Execute = Callable[..., Awaitable[tuple[Any, str | None]]]
 
@@ -155,6 +158,54 @@ def note_finished(flow: Any, method: str, output: Any, feedback: Any) -> None:
 def shadow(owner: Any, name: str, function: Any) -> None:
     """Put a function of ours before the one of the object's class, whatever pydantic says."""
     object.__setattr__(owner, name, function)
+
+
+def watch_models(before: Callable[[Any], None]) -> None:
+    """Have `before` told each model before it is called, once for each process.
+
+    CrewAI runs the hooks of a call that code makes by itself (`llm.call(...)` in a flow) inside of that call: too late
+    to answer it. A provider's class may be imported in the middle of a run.
+    """
+    if _WATCHED in vars(BaseLLM):
+        return
+    setattr(BaseLLM, _WATCHED, True)
+    made = vars(BaseLLM).get("__init_subclass__")
+
+    def begin(kind: Any, /, **options: Any) -> None:
+        made.__func__(kind, **options) if made else super(BaseLLM, kind).__init_subclass__(**options)
+        _watch(kind, before)
+
+    BaseLLM.__init_subclass__ = classmethod(begin)  # type: ignore[assignment]
+    kinds: list[Any] = [BaseLLM]
+    for kind in kinds:
+        _watch(kind, before)
+        kinds += (each for each in kind.__subclasses__() if each not in kinds)
+
+
+def _watch(kind: Any, before: Callable[[Any], None]) -> None:
+    for name in _MODEL_CALLS:
+        if name in vars(kind):
+            setattr(kind, name, _watched(vars(kind)[name], name, before))
+
+
+def _watched(method: Any, name: str, before: Callable[[Any], None]) -> Any:
+    def chosen(model: Any) -> Any:
+        before(model)
+        return getattr(model, name) if is_adopted(model) else partial(method, model)
+
+    if inspect.iscoroutinefunction(method):
+
+        @wraps(method)
+        async def acall(model: Any, *args: Any, **options: Any) -> Any:
+            return await (method(model, *args, **options) if is_adopted(model) else chosen(model)(*args, **options))
+
+        return acall
+
+    @wraps(method)
+    def call(model: Any, *args: Any, **options: Any) -> Any:
+        return method(model, *args, **options) if is_adopted(model) else chosen(model)(*args, **options)
+
+    return call
 
 
 def is_adopted(model: Any) -> bool:

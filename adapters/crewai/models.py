@@ -24,10 +24,14 @@ _adopting = threading.Lock()
 _asking: ContextVar[tuple[Any, Usage] | None] = ContextVar("batonpass_crewai_asking", default=None)
 
 
-def adopt_model(model: Any) -> None:
-    """Let the steps of the run that it is called in answer for a model. It may be shared by crews: changed once."""
+def adopt_models() -> None:
+    """Let the steps of the run that a model is called in answer for it. It may be shared by crews: changed once."""
+    internals.watch_models(_adopt)
+
+
+def _adopt(model: Any) -> None:
     with _adopting:
-        if model is not None and not internals.is_adopted(model):
+        if current.get() is not None and not internals.is_adopted(model):
             internals.adopt_model(model, _calling(model), _acalling(model), _counting(model))
 
 
