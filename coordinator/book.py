@@ -40,6 +40,7 @@ class Declaration:
     app: str
     kind: str
     bounds: Bounds
+    rate: tuple[int, int] | None
 
 
 class Book:
@@ -208,8 +209,14 @@ def close_declaration(agent: Agent[Any], app: str) -> bytes:
     about = {"accepts": str(ref), "schema": agent.accepts.model_json_schema(), "app": app, "kind": agent.kind}
     about["hands_to"] = {to: str(contract_ref(contract)) for to, contract in agent.hands_to.items()}
     about["bounds"] = asdict(agent.bounds)
+    about["rate"] = rate_of(agent)
     about["returns"] = str(contract_ref(agent.returns)) if agent.returns else None
     return pack(about, path=f"agent {agent.name!r}")
+
+
+def rate_of(agent: Agent[Any]) -> tuple[int, int] | None:
+    """How many deliveries of an agent may start, and in how many ms."""
+    return (agent.rate.count, agent.rate.milliseconds) if agent.rate else None
 
 
 @understood("the store's record of an agent")
@@ -227,4 +234,5 @@ def open_declaration(data: bytes) -> Declaration:
         app=about["app"],
         kind=about["kind"],
         bounds=Bounds(**bounds),
+        rate=tuple(about.get("rate") or ()) or None,
     )

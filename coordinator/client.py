@@ -22,9 +22,8 @@ from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
 from ..contracts.webhook import WebhookInfo
 from .backup import Progress, back_up
-from .book import close_declaration
 from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel, webhooks
-from .commands import Declare
+from .calls.declaring import declaring
 from .consumer import Consumer
 from .job import Job
 from .scheduling import Scheduling
@@ -313,7 +312,7 @@ class Coordinator(Scheduling):
     async def declare(self, app: App) -> None:
         """Record an app's agents, so that clients which do not have the app may submit to them."""
         app.check()
-        await self.store.acall(Declare({agent.name: close_declaration(agent, app.name) for agent in app}))
+        await adrive(self.store, declaring(app))
 
     async def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
         """Copy the whole store, with all namespaces, to a new file while others go on writing; it opens as a store.

@@ -22,9 +22,8 @@ from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
 from ..contracts.webhook import WebhookInfo
 from .backup import Progress, back_up
-from .book import close_declaration
 from .calls import checkpoints, dead, drive, events, groups, inbox, jobs, travel, webhooks
-from .commands import Declare
+from .calls.declaring import declaring
 from .consumer import SyncConsumer
 from .job import SyncJob
 from .store import Topic
@@ -256,7 +255,7 @@ class SyncCoordinator(SyncScheduling):
     def declare(self, app: App) -> None:
         """Record an app's agents, so that clients which do not have the app may submit to them."""
         app.check()
-        self.store.call(Declare({agent.name: close_declaration(agent, app.name) for agent in app}))
+        drive(self.store, declaring(app))
 
     def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
         """Copy the whole store, with all namespaces, to a new file while others go on writing; it opens as a store."""

@@ -71,7 +71,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.Emit(c.Fence(mint("j"), 1, mint("l")), (b"1", b"2")),
     c.ReadStream(mint("j"), "1-0"),
     c.Expire(mint("c")),
-    c.Reap(7, USER, ("q" * 32, "r" * 32), 9),
+    c.Reap(7, USER, ("q" * 32, "r" * 32), 9, early=True),
     c.Name(mint("c"), USER),
     c.Import(USER, 1, [new_checkpoint(thread=USER), new_checkpoint(thread=USER)], [mint("c"), ""]),
     c.Prune(USER, 1, 2, True, 3, 4),

@@ -201,13 +201,15 @@ class Reaped:
 class Reap(Command[Reaped]):
     """End what is overdue, take back expired leases, make due timers ready, free what expired: at most `limit` of each.
 
-    Also notes for `presence` ms that `worker` takes from `queues`.
+    Also notes for `presence` ms that `worker` takes from `queues`. With `early`, lines that wait for their time move
+    now: the next claim says whether that has come.
     """
 
     limit: int = 100
     worker: str = ""
     queues: tuple[str, ...] = ()
     presence: int = 0
+    early: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -35,7 +35,6 @@ class MemoryLanes:
     def drop_gate(self, lane: str) -> None:
         self._gates.pop(lane, None)
 
-    def due_gates(self, limit: int) -> list[str]:
-        return sorted((lane for lane, at in self._gates.items() if at <= self.now), key=lambda n: (self._gates[n], n))[
-            :limit
-        ]
+    def due_gates(self, limit: int, *, early: bool = False) -> list[str]:
+        due = [(at, lane) for lane, at in self._gates.items() if early or at <= self.now]
+        return [lane for _, lane in sorted(due)[:limit]]

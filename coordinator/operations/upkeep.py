@@ -19,7 +19,7 @@ def reap(records: Records, command: Reap) -> Reaped:
     """Bring back what dead workers left and what has come due."""
     late, expired = records.overdue(command.limit), records.expired_leases(command.limit)
     due, ended = records.due_timers(command.limit), {row.id for row in late}
-    gates = records.due_gates(command.limit)
+    gates = records.due_gates(command.limit, early=command.early)
     opening, closing = records.chores("opening", command.limit), records.chores("closing", command.limit)
     for overdue in late:
         row = records.job(overdue.id)  # the end of a child has changed its parent

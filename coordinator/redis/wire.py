@@ -305,7 +305,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", _redrive, _nothing),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
-    c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, m.worker, *m.queues], _reaped),
+    c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, int(m.early), m.worker, *m.queues], _reaped),
     c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: checkpoint_row(r[0])),
     c.Latest: (
         "latest",

@@ -38,6 +38,7 @@ class SqliteLanes:
     def drop_gate(self, lane: str) -> None:
         self._db.execute("DELETE FROM gate WHERE namespace = ? AND lane = ?", (self._namespace, lane))
 
-    def due_gates(self, limit: int) -> list[str]:
+    def due_gates(self, limit: int, *, early: bool = False) -> list[str]:
+        until = 2**62 if early else self.now
         due = "SELECT lane FROM gate WHERE namespace = ? AND at <= ? ORDER BY at, lane LIMIT ?"
-        return [row[0] for row in self._db.execute(due, (self._namespace, self.now, limit))]
+        return [row[0] for row in self._db.execute(due, (self._namespace, until, limit))]

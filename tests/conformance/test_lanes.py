@@ -163,6 +163,20 @@ def test_so_many_start_in_a_time(bench: Bench) -> None:
     assert bench.do(c.Reap(limit=500)).moved == 0
 
 
+def test_before_its_time_a_line_moves_when_it_is_asked_to(bench: Bench) -> None:
+    """As when an app declares another rate. If the claim that comes finds that it is too early, it waits as before."""
+    jobs = submit(bench, 5)
+    start = bench.clock.now
+    assert ids(claim(bench, RATE, 5)) == jobs[:2]
+    bench.clock.advance(1000)
+    assert bench.do(c.Reap()).moved == 0
+    assert bench.do(c.Reap(early=True)).moved == 1
+    assert claim(bench, RATE, 5) == []
+    assert bench.do(c.Reap()).next_due == start + MINUTE - bench.clock.now
+    bench.do(c.Reap(early=True))
+    assert [ids(claim(bench, c.Limits(LANE, count=4, per=MINUTE), 5)) for _ in range(3)] == [[jobs[2]], [jobs[3]], []]
+
+
 def test_both_limits(bench: Bench) -> None:
     limits = c.Limits(LANE, concurrency=1, count=2, per=MINUTE)
     jobs = submit(bench, 4)

@@ -276,7 +276,15 @@ def reap(world: World, pick: Picks) -> None:
         for said in world.said
     ):
         limit = 100  # on Redis an expired checkpoint that a job still needs counts as one of them
-    world.say(c.Reap(limit, worker=f"w{pick.below(3)}", queues=queues, presence=later(pick) if queues else 0))
+    world.say(
+        c.Reap(
+            limit,
+            worker=f"w{pick.below(3)}",
+            queues=queues,
+            presence=later(pick) if queues else 0,
+            early=pick.one_in(8),
+        )
+    )
 
 
 # faults

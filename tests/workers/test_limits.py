@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from tests.workers.serving import reached
 
 
 class Call(bp.Contract, name="limits.call"):
@@ -97,3 +98,25 @@ def test_limits_that_can_not_be_meant(options: dict[str, object], advice: str) -
 def test_rates_that_can_not_be_meant(count: int, per: float) -> None:
     with pytest.raises(bp.BadSetup, match="Rate"):
         bp.Rate(count, per=per)
+
+
+async def test_another_rate_counts_for_what_waits(url: str) -> None:
+    """Also for lines of one value each: an app that starts at another rate has them looked at again."""
+
+    def limited(rate: bp.Rate) -> bp.App:
+        app = bp.App("limits")
+        decorator = app.agent("call", accepts=Call, returns=Call, rate=rate, limit_by="customer")
+        decorator(lambda asked: asked)
+        return app
+
+    slow, fast = limited(bp.Rate(1, per=3600)), limited(bp.Rate(1000, per=3600))
+    async with bp.connect(url, app=slow) as coordinator:
+        async with slow.worker(coordinator):
+            jobs = [await coordinator.submit("call", Call(customer=c)) for _ in range(3) for c in ("a", "b")]
+            for job in jobs[2:]:
+                await reached(job, bp.JobState.SUBMITTED, reason="rate_limited")
+            for job in jobs[:2]:
+                await job.result(timeout=30)
+        async with fast.worker(coordinator):
+            for job in jobs[2:]:
+                await job.result(timeout=30)

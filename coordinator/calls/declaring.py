@@ -1,0 +1,31 @@
+"""The call that records an app's agents."""
+
+from __future__ import annotations
+
+from ...contracts.app import App
+from ...contracts.errors import BatonpassError
+from ..book import close_declaration, open_declaration, rate_of
+from ..commands import Declare, Declared, Reap, Reaped
+from . import Call
+
+# Lines that are looked at in one step, and the most steps: there may be a line for each value of an agent's limit_by=.
+_LINES, _STEPS = 500, 200
+
+
+def declaring(app: App) -> Call[None]:
+    """Record an app's agents. If one starts at another rate now, lines that wait for their time are looked at again."""
+    before: dict[str, bytes] = yield Declared()
+    yield Declare({agent.name: close_declaration(agent, app.name) for agent in app})
+    if not any(agent.name in before and _recorded(before[agent.name]) != rate_of(agent) for agent in app):
+        return
+    for _ in range(_STEPS):
+        reaped: Reaped = yield Reap(_LINES, early=True)
+        if reaped.moved < _LINES:
+            return
+
+
+def _recorded(declaration: bytes) -> tuple[int, int] | None:
+    try:
+        return open_declaration(declaration).rate
+    except BatonpassError:  # it is replaced by one that can be read
+        return None
