@@ -32,11 +32,13 @@ NAMED = "batonpass.checkpoint.named"
 PRUNED = "batonpass.thread.pruned"
 THREAD_DELETED = "batonpass.thread.deleted"
 JOB_DELETED = "batonpass.job.deleted"
+NOT_SCHEDULED = "batonpass.schedule.failed"
 
 
 @dataclass(frozen=True, kw_only=True)
 class Event:
-    """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread) and `time`.
+    """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread or the
+    schedule) and `time`.
 
     `cursor` is the position after this event, opaque: give it as `after=` to go on from here.
     `data` depends on the type: agent, hop, worker, token, checkpoint, error ...

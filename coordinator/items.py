@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
@@ -68,6 +68,17 @@ class ItemChange:
     value: bytes | None
     index: bytes = b""
     ttl: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ItemNews:
+    """An event about an item that is put. Only the first of several who have read the same says it: who finds the item
+    as it was last written at `since` (ms since 1970, 0 if it was not there)."""
+
+    kind: str
+    subject: str
+    about: Mapping[str, str]
+    since: int
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ import pytest
 
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.items import ItemChange, ItemName
+from batonpass.coordinator.items import ItemChange, ItemName, ItemNews
 from batonpass.coordinator.redis import scripts, wire
 from batonpass.coordinator.rows import Place, Write
 from tests.harness.bench import Bench, new_checkpoint, new_target
@@ -49,7 +49,9 @@ SAMPLES: list[c.Command[Any]] = [
     c.Walk(USER, USER, USER, 5),
     c.OfRun("d" * 32, 5),
     c.Drop(USER, (mint("c"), mint("c"))),
-    c.WriteItems((ItemChange(ITEMS[0], b"1", b"2", 3), ItemChange(ITEMS[1], None))),
+    c.WriteItems(
+        (ItemChange(ITEMS[0], b"1", b"2", 3), ItemChange(ITEMS[1], None)), ItemNews("kind", USER, {USER: USER}, 7)
+    ),
     c.ReadItems(ITEMS),
     c.RefreshItems(ITEMS),
     c.ListItems((USER,), USER, 5, True),

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from datetime import timedelta
 from typing import Any, get_args
 
+from ...contracts import event as kinds
 from ...contracts.contract import load_mapping
 from ...contracts.errors import BadSetup, BatonpassError, NotFound, Unavailable
 from ...contracts.job import OnBusy, Priority
@@ -20,7 +21,7 @@ from ...contracts.understood import understood
 from .. import cron as times
 from ..book import Book
 from ..commands import ListItems, ReadItems, WriteItems
-from ..items import SCHEDULES, ItemChange, ItemName, ItemPage, ItemRow
+from ..items import SCHEDULES, ItemChange, ItemName, ItemNews, ItemPage, ItemRow
 from ..letters import open_letter, seal_letter
 from ..snapshots import from_ms
 from . import Call, jobs
@@ -94,10 +95,11 @@ def look(book: Book) -> Call[Look]:
     found, waits = Look(), list[int]()
     for row in defined:
         try:
-            schedule = _schedule(row, noted.pop(row.name.key, None))
+            last = noted.pop(row.name.key, None)
+            schedule = _schedule(row, last)
             due = times.latest(schedule.cron, schedule.timezone, _since(schedule), now)
             if due is not None:
-                yield from _submit(book, schedule, due, now, found)
+                yield from _submit(book, schedule, due, now, found, last.updated if last else 0)
             coming = times.following(schedule.cron, schedule.timezone, now)
         except BatonpassError as error:
             found.errors.append((row.name.key, str(error)))
@@ -108,7 +110,7 @@ def look(book: Book) -> Call[Look]:
     return Look(found.jobs, found.errors, min(waits, default=None))
 
 
-def _submit(book: Book, schedule: Schedule, due: int, now: int, found: Look) -> Call[None]:
+def _submit(book: Book, schedule: Schedule, due: int, now: int, found: Look, since: int) -> Call[None]:
     name, job, problem = schedule.name, None, None
     if schedule.catch_up == "latest" or now - due <= _MISSED:
         options: Any = schedule.options
@@ -126,7 +128,9 @@ def _submit(book: Book, schedule: Schedule, due: int, now: int, found: Look) -> 
             job = row.id
             found.jobs.append((name, job))
     noted = seal_letter({"due": due, "job": job, "error": problem}, path=f"schedule {name!r}")
-    yield WriteItems((ItemChange(_noted(name), noted),))
+    about = {"agent": schedule.agent, "at": str(due), "error": problem or ""}
+    news = ItemNews(kinds.NOT_SCHEDULED, name, about, since) if problem else None
+    yield WriteItems((ItemChange(_noted(name), noted),), news)
 
 
 def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:

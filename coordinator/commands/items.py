@@ -7,16 +7,18 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from ..items import ItemChange, ItemName, ItemPage, ItemRow, SpacePage
+from ..items import ItemChange, ItemName, ItemNews, ItemPage, ItemRow, SpacePage
 from .base import Command
 
 
 @dataclass(frozen=True, slots=True)
 class WriteItems(Command[None]):
     """Put and delete items (500 at most), all or none; on a cluster all or none of a partition's. Of several changes of
-    one item the last one counts. One that was there keeps the time of its creation."""
+    one item the last one counts. One that was there keeps the time of its creation. With `news`, the first of them puts
+    the item that the event is about."""
 
     changes: tuple[ItemChange, ...]
+    news: ItemNews | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,11 +7,16 @@ from dataclasses import replace
 from ..commands import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from ..items import BEHIND, BEYOND, ItemPage, ItemRow, SpacePage, space_path
 from ..records import Records
+from .jobs import announce
 
 
 def write(records: Records, command: WriteItems) -> None:
     """Put and delete items."""
-    now = records.now
+    now, news = records.now, command.news
+    if news:
+        known = records.item(command.changes[0].name)
+        if (known.updated if known else 0) == news.since:
+            announce(records, news.kind, news.subject, **news.about)
     for name, change in {change.name: change for change in command.changes}.items():
         if change.value is None:
             records.drop_item(name)

@@ -16,7 +16,15 @@ T = TypeVar("T")
 def write(command: c.WriteItems, count: int) -> Plan[None]:
     """All partitions at once."""
     dealt = _dealt(command.changes, lambda change: change.name, count)
-    good((yield [(at, c.WriteItems(tuple(changes))) for at, changes in dealt.items()]))
+    first = next(iter(dealt), 0)
+    good(
+        (
+            yield [
+                (at, c.WriteItems(tuple(changes), command.news if at == first else None))
+                for at, changes in dealt.items()
+            ]
+        )
+    )
 
 
 def refresh(command: c.RefreshItems, count: int) -> Plan[None]:

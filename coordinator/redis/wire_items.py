@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
+import msgpack
+
 from .. import commands as c
 from ..items import BEHIND, BEYOND, ItemName, ItemPage, ItemRow, SpacePage, labels_of, name_from, space_path
 from .wire_checkpoints import Arg, read_text
@@ -22,7 +24,11 @@ def write_args(m: c.WriteItems) -> list[Arg]:
             deleted += (name.digest, name.path)
         else:
             put += (name.digest, name.path, change.ttl, change.value, change.index)
-    return [len(put) // 5, *put, *deleted]
+    news: list[Arg] = ["", "", 0, b""]
+    if m.news:
+        about = msgpack.packb([text for pair in m.news.about.items() for text in pair])
+        news = [m.news.kind, m.news.subject, m.news.since, about]
+    return [*news, len(put) // 5, *put, *deleted]
 
 
 def read_args(m: c.ReadItems) -> list[Arg]:

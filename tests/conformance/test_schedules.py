@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.contracts import event as kinds
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import follow, items, schedules
@@ -127,6 +128,28 @@ def test_what_can_not_be_submitted_stands_there_and_the_schedule_goes_on(bench: 
     to_the_hour(bench)
     assert len(look(bench).jobs) == 1
     assert known(bench)[0].error is None
+
+
+def test_that_no_job_could_be_submitted_is_an_event_once(bench: Bench) -> None:
+    """Also if several workers find that out at the same time; with the reason, at each time that it happens to."""
+
+    def another_comes_first(command: Any) -> Any:
+        if isinstance(command, c.WriteItems) and others:
+            look(bench, others.pop())
+        return bench.do(command)
+
+    name = "any {x}:\n" + "ü" * 300
+    schedule(bench, name)
+    for _ in range(2):
+        others, due = [desk(Other)], to_the_hour(bench)
+        found = follow(schedules.look(Book(desk(Other))), another_comes_first)
+        assert not others
+        [*_, event] = told = [
+            each.fields for each in bench.do(c.Events()) if each.fields["type"] == kinds.NOT_SCHEDULED
+        ]
+        assert (event["subject"], event["agent"], event["at"]) == (name, "write", str(due))
+        assert [(name, event["error"])] == found.errors
+    assert len(told) == 2
 
 
 def test_names_are_any_texts_and_no_ones_items(bench: Bench) -> None:

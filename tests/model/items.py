@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.items import ItemChange, ItemName
+from batonpass.coordinator.items import ItemChange, ItemName, ItemNews
 from tests.model.moves import later, move
 from tests.model.places import WEIGHTED
 from tests.model.world import ITEM_KEYS, LABELS, Picks, World
@@ -28,7 +28,8 @@ def write_items(world: World, pick: Picks) -> None:
         value = None if pick.one_in(4) else b"%d" % pick.below(4)
         ttl = later(pick) if pick.one_in(2) else 0
         changes.append(ItemChange(name, value, b"%d" % pick.below(2), ttl))
-    world.say(c.WriteItems(tuple(changes)))
+    news = ItemNews("news", "item", {"a": "b"}, 0) if changes and changes[0].value and pick.one_in(4) else None
+    world.say(c.WriteItems(tuple(changes), news))
 
 
 @move(1)
