@@ -58,6 +58,8 @@ class Snapshot:
 
     Instead of a whole `state`: what is new in the parent's, `changes` (values by key) and `append` (what continues a
     list, a dict or a text, by key). Saving then costs what is new, however large the state is.
+
+    `native` may be packed (`codec.Packed`).
     """
 
     step: str

@@ -23,6 +23,12 @@ _IDLE: list[Writer] = []
 _read_extension = BY_TEXT.extension
 
 
+class Packed(bytes):
+    """What `pack` has made of a value, in the value's place."""
+
+    __slots__ = ()
+
+
 def pack(value: Any, *, path: str = "state") -> bytes:
     """Encode a value; `Unserializable` names the path (which starts with `path`) of what could not come back."""
     writer = _IDLE.pop() if _IDLE else Writer(0)

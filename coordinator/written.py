@@ -3,9 +3,9 @@ the value, packed; or, where that is named instead, its kind, its length in item
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
+import msgpack
 from xxhash import xxh3_64_digest
 
 from ..contracts.codec import pack, unpack
@@ -16,11 +16,15 @@ from .seals import content_hash
 
 _CHECK = 8
 _NAMED = 3
+_TEXTS: Any = msgpack.Packer()
 
 
-def close_write(about: Sequence[Any]) -> bytes:
-    """A write's data."""
-    packed = pack([*about])
+def close_write(about: list[Any]) -> bytes:
+    """A write's data: texts, numbers and bytes, of which none has to be looked at."""
+    try:
+        packed: bytes = _TEXTS.pack(about)
+    except (ValueError, TypeError, OverflowError):  # said in our words
+        packed = pack([*about])
     return xxh3_64_digest(packed) + packed
 
 

@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import AsyncIterator, Collection, Generator, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_COMPLETED, Future, wait
 from contextlib import contextmanager
 from copy import copy
 from random import random
@@ -193,15 +192,16 @@ class BatonpassSaver(Driver):
         waiting = self._shared.waiting
         try:
             patience = time.monotonic() + _PATIENCE
-            while not batch.taken.done() and time.monotonic() < patience:
-                flight = waiting.flight(batch.spot)
-                wait([batch.taken, *([flight] if flight else [])], _PATIENCE if flight else _MOMENT, FIRST_COMPLETED)
-                if flight is None and waiting.flight(batch.spot) is None:
-                    break
+            flies = True
+            while flies and not batch.taken and time.monotonic() < patience:
+                flies = waiting.flight(batch.spot) is not None
+                batch.stored.wait(_MOMENT)
+                flies = flies or waiting.flight(batch.spot) is not None
         finally:
             alone = waiting.withdraw(batch)
         if not alone:
-            batch.done.result()
+            batch.stored.wait()
+            batch.stored.check()
             return
         self._drive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
         waiting.went(batch)
@@ -215,10 +215,10 @@ class BatonpassSaver(Driver):
         try:
             patience = time.monotonic() + _PATIENCE
             turns = 0
-            while turns < _TURNS and not batch.taken.done():
+            while turns < _TURNS and not batch.taken:
                 flight = waiting.flight(batch.spot)
                 if flight is not None and time.monotonic() < patience:
-                    await _ended(flight)
+                    await flight.await_(_PATIENCE)
                     turns = 0
                 else:
                     await asyncio.sleep(0)
@@ -226,7 +226,8 @@ class BatonpassSaver(Driver):
         finally:
             alone = waiting.withdraw(batch)
         if not alone:
-            await asyncio.shield(asyncio.wrap_future(batch.done))
+            await batch.stored.await_()
+            batch.stored.check()
             return
         await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
         waiting.went(batch)
@@ -296,10 +297,6 @@ class BatonpassSaver(Driver):
         else:
             last = int(current) if isinstance(current, int | float) else int(current.split(".")[0])
         return f"{last + 1:032}.{random():016}"
-
-
-async def _ended(flight: Future[None]) -> None:
-    await asyncio.wait([asyncio.wrap_future(flight)], timeout=_PATIENCE)
 
 
 def _spot(config: RunnableConfig, key: str) -> Spot:

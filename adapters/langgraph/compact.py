@@ -7,10 +7,10 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from functools import lru_cache
 from typing import Any
-from uuid import UUID
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDTH = 32
+_UUID = 16  # bytes
 
 
 def small_version(version: Any) -> Any:
@@ -65,21 +65,31 @@ def large_time(small: Any) -> str:
 def small_id(text: str) -> Any:
     """A UUID as its bytes."""
     try:
-        uuid = UUID(text)
+        small = bytes.fromhex(text.replace("-", ""))
+        return small if large_id(small) == text else text
     except ValueError:
         return text
-    return uuid.bytes if str(uuid) == text else text
 
 
 def large_id(small: Any) -> str:
     """The UUID's text again."""
-    return small if type(small) is str else str(UUID(bytes=small))
+    if type(small) is str:
+        return small
+    if len(small) != _UUID:
+        raise ValueError(f"{len(small)} bytes are no UUID")
+    digits = small.hex()
+    return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
 
 def write_name(index: int, task: str) -> str:
     """The name of a write: its index, and its task's id, shorter if that is a UUID."""
+    return f"{index}{_small_task(task)}"
+
+
+@lru_cache(maxsize=256)
+def _small_task(task: str) -> str:
     small = small_id(task)
-    return f"{index} {task}" if small is task else f"{index}={urlsafe_b64encode(small).decode()[:22]}"
+    return f" {task}" if small is task else f"={urlsafe_b64encode(small).decode()[:22]}"
 
 
 def read_name(name: str) -> tuple[int, str]:
@@ -88,4 +98,4 @@ def read_name(name: str) -> tuple[int, str]:
     if is_plain:
         return int(index), task
     index, _, encoded = name.partition("=")
-    return int(index), str(UUID(bytes=urlsafe_b64decode(encoded + "==")))
+    return int(index), large_id(urlsafe_b64decode(encoded + "=="))

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any, NamedTuple, NotRequired, TypedDict, cast
+from functools import lru_cache
+from typing import Any, NotRequired, TypedDict, cast
 
 from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.serde.types import INTERRUPT, TASKS, _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
@@ -13,32 +14,24 @@ from langgraph.constants import END, START
 
 from ...contracts.checkpoint import Checkpoint as Stored
 from ...contracts.checkpoint import Snapshot
+from ...contracts.codec import Packed, pack
 from ...contracts.errors import Corrupted
 from .carrier import Carrier
-from .compact import large_id, large_time, large_versions, small_id, small_time, small_versions
+from .compact import large_id, large_time, large_versions
+from .framing import Frame, map_head, pack_frame, seen_of
+from .framing import Seen as NodesSeen
 from .glimpse import Glimpse, Single, news, seen_after
 from .internals import PREVIOUS
 from .plain import class_of
 
 FORMAT = 2
+_named = lru_cache(pack)
+# How a packed `Native` goes on behind the number of its fields.
+_BEGINS = pack("v") + pack(FORMAT) + pack("frame")
 # Where the functional API keeps what its entrypoints return and save.
 _RESULTS = frozenset({END, PREVIOUS})
 _FIELDS = frozenset({"v", "id", "ts", "channel_values", "channel_versions", "versions_seen", "updated_channels"})
 Seen = dict[str, Glimpse | Single | None]
-
-
-class Frame(NamedTuple):
-    """LangGraph's bookkeeping of one checkpoint. Stored: the order and the meanings stay, and what is new comes behind.
-
-    `format` is LangGraph's. Times, ids and versions are as compact.py makes them.
-    """
-
-    format: int
-    ts: Any
-    parent: Any
-    versions: dict[str, Any]
-    seen: dict[str, dict[str, Any]]
-    updated: list[str] | None
 
 
 class Native(TypedDict):
@@ -63,7 +56,7 @@ class Held:
     nodes had seen what, and which were sent tasks."""
 
     channels: Seen | None
-    versions_seen: Mapping[str, Mapping[str, Any]]
+    nodes: NodesSeen
     sent: list[str]
 
 
@@ -103,18 +96,26 @@ class Record:
     ) -> tuple[Snapshot, Held]:
         """What is saved, and remembered if it was. `before` is what was seen of the channels of the base, and `grows`
         says that the state is large enough to look for what is new in it."""
-        named = [(name, value) for name, value in self._named() if name in awkward] if awkward else []
-        dressed = {name: carrier.dress(value, name) for name, value in named}
-        changed = [name for name, value in named if dressed[name] is not value]
-        context = {key: dressed.get(_meta(key), value) for key, value in self._metadata.items()}
-        snapshot = Snapshot(
-            step=self._step(), framework="langgraph", native=self._native(dressed, changed), context=context
-        )
+        dressed: dict[str, Any] = {}
+        changed: list[str] = []
+        if awkward:
+            named = [(name, value) for name, value in self._named() if name in awkward]
+            dressed = {name: carrier.dress(value, name) for name, value in named}
+            changed = [name for name, value in named if dressed[name] is not value]
+        context = self._metadata
+        if changed:
+            context = {key: dressed.get(_meta(key), value) for key, value in context.items()}
+        nodes = seen_of(self._checkpoint["versions_seen"], self._before.nodes if self._before else {})
+        native = self._native(nodes, dressed, changed)
+        snapshot = Snapshot(step=self._step(nodes), framework="langgraph", native=native, context=context)
         found: tuple[dict[str, Any], dict[str, Any]] | None = None
         if before is not None and grows:
             found = news(before, self._visible)
         if found is None or before is None:
-            snapshot.state = {channel: dressed.get(_state(channel), value) for channel, value in self._visible.items()}
+            snapshot.state = self._visible
+            if changed:
+                visible = self._visible.items()
+                snapshot.state = {channel: dressed.get(_state(channel), value) for channel, value in visible}
             seen = seen_after({}, {}, self._visible, self._visible) if grows else None
         else:
             changes, append = found
@@ -129,7 +130,7 @@ class Record:
             }
             if not (changes or append):
                 snapshot.state = {}
-        return snapshot, Held(seen, _seen(self._checkpoint), _sent(self._values))
+        return snapshot, Held(seen, nodes, _sent(self._values))
 
     def _nothing(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """A change that is none."""
@@ -143,40 +144,26 @@ class Record:
         for key, value in self._metadata.items():
             yield _meta(key), value
 
-    def _native(self, dressed: Mapping[str, Any], changed: list[str]) -> Native:
-        checkpoint = self._checkpoint
-        updated = checkpoint.get("updated_channels")
-        frame = Frame(
-            format=checkpoint["v"],
-            ts=small_time(checkpoint["ts"]),
-            parent=small_id(self._parent),
-            versions=small_versions(checkpoint["channel_versions"]),
-            seen={node: small_versions(seen) for node, seen in checkpoint["versions_seen"].items()},
-            updated=None if updated is None else list(updated),
-        )
-        native = Native(v=FORMAT, frame=[*frame])
+    def _native(self, nodes: NodesSeen, dressed: Mapping[str, Any], changed: list[str]) -> Packed:
+        """A `Native`. Its frame is put together of what is packed already."""
         own = [(name, value) for name, value in self._values.items() if not is_visible(name)]
-        hidden = {name: dressed.get(_state(name), value) for name, value in own}
-        more = {name: value for name, value in checkpoint.items() if name not in _FIELDS}
-        if hidden:
-            native["hidden"] = hidden
-        if changed:
-            native["dressed"] = changed
-        if self._deltas:
-            native["deltas"] = self._deltas
-        if more:
-            native["more"] = more
-        return native
+        hidden = {name: dressed.get(_state(name), value) for name, value in own} if changed else dict(own)
+        more = {name: value for name, value in self._checkpoint.items() if name not in _FIELDS}
+        some = {"hidden": hidden, "dressed": changed, "deltas": self._deltas, "more": more}
+        rest = [_named(name) + pack(value, path=name) for name, value in some.items() if value]
+        frame = pack_frame(self._checkpoint, self._parent, nodes)
+        return Packed(b"".join([map_head(2 + len(rest)), _BEGINS, frame, *rest]))
 
-    def _step(self) -> str:
+    def _step(self, nodes: NodesSeen) -> str:
         """What a timeline calls the superstep that ended here: its nodes, or where its values came from."""
         source = str(self._metadata.get("source") or "")
         if self._before is None or source != "loop":
             return source
+        before = self._before.nodes
         ran = [
             node
-            for node, seen in self._checkpoint["versions_seen"].items()
-            if node != INTERRUPT and seen and seen != self._before.versions_seen.get(node)
+            for node, known in nodes.items()
+            if known is not before.get(node) and known[0] and node != INTERRUPT and known[0] != _seen_by(before, node)
         ]
         counted = Counter(node for node in [*ran, *self._before.sent] if node != START)
         return ", ".join(node if n == 1 else f"{node} x{n}" for node, n in sorted(counted.items())) or "input"
@@ -219,11 +206,12 @@ def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
 
 def held_of(checkpoint: Checkpoint) -> Held:
     """What is remembered of a checkpoint that was read."""
-    return Held(None, _seen(checkpoint), _sent(checkpoint["channel_values"]))
+    nodes = {node: (dict(versions), b"") for node, versions in checkpoint["versions_seen"].items()}
+    return Held(None, nodes, _sent(checkpoint["channel_values"]))
 
 
-def _seen(checkpoint: Checkpoint) -> dict[str, dict[str, Any]]:
-    return {node: dict(versions) for node, versions in checkpoint["versions_seen"].items()}
+def _seen_by(nodes: NodesSeen, node: str) -> Mapping[str, Any]:
+    return nodes[node][0] if node in nodes else {}
 
 
 def _sent(values: Mapping[str, Any]) -> list[str]:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from concurrent.futures import Future
 from dataclasses import dataclass, field
 from threading import Lock
 
+from .ending import Ending
 from .writes import Note
 
 Spot = tuple[str, str, str]
@@ -18,12 +18,12 @@ _REMEMBERED = 256
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """What one task wrote. `done` is set when it is stored; `taken` as soon as a put has taken it along."""
+    """What one task wrote. `taken` as soon as a put has taken it along; `stored` ends when it is stored."""
 
     spot: Spot
     notes: list[Note]
-    done: Future[None] = field(default_factory=Future[None])
-    taken: Future[None] = field(default_factory=Future[None])
+    taken: bool = False
+    stored: Ending = field(default_factory=Ending)
 
 
 class Waiting:
@@ -33,7 +33,7 @@ class Waiting:
     def __init__(self) -> None:
         self._lock = Lock()
         self._batches: dict[Spot, list[Batch]] = {}
-        self._flying: dict[tuple[str, str], list[Future[None]]] = {}
+        self._flying: dict[tuple[str, str], list[Ending]] = {}
         self._alone: OrderedDict[Spot, dict[str, Note]] = OrderedDict()
 
     def add(self, spot: Spot, notes: list[Note]) -> Batch:
@@ -45,6 +45,8 @@ class Waiting:
 
     def withdraw(self, batch: Batch) -> bool:
         """Stop waiting; False if a put has taken it along."""
+        if batch.taken:
+            return False
         with self._lock:
             waiting = self._batches.get(batch.spot, [])
             if batch not in waiting:
@@ -70,35 +72,32 @@ class Waiting:
         """What waits for the put that follows a checkpoint, and what went alone before."""
         with self._lock:
             batches = self._batches.pop(parent, [])
-            alone = self._alone.pop(parent, {})
+            alone = self._alone.pop(parent, None)
         for batch in batches:
-            batch.taken.set_result(None)
-        return batches, list(alone.values())
+            batch.taken = True
+        return batches, list(alone.values()) if alone else []
 
-    def flight(self, spot: Spot) -> Future[None] | None:
+    def flight(self, spot: Spot) -> Ending | None:
         """A put that is on its way to a checkpoint's thread and namespace: while there is one, the put that is waited
         for has not begun, as LangGraph makes them one after the other."""
         with self._lock:
             flights = self._flying.get(spot[:2])
             return flights[-1] if flights else None
 
-    def begin(self, spot: Spot) -> Future[None]:
+    def begin(self, spot: Spot) -> Ending:
         """A put begins. To be ended with `end`."""
-        flight = Future[None]()
+        flight = Ending()
         with self._lock:
             self._flying.setdefault(spot[:2], []).append(flight)
         return flight
 
-    def end(self, spot: Spot, flight: Future[None], batches: list[Batch], error: BaseException | None) -> None:
+    def end(self, spot: Spot, flight: Ending, batches: list[Batch], error: BaseException | None) -> None:
         """A put has ended, and so have the batches that it took along."""
         with self._lock:
             flights = self._flying[spot[:2]]
             flights.remove(flight)
             if not flights:
                 del self._flying[spot[:2]]
-        flight.set_result(None)
+        flight.end()
         for batch in batches:
-            if error is None:
-                batch.done.set_result(None)
-            else:
-                batch.done.set_exception(error)
+            batch.stored.end(error)

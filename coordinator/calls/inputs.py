@@ -17,7 +17,8 @@ _CURSOR = re.compile(rf"[0-9]{{1,18}}|{_PLACE}|[0-9]{{1,4}}\.{_PLACE}(~({_PLACE}
 def text(value: str, what: str) -> str:
     """A name from a caller, which must be Unicode text: half of a surrogate pair is none."""
     try:
-        value.encode()
+        if not value.isascii():
+            value.encode()
     except UnicodeEncodeError:
         raise BadSetup(f"the {what} {value!r} is not Unicode text: it holds half of a character") from None
     return value

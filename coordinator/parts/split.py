@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeGuard
 
-from ...contracts.codec import pack
+from ...contracts.codec import Packed, pack, unpack
 from ...contracts.errors import BadSetup
 from .body import LIST, OTHER, TEXT, Body, appended, body_of, header
 from .nodes import Branch, Inline, Node, Part, children_of, value
@@ -26,6 +26,10 @@ _FOUND_AGAIN = frozenset({str, int, bytes, bool, type(None)})
 def split(item: Any, base: Node | None, writer: Writer, path: str) -> Node:
     """A whole state as nodes. `path` names it in errors."""
     packed = b""
+    if isinstance(item, Packed):
+        if len(item) <= _PAGE and not isinstance(base, Part | Branch):
+            return Inline(item)
+        item = unpack(item)
     if not _splits(item, base):
         packed = pack(item, path=path)
         if len(packed) <= _PAGE and not isinstance(base, Part | Branch):

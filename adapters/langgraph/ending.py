@@ -1,0 +1,79 @@
+"""Ending: what threads and tasks of any loop wait for. A future of either kind costs several times as much."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Callable
+from contextlib import suppress
+from threading import Lock
+
+
+class Ending:
+    """Comes once, with an error or without."""
+
+    __slots__ = ("_wakes", "error", "is_over")
+
+    def __init__(self) -> None:
+        self.is_over = False
+        self.error: BaseException | None = None
+        self._wakes: list[Callable[[], object]] = []
+
+    def end(self, error: BaseException | None = None) -> None:
+        """It has come."""
+        self.error = error
+        self.is_over = True  # before looking who waits: who comes later looks at this after joining them
+        for wake in [*self._wakes]:
+            wake()
+
+    def check(self) -> None:
+        """Raise the error with which it came."""
+        if self.error is not None:
+            raise self.error
+
+    def wait(self, timeout: float = -1) -> bool:
+        """Block a thread until then, or so many seconds at most; whether it has come."""
+        bolt = Lock()
+        bolt.acquire()
+        self._wakes.append(bolt.release)
+        if not self.is_over and not bolt.acquire(timeout=timeout):
+            with suppress(ValueError):
+                self._wakes.remove(bolt.release)
+        return self.is_over
+
+    async def await_(self, timeout: float | None = None) -> bool:
+        """`wait` for a task."""
+        if self.is_over:
+            return True
+        loop = asyncio.get_running_loop()
+        woken = loop.create_future()
+
+        def wake() -> None:
+            if not woken.done():
+                woken.set_result(None)
+
+        def knock() -> None:
+            if _running_loop() is loop:
+                wake()
+            else:
+                with suppress(RuntimeError):  # its loop is closed: nobody waits any more
+                    loop.call_soon_threadsafe(wake)
+
+        self._wakes.append(knock)
+        if self.is_over:
+            return True
+        late = loop.call_later(timeout, wake) if timeout is not None else None
+        try:
+            await woken
+        finally:
+            if late is not None:
+                late.cancel()
+            with suppress(ValueError):
+                self._wakes.remove(knock)
+        return self.is_over
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
