@@ -45,6 +45,16 @@ class Watch(Protocol):
     async def aclose(self) -> None: ...
 
 
+class Behind(Protocol):
+    """What a store has answered soon, and is about to keep."""
+
+    def settle(self) -> None:
+        """Return when it is kept; `Unreachable` if it may get lost."""
+        ...
+
+    async def asettle(self) -> None: ...
+
+
 class Store(Protocol):
     """Carries commands out, each atomically. One store object serves one event loop or any number of threads."""
 
@@ -68,6 +78,10 @@ class Store(Protocol):
         The command may be carried out for a caller that has gone away while it waited: let the wait end by itself or
         by `ainterrupt`, not by cancellation.
         """
+        ...
+
+    def behind(self) -> Behind | None:
+        """What this handle has answered to `Put(soon=True)` and may not have kept yet; None where all is kept."""
         ...
 
     def watch(self, topic: Topic) -> Watch: ...

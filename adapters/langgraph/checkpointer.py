@@ -22,7 +22,7 @@ from langgraph.checkpoint.base import (
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
 from ...contracts.errors import BadSetup
-from ...coordinator.calls import Call
+from ...coordinator.calls import Call, adrive, drive
 from ...coordinator.calls.inputs import milliseconds, text
 from ...coordinator.coded.codec import Codec
 from ...coordinator.coded.environment import codec_from_environment
@@ -134,8 +134,9 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """Commit a checkpoint, together with the writes that led to it if they are on their way."""
         spot = _spot(config, checkpoint["id"])
-        with self._flying(spot, _parent(config)) as notes:
-            self._drive(self._put(config, spot, checkpoint, metadata, notes))
+        store = self._handles.store()
+        with self._flying(config, spot, store) as notes:
+            drive(store, self._put(config, spot, checkpoint, metadata, notes))
         return config_of(*spot)
 
     async def aput(
@@ -147,8 +148,9 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """`put` for async code."""
         spot = _spot(config, checkpoint["id"])
-        with self._flying(spot, _parent(config)) as notes:
-            await self._adrive(self._put(config, spot, checkpoint, metadata, notes))
+        store = await self._handles.astore()
+        with self._flying(config, spot, store) as notes:
+            await adrive(store, self._put(config, spot, checkpoint, metadata, notes))
         return config_of(*spot)
 
     def _put(
@@ -168,11 +170,12 @@ class BatonpassSaver(Driver):
             self._fence(spot[0]),
             notes,
             branches=_branches(config),
+            soon=_is_soon(config, notes[0]),
         )
 
     @contextmanager
-    def _flying(self, spot: Spot, parent: str) -> Generator[tuple[list[Batch], list[Note]]]:
-        waiting = self._shared.waiting
+    def _flying(self, config: RunnableConfig, spot: Spot, store: Store) -> Generator[tuple[list[Batch], list[Note]]]:
+        waiting, parent = self._shared.waiting, _parent(config)
         batches, alone = waiting.take((*spot[:2], parent)) if parent else ([], [])
         flight = waiting.begin(spot)
         failed: BaseException | None = None
@@ -182,7 +185,7 @@ class BatonpassSaver(Driver):
             failed = error
             raise
         finally:
-            waiting.end(spot, flight, batches, failed)
+            waiting.end(spot, flight, batches, failed, store.behind() if _is_soon(config, batches) else None)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -202,6 +205,8 @@ class BatonpassSaver(Driver):
         if not alone:
             batch.stored.wait()
             batch.stored.check()
+            if batch.behind is not None:
+                batch.behind.settle()
             return
         self._drive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
         waiting.went(batch)
@@ -228,6 +233,8 @@ class BatonpassSaver(Driver):
         if not alone:
             await batch.stored.await_()
             batch.stored.check()
+            if batch.behind is not None:
+                await batch.behind.asettle()
             return
         await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
         waiting.went(batch)
@@ -313,6 +320,14 @@ def _branches(config: RunnableConfig) -> bool:
     puts checkpoints without a parent."""
     names = config.get("configurable", {})
     return bool(names.get(BRANCHES)) or not (_parent(config) or any(name.startswith("__pregel_") for name in names))
+
+
+def _is_soon(config: RunnableConfig, batches: Sequence[Batch]) -> bool:
+    """Whether a run that does not wait for its puts before it goes on waits for writes that this put takes along: it
+    ends when the disk has those, and the put with them. So its next put need not wait for the disk."""
+    names = config.get("configurable", {})
+    durability = names.get("__pregel_durability")
+    return bool(batches) and (durability == "async" or (durability is None and "__pregel_runtime" in names))
 
 
 def _wanted(config: RunnableConfig | None) -> tuple[str | None, str | None, str]:

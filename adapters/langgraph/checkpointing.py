@@ -70,6 +70,7 @@ class Checkpointing:
         fence: Fence | None,
         notes: tuple[Sequence[Batch], Sequence[Note]],
         branches: bool,
+        soon: bool = False,
     ) -> Call[None]:
         """Commit a checkpoint, with the writes that led to it."""
         thread, scope, key = spot
@@ -82,6 +83,7 @@ class Checkpointing:
             fence=fence,
             ttl=self._ttl,
             codec=self.codec,
+            soon=soon,
             writes=_with(notes),
         )
         known = (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))

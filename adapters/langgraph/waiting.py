@@ -6,6 +6,7 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
 
+from ...coordinator.store import Behind
 from .ending import Ending
 from .writes import Note
 
@@ -18,12 +19,14 @@ _REMEMBERED = 256
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """What one task wrote. `taken` as soon as a put has taken it along; `stored` ends when it is stored."""
+    """What one task wrote. `taken` as soon as a put has taken it along; `stored` ends when it is stored, but for what
+    is `behind`, for which its task waits, not the put."""
 
     spot: Spot
     notes: list[Note]
     taken: bool = False
     stored: Ending = field(default_factory=Ending)
+    behind: Behind | None = None
 
 
 class Waiting:
@@ -91,7 +94,14 @@ class Waiting:
             self._flying.setdefault(spot[:2], []).append(flight)
         return flight
 
-    def end(self, spot: Spot, flight: Ending, batches: list[Batch], error: BaseException | None) -> None:
+    def end(
+        self,
+        spot: Spot,
+        flight: Ending,
+        batches: list[Batch],
+        error: BaseException | None,
+        behind: Behind | None,
+    ) -> None:
         """A put has ended, and so have the batches that it took along."""
         with self._lock:
             flights = self._flying[spot[:2]]
@@ -100,4 +110,5 @@ class Waiting:
                 del self._flying[spot[:2]]
         flight.end()
         for batch in batches:
+            batch.behind = behind
             batch.stored.end(error)

@@ -35,6 +35,7 @@ class Putting:
     fence: Fence | None = None
     ttl: int = 0
     codec: Codec | None = None
+    soon: bool = False
     writes: Callable[[Sequence[Append]], Sequence[Write]] = field(default=lambda _: ())
 
 
@@ -44,7 +45,7 @@ def put(putting: Putting, snapshot: Snapshot, base: Base | None) -> Call[Draft]:
     for made in drafts if base else [_draft(putting, snapshot, None, Sharing.NOTHING)]:
         writes = putting.writes(made.new.appends if putting.codec is None else ())
         try:
-            yield Put(made.new, putting.parent, putting.tip, putting.fence, writes)
+            yield Put(made.new, putting.parent, putting.tip, putting.fence, writes, putting.soon)
         except Ungrounded:
             continue
         return made

@@ -14,7 +14,7 @@ from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
 from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, OutcomeRow, PlaceRow, StreamRow, Write
 from ..seals import FORMAT, read_commit, seal_of
-from ..store import Store, Topic, Watch
+from ..store import Behind, Store, Topic, Watch
 from .codec import CODED, Codec
 from .frames import unframe
 
@@ -50,6 +50,9 @@ class CodedStore:
 
     def watch(self, topic: Topic) -> Watch:
         return self.inner.watch(topic)
+
+    def behind(self) -> Behind | None:
+        return self.inner.behind()
 
     def sibling(self) -> CodedStore:
         """The same, with a connection of its own."""

@@ -24,6 +24,8 @@ class Put(Command[CommitLine]):
     `parent` is the parent's key in the same scope ("" for none; one that is not there is none). `tip` is the key that
     must be the scope's latest, "" if the scope must have no checkpoint yet; None asks for nothing. The thread's tip is
     the latest of the scope "". Without a fence the thread must have no unended job.
+
+    `soon`: the answer may come when no kill takes it back, but a power loss might. `Store.behind` waits for the rest.
     """
 
     checkpoint: NewCheckpoint
@@ -31,6 +33,7 @@ class Put(Command[CommitLine]):
     tip: str | None = None
     fence: Fence | None = None
     writes: Sequence[Write] = ()
+    soon: bool = False
 
 
 @dataclass(slots=True)  # as NewCheckpoint

@@ -59,6 +59,9 @@ class MemoryStore:
         """Any change rings."""
         return BellWatch(self._bell)
 
+    def behind(self) -> None:
+        """Nothing: what was answered is kept as it will be."""
+
     def sibling(self) -> MemoryStore:
         """A handle for another thread: this one."""
         return self

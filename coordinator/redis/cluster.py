@@ -104,6 +104,9 @@ class ClusterStore:
         at = home(topic.subject) % len(self._partitions) if topic.subject else "*"
         return EventWatch(self._link, self.prefix(at), topic)
 
+    def behind(self) -> None:
+        """Nothing: what was answered is kept as it will be."""
+
     def sibling(self) -> ClusterStore:
         """Other connections to the same cluster."""
         return ClusterStore(*self._given, scripts=self._scripts, partitions=self._new_partitions(len(self._partitions)))

@@ -238,6 +238,9 @@ class RedisStore:
         """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""
         return RedisWatch(self._place, self.prefix, topic)
 
+    def behind(self) -> None:
+        """Nothing: what was answered is kept as it will be."""
+
     def sibling(self) -> RedisStore:
         """Other connections to the same server."""
         return RedisStore(self._given_url, self._namespace, scripts=self._scripts)

@@ -59,9 +59,18 @@ class Disk:
             except OSError as error:
                 self._failure = error
 
+    @property
+    def committed(self) -> int:
+        """The last commit."""
+        return self._committed
+
+    def has(self, commit: int) -> bool:
+        """Whether nobody has to wait for that commit."""
+        return not SHARED or self._kept >= commit
+
     def wait(self, commit: int) -> None:
         """Return when that commit is on the disk. `Unreachable` if it may not be: it is there, and may get lost."""
-        if not SHARED or self._kept >= commit:
+        if self.has(commit):
             return
         with self._lock:
             if self._kept < commit:

@@ -9,7 +9,7 @@ from __future__ import annotations
 import os
 import sqlite3
 from collections import deque
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any
@@ -52,22 +52,36 @@ class Line:
         self._waiting: deque[_Entry] = deque()
         self._alone = 0  # so many get a transaction of their own next
 
-    def write(self, command: Command[Any]) -> Any:
-        """Carry a command out in a transaction that others may share; answers or raises what that did."""
-        entry = _Entry(command, os.getpid())
-        self._waiting.append(entry)
-        try:
-            with self._handle as connection:
-                while not entry.ended:
-                    self._serve(connection)
-        finally:
-            if not entry.ended:
-                with suppress(ValueError):  # its caller goes away: nobody may carry it out later
-                    self._waiting.remove(entry)
+    def write(self, command: Command[Any], *, soon: bool = False) -> Any:
+        """Carry a command out in a transaction that others may share; answers or raises what that did. `soon`: when it
+        is committed, whether the disk has it or not."""
+        [entry] = self._commit([command])
         if entry.error is not None:
             raise entry.error
-        self._disk.wait(entry.commit)
+        if not soon:
+            self._disk.wait(entry.commit)
         return entry.answer
+
+    def write_all(self, commands: Sequence[Command[Any]], soon: Sequence[bool]) -> list[Any]:
+        """`write` for several. What is raised is among the answers."""
+        entries = self._commit(commands)
+        waits = [entry.commit for entry, early in zip(entries, soon, strict=True) if not early and entry.error is None]
+        self._disk.wait(max(waits, default=0))
+        return [entry.error or entry.answer for entry in entries]
+
+    def _commit(self, commands: Sequence[Command[Any]]) -> list[_Entry]:
+        entries = [_Entry(command, os.getpid()) for command in commands]
+        self._waiting.extend(entries)
+        try:
+            with self._handle as connection:
+                while not all(entry.ended for entry in entries):
+                    self._serve(connection)
+        finally:
+            for entry in entries:
+                if not entry.ended:
+                    with suppress(ValueError):  # its caller goes away: nobody may carry it out later
+                        self._waiting.remove(entry)
+        return entries
 
     def _serve(self, connection: sqlite3.Connection) -> None:
         """One transaction, of those who stand in line when the write lock is ours."""

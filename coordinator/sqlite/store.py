@@ -5,7 +5,8 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
@@ -14,11 +15,12 @@ from anyio import to_thread
 from ..backup import Progress
 from ..bell import Bell
 from ..coded.codec import Codec
-from ..commands import Claim, Command, TakeEvents, Taken
+from ..commands import Claim, Command, Put, PutWrites, TakeEvents, Taken
 from ..operations import READING, run
 from ..operations.groups import nothing_to_take
-from ..store import KEPT_EVENTS, Topic, Watch, rings
+from ..store import KEPT_EVENTS, Behind, Topic, Watch, rings
 from .backups import copy_file
+from .clerk import Clerk
 from .disk import Disk
 from .file import open_store_file, warn_of_network
 from .handle import Handle
@@ -33,6 +35,28 @@ from .watch import SqliteWatch
 R = TypeVar("R")
 # One bell per file, so that threads of one process wake each other at once.
 _BELLS: dict[str, Bell] = {}
+
+
+# What a framework writes at each step of many runs at once.
+_OFTEN = frozenset({Put, PutWrites})
+
+
+def _is_soon(command: Command[Any]) -> bool:
+    return isinstance(command, Put) and command.soon
+
+
+@dataclass(slots=True)
+class _Behind:
+    disk: Disk
+    keeper: Clerk[int]
+    commit: int
+
+    def settle(self) -> None:
+        self.disk.wait(self.commit)
+
+    async def asettle(self) -> None:
+        if not self.disk.has(self.commit):
+            await self.keeper.ask(self.commit)
 
 
 def _milliseconds() -> int:
@@ -58,6 +82,8 @@ class SqliteStore:
         self._disk = Disk(self.path)
         self._line = Line(self._writing, self._write, WalKeeper(self.path).look, self._disk)
         self._bell = _BELLS.setdefault(self.path, Bell())
+        self._clerk = Clerk(self._write_all)
+        self._keeper = Clerk(self._keep_all)
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out in one transaction."""
@@ -71,7 +97,30 @@ class SqliteStore:
 
     async def acall(self, command: Command[R]) -> R:
         """`call` in a thread, so that the loop does not wait for the disk."""
+        if type(command) in _OFTEN:
+            return cast("R", await self._clerk.ask(command))
         return await to_thread.run_sync(self.call, command)
+
+    def _write_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
+        """Commands of _OFTEN, which ring for nobody."""
+        answers = self._line.write_all(commands, [_is_soon(command) for command in commands])
+        return [self._in_our_words(answer) if isinstance(answer, Exception) else answer[0] for answer in answers]
+
+    def _in_our_words(self, error: Exception) -> Exception:
+        if not isinstance(error, sqlite3.Error):
+            return error
+        said = in_our_words(error, self.path)
+        said.__cause__ = error
+        return said
+
+    def _keep_all(self, commits: Sequence[int]) -> list[None]:
+        self._disk.wait(max(commits))
+        return [None] * len(commits)
+
+    def behind(self) -> Behind | None:
+        """What is committed, but maybe not on the disk."""
+        commit = self._disk.committed
+        return None if self._disk.has(commit) else _Behind(self._disk, self._keeper, commit)
 
     def _carry_out(self, command: Command[R]) -> tuple[R, bool]:
         """The answer, and whether it has added events."""
@@ -82,7 +131,7 @@ class SqliteStore:
             return cast("R", []), False  # an idle worker must not queue for the write lock
         if isinstance(command, TakeEvents) and self._nothing_to_take(command):
             return cast("R", Taken()), False
-        answer, told = self._line.write(command)
+        answer, told = self._line.write(command, soon=_is_soon(command))
         return answer, told
 
     def _read(self, connection: sqlite3.Connection, command: Command[R]) -> R:

@@ -1,0 +1,107 @@
+"""The thread that writes for event loops: it does what stands in line together, and is gone when there is nothing."""
+
+from __future__ import annotations
+
+import asyncio
+import threading
+from collections.abc import Sequence
+
+import pytest
+
+from batonpass.coordinator.sqlite import clerk
+from batonpass.coordinator.sqlite.clerk import Clerk
+from tests.harness.waiting import wait_until
+
+
+class Work:
+    """What a clerk does here: answers with what was asked, or raises it; stands still until it may go on."""
+
+    def __init__(self) -> None:
+        self.done: list[list[object]] = []
+        self.threads: set[threading.Thread] = set()
+        self.goes_on = threading.Event()
+        self.goes_on.set()
+
+    def __call__(self, asked: Sequence[object]) -> Sequence[object]:
+        self.threads.add(threading.current_thread())
+        self.done.append(list(asked))
+        assert self.goes_on.wait(30)
+        if "all" in asked:
+            raise OSError("nothing of it")
+        return asked
+
+
+@pytest.fixture
+def work() -> Work:
+    return Work()
+
+
+async def _asked(clerk: Clerk[object], work: Work, *some: object) -> list[asyncio.Task[object]]:
+    """All asked while the clerk is at something else; that is done, and so is none of these."""
+    work.goes_on.clear()
+    first = asyncio.create_task(clerk.ask("first"))
+    while not work.done:
+        await asyncio.sleep(0)
+    tasks = [asyncio.create_task(clerk.ask(each)) for each in some]
+    await asyncio.sleep(0)
+    work.goes_on.set()
+    await first
+    return tasks
+
+
+def test_what_stands_in_line_is_done_together_and_answered_one_by_one(work: Work) -> None:
+    async def main() -> list[object]:
+        tasks = await _asked(Clerk(work), work, 1, ValueError("2"), 3)
+        return await asyncio.gather(*tasks, return_exceptions=True)
+
+    one, two, three = asyncio.run(main())
+    assert (one, repr(two), three) == (1, "ValueError('2')", 3)
+    assert [len(each) for each in work.done] == [1, 3]
+
+
+def test_what_goes_wrong_for_all_is_told_to_all_and_the_next_is_done(work: Work) -> None:
+    async def main() -> tuple[list[object], object]:
+        clerk = Clerk[object](work)
+        tasks = await _asked(clerk, work, "all", 2)
+        return await asyncio.gather(*tasks, return_exceptions=True), await clerk.ask("next")
+
+    failed, after = asyncio.run(main())
+    assert [type(each) for each in failed] == [OSError, OSError]
+    assert after == "next"
+
+
+def test_who_goes_away_leaves_the_others_their_answers(work: Work) -> None:
+    async def main() -> object:
+        work.goes_on.clear()
+        clerk = Clerk[object](work)
+        gone, other = asyncio.create_task(clerk.ask("gone")), asyncio.create_task(clerk.ask("other"))
+        while not work.done:
+            await asyncio.sleep(0)
+        gone.cancel()
+        await asyncio.wait([gone])
+        work.goes_on.set()
+        return await other
+
+    assert asyncio.run(main()) == "other"
+
+
+def test_a_loop_that_is_closed_takes_no_other_loops_answer(work: Work) -> None:
+    clerk = Clerk[object](work)
+    work.goes_on.clear()
+    left = asyncio.new_event_loop()
+    task = left.create_task(clerk.ask("left"))
+    left.run_until_complete(asyncio.sleep(0))
+    task.cancel()
+    left.run_until_complete(asyncio.wait([task]))
+    left.close()
+    work.goes_on.set()
+    assert asyncio.run(clerk.ask("next")) == "next"
+
+
+def test_a_thread_with_nothing_to_do_is_gone_and_another_comes(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(clerk, "_IDLE", 0.01)
+    made = Clerk[object](work)
+    assert asyncio.run(made.ask(1)) == 1
+    wait_until(lambda: not any(each.is_alive() for each in work.threads))
+    assert asyncio.run(made.ask(2)) == 2
+    assert len(work.threads) == 2
