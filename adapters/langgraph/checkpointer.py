@@ -7,6 +7,7 @@ import time
 from collections.abc import AsyncIterator, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from copy import copy
+from dataclasses import dataclass
 from random import random
 from typing import Any, Literal, TypeVar
 
@@ -45,6 +46,17 @@ _TURNS = 3
 _MOMENT = 0.005  # no less than what another thread may have to wait for the interpreter
 # How long writes wait for puts that are ahead of that one, in seconds.
 _PATIENCE = 5.0
+
+
+@dataclass(slots=True)
+class _Flight:
+    """A put on its way: the writes that it takes along, and those that went alone before. `soon`: for the disk those
+    wait that it takes along."""
+
+    batches: list[Batch]
+    alone: list[Note]
+    soon: bool
+    store: Store | None = None
 
 
 class BatonpassSaver(Driver):
@@ -134,9 +146,9 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """Commit a checkpoint, together with the writes that led to it if they are on their way."""
         spot = _spot(config, checkpoint["id"])
-        store = self._handles.store()
-        with self._flying(config, spot, store) as notes:
-            drive(store, self._put(config, spot, checkpoint, metadata, notes))
+        with self._flying(config, spot) as flight:
+            flight.store = self._handles.store()
+            drive(flight.store, self._put(config, spot, checkpoint, metadata, flight))
         return config_of(*spot)
 
     async def aput(
@@ -148,9 +160,9 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """`put` for async code."""
         spot = _spot(config, checkpoint["id"])
-        store = await self._handles.astore()
-        with self._flying(config, spot, store) as notes:
-            await adrive(store, self._put(config, spot, checkpoint, metadata, notes))
+        with self._flying(config, spot) as flight:
+            flight.store = await self._handles.astore()
+            await adrive(flight.store, self._put(config, spot, checkpoint, metadata, flight))
         return config_of(*spot)
 
     def _put(
@@ -159,7 +171,7 @@ class BatonpassSaver(Driver):
         spot: Spot,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
-        notes: tuple[list[Batch], list[Note]],
+        flight: _Flight,
     ) -> Call[None]:
         return self._shared.put(
             self._carrying,
@@ -168,24 +180,26 @@ class BatonpassSaver(Driver):
             dict(get_checkpoint_metadata(config, metadata)),
             _parent(config),
             self._fence(spot[0]),
-            notes,
+            (flight.batches, flight.alone),
             branches=_branches(config),
-            soon=_is_soon(config, notes[0]),
+            soon=flight.soon,
         )
 
     @contextmanager
-    def _flying(self, config: RunnableConfig, spot: Spot, store: Store) -> Generator[tuple[list[Batch], list[Note]]]:
+    def _flying(self, config: RunnableConfig, spot: Spot) -> Generator[_Flight]:
         waiting, parent = self._shared.waiting, _parent(config)
         batches, alone = waiting.take((*spot[:2], parent)) if parent else ([], [])
-        flight = waiting.begin(spot)
+        flight = _Flight(batches, alone, bool(batches) and _is_soon(config))
+        ending = waiting.begin(spot)
         failed: BaseException | None = None
         try:
-            yield batches, alone
+            yield flight
         except BaseException as error:
             failed = error
             raise
         finally:
-            waiting.end(spot, flight, batches, failed, store.behind() if _is_soon(config, batches) else None)
+            behind = flight.store.behind() if flight.soon and flight.store else None
+            waiting.end(spot, ending, batches, failed, behind)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -322,12 +336,12 @@ def _branches(config: RunnableConfig) -> bool:
     return bool(names.get(BRANCHES)) or not (_parent(config) or any(name.startswith("__pregel_") for name in names))
 
 
-def _is_soon(config: RunnableConfig, batches: Sequence[Batch]) -> bool:
-    """Whether a run that does not wait for its puts before it goes on waits for writes that this put takes along: it
-    ends when the disk has those, and the put with them. So its next put need not wait for the disk."""
+def _is_soon(config: RunnableConfig) -> bool:
+    """Whether a run goes on before its puts are done. Before it ends it waits for the writes that they took along:
+    those are done when the disk has them and the put, which so need not wait for it."""
     names = config.get("configurable", {})
     durability = names.get("__pregel_durability")
-    return bool(batches) and (durability == "async" or (durability is None and "__pregel_runtime" in names))
+    return durability == "async" or (durability is None and "__pregel_runtime" in names)
 
 
 def _wanted(config: RunnableConfig | None) -> tuple[str | None, str | None, str]:
