@@ -12,13 +12,29 @@ from .state_types import type_of
 _LONGEST = 60
 # Deeper than this only a value of nothing but lists and dicts leads, and no part of it is to blame more than another.
 _DEEPEST = 1100
+_TOO_DEEP = "lists and dicts lie inside of each other too deep"
 
 
 def explain(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes]) -> Unserializable:
     """The refusal, with the path to the innermost value that `pack` refuses."""
-    where, refused = _find(value, path, error, pack)
+    where, refused = (path, NotPlain(_TOO_DEEP)) if _too_deep(value) else _find(value, path, error, pack)
     advice = refused.advice if isinstance(refused, NotPlain) else "Convert it to plain values first"
     return Unserializable(f"{where} can't be saved: {str(refused).rstrip('.')}. {advice}", path=where)
+
+
+def _too_deep(value: Any) -> bool:
+    """Whether it shows at a look: to try each of so many levels takes seconds. Looks at each list and dict once."""
+    seen: set[int] = set()
+    level: dict[int, Any] = {id(value): value} if type(value) in (list, dict) else {}
+    for _ in range(_DEEPEST):
+        seen |= level.keys()
+        parts: list[Any] = []
+        for each in level.values():
+            parts += each.values() if type(each) is dict else each
+        level = {id(part): part for part in parts if type(part) in (list, dict) and id(part) not in seen}
+        if not level:
+            return False
+    return True
 
 
 def _find(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes]) -> tuple[str, Exception]:
@@ -34,7 +50,7 @@ def _find(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes])
         else:
             return where, error
         if len(above) > _DEEPEST:
-            return path, NotPlain("lists and dicts lie inside of each other too deep")
+            return path, NotPlain(_TOO_DEEP)
     return where, NotPlain("it contains itself")
 
 
