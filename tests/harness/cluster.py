@@ -7,6 +7,7 @@ import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -91,6 +92,11 @@ class Cluster:
         """A plain client of the whole cluster."""
         return redis.RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", node.port) for node in self.nodes])
 
+    @cached_property
+    def plain(self) -> Any:
+        """A client that all may share: making one asks every node for its slots."""
+        return self.client()
+
     def owner(self, key: str) -> Node:
         """The primary that serves a key's slot now."""
         with self.client() as client:
@@ -99,6 +105,8 @@ class Cluster:
 
     def close(self) -> None:
         """End all servers."""
+        if "plain" in vars(self):
+            self.plain.close()
         for node in self.nodes:
             node.close()
 
@@ -138,14 +146,16 @@ class ClusterHarness(RedisHarness):
         self.own = f"t{secrets.token_hex(6)}-"
         self._prefixes: set[str] = set()
         self.scripts = with_shebang if cluster.holds_to_one_slot else with_clock
-        self.server = cluster.client()
+        self.server = cluster.plain
 
     def store(self, namespace: str = "default") -> ClusterStore:  # type: ignore[override]
         made = ClusterStore(self._url, self.own + namespace, scripts=self.scripts)
         prefixes = [made.prefix(at) for at in range(self._count)]
         self._prefixes.update(prefixes)
-        for prefix in prefixes:
-            self.server.set(f"{prefix}clock", self.clock.now)
+        with self.server.pipeline(transaction=False) as pipe:
+            for prefix in prefixes:
+                pipe.set(f"{prefix}clock", self.clock.now)
+            pipe.execute()
         return made
 
     def keys(self) -> Iterator[str]:
@@ -155,3 +165,7 @@ class ClusterHarness(RedisHarness):
     def kept(self) -> list[str]:
         """Their names."""
         return [key for key in RedisHarness.keys(self) if "}:d:" not in key]
+
+    def close(self) -> None:
+        """Remove what was kept; the client is the cluster's."""
+        self.clear()

@@ -151,12 +151,17 @@ class RedisHarness:
                 yield name
 
     def _pass_time(self, milliseconds: int) -> None:
-        for prefix in self._prefixes:
-            self.server.set(f"{prefix}clock", self.clock.now)
-        for key in self.keys():
-            left: Any = self.server.pttl(key)
-            if left >= 0:
-                self.server.pexpire(key, left - milliseconds)
+        keys = list(self.keys())
+        with self.server.pipeline(transaction=False) as pipe:
+            for prefix in self._prefixes:
+                pipe.set(f"{prefix}clock", self.clock.now)
+            for key in keys:
+                pipe.pttl(key)
+            left: list[Any] = pipe.execute()[len(self._prefixes) :]
+            for key, lives in zip(keys, left, strict=True):
+                if lives >= 0:
+                    pipe.pexpire(key, lives - milliseconds)
+            pipe.execute()
 
     def dump(self) -> Mapping[str, object]:
         keys = list(self.keys())
@@ -189,12 +194,14 @@ class RedisHarness:
     def put_log(self, name: str, data: bytes) -> None:
         self.server.set(name, data)
 
-    def close(self) -> None:
+    def clear(self) -> None:
         """Remove what was kept."""
-        for prefix in self._prefixes:
-            keys = list(self.server.scan_iter(match=f"{_escaped(prefix)}*", count=1000))
-            if keys:
-                self.server.delete(*keys)
+        if keys := list(self.server.scan_iter(match=f"bp:{{{self.own}*", count=1000)):
+            self.server.delete(*keys)
+
+    def close(self) -> None:
+        """Remove what was kept, and let go of the server."""
+        self.clear()
         self.server.close()
 
 
@@ -216,7 +223,3 @@ _READ: dict[bytes, Callable[[Any, str], object]] = {
     b"string": lambda pipe, key: pipe.get(key),
     b"zset": lambda pipe, key: pipe.zrange(key, 0, -1, withscores=True),
 }
-
-
-def _escaped(text: str) -> str:
-    return "".join(f"\\{letter}" if letter in "[]*?\\" else letter for letter in text)
