@@ -11,6 +11,7 @@ from contextlib import ExitStack
 from pathlib import Path
 
 from tests.harness.cluster import some_cluster
+from tests.harness.ram import ram_folder
 from tests.harness.redis import some_server
 from tests.model.running import never_done, run_examples, table
 from tests.model.stores import Stores
@@ -28,11 +29,12 @@ def main() -> None:
     began = time.monotonic()
     with ExitStack() as stack:
         folder = Path(stack.enter_context(tempfile.TemporaryDirectory()))
+        quick = stack.enter_context(ram_folder())
         for name in ("redis", "cluster"):
             (folder / name).mkdir()
         redis = stack.enter_context(some_server(folder / "redis"))
         cluster = stack.enter_context(some_cluster(folder / "cluster")) if asked.cluster else None
-        stores = Stores(folder, redis=redis, cluster=cluster)
+        stores = Stores(quick, redis=redis, cluster=cluster)
         tally = run_examples(stores, asked.examples, asked.steps, fixed=asked.fixed)
     where = "SQLite, Redis, a cluster" if asked.cluster else "SQLite, Redis"
     head = f"{asked.examples} examples x {asked.steps} steps on {where}: no difference from the model"

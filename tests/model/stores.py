@@ -5,10 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
-from typing import Any
 
 from batonpass.contracts.names import mint
-from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import Bench
 from tests.harness.cluster import Cluster, ClusterHarness
 from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHarness
@@ -33,7 +31,6 @@ class Stores:
                 if isinstance(harness, RedisHarness):
                     stack.callback(harness.close)
                 benches[name] = stack.enter_context(Bench(harness, side="sync", namespace=mint("j")))
-                _hurry(benches[name])
             yield benches
 
     def _harnesses(self) -> dict[str, Harness]:
@@ -41,32 +38,8 @@ class Stores:
         if self._file:
             found["sqlite"] = SqliteHarness(self._file)
         if self._redis:
-            found["redis"] = _Quick(self._redis)
+            found["redis"] = RedisHarness(self._redis)
         if self._cluster:
             # Deliveries have an order within a partition only.
             found["cluster"] = ClusterHarness(self._cluster, partitions=1)
         return found
-
-
-class _Quick(RedisHarness):
-    """Time passes in two round trips."""
-
-    def _pass_time(self, milliseconds: int) -> None:
-        keys = list(self.keys())
-        with self.server.pipeline(transaction=False) as pipe:
-            for prefix in self._prefixes:
-                pipe.set(f"{prefix}clock", self.clock.now)
-            for key in keys:
-                pipe.pttl(key)
-            left: list[Any] = pipe.execute()[len(self._prefixes) :]
-            for key, lives in zip(keys, left, strict=True):
-                if lives >= 0:
-                    pipe.pexpire(key, lives - milliseconds)
-            pipe.execute()
-
-
-def _hurry(bench: Bench) -> None:
-    """Nothing is killed here: SQLite need not wait for the disk."""
-    if isinstance(bench.store, SqliteStore):
-        with bench.store._writing as connection:
-            connection.execute("PRAGMA synchronous = OFF")

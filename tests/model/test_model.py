@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import pytest
 
 from tests.capabilities import note
+from tests.harness.ram import ram_folder
 from tests.model.running import never_done, run_examples
 from tests.model.stores import Stores
 
 
 @pytest.mark.timeout(180)
-def test_every_store_is_as_the_model(redis_server: str, tmp_path: Path) -> None:
+def test_every_store_is_as_the_model(redis_server: str) -> None:
     note("sqlite")
-    tally = run_examples(Stores(tmp_path, redis=redis_server), examples=300, steps=50, fixed=True)
+    with ram_folder() as folder:
+        tally = run_examples(Stores(folder, redis=redis_server), examples=300, steps=50, fixed=True)
     assert never_done(tally) == set()
