@@ -13,6 +13,7 @@ import pytest
 from tests import capabilities
 from tests.harness.cluster import Cluster, some_cluster
 from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server
+from tests.harness.variants import some
 
 if TYPE_CHECKING:
     from tests.apps.crewai_kit import Crews
@@ -26,8 +27,21 @@ for _name, _value in {
     os.environ.setdefault(_name, _value)
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption(
+        "--all-variants", action="store_true", help="no samples of stores and sides: see harness/variants.py"
+    )
+
+
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(capabilities)
+    config.addinivalue_line("markers", "each_store: runs on every store, not on a sample (tests/harness/variants.py)")
+
+
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test with processes of its own the store that it runs on."""
+    if "store_url" in metafunc.fixturenames:
+        metafunc.parametrize("store_url", some(metafunc, ["sqlite", "redis"]), indirect=True)
 
 
 @pytest.fixture(scope="session")
@@ -83,9 +97,9 @@ def sqlite_url(tmp_path: Path) -> str:
     return f"sqlite:///{tmp_path / 'store.db'}"
 
 
-@pytest.fixture(params=["sqlite", "redis"])
+@pytest.fixture
 def store_url(request: pytest.FixtureRequest) -> str:
-    """A store URL, on SQLite and on Redis: for tests with processes of their own."""
+    """A store URL, on SQLite or on Redis: for tests with processes of their own."""
     url: str = request.getfixturevalue(f"{request.param}_url")
     return url
 

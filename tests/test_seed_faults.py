@@ -236,6 +236,7 @@ asyncio.run(main())
 """
 
 
+@pytest.mark.each_store
 def test_many_first_saves_at_once_and_nobody_closes(store_url: str) -> None:
     """There: "database is locked", and without `close` the process never ended."""
     command = [sys.executable, "-c", MANY_AT_ONCE, store_url]

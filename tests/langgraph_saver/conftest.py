@@ -1,4 +1,4 @@
-"""Every test of the saver runs on every store."""
+"""Every test of the saver runs in memory and on one of the stores; how stores differ the conformance tests tell."""
 
 from __future__ import annotations
 
@@ -8,9 +8,16 @@ from collections.abc import Iterator
 import pytest
 
 from batonpass.adapters.langgraph import BatonpassSaver
+from tests.harness.variants import some
 
 
-@pytest.fixture(params=["memory", "sqlite", "redis"])
+def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
+    """Give a test the stores that it runs on."""
+    if "url" in metafunc.fixturenames:
+        metafunc.parametrize("url", ["memory", *some(metafunc, ["sqlite", "redis"])], indirect=True)
+
+
+@pytest.fixture
 def url(request: pytest.FixtureRequest) -> str:
     """A store URL with a namespace of its own."""
     if request.param == "memory":

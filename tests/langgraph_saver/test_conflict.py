@@ -108,6 +108,7 @@ def test_a_checkpoint_may_be_put_again(saver: BatonpassSaver, thread: str) -> No
     assert len(runner.history()) == 3
 
 
+@pytest.mark.each_store
 def test_many_at_once_lose_nothing(shared_url: str, thread: str) -> None:
     """Each tries until it is through."""
 

@@ -15,7 +15,7 @@ from batonpass.adapters.langgraph import BatonpassSaver
 
 from .graphs import Trace
 
-pytestmark = pytest.mark.capability("langgraph")
+pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.each_store]
 
 _PROCESSES, _RUNS, _THREADS = 20, 3, 200
 

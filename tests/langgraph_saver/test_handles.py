@@ -17,7 +17,7 @@ from batonpass.adapters.langgraph import BatonpassSaver
 
 from .graphs import Runner, chat, say
 
-pytestmark = pytest.mark.capability("langgraph")
+pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.each_store]
 
 
 def test_several_loops_and_threads_at_once(url: str, thread: str) -> None:

@@ -70,6 +70,7 @@ def check(store: Store, log: Path) -> None:
         assert found == list(range(len(line)))
 
 
+@pytest.mark.each_store
 @pytest.mark.timeout(120)
 def test_writers_are_killed(store_url: str, tmp_path: Path) -> None:
     log = tmp_path / "acknowledged.log"

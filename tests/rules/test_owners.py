@@ -62,6 +62,7 @@ def run(store_url: str, tmp_path: Path) -> Iterator[Run]:
     store.close()
 
 
+@pytest.mark.each_store
 @pytest.mark.timeout(120)
 def test_one_owner_and_nothing_lost(run: Run) -> None:
     assert len(run.rows) == JOBS

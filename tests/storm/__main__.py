@@ -12,15 +12,23 @@ import subprocess
 import sys
 import time
 
+from tests.kills.matrix import APPS, STORES
+
 # Each ends with something else than 0 if it finds what must not be.
 RUNS = {
+    "variants": "pytest --all-variants --numprocesses 2 --dist worksteal --quiet",
     "model": "tests.model --examples 2000 --steps 50",
     "simulation": "tests.simulation --seeds 100000",
     "fuzz": "tests.fuzz --records 1000000",
     "kills-sqlite": "tests.storm.kills --store sqlite --kills 200",
     "kills-redis": "tests.storm.kills --store redis --kills 200",
-    "kills-crewai-sqlite": "tests.crews.matrix --store sqlite",
-    "kills-crewai-redis": "tests.crews.matrix --store redis",
+    "kills-saver-sqlite": "tests.langgraph_saver.matrix --store sqlite",
+    "kills-saver-redis": "tests.langgraph_saver.matrix --store redis",
+    **{
+        f"kills-{kind}-{store}": f"tests.kills.matrix --kind {kind} --store {store}"
+        for kind in APPS
+        for store in STORES
+    },
     "chaos-sqlite": "tests.storm.chaos --store sqlite --seconds 600 --kills 1000 --jobs 20000",
     "chaos-redis": "tests.storm.chaos --store redis --seconds 600 --kills 1000 --jobs 20000",
     "freeze-sqlite": "tests.storm.freeze --store sqlite --tries 200 --seconds 30",

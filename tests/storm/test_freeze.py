@@ -9,6 +9,7 @@ import pytest
 from tests.storm.freeze import Report, freeze, warm
 
 
+@pytest.mark.each_store
 @pytest.mark.timeout(180)
 def test_who_was_frozen_writes_nothing(store_url: str, tmp_path: Path) -> None:
     report = Report()

@@ -19,6 +19,7 @@ from .agents import Done, Task, app
 from .processes import DEADLINE, Desk
 
 
+@pytest.mark.each_store
 @pytest.mark.timeout(120)
 def test_killed_while_it_waits(desk: Desk) -> None:
     """The children go on at another worker from their steps, and so does the parent."""
@@ -39,6 +40,7 @@ def test_killed_while_it_waits(desk: Desk) -> None:
     assert desk.ran()["a:before"] == 1
 
 
+@pytest.mark.each_store
 @pytest.mark.timeout(120)
 def test_killed_while_it_stages(desk: Desk) -> None:
     """What it had staged never is; the next worker stages anew, and makes all of its own."""
