@@ -223,6 +223,17 @@ def nested(member: Trouble) -> BaseGroupChat:
     return RoundRobinGroupChat([inner, member("B", "b{turn}")], max_turns=4)
 
 
+def parallel(member: Trouble) -> BaseGroupChat:
+    """AutoGen asks its condition about one of the two that run side by side: it counts to five at E only."""
+    nodes = [member(name, f"{name}{{turn}}") for name in "ABCDE"]
+    builder = DiGraphBuilder()
+    for node in nodes:
+        builder.add_node(node)
+    for one, other in ("AB", "AC", "BD", "CD", "DE"):
+        builder.add_edge(one, other)
+    return GraphFlow([*nodes], graph=builder.build(), termination_condition=MaxMessageTermination(5))
+
+
 def filtered(member: Trouble) -> BaseGroupChat:
     only_b = MessageFilterConfig(per_source=[PerSourceFilter(source="B", position="last", count=1)])
     return RoundRobinGroupChat(
@@ -232,7 +243,10 @@ def filtered(member: Trouble) -> BaseGroupChat:
 
 @pytest.mark.parametrize(
     ("shape", "label"),
-    [(counted, "B:2"), (limited, "A:3"), (chosen, "B:3"), (circular, "B:2"), (nested, "A:3"), (filtered, "A:2")],
+    [
+        *((counted, "B:2"), (limited, "A:3"), (chosen, "B:3"), (circular, "B:2")),
+        *((parallel, "D:1"), (nested, "A:3"), (filtered, "A:2")),
+    ],
 )
 async def test_a_resumed_team_says_what_an_undisturbed_one_says(
     shape: Callable[[Trouble], BaseGroupChat], label: str, log: Path

@@ -68,8 +68,18 @@ class Adopted:
 
     async def check(self, messages: Sequence[Message]) -> str | None:
         """Ask the user's termination condition about new messages: why to stop, or None."""
-        stop = await self.condition(messages) if self.condition is not None else None
+        if self.condition is None:
+            return None
+        stop = await self.condition(self._asked_about(messages))
         return stop.content if stop is not None else None
+
+    def _asked_about(self, messages: Sequence[Message]) -> Sequence[Message]:
+        """Of graph nodes that ran side by side AutoGen asks about the one only that was the last to answer."""
+        if not isinstance(self.team, GraphFlow) or not messages:
+            return messages
+        others = self.names - {messages[-1].source}
+        answers = (isinstance(message, BaseChatMessage) and message.source in others for message in messages)
+        return messages[max((place for place, is_other in enumerate(answers, 1) if is_other), default=0) :]
 
     async def reset_limits(self) -> None:
         """Have the team's condition begin anew, as AutoGen does when a team is given more."""
