@@ -10,6 +10,7 @@ from contextlib import contextmanager
 from typing import Any
 
 import pytest
+import redis
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
@@ -159,3 +160,26 @@ def test_connections_of_a_cluster_are_killed(three_nodes: Cluster, side: str) ->
                 wait_for(written, 3 * round_)
                 kill()
         check(url, follower, written)
+
+
+@pytest.mark.parametrize("lost", [True, False], ids=["writes lost", "nothing lost"])
+def test_a_replica_whose_clock_is_behind_takes_over(redis_server: str, lost: bool) -> None:
+    """Its events come after those that a follower has seen, although they are of an earlier time. If what the follower
+    saw last is lost, it is told so."""
+    url = f"{redis_server}?namespace=behind-{lost}"
+    with bp.connect(url) as coordinator, bp.connect(url) as other, redis.Redis.from_url(redis_server) as connection:
+        server: Any = connection
+        coordinator.save(thread="t", agent="a", state=1)
+        key = next(server.scan_iter(match=f"*behind-{lost}*:events"))
+        replicated = server.dump(key)
+        ahead = int(server.time()[0]) * 1000 + 60_000
+        server.xadd(key, {"type": "ahead", "subject": "t"}, id=f"{ahead}-5")
+        seen = list(coordinator.events())
+        assert seen[-1].type == "ahead"
+        if lost:
+            server.restore(key, 0, replicated, replace=True)
+        follower = coordinator.events(after=seen[-1].cursor, follow=True)
+        assert not lost or next(follower).type == "batonpass.store.rewound"
+        for number in range(3):
+            made = other.save(thread="t", agent="a", state=number)
+            assert next(follower).data["checkpoint"] == made.id
