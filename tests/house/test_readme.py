@@ -1,40 +1,20 @@
-"""What README.md shows works as written."""
+"""What README.md and docs/ show works as written."""
 
 from __future__ import annotations
 
-import ast
-import inspect
 import re
 import shlex
 import subprocess
 import sys
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from types import CodeType
 from typing import Any
 
 import anyio
 import pytest
 
 import batonpass as bp
-from tests.house.tree import ROOT
-
-README = (ROOT / "README.md").read_text()
-
-
-def shown(marker: str) -> str:
-    """The Python example that holds the marker."""
-    [example] = [block for block in re.findall(r"```python\n(.*?)```", README, re.DOTALL) if marker in block]
-    return str(example)
-
-
-async def run(example: str, names: dict[str, Any]) -> dict[str, Any]:
-    """Run an example, awaits at its top level included, and give its names."""
-    code: CodeType = compile(example, "README.md", "exec", flags=ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, dont_inherit=True)
-    result = eval(code, names)
-    if inspect.isawaitable(result):
-        await result
-    return names
+from tests.house.pages import README, run, shown
 
 
 @pytest.fixture

@@ -1,0 +1,176 @@
+"""The pages hang together, and their shorter examples work too."""
+
+from __future__ import annotations
+
+import ast
+import re
+import secrets
+from pathlib import Path
+from typing import Any, TypedDict
+
+import pytest
+
+import batonpass as bp
+from tests.house.pages import EXAMPLES, PAGES, run, shown
+from tests.house.tree import ROOT
+
+
+class Topic(bp.Contract, name="pages.topic"):
+    text: str
+
+
+class Report(bp.Contract, name="pages.report"):
+    body: str
+
+
+class Desk(TypedDict, total=False):
+    text: str
+    body: str
+
+
+@pytest.fixture
+async def coordinator(sqlite_url: str) -> Any:
+    app = bp.App("pages")
+    for name in ("research", "write"):
+        app.agent(name, accepts=Topic, returns=Topic)(lambda topic: topic)
+    async with bp.connect(sqlite_url, app=app) as opened:
+        yield opened
+
+
+def test_every_example_is_run_by_a_test() -> None:
+    markers: set[str] = set()
+    for name in ("test_pages.py", "test_readme.py"):
+        for node in ast.walk(ast.parse((ROOT / "tests" / "house" / name).read_text())):
+            if isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "shown":
+                markers.add(ast.literal_eval(node.args[0]))
+    assert [example for example in EXAMPLES if not any(marker in example for marker in markers)] == []
+
+
+def dead(page: str, target: str) -> bool:
+    """Whether a link within the repository leads nowhere."""
+    place, _, anchor = target.partition("#")
+    path = (ROOT / page).parent / place if place else ROOT / page
+    if not path.exists():
+        return True
+    headings = re.findall(r"^#+ (.*)$", path.read_text(), re.MULTILINE) if anchor else []
+    slugs = {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    return bool(anchor) and anchor not in slugs
+
+
+def test_every_link_leads_somewhere() -> None:
+    prose = {page: re.sub(r"```.*?```", "", text, flags=re.DOTALL) for page, text in PAGES.items()}
+    links = [(page, to) for page, text in prose.items() for to in re.findall(r"\]\(([^)\s]+)\)", text)]
+    inner = [link for link in links if "://" not in link[1]]
+    assert len(inner) > len(PAGES)
+    assert [link for link in inner if dead(*link)] == []
+
+
+def test_readme_leads_to_every_page() -> None:
+    assert [page for page in PAGES if page != "README.md" and f"]({page})" not in PAGES["README.md"]] == []
+
+
+async def test_a_schedule(coordinator: bp.Coordinator) -> None:
+    await run(shown("coordinator.schedule("), {"coordinator": coordinator, "Topic": Topic})
+    [made] = await coordinator.schedules()
+    assert (made.name, made.timezone) == ("morning", "Europe/Berlin")
+    await coordinator.unschedule("morning")
+
+
+async def test_a_webhook(coordinator: bp.Coordinator) -> None:
+    names = await run(shown("coordinator.webhook("), {"coordinator": coordinator})
+    assert names["secret"].startswith("whsec_")
+
+
+async def test_events_are_followed(coordinator: bp.Coordinator) -> None:
+    await coordinator.submit("write", Topic(text="rain"))
+
+    def stop(*what: Any) -> None:
+        raise KeyError(*what)
+
+    with pytest.raises(KeyError, match=r"job\.submitted"):
+        await run(shown("coordinator.events("), {"coordinator": coordinator, "print": stop})
+
+
+def stored(url: str) -> bytes:
+    file = Path(url.removeprefix("sqlite:///"))
+    return b"".join(path.read_bytes() for path in file.parent.glob(f"{file.name}*"))
+
+
+async def test_a_codec(sqlite_url: str) -> None:
+    keys = {"new_key": secrets.token_bytes(32), "old_key": secrets.token_bytes(32)}
+    example = shown("bp.Codec(").replace("redis://localhost:6379", sqlite_url)
+    names = await run(example, {"bp": bp, **keys})
+    async with bp.connect(sqlite_url, codec=names["codec"]) as coordinator:
+        await coordinator.save(thread="thread-of-it", agent="a", state={"word": "secret-word"})
+        assert b"secret-word" not in stored(sqlite_url)
+    assert b"thread-of-it" in stored(sqlite_url)
+
+
+async def test_retries_are_declared() -> None:
+    app = bp.App("retries")
+    await run(shown("bp.Retry(on="), {"bp": bp, "app": app, "Topic": Topic, "Report": Report})
+    app.check()
+    policies: Any = app["ask"].retries
+    assert [policy.attempts for policy in policies] == [8, 3]
+
+
+async def test_a_loop_is_stopped_and_let_go_on() -> None:
+    app = bp.App("loop")
+    for name, other in (("draft", "review"), ("review", "draft")):
+        app.agent(name, accepts=Topic, hands_to={other: Topic})(lambda topic, ctx, to=other: ctx.hand_off(to, topic))
+    first, second = shown("guard=bp.Guard(").split("...\n")
+    async with bp.connect("memory://", app=app) as coordinator, app.worker(coordinator):
+        names = await run(first, {"bp": bp, "coordinator": coordinator, "topic": Topic(text="rain")})
+        with pytest.raises(bp.JobFailed, match=r"chain_guard.*\(draft -> review\) x"):
+            await names["job"].result(timeout=30)
+        before = len((await names["job"].info()).path)
+        await run(second, names)
+        with pytest.raises(bp.JobFailed, match=r"chain_guard.*\(draft -> review\) x"):
+            await names["job"].result(timeout=30)
+        assert len((await names["job"].info()).path) > before
+
+
+@pytest.mark.capability("langgraph")
+async def test_a_graph_calls_another_agent() -> None:
+    from langgraph.graph import END, START, StateGraph
+    from langgraph.types import interrupt
+
+    names = await run(shown("interrupt(bp.Handoff("), {"bp": bp, "interrupt": interrupt, "Desk": Desk, "Topic": Topic})
+    app = bp.App("calls")
+
+    @app.langgraph("research", accepts=Topic, returns=Report, hands_to={"write": Topic}, memory="job")
+    def research() -> Any:
+        builder: Any = StateGraph(Desk)
+        builder.add_node("review", names["review"])
+        builder.add_edge(START, "review")
+        builder.add_edge("review", END)
+        return builder
+
+    @app.agent("write", accepts=Topic, hands_to={"research": Topic})
+    def write(topic: Topic, ctx: bp.SyncContext) -> bp.Handoff:
+        return ctx.hand_off("research", Topic(text=f"{topic.text}, written"))
+
+    report = await app.run(research, Topic(text="rain"), returns=Report)
+    assert report.body == "rain, written"
+
+
+@pytest.mark.capability("agent-framework")
+@pytest.mark.usefixtures("log")
+async def test_the_agent_frameworks_run_is_kept(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from tests.apps.agent_framework_app import OUTPUT, build
+
+    monkeypatch.chdir(tmp_path)
+    names = await run(shown("BatonpassCheckpointStorage("), {"bp": bp, "workflow": build()})
+    assert names["result"].get_outputs() == [OUTPUT]
+    async with bp.connect("sqlite:///runs.db") as coordinator:
+        assert await coordinator.timeline("run-7")
+
+
+async def test_the_cases_of_an_adapter() -> None:
+    import batonpass.testing
+
+    names = {"batonpass": batonpass, "PydanticAIAdapter": object, "make_agent": str.upper}
+    cases: Any = (await run(shown("AdapterCases"), names))["TestPydanticAI"]
+    assert issubclass(cases, batonpass.testing.AdapterCases)
+    work: Any = "plan"
+    assert cases().factory(work)() == "PLAN"
