@@ -112,9 +112,3 @@ def test_a_missing_framework_is_named_with_the_command(
     with pytest.raises(bp.MissingExtra, match=hint) as missing:
         AutoGenAdapter()
     assert "pip install 'batonpass[autogen]'" in str(missing.value)
-
-
-def test_a_version_that_was_not_tested_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(adapter_module, "version", lambda name: "0.8.1")
-    with pytest.warns(UserWarning, match=r"autogen-agentchat 0\.8\.1 is installed; batonpass is tested with 0\.7\.4"):
-        AutoGenAdapter()

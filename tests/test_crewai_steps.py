@@ -12,7 +12,6 @@ from crewai.flow import start
 from crewai.tools import tool
 
 import batonpass as bp
-from batonpass.adapters.crewai.adapter import _warn_of  # pyright: ignore[reportPrivateUsage]
 from batonpass.testing import serving
 
 from .apps.crewai_app import Small, Topic
@@ -159,9 +158,3 @@ async def test_two_jobs_may_use_one_tool_and_one_model(crews: Crews) -> None:
         jobs = [await coordinator.submit("a", Topic(text=text)) for text in "12"]
         assert [(await job.result(timeout=20)).text for job in jobs] == ["fine", "fine"]
     assert looked == ["x", "x"]
-
-
-def test_a_version_that_is_not_tested_is_named() -> None:
-    with pytest.warns(UserWarning, match=r"crewai 1\.99\.0 is installed; batonpass is tested with 1\.15\.6 to"):
-        _warn_of("1.99.0")
-    _warn_of("1.15.6")

@@ -14,6 +14,7 @@ from ...coordinator.calls import adrive
 from ...coordinator.calls.checkpoints import Place, save
 from ...coordinator.client import Coordinator
 from ...coordinator.parts.bases import Bases
+from ..versions import warn_if_untested
 
 if TYPE_CHECKING:
     from agent_framework import Workflow, WorkflowCheckpoint, WorkflowEvent, WorkflowRunResult
@@ -42,6 +43,7 @@ class BatonpassCheckpointStorage:
     def __init__(self, coordinator: Coordinator, thread: str, *, ttl: float | None = None) -> None:
         if find_spec("agent_framework") is None:
             raise MissingExtra("the Agent Framework is not installed: pip install 'batonpass[agent-framework]'")
+        warn_if_untested("agent-framework-core", "1.23.0", "1.23")
         from . import records  # imports the framework
         from .types import register
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
 from functools import partial
-from importlib.metadata import version
 from importlib.util import find_spec
 from typing import Any
 
@@ -18,6 +16,7 @@ from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from ..borders import enter, leave
 from ..factory import built
+from ..versions import warn_if_untested
 
 
 class AutoGenAdapter:
@@ -34,7 +33,7 @@ class AutoGenAdapter:
             other = next((name for name in ("autogen", "ag2") if find_spec(name)), None)
             hint = f" ({other!r}, which is installed, is AG2: another framework)" if other else ""
             raise MissingExtra(f"AutoGen is not installed{hint}: pip install 'batonpass[autogen]'")
-        _warn_of(version("autogen-agentchat"))
+        warn_if_untested("autogen-agentchat", "0.7.4", "0.7.5")
         from . import driver  # imports AutoGen, so that a worker fails at its start and not at its first job
 
         self._driver = driver
@@ -85,12 +84,3 @@ class AutoGenAdapter:
                     if not correctable(agent, team, progress):
                         raise
                     progress = await corrected(agent, team, progress, error)
-
-
-def _warn_of(installed: str) -> None:
-    if not installed.startswith("0.7."):
-        warnings.warn(
-            f"autogen-agentchat {installed} is installed; batonpass is tested with 0.7.4 and 0.7.5: "
-            "pip install 'batonpass[autogen]'",
-            stacklevel=3,
-        )

@@ -4,9 +4,6 @@ from __future__ import annotations
 
 import importlib.util
 import os
-import re
-import warnings
-from importlib.metadata import version
 from typing import Any
 
 from ...contracts.agent import Agent
@@ -19,6 +16,7 @@ from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from .. import borders
 from ..factory import built
+from ..versions import warn_if_untested
 
 # The lowest and the newest version that the tests have run with.
 TESTED = ("1.15.6", "1.15.30")
@@ -43,7 +41,7 @@ class CrewAIAdapter:
             raise MissingExtra("CrewAI is not installed: pip install 'batonpass[crewai]'")
         if not (importlib.util.find_spec("crewai.hooks") and importlib.util.find_spec("crewai.hooks.dispatch")):
             raise BadSetup("this CrewAI is too old: 1.15.6 or newer is needed, pip install -U crewai")
-        _warn_of(version("crewai"))
+        warn_if_untested("crewai", *TESTED)
 
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
@@ -77,19 +75,6 @@ class CrewAIAdapter:
             if isinstance(result, Suspended):
                 return result
             return Finished(await borders.leave(agent, result, context, lambda contract: fit(agent, contract, result)))
-
-
-def _warn_of(installed: str) -> None:
-    if not _numbers(TESTED[0]) <= _numbers(installed) <= _numbers(TESTED[1]):
-        warnings.warn(
-            f"crewai {installed} is installed; batonpass is tested with {TESTED[0]} to {TESTED[1]}: resuming uses "
-            "parts of CrewAI that may change between versions, so try a resume before you rely on it",
-            stacklevel=3,
-        )
-
-
-def _numbers(version: str) -> list[int]:
-    return [int(part) for part in re.findall(r"\d+", version)[:3]]
 
 
 def _inputs(agent: Agent[Any], inputs: Any) -> dict[str, Any]:

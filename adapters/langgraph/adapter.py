@@ -15,6 +15,7 @@ from ...coordinator.branching import Branch, Origin
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from ..factory import built
+from ..versions import warn_if_untested
 
 
 class LangGraphAdapter:
@@ -31,6 +32,7 @@ class LangGraphAdapter:
             raise MissingExtra(
                 "agents of kind 'langgraph' need LangGraph: pip install 'batonpass[langgraph]'"
             ) from error
+        warn_if_untested("langgraph", "1.2.20", "1.2")
 
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:

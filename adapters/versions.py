@@ -1,0 +1,24 @@
+"""Versions of frameworks: one that the tests have not run with is named, because resuming uses what may change."""
+
+from __future__ import annotations
+
+import re
+import warnings
+from importlib.metadata import version
+
+
+def warn_if_untested(package: str, lowest: str, newest: str) -> None:
+    """Warn if the installed version is not from `lowest` to `newest`; "0.7" as the newest is every 0.7.x."""
+    installed = version(package)
+    upto = _numbers(newest)
+    if _numbers(lowest) <= _numbers(installed) and _numbers(installed)[: len(upto)] <= upto:
+        return
+    warnings.warn(
+        f"{package} {installed} is installed; batonpass is tested with {lowest} to {newest}: resuming uses parts of it "
+        "that may change between versions, so try a resume before you rely on it",
+        stacklevel=3,
+    )
+
+
+def _numbers(text: str) -> list[int]:
+    return [int(part) for part in re.findall(r"\d+", text)[:3]]
