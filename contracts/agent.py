@@ -5,6 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
+from functools import cached_property
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from .bounds import MAX_PAYLOAD, Bounds, Rate
@@ -122,7 +123,7 @@ class Agent(Generic[In]):
                 f"agent {self.name!r}: limit_by={self.limit_by!r} is no field of {contract_ref(self.accepts)}"
             )
 
-    @property
+    @cached_property
     def bounds(self) -> Bounds:
         """How much it takes."""
         limited = self.concurrency is not None or self.rate is not None

@@ -42,8 +42,7 @@ class Contract(BaseModel):
         val_json_bytes="base64",
         ser_json_inf_nan="constants",
     )
-    __contract_name__: ClassVar[str | None] = None
-    __contract_version__: ClassVar[int] = 1
+    __contract_ref__: ClassVar[ContractRef | None] = None
 
     def __init_subclass__(cls, *, name: str | None = None, version: int = 1, **kwargs: Any) -> None:
         super().__init_subclass__(**kwargs)
@@ -53,17 +52,16 @@ class Contract(BaseModel):
             )
         if version < 1:
             raise BadSetup(f"contract {name!r}: version is {version}, but versions start at 1")
-        cls.__contract_name__ = name
-        cls.__contract_version__ = version
+        cls.__contract_ref__ = ContractRef(name, version) if name is not None else None
 
     @classmethod
     def __pydantic_init_subclass__(cls, **kwargs: Any) -> None:
         generic = cls.__pydantic_generic_metadata__
         base = generic["origin"]
-        if base is not None and issubclass(base, Contract) and base.__contract_name__ is not None:
+        if base is not None and issubclass(base, Contract) and base.__contract_ref__ is not None:
             arguments = ",".join(_argument_name(argument) for argument in generic["args"])
-            cls.__contract_name__ = f"{base.__contract_name__}[{arguments}]"
-            cls.__contract_version__ = base.__contract_version__
+            of = base.__contract_ref__
+            cls.__contract_ref__ = ContractRef(f"{of.name}[{arguments}]", of.version)
 
 
 class State(Contract, name="batonpass.state"):
@@ -108,11 +106,12 @@ def contract_ref(contract: type[Contract]) -> ContractRef:
     given: Any = contract  # users without a type checker give anything
     if not (isinstance(given, type) and issubclass(given, Contract)):
         raise BadSetup(f"{contract!r} is not a contract: subclass batonpass.Contract and give it name=")
-    if contract.__contract_name__ is None:
+    ref = contract.__contract_ref__
+    if ref is None:
         raise BadSetup(
             f"{contract.__qualname__} has no name: write class {contract.__name__}(Contract, name='team.thing')"
         )
-    return ContractRef(contract.__contract_name__, contract.__contract_version__)
+    return ref
 
 
 def dump_payload(payload: Contract) -> bytes:
@@ -163,7 +162,7 @@ def violation(contract: type[Contract], error: ValidationError) -> ContractViola
 
 
 def _argument_name(argument: Any) -> str:
-    named = getattr(argument, "__contract_name__", None)
-    outer = named or getattr(get_origin(argument) or argument, "__qualname__", argument)
+    ref = getattr(argument, "__contract_ref__", None)
+    outer = ref.name if ref else getattr(get_origin(argument) or argument, "__qualname__", argument)
     inner = ",".join(map(_argument_name, get_args(argument)))
     return f"{outer}[{inner}]" if inner else str(outer)

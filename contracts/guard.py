@@ -64,6 +64,8 @@ class Guard:
 
     def over(self, spent: Spent) -> str:
         """Which budget is overdrawn; empty if none is."""
+        if self.tokens is None and self.cost is None:
+            return ""
         for name in ("tokens", "cost"):
             used, limit = getattr(spent, name), getattr(self, name)
             if limit is not None and used > limit:

@@ -184,8 +184,8 @@ def split_head(data: bytes) -> tuple[str, bytes]:
 
 
 def _contract_name(kind: type[Any]) -> str | None:
-    name: str | None = getattr(kind, "__contract_name__", None)
-    return f"{name}@{kind.__contract_version__}" if name else None
+    ref = getattr(kind, "__contract_ref__", None)
+    return str(ref) if ref else None
 
 
 def _contract_type(name: str, kind: type[Any]) -> StateType:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import Any
+
+import msgpack
 
 from ..contracts.codec import pack, unpack
 from ..contracts.contract import ContractRef
@@ -13,10 +16,15 @@ from ..contracts.understood import understood
 from .coded.codec import CODED, MissingKey
 from .seals import FORMAT, content_hash
 
+_TEXTS: Any = msgpack.Packer()
+
 
 def seal_letter(value: Any, *, path: str) -> bytes:
     """Plain values as stored bytes."""
-    body = pack(value, path=path)
+    return _closed(pack(value, path=path))
+
+
+def _closed(body: bytes) -> bytes:
     return FORMAT + content_hash(body) + body
 
 
@@ -36,11 +44,15 @@ def seal_envelope(envelope: Envelope) -> bytes:
     more: list[Any] = [None if envelope.transcript is None else dict(envelope.transcript), *_limits(envelope)]
     while more and more[-1] is None:
         more.pop()
-    return seal_letter([*fields, dict(envelope.trace), *more], path="envelope")
+    whole = [*fields, dict(envelope.trace), *more]
+    if not more:  # texts, numbers and bytes alone: nothing has to be looked at
+        with suppress(ValueError, TypeError, OverflowError):  # said in our words below
+            return _closed(_TEXTS.pack(whole))
+    return seal_letter(whole, path="envelope")
 
 
 def _limits(envelope: Envelope) -> list[Any]:
-    if envelope.guard == DEFAULT and not envelope.spent:
+    if (envelope.guard is DEFAULT or envelope.guard == DEFAULT) and not envelope.spent:
         return []
     guard, spent = envelope.guard, envelope.spent
     return [{"guard": [guard.hops, guard.repeats, guard.tokens, guard.cost], "spent": [spent.tokens, spent.cost]}]

@@ -235,7 +235,7 @@ def test_an_app_refuses_what_is_at_odds() -> None:
 def test_one_name_with_two_schemas() -> None:
     def version_of(annotations: dict[str, type]) -> type[bp.Contract]:
         made = pydantic.create_model("Draft", __base__=bp.Contract, **{k: (v, ...) for k, v in annotations.items()})  # type: ignore[call-overload]
-        made.__contract_name__ = "test.twice"
+        made.__contract_ref__ = ContractRef("test.twice", 1)
         return made  # type: ignore[no-any-return]
 
     check(lambda app: (version_of({"text": str}), version_of({"text": str})))

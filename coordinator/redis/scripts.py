@@ -10,6 +10,10 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).with_name("lua")
 _USES = re.compile(r"^--@ uses (.+)$", re.MULTILINE)
+# What a library defines: a function, or a constant on a line. (`function` alone fills a name that was declared before.)
+_DEFINITION = re.compile(r"^local function (\w+)\(.*?^end\n|^local (\w+) = [^\n]*\n", re.MULTILINE | re.DOTALL)
+_COMMENT = re.compile(r"^ *--[^\n]*\n", re.MULTILINE)
+_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -23,13 +27,26 @@ class Script:
 
 @cache
 def script(name: str) -> Script:
-    """The script of an operation, with its libraries in front. `save+put` is `save` with those that `put` needs, too:
-    each function costs a script some time, used or not."""
+    """The script of an operation, with what it needs of its libraries in front: each function costs a script some time,
+    used or not. `save+put` is `save` with the libraries that `put` has, too."""
     operation, _, more = name.partition("+")
     body = _read(operation)
     libraries = dict.fromkeys(["base", *_used(body), *(_used(_read(more)) if more else ())])
-    source = "\n".join([*(_read(f"lib/{library}") for library in libraries), body])
+    source = _without_unused("\n".join(_read(f"lib/{library}") for library in libraries), body) + body
     return Script(name, source, sha1(source.encode(), usedforsecurity=False).hexdigest())
+
+
+def _without_unused(definitions: str, body: str) -> str:
+    """The definitions that a script needs: they use those before them alone."""
+    definitions = _COMMENT.sub("", definitions)
+    rest, kept = definitions, body
+    for found in reversed(list(_DEFINITION.finditer(definitions))):
+        rest, between = definitions[: found.start()], rest[found.end() :]
+        name = found[1] or found[2]
+        kept = between + kept
+        if name in _WORD.findall(kept):
+            kept = found[0] + kept
+    return (rest + kept).removesuffix(body)
 
 
 def _used(body: str) -> list[str]:

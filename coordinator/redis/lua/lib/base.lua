@@ -25,8 +25,12 @@
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
 local P = KEYS[1]
-local LEASES, TIMERS, LIMITS, ASKING = P .. 'leases', P .. 'timers', P .. 'limits', P .. 'asking'
-local GATES, EVENTS = P .. 'gates', P .. 'events'
+local LEASES = P .. 'leases'
+local TIMERS = P .. 'timers'
+local LIMITS = P .. 'limits'
+local ASKING = P .. 'asking'
+local GATES = P .. 'gates'
+local EVENTS = P .. 'events'
 
 -- Doubles print as 1.7e+12 unless told otherwise.
 local function num(value)
