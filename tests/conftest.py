@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import secrets
 from collections.abc import Callable, Iterator
@@ -36,6 +37,12 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def pytest_configure(config: pytest.Config) -> None:
     config.pluginmanager.register(capabilities)
     config.addinivalue_line("markers", "each_store: runs on every store, not on a sample (tests/harness/variants.py)")
+
+
+def pytest_collection_finish() -> None:
+    """The frameworks that the tests import are half a million objects: no collection need look at them again."""
+    gc.collect()
+    gc.freeze()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:
