@@ -108,11 +108,11 @@ def _trimmed(position: str, gone: str) -> BatonpassError:
     )
 
 
-def _behind(name: str) -> BatonpassError:
+def _behind(name: str, gone: str) -> BatonpassError:
     return Trimmed(
         f"events that group {name!r} has not done are not kept any more: move_group({name!r}, to='begin') goes on with "
         "those that are",
-        first_available="",
+        first_available=gone,
     )
 
 

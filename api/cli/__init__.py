@@ -11,7 +11,20 @@ import typer
 from batonpass import __version__
 from batonpass.contracts.errors import BatonpassError, JobError
 
-from . import backup, dead, history, import_langgraph, inbox, jobs, retention, schedule, travel, webhooks, worker
+from . import (
+    backup,
+    dead,
+    groups,
+    history,
+    import_langgraph,
+    inbox,
+    jobs,
+    retention,
+    schedule,
+    travel,
+    webhooks,
+    worker,
+)
 
 app = typer.Typer(
     name="batonpass",
@@ -47,6 +60,7 @@ for _command in (
     app.command()(_command)
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(webhooks.app, name="webhooks")
+app.add_typer(groups.app, name="groups")
 
 
 def _print_version(wanted: bool) -> None:

@@ -33,8 +33,8 @@ def take(records: Records, command: TakeEvents) -> Taken:
     group = _group(records, command.group)
     again = _to_take_again(records, group, command.batch)
     first, last = group.batches[again][:2] if again else (group.front, 0)
-    if first < int(records.trimmed()):
-        raise refusal("behind", command.group)
+    if first < int(gone := records.trimmed()):
+        raise refusal("behind", command.group, gone)
     if not again and len(group.batches) >= BATCHES:
         return Taken()
     rows = records.events(str(first), MOST if again else command.limit)

@@ -17,7 +17,7 @@ from ..refusals import refusal
 from ..rows import EventRow
 from .partitions_plan import Ask, Plan, good
 
-_BEGINNING = "0-0"
+BEGINNING = "0-0"
 
 
 def events(command: c.Events, count: int) -> Plan[list[EventRow]]:
@@ -31,14 +31,14 @@ def events(command: c.Events, count: int) -> Plan[list[EventRow]]:
     found: list[tuple[tuple[int, ...], int, EventRow]] = []
     ends: list[tuple[int, ...]] = []
     for (at, _), rows in zip(asked, _untrimmed((yield asked), asked, read), strict=True):
-        if [row.position for row in rows] == [_BEGINNING]:  # nothing is there yet
-            read[at] = _BEGINNING
+        if [row.position for row in rows] == [BEGINNING]:  # nothing is there yet
+            read[at] = BEGINNING
             continue
         found += [(_time(row.position), at, row) for row in rows]
         if len(rows) == full or (rows and filtered):
             ends.append(_time(rows[-1].position))
     if not found and not command.after:
-        return [EventRow(_position(asked[0][0], read), {})]
+        return [EventRow(position(asked[0][0], read), {})]
     # Beyond the end of a partition's full share there may be more of that time: the next page has it. (Of a share of
     # what is wanted nobody knows whether it was full.)
     until = min(ends, default=None) if len(asked) > 1 else None
@@ -59,7 +59,7 @@ def _untrimmed(outcomes: list[Any], asked: Sequence[Ask], read: list[str]) -> li
         read[at] = error.first_available
     if gone:
         at, error = next(iter(gone.items()))
-        raise Trimmed(str(error), first_available=_position(at, read))
+        raise Trimmed(str(error), first_available=position(at, read))
     return good(outcomes)
 
 
@@ -67,16 +67,17 @@ def last_event(command: c.LastEvent, count: int) -> Plan[str]:
     """The position of the newest events of all."""
     read: list[str] = good((yield [(at, command) for at in range(count)]))
     newest = max(range(count), key=lambda at: (_time(read[at]), at))
-    return _position(newest, read)
+    return position(newest, read)
 
 
 def _placed(row: EventRow, at: int, read: list[str]) -> EventRow:
     read[at] = row.position
-    return EventRow(_position(at, read), row.fields)
+    return EventRow(position(at, read), row.fields)
 
 
-def _position(at: int, read: list[str]) -> str:
-    return "~".join([f"{at}.{read[at] or _BEGINNING}", *read])
+def position(at: int, read: list[str]) -> str:
+    """The position of somebody who has read so far."""
+    return "~".join([f"{at}.{read[at] or BEGINNING}", *read])
 
 
 def _parse(position: str, count: int) -> list[str]:

@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections import Counter
 from dataclasses import replace
 
-from ...contracts.errors import NotFound, Unavailable
+from ...contracts.errors import NotFound, Trimmed, Unavailable
 from .. import commands as c
+from .partitions_events import BEGINNING, position
 from .partitions_plan import Plan, good
 
 
@@ -23,10 +24,19 @@ def take(command: c.TakeEvents, count: int) -> Plan[c.Taken]:
     for at, outcome in enumerate(outcomes):
         if isinstance(outcome, c.Taken):
             batches += [replace(batch, partition=at) for batch in outcome.batches]
+        elif isinstance(outcome, Trimmed):
+            raise Trimmed(str(outcome), first_available=(yield from _first_available(at, count)))
         elif not isinstance(outcome, Unavailable):
             raise outcome
     found = outcomes if batches else good(outcomes)
     return c.Taken(tuple(batches), any(isinstance(each, c.Taken) and each.more for each in found))
+
+
+def _first_available(at: int, count: int) -> Plan[str]:
+    """Where the events that are kept begin, in each partition."""
+    found = yield [(each, c.Events(BEGINNING, limit=1)) for each in range(count)]
+    good([each for each in found if not isinstance(each, Trimmed)])
+    return position(at, [each.first_available if isinstance(each, Trimmed) else BEGINNING for each in found])
 
 
 def ack(command: c.AckEvents, count: int) -> Plan[bool]:

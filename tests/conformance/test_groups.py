@@ -179,6 +179,19 @@ def test_a_group_that_falls_behind_is_told(bench: Bench, taken: bool) -> None:
     assert steps(take(bench)) == ["c"]
 
 
+def test_it_is_told_where_those_that_are_kept_begin(bench: Bench) -> None:
+    """Over all partitions, also those of which it has missed nothing."""
+    bench.do(c.JoinGroup(G))
+    for number in range(12):
+        bench.save(None, thread=f"run-{number % 3}")
+    bench.do(c.TrimEvents(4))
+    kept = [row.fields for row in bench.do(c.Events()) if row.fields]
+    with pytest.raises(bp.Trimmed) as caught:
+        take(bench)
+    assert [row.fields for row in bench.do(c.Events(caught.value.first_available)) if row.fields] == kept
+    assert 0 < len(kept) < 12
+
+
 class Consuming:
     """A consumer of the bench's side, asked in sync words."""
 

@@ -3,7 +3,7 @@
 -- ARGV group digest, its name, batch, lease ms, how many to look at, how many batches may be taken, agent or '', thread or '',
 --      then types
 -- Returns {'+', 1 if it is worth asking again at once, last position, {position, {field, value ...}} ...} of a batch, else
---         no more than the first two, {'!no_group', name}, {'!behind', name}
+--         no more than the first two, {'!no_group', name}, {'!behind', name, newest that was trimmed}
 --@ uses clock events groups
 local digest, id = ARGV[1], ARGV[3]
 local front, passed, batches = read_group(digest)
@@ -20,8 +20,9 @@ for other, batch in pairs(batches) do
   end
 end
 local first = again and batches[again].first or front
-if before(first, (trimmed())) then
-  return refuse('behind', ARGV[2])
+local gone = trimmed()
+if before(first, gone) then
+  return refuse('behind', ARGV[2], gone)
 elseif not again and count >= tonumber(ARGV[6]) then
   return { '+', 0 }
 end

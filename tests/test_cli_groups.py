@@ -1,0 +1,25 @@
+"""The command line about groups of consumers."""
+
+from __future__ import annotations
+
+import pytest
+
+import batonpass as bp
+
+from .commandline import CommandLine
+
+
+def test_groups_are_listed_and_deleted(
+    store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run = CommandLine(store_url, capsys, monkeypatch)
+    with bp.connect(store_url) as coordinator:
+        assert run("groups", "list", "--json").json == []
+        for number in range(3):
+            coordinator.save(thread="t", agent="a", state=number)
+        with coordinator.consume("billing", batch=1) as events:
+            next(iter(events))
+            assert run("groups", "list", "--json").json == [{"name": "billing", "lag": 2, "taken": 1}]
+    assert "billing" in run("groups", "list").out
+    assert run("groups", "delete", "billing", "--json").json == {"name": "billing", "deleted": True}
+    assert "no group 'billing'" in run("groups", "delete", "billing").complaint
