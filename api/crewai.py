@@ -1,5 +1,10 @@
 """For CrewAI programs: its flow persistence on every store of ours, with or without jobs."""
 
-from batonpass.adapters.crewai.persistence import BatonpassPersistence
+from batonpass.contracts.errors import MissingExtra
+
+try:
+    from batonpass.adapters.crewai.persistence import BatonpassPersistence
+except ModuleNotFoundError as missing:
+    raise MissingExtra(f"batonpass.crewai needs CrewAI ({missing}): pip install 'batonpass[crewai]'") from None
 
 __all__ = ["BatonpassPersistence"]

@@ -1,6 +1,11 @@
 """For LangGraph programs: its checkpointer and its long-term memory on every store of ours, with or without jobs."""
 
-from batonpass.adapters.langgraph.checkpointer import BatonpassSaver
-from batonpass.adapters.langgraph.memory import BatonpassStore
+from batonpass.contracts.errors import MissingExtra
+
+try:
+    from batonpass.adapters.langgraph.checkpointer import BatonpassSaver
+    from batonpass.adapters.langgraph.memory import BatonpassStore
+except ModuleNotFoundError as missing:
+    raise MissingExtra(f"batonpass.langgraph needs LangGraph ({missing}): pip install 'batonpass[langgraph]'") from None
 
 __all__ = ["BatonpassSaver", "BatonpassStore"]

@@ -72,6 +72,9 @@ class Agent(Generic[In]):
     def __post_init__(self) -> None:
         if not self.name:
             raise BadSetup("an agent needs a name, e.g. @app.agent('research', ...)")
+        hands_to: Any = self.hands_to  # users without a type checker give anything
+        if not isinstance(hands_to, Mapping):
+            raise BadSetup(f"agent {self.name!r}: hands_to={hands_to!r}, but it is a dict of agents and contracts")
         contracts: list[type[Contract]] = [self.accepts, *self.hands_to.values()]
         for contract in [*contracts, self.returns] if self.returns else contracts:
             contract_ref(contract)
@@ -95,12 +98,25 @@ class Agent(Generic[In]):
             if seconds is not None and seconds <= 0:
                 raise BadSetup(f"agent {self.name!r}: {option}={seconds}, but it must be more than 0 seconds")
 
+        self._check_function()
         self._check_isolation()
         self._check_limits()
         if self.memory not in get_args(Memory):
             raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it is hop or job")
         if self.memory == "job" and self.kind in ("function", "crewai"):
             raise BadSetup(f"agent {self.name!r}: memory='job', but {_REMEMBERING}")
+
+    def _check_function(self) -> None:
+        if self.kind != "function":
+            return
+        try:
+            form = inspect.signature(self.fn)
+        except ValueError:  # a builtin that does not say
+            return
+        try:
+            form.bind(*[None] * (2 if len(form.parameters) > 1 else 1))
+        except TypeError:
+            raise BadSetup(f"agent {self.name!r}: its function is called with (payload, ctx), or (payload)") from None
 
     def _check_isolation(self) -> None:
         if self.isolation not in (None, *get_args(Isolation)):

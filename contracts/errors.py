@@ -88,7 +88,7 @@ class BadSetup(Refused):
     """A URL, an app or a declaration that can't work."""
 
 
-class MissingExtra(Refused):
+class MissingExtra(Refused, ImportError):
     """An optional dependency is not installed."""
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from types import TracebackType
+from typing import TYPE_CHECKING
 
 from ..contracts.app import App
 from .book import Book
@@ -38,6 +39,14 @@ class Connection:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self.close()
+
+    if not TYPE_CHECKING:  # a type checker says it better
+
+        def __getattr__(self, name: str) -> object:
+            raise AttributeError(
+                f"a connection that is not opened has no {name!r}: write `async with connect(...) as coordinator:`, in "
+                f"sync code `with`, and coordinator.{name}"
+            )
 
     def open(self) -> SyncCoordinator:
         """Open for sync code; end it with `close()`."""

@@ -6,6 +6,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from anyio.from_thread import start_blocking_portal
@@ -214,6 +215,23 @@ def test_a_missing_extra_names_its_pip_command(
     assert f"pip install 'batonpass[{extra}]'" in process("-c", WITHOUT, package, *arguments).complaint
 
 
+@pytest.mark.parametrize(
+    ("module", "package"), [("langgraph", "langchain_core"), ("crewai", "crewai"), ("testing", "pytest")]
+)
+def test_a_module_for_a_missing_framework_names_its_pip_command(module: str, package: str) -> None:
+    importing = WITHOUT.replace("from batonpass.cli import main\nmain()", f"import batonpass.{module}")
+    ran = subprocess.run([sys.executable, "-c", importing, package], capture_output=True, text=True)
+    [*_, last] = ran.stderr.splitlines()
+    assert last.startswith("batonpass.contracts.errors.MissingExtra: ")
+    assert f"No module named '{package}'): pip install 'batonpass[{module}]'" in last
+
+
+def test_a_connection_that_is_not_opened_says_so() -> None:
+    unopened: Any = bp.connect("memory://")
+    with pytest.raises(AttributeError, match=r"no 'submit': write `async with connect\(\.\.\.\) as coordinator:`"):
+        unopened.submit("research", {})
+
+
 def test_an_undeclared_handoff_ends_the_job_and_goes_nowhere(
     store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -232,7 +250,7 @@ def test_an_undeclared_handoff_ends_the_job_and_goes_nowhere(
     cli = CommandLine(store_url, capsys, monkeypatch)
     with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, store_url)):
         ended = cli("submit", "research", '{"text": "x"}', "--wait")
-    [_, complaint] = ended.err.splitlines()
+    [*_, complaint] = ended.err.splitlines()
     assert (ended.code, ended.out) == (1, "")
     assert complaint.endswith("agent 'research' may not hand off to 'other': it declares nobody (hands_to=)")
     [job] = cli("jobs", "--json").json

@@ -135,6 +135,20 @@ async def test_changed_arguments_of_a_recorded_step_are_an_error(how: str) -> No
     assert "recorded with other arguments" in error.error
 
 
+@pytest.mark.parametrize("how", ["step", "effect"])
+async def test_async_code_in_a_plain_def_is_refused_before_it_begins(how: str) -> None:
+    async def load() -> str:
+        raise AssertionError
+
+    def agent(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        getattr(ctx, how)("load", load)
+        raise AssertionError
+
+    error = await failure(agent)
+    assert error.reason == "refused"
+    assert f"{how} 'load' is async code: write the agent as `async def`" in error.error
+
+
 async def test_arguments_are_compared_by_value() -> None:
     class Client:
         """Not plain: compared by its type."""

@@ -27,7 +27,7 @@ from .asking import asking, terms_of
 from .effects import Act, Ask, Commit, Perform, Record, Unsure, effecting, idempotency_key
 from .joining import Joining, joining
 from .session import LeaseSession
-from .steps import Steps
+from .steps import Steps, refuse_async
 
 if TYPE_CHECKING:
     from ..contracts.transcript import Transcript
@@ -192,6 +192,7 @@ class SyncContext(_About):
 
     def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T:
         """Run `fn(*args, **kwargs)` once in this hop: see `Context.step`."""
+        refuse_async(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs])
         if recorded is not None:
             result: T = recorded.result
@@ -232,6 +233,7 @@ class SyncContext(_About):
 
     def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
         """Do something outside, with one recorded outcome: see `Context.effect`."""
+        refuse_async(f"effect {key!r}", fn)
 
         def act(asked: Act) -> Any:
             if isinstance(asked, Perform):

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence, Set
+import inspect
+from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, cast
@@ -92,6 +93,14 @@ class Steps:
         """All that is recorded, as a plain function's state."""
         state = {key: recorded.result for key, recorded in self._done.items()}
         return Snapshot(step=step, state=state, native={"v": 1, "asking": asking})
+
+
+def refuse_async(what: str, fn: Callable[..., object]) -> None:
+    """Refuse async code in a plain `def`, which can't await it, before anything is done or recorded."""
+    if inspect.iscoroutinefunction(fn):
+        raise BadSetup(
+            f"{what} is async code: write the agent as `async def` and await ctx.step() or ctx.effect() there"
+        )
 
 
 def _digest(arguments: object) -> bytes:

@@ -1,6 +1,11 @@
 """For tests of what is built on Batonpass: a context for an agent's function, an app on memory, cases for adapters."""
 
-import pytest
+from batonpass.contracts.errors import MissingExtra
+
+try:
+    import pytest
+except ModuleNotFoundError as missing:
+    raise MissingExtra(f"batonpass.testing needs pytest ({missing}): pip install 'batonpass[testing]'") from None
 
 pytest.register_assert_rewrite("batonpass.testing.adapters")  # so that a failed case says what it compared
 
