@@ -37,6 +37,7 @@ from .outcomes import ending
 from .pool import Pool
 from .session import Drained, LeaseSession
 from .spawning import spawning
+from .upkeep import Alarm
 
 _log = logging.getLogger("batonpass.worker")
 
@@ -83,6 +84,7 @@ class Runner:
         adapters: Mapping[str, Adapter],
         resources: Any,
         pool: Pool | None = None,
+        alarm: Alarm | None = None,
     ) -> None:
         self._app = app
         self._store = store
@@ -91,7 +93,7 @@ class Runner:
         self._adapters = adapters
         self._resources = resources
         self.aside = Aside()
-        self._closing = Closing(store, book)
+        self._closing = Closing(store, book, alarm or Alarm())
         self._apart = Apart(app, store, pool, self._closing, self.aside) if pool else None
         self._apart_agents = pool.agents if pool else frozenset[str]()
         self._loop = asyncio.get_running_loop()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import random
 import time
 from collections.abc import Sequence
@@ -20,7 +21,34 @@ _PAUSE, _JITTER, _PRESENCE = 1.0, 0.1, 5.0
 _TRIM = 20.0
 
 
-async def keep_up(store: Store, worker: str, queues: Sequence[str]) -> None:
+class Alarm:
+    """What a worker's upkeep sleeps by: who sets a timer in this process says so, and it is not a second late. In one
+    event loop."""
+
+    def __init__(self) -> None:
+        self._due = math.inf
+        self._nearer = anyio.Event()
+
+    def due_in(self, seconds: float) -> None:
+        """Something is due then."""
+        at = time.monotonic() + seconds
+        if at < self._due:
+            self._due = at
+            self._nearer.set()
+
+    async def sleep(self, seconds: float) -> None:
+        """Sleep so long, or until something is due; that is over then."""
+        until = time.monotonic() + seconds
+        await anyio.sleep(min(seconds, _JITTER / 10))  # however much is due
+        while (left := min(until, self._due) - time.monotonic()) > 0:
+            self._nearer = anyio.Event()
+            with anyio.move_on_after(left):
+                await self._nearer.wait()
+        if self._due <= time.monotonic():
+            self._due = math.inf
+
+
+async def keep_up(store: Store, worker: str, queues: Sequence[str], alarm: Alarm) -> None:
     """Reap when the next lease or timer is due, and at least every second. Ends by cancellation."""
     noted = trimmed = float("-inf")
     while True:
@@ -41,7 +69,7 @@ async def keep_up(store: Store, worker: str, queues: Sequence[str]) -> None:
         if reaped.moved:
             _log.info("%d deliveries made ready (expired leases, due timers)", reaped.moved)
         pause = _PAUSE if reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
-        await anyio.sleep(pause + random.uniform(0.01, _JITTER))
+        await alarm.sleep(pause + random.uniform(0.01, _JITTER))
 
 
 async def _trim(store: Store) -> None:

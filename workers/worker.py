@@ -29,7 +29,7 @@ from .claiming import Claimer
 from .keeper import LeaseKeeper
 from .running import Runner
 from .scheduling import keep_schedules
-from .upkeep import keep_up
+from .upkeep import Alarm, keep_up
 
 _log = logging.getLogger("batonpass.worker")
 
@@ -128,7 +128,8 @@ class Worker:
             keeper = LeaseKeeper(store.sibling(), min(queues.values()))
             keeper.start()
             stack.push_async_callback(_stopped, keeper)
-            runner = Runner(self._app, store, self._coordinator.book, keeper, self._adapters, resources, self._pool)
+            alarm, book = Alarm(), self._coordinator.book
+            runner = Runner(self._app, store, book, keeper, self._adapters, resources, self._pool, alarm)
             claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits())
             self._runner, self._claimer = runner, claimer
             names = ", ".join(agent.name for agent in self._agents)
@@ -136,7 +137,7 @@ class Worker:
             if self._stopping:
                 return
             async with anyio.create_task_group() as upkeep:
-                upkeep.start_soon(keep_up, store, self.id, tuple(queues))
+                upkeep.start_soon(keep_up, store, self.id, tuple(queues), alarm)
                 upkeep.start_soon(keep_schedules, self._coordinator)
                 if self._pool is not None:
                     upkeep.start_soon(self._pool.run)

@@ -188,6 +188,7 @@ def test_it_is_told_where_those_that_are_kept_begin(bench: Bench) -> None:
     kept = [row.fields for row in bench.do(c.Events()) if row.fields]
     with pytest.raises(bp.Trimmed) as caught:
         take(bench)
+    assert caught.value.first_available
     assert [row.fields for row in bench.do(c.Events(caught.value.first_available)) if row.fields] == kept
     assert 0 < len(kept) < 12
 

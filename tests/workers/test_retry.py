@@ -11,6 +11,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.workers import upkeep
 
 from .serving import Ask, Reply, kinds, only, reached, serving
 
@@ -220,3 +221,22 @@ async def test_the_fallback_takes_over_from_errors_that_are_not_tried_again() ->
     async with serving(app) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         assert (await job.result(timeout=30)).text == "b did it"
+
+
+async def test_a_retry_does_not_wait_for_the_next_round_of_upkeep(
+    store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(upkeep, "_PAUSE", 300.0)
+    for url in (store_url, "memory://"):
+        async with serving(only(fails_twice(), retries=bp.Retry(attempts=3, first=0.05)), url) as coordinator:
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            assert (await job.result(timeout=30)).text == "3"
+
+
+def fails_twice() -> Any:
+    async def fails(ask: Ask, ctx: bp.Context) -> Reply:
+        if ctx.attempt < 3:
+            raise Busy("too many")
+        return Reply(text=str(ctx.attempt))
+
+    return fails
