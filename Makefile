@@ -21,7 +21,7 @@ QUIET_FRAMEWORKS := CREWAI_DISABLE_TELEMETRY=true CREWAI_TRACING_ENABLED=false C
 	LANGSMITH_TRACING=false
 
 .DELETE_ON_ERROR:
-.PHONY: demo test check simulate storm bench bench-langgraph clean setup always
+.PHONY: demo test check format lint mypy pyright imports layout simulate storm bench bench-langgraph clean setup always
 
 demo: setup
 	@$(BIN)/batonpass demo $(ARGS)
@@ -29,12 +29,24 @@ demo: setup
 test: setup
 	@$(QUIET_FRAMEWORKS) $(BIN)/python -m pytest --numprocesses auto --maxprocesses 4 --dist worksteal $(ARGS)
 
-check: setup
+check: format lint mypy pyright imports layout
+
+format: setup
 	$(BIN)/ruff format --check .
+
+lint: setup
 	$(BIN)/ruff check .
+
+mypy: setup
 	$(BIN)/mypy
+
+pyright: setup
 	$(BIN)/pyright
+
+imports: setup
 	$(BIN)/lint-imports --no-logo --no-cache
+
+layout: setup
 	$(BIN)/python -m pytest --quiet tests/house/test_layout.py
 
 simulate: setup

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import compileall
 import os
 import re
 import shutil
@@ -24,14 +25,22 @@ def simulate(copy: Path, seeds: int) -> subprocess.CompletedProcess[str]:
     return subprocess.run(command, cwd=ROOT, env=os.environ | where, capture_output=True, text=True)
 
 
-@pytest.fixture
-def copy(tmp_path: Path) -> Path:
-    """The package's files, to be changed."""
+@pytest.fixture(scope="module")
+def compiled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The package's files, compiled: each simulation would do that anew."""
+    folder = tmp_path_factory.mktemp("compiled")
     for place, path in shipped().items():
-        target = tmp_path / place
+        target = folder / place
         target.parent.mkdir(parents=True, exist_ok=True)
         shutil.copyfile(path, target)
-    return tmp_path
+    compileall.compile_dir(folder, quiet=1)
+    return folder
+
+
+@pytest.fixture
+def copy(compiled: Path, tmp_path: Path) -> Path:
+    """The package's files, to be changed."""
+    return shutil.copytree(compiled, tmp_path / "copy")
 
 
 def test_a_copy_without_a_bug_keeps_its_promises(copy: Path) -> None:
