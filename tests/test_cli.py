@@ -276,6 +276,17 @@ def test_a_reader_that_goes_away_ends_it_quietly(cli: CommandLine) -> None:
             following.kill()
 
 
+def test_a_long_error_takes_no_room_from_ids(cli: CommandLine, worker: Worker) -> None:
+    with worker():
+        ended = cli("submit", "fail", json.dumps({"text": "tea " * 2000}), "--wait")
+    job = ended.err.splitlines()[0].removeprefix("job ")
+    assert len(ended.err.splitlines()[-1]) < 1100
+    for command in ("jobs", "dead-letters"):
+        [_, line] = cli(command).out.splitlines()
+        assert (line.split()[0], line.endswith(" …"), len(line) < 400) == (job, True, True)
+    assert len(cli("show", job).out) > 5000
+
+
 @pytest.mark.parametrize("terminal", [False, True])
 def test_no_escape_codes_where_nobody_wants_them(cli: CommandLine, terminal: bool) -> None:
     """Not in a pipe, and not in a terminal whose user set NO_COLOR."""

@@ -25,6 +25,9 @@ from . import (
     webhooks,
     worker,
 )
+from .printing import shortened
+
+_LONGEST = 1000  # characters of an error: what an agent raised may hold a whole document; `show` prints it all
 
 app = typer.Typer(
     name="batonpass",
@@ -93,5 +96,5 @@ def main() -> None:
 
 
 def _stop(message: str, code: int) -> None:
-    typer.echo(f"batonpass: {' '.join(message.split())}", err=True)
+    typer.echo(f"batonpass: {shortened(' '.join(message.split()), _LONGEST)}", err=True)
     sys.exit(code)

@@ -10,6 +10,8 @@ import typer
 from pydantic import BaseModel
 from pydantic_core import to_json
 
+_LONGEST = 200  # characters of a text in a table
+
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Plain values as JSON; what JSON lacks as text."""
@@ -17,7 +19,7 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Columns under headings; nothing is cut, so that ids can be copied."""
+    """Columns under headings, as wide as they need: ids can be copied. Only a long text (an error) is cut."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -27,9 +29,8 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     for heading in headings:
         table.add_column(heading, no_wrap=True)
     for row in rows:
-        table.add_row(*(Text(cell(value)) for value in row))
-    if not console.is_terminal or console.width < 200:
-        console.width = 1000
+        table.add_row(*(Text(shortened(cell(value), _LONGEST)) for value in row))
+    console.width = 10_000
     with console.capture() as capture:
         console.print(table)
     typer.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
@@ -42,6 +43,11 @@ def cell(value: Any) -> str:
     if isinstance(value, datetime):
         return value.astimezone().strftime("%Y-%m-%d %H:%M:%S")
     return " ".join(str(value).split())
+
+
+def shortened(text: str, longest: int) -> str:
+    """The text, its end left out if it is longer."""
+    return text if len(text) <= longest else f"{text[: longest - 2]} …"
 
 
 def _plain(value: Any) -> Any:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -42,6 +43,13 @@ def test_redis_keeps_its_data(services: dict[str, Any]) -> None:
     assert "--maxmemory-policy noeviction" in redis["command"]
     assert redis["healthcheck"]["test"]
     assert [volume.partition(":")[2] for volume in redis["volumes"]] == ["/data"]
+
+
+def test_the_log_that_is_shown_is_there(services: dict[str, Any]) -> None:
+    [shown] = re.findall(r'"log": "(.*?)"', COMPOSE.read_text())
+    [(source, target, mode)] = [volume.split(":") for volume in services["triage"]["volumes"]]
+    assert (ROOT / source / Path(shown).relative_to(target)).is_file()
+    assert mode == "ro"
 
 
 def test_every_agent_of_the_demo_has_a_worker_with_its_framework(services: dict[str, Any]) -> None:
