@@ -111,7 +111,7 @@ def _claim(m: c.Claim) -> list[Arg]:
     limits: bytes = b""
     if m.limits:
         limits = msgpack.packb({q: (x.lane, x.concurrency, x.count, x.per) for q, x in m.limits.items()})
-    return [m.worker, limits, len(m.queues), *queues, len(_ASKED), *_ASKED, *m.leases]
+    return [m.worker, limits, len(m.queues), *queues, len(_ASKED), *_ASKED, len(_RARE), *_RARE, *m.leases]
 
 
 def _heartbeat(m: c.Heartbeat) -> list[Arg]:
@@ -198,12 +198,19 @@ _JOB_FIELDS = {field.name.encode(): (field.name, _READERS[str(field.type)]) for 
 _JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
 
 
-# What a claim tells of a job, in this order: what it wrote or its events need, then what it is asked for.
-_WRITTEN = ("id", "queue", "lease", "token", "lease_until", "updated", "lane", "slot")
-_TOLD = (*_WRITTEN, "agent", "hop", "tip", "attempt", "failing")
-_KNOWN = {*_TOLD, "waits", "worker", "state", "reason", "ready", "expires"}
+# What a claim tells of a job, in this order: what it wrote or has to know, then what it is asked for, then what only
+# a job has that has asked or has had children. The others are known.
+_TOLD = (
+    *("id", "queue", "lease", "token", "lease_until", "updated", "lane", "slot", "deadline", "brood", "parent"),
+    *("priority", "agent", "hop", "tip", "attempt", "failing", "asked", "children"),
+)
+_RARE = (
+    *("answered", "assignee", "escalation", "escalated", "question", "answer", "terms", "otherwise"),
+    *("fan", "verdict", "need", "spare", "done", "lost"),
+)
+_KNOWN = {*_TOLD, *_RARE, "waits", "worker", "state", "reason", "ready", "expires", "due", "result"}
 _ASKED = [field.name for field in fields(JobRow) if field.name not in _KNOWN]
-_CLAIMED = [_JOB_FIELDS[name.encode()] for name in (*_TOLD, *_ASKED)]
+_CLAIMED = [_JOB_FIELDS[name.encode()] for name in (*_TOLD, *_ASKED, *_RARE)]
 
 
 def _job_row(items: list[bytes]) -> JobRow:
@@ -234,7 +241,7 @@ def _unpacked(items: bytes) -> list[bytes]:
 
 
 def _delivery(worker: str, parts: list[Any]) -> Delivery:
-    told = zip(_CLAIMED, _unpacked(parts[0]), strict=True)
+    told = zip(_CLAIMED, _unpacked(parts[0]), strict=False)
     row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told if value})
     checkpoint = None
     if parts[1]:

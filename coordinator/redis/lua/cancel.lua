@@ -4,11 +4,11 @@
 -- Returns {'+', 1, or 0 if it was ended before, queue of each that is ready now}, {'!no_job'}
 --@ uses clock job
 local id = ARGV[1]
-local job = whom(id)
-if not job[1] then
+local job = read_ending(id, 'state', 'worker')
+if not job then
   return refuse('no_job', id)
 end
-if job[1] ~= 'submitted' and job[1] ~= 'working' and job[1] ~= 'input_required' then
+if job.state ~= 'submitted' and job.state ~= 'working' and job.state ~= 'input_required' then
   return { '+', 0 }
 end
 

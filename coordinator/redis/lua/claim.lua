@@ -2,9 +2,10 @@
 -- lease is the only record of ownership. What may not run now goes to its lane's line.
 -- KEYS prefix
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, number of
---      fields, name of each field of a job that is to be told, lease id for each delivery wanted
--- Returns {'+', {packed {id, queue, lease, token, lease's end, time, lane, slot, agent, hop, tip, attempt, failing, fields ...}, {id, commit
---      line, record, what each span holds ...} or false, journal} ...,
+--      fields, name of each field of a job that is to be told, number of others, name of each that is told of a job which
+--      has asked or has had children, lease id for each delivery wanted
+-- Returns {'+', {packed {id, queue, lease, token, lease's end, time, lane, slot, deadline, brood, parent, priority, agent, hop, tip,
+--      attempt, failing, asked, children, fields ...}, {id, commit line, record, what each span holds ...} or false, journal} ...,
 --      queue of each that was let out of its line ...}
 --@ uses clock job turns parts whole
 
@@ -20,7 +21,8 @@ end
 local worker, queues = ARGV[1], tonumber(ARGV[3])
 local limits = ARGV[2] ~= '' and cmsgpack.unpack(ARGV[2]) or {}
 local first_field = 5 + 2 * queues
-local first_lease = first_field + tonumber(ARGV[first_field - 1])
+local first_other = first_field + tonumber(ARGV[first_field - 1]) + 1
+local first_lease = first_other + tonumber(ARGV[first_other - 1])
 local wanted = #ARGV - first_lease + 1
 local seen, found, stale, now = {}, 0, {}, now_ms()
 -- The heads of all queues at once. (No other script uses XREAD: who may not claim is refused here.)
@@ -34,16 +36,22 @@ end
 
 local function look(queue, lease_ms, entry)
   local id = entry[2][2]
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'deadline', 'brood', 'parent', 'slot', 'lane',
-    'priority', 'token', 'agent', 'hop', 'tip', 'attempt', 'failing', unpack(ARGV, first_field, first_lease - 1))
-  local expires, deadline = tonumber(job[2] or 0), tonumber(job[3] or 0)
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'slot', 'lane', 'token', 'deadline', 'brood',
+    'parent', 'priority', 'agent', 'hop', 'tip', 'attempt', 'failing', 'asked', 'children',
+    unpack(ARGV, first_field, first_other - 2))
+  local expires, deadline = tonumber(job[2] or 0), tonumber(job[6] or 0)
   if job[1] ~= entry[1] then
     stale[#stale + 1] = { queue, entry[1] }
-  elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[4], job[5]) then
-    local one = { id = id, queue = queue, entry = entry[1], lane_known = job[7] or '', priority = tonumber(job[8] or 0),
-      token = tonumber(job[9]), agent = job[10], hop = job[11], tip = job[12], attempt = job[13], failing = job[14], lease_ms = lease_ms,
-      expires = expires, deadline = deadline, fields = job }
-    local slot = job[6] or ''
+  elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[7], job[8]) then
+    local one = { id = id, queue = queue, entry = entry[1], lane_known = job[4] or '', priority = tonumber(job[9] or 0),
+      token = tonumber(job[5]), agent = job[10], hop = job[11], tip = job[12], attempt = job[13], failing = job[14],
+      lease_ms = lease_ms, expires = expires, deadline = deadline, fields = job }
+    local slot = job[3] or ''
+    if job[15] or job[16] then
+      for _, value in ipairs(redis.call('HMGET', P .. 'j:' .. id, unpack(ARGV, first_other, first_lease - 1))) do
+        job[#job + 1] = value
+      end
+    end
     if limits[queue] or slot ~= '' then
       take_turn(one, slot, limits[queue], now)
     end
@@ -111,7 +119,7 @@ local function start(job, lease)
     journal = redis.call('HGETALL', P .. 'n:' .. job.id)
     redis.call('UNLINK', P .. 'b:' .. job.id)
   end
-  local told = cmsgpack.pack({ job.id, job.queue, lease, token, until_ms, num(now), lane, slot, unpack(job.fields, 10) })
+  local told = cmsgpack.pack({ job.id, job.queue, lease, token, until_ms, num(now), lane, slot, unpack(job.fields, 6) })
   return { told, checkpoint, journal }
 end
 

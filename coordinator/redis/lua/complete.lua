@@ -4,7 +4,7 @@
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'complete', 'idem', 'key_ttl')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'complete', unpack(ENDING))
 if not fields then
   return refused
 end
@@ -15,9 +15,10 @@ end
 local count = last and counted(fields)
 
 local now = now_ms()
-relieve()
-append_last(last, id, fields, count, now)
-close(id, 'complete', ARGV[3], now, 'result', ARGV[4], 'error', '', 'tip', fields.tip)
-local filled = finish(id, fields, 'completed', '')
+if last then
+  relieve()
+  append_last(last, id, fields, count, now)
+end
+local filled = finish(id, fields, 'completed', '', now, 'result', ARGV[4], 'error', '', 'tip', fields.tip)
 emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', fields.tip)
 return { '+', unpack(filled) }

@@ -4,26 +4,24 @@
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'idem', 'key_ttl', 'failing')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'failing', unpack(ENDING))
 if not fields then
   return refused
 end
 
 local now, filled = now_ms(), {}
-relieve()
-close(id, 'fail', ARGV[3], now, 'error', ARGV[4])
 if ARGV[6] ~= '' then
   local due, attempt = num(now + math.max(tonumber(ARGV[6]), 1)), num(tonumber(fields.attempt) + 1)
   local failing = tonumber(fields.failing or '0') > 0 and fields.failing or num(now)
-  redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'retry_at', 'attempt', attempt, 'due', due,
-    'failing', failing)
+  close(id, fields.closed, now, 'error', ARGV[4], 'state', 'submitted', 'reason', 'retry_at', 'attempt', attempt,
+    'due', due, 'failing', failing)
   redis.call('ZADD', TIMERS, due, id)
   emit_job(id, 'batonpass.job.retrying', fields.agent, fields.hop,
     'attempt', attempt, 'due', due, 'error', ARGV[4])
   filled[1] = leave_lane(id, fields.slot, now)
 else
   fields.spent = ARGV[8]
-  filled = finish(id, fields, ARGV[7], ARGV[5])
+  filled = finish(id, fields, ARGV[7], ARGV[5], now, 'error', ARGV[4])
   local kind = ARGV[7] == 'rejected' and 'batonpass.job.rejected' or 'batonpass.job.failed'
   emit_job(id, kind, fields.agent, fields.hop, 'reason', ARGV[5], 'error', ARGV[4])
 end

@@ -17,7 +17,7 @@ local count = last and counted(fields)
 
 local now, hop = now_ms(), num(tonumber(fields.hop) + 1)
 append_last(last, id, fields, count, now)
-enqueue(id, ARGV[6], unheld('hand_off', ARGV[3], now, 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6],
+enqueue(id, ARGV[6], unheld(fields.closed, now, 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6],
   'envelope', ARGV[7], 'hop', hop, 'lane', ARGV[9], 'attempt', '1', 'crashes', '0', 'failing', '0', 'question', '',
   'answer', '', 'error', '', 'fan', '', 'tip', fields.tip, 'count', fields.count))
 redis.call('ZREM', LEASES, id)

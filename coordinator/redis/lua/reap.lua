@@ -47,24 +47,21 @@ for _, id in ipairs(late) do
   join(fail_late(id, now))
 end
 for _, id in left_of(expired) do
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'worker', 'token', 'crashes', 'queue', 'agent', 'hop',
-    'thread_digest', 'idem', 'key_ttl', 'tip', 'count', 'slot')
-  local crashes = tonumber(job[3]) + 1
-  close(id, nil, nil, now, 'crashes', num(crashes))
+  local job = read_ending(id, 'worker', 'token', 'crashes')
+  local crashes, queue = tonumber(job.crashes) + 1, job.queue
   if crashes >= poison then
-    local fields = { thread = job[7], idem = job[8], key_ttl = job[9], tip = job[10], count = job[11] or '' }
-    fields.agent, fields.hop = job[5], job[6]
-    join(park_poisoned(id, fields, num(crashes)))
+    join(park_poisoned(id, job, num(crashes), now))
     parked = parked + 1
   else
-    enqueue(id, job[4])
-    filled[#filled + 1] = job[4]
+    close(id, nil, now, 'crashes', num(crashes))
+    enqueue(id, queue)
+    filled[#filled + 1] = queue
     -- Who waits first may be the very worker that is frozen, and would swallow the one wake-up.
-    for _ = 2, math.min(redis.call('ZCARD', P .. 'p:' .. job[4]), 8) do
-      redis.call('RPUSH', P .. 'w:' .. job[4], '1')
+    for _ = 2, math.min(redis.call('ZCARD', P .. 'p:' .. queue), 8) do
+      redis.call('RPUSH', P .. 'w:' .. queue, '1')
     end
-    emit_job(id, 'batonpass.lease.expired', job[5], job[6], 'worker', job[1], 'token', job[2])
-    joined[#joined + 1] = leave_lane(id, job[12], now)
+    emit_job(id, 'batonpass.lease.expired', job.agent, job.hop, 'worker', job.worker, 'token', job.token)
+    joined[#joined + 1] = leave_lane(id, job.slot, now)
   end
 end
 for _, id in left_of(due) do
@@ -98,7 +95,7 @@ end
 for _, fan in ipairs(closing) do
   local left = limit > canceled and redis.call('ZRANGE', P .. 'v:' .. fan, 0, limit - canceled - 1) or {}
   for _, id in ipairs(left) do
-    join(end_canceled(id, whom(id)))
+    join(end_canceled(id, read_ending(id, 'worker')))
     canceled = canceled + 1
   end
   if redis.call('EXISTS', P .. 'v:' .. fan) == 0 then

@@ -4,7 +4,8 @@
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id, crash = ARGV[1], ARGV[4]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue', 'worker', 'crashes', 'idem', 'key_ttl')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue', 'worker', 'crashes',
+  unpack(ENDING))
 if not fields then
   return refused
 end
@@ -13,15 +14,14 @@ local crashes, now = num(tonumber(fields.crashes) + 1), now_ms()
 relieve()
 if crash == '' then
   redis.call('ZREM', LEASES, id)
-  enqueue(id, fields.queue, unheld('release', ARGV[3], now))
+  enqueue(id, fields.queue, unheld(fields.closed, now))
   emit_job(id, 'batonpass.job.released', fields.agent, fields.hop)
 elseif tonumber(crashes) < tonumber(ARGV[5]) then
   redis.call('ZREM', LEASES, id)
-  enqueue(id, fields.queue, unheld('release', ARGV[3], now, 'crashes', crashes))
+  enqueue(id, fields.queue, unheld(fields.closed, now, 'crashes', crashes))
   emit_job(id, 'batonpass.job.crashed', fields.agent, fields.hop,
     'worker', fields.worker, 'token', ARGV[2], 'error', crash)
 else
-  close(id, 'release', ARGV[3], now, 'crashes', crashes)
-  return { '+', unpack(park_poisoned(id, fields, crashes)) }
+  return { '+', unpack(park_poisoned(id, fields, crashes, now)) }
 end
 return { '+', leave_lane(id, fields.slot, now) }

@@ -24,7 +24,7 @@ local _, first = read_checkpoint(9)
 
 local now = now_ms()
 append_last(last, id, fields, count, now)
-redis.call('HSET', P .. 'j:' .. id, unheld('spawn', ARGV[3], now, 'state', 'working', 'reason', 'waiting_children',
+redis.call('HSET', P .. 'j:' .. id, unheld(fields.closed, now, 'state', 'working', 'reason', 'waiting_children',
   'fan', fan, 'verdict', '', 'children', ARGV[5], 'need', ARGV[6], 'spare', ARGV[7], 'done', '0', 'lost', '0',
   'failing', paused(fields.failing, now), 'tip', fields.tip, 'count', fields.count))
 redis.call('ZREM', LEASES, id)

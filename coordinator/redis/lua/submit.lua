@@ -44,13 +44,13 @@ end
 local waits, stopped, filled = busy and on_busy == 'queue', nil, {}
 local tip, count, back = state[2] or '', state[3] or '0', nil
 if busy and not waits then
-  stopped = whom(busy)
-  if stopped[9] and stopped[9] ~= '' then
-    tip, count = stopped[8], stopped[9]
+  stopped = read_ending(busy, 'worker', 'began')
+  if stopped.count ~= '' then
+    tip, count = stopped.tip, stopped.count
   end
 end
 if stopped and on_busy == 'rollback' then
-  tip = stopped[13] or ''
+  tip = stopped.began or ''
   if tip ~= '' and redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
     return refuse('no_checkpoint', tip)
   elseif tip == '' or redis.call('HEXISTS', P .. 't:' .. thread, tip) == 1 then
@@ -107,7 +107,7 @@ else
   end
   if stopped then
     filled = end_canceled(busy, stopped, id)
-    state[3] = stopped[9] and stopped[9] ~= '' and stopped[9] or state[3]
+    state[3] = stopped.count ~= '' and stopped.count or state[3]
   end
   redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, back and 'tip' or 'count', back or state[3] or '0')
 end

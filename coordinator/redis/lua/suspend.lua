@@ -20,7 +20,7 @@ local now = now_ms()
 local asked = num(math.max(now, tonumber(fields.asked or '0') + 1))
 local due = timeout > 0 and num(now + timeout) or ''
 append_last(last, id, fields, count, now)
-redis.call('HSET', P .. 'j:' .. id, unheld('suspend', ARGV[3], now, 'state', 'input_required', 'reason', 'question',
+redis.call('HSET', P .. 'j:' .. id, unheld(fields.closed, now, 'state', 'input_required', 'reason', 'question',
   'question', ARGV[4], 'answer', '', 'terms', ARGV[5], 'assignee', ARGV[6], 'otherwise', ARGV[8],
   'escalation', ARGV[9], 'escalated', '0', 'asked', asked, 'due', due,
   'failing', paused(fields.failing, now), 'tip', fields.tip, 'count', fields.count))

@@ -30,16 +30,15 @@ local function note_limit(id, expires, deadline)
   end
 end
 
--- The fields of a job that nobody holds any more, and other fields.
-local function unheld(operation, lease, now, ...)
-  local closed = operation and operation .. ' ' .. lease or ''
-  return 'closed', closed, 'lease', '', 'worker', '', 'lease_until', '0', 'updated', num(now), ...
+-- The fields of a job that nobody holds any more, and other fields. `closed` says what its holder ended it by.
+local function unheld(closed, now, ...)
+  return 'closed', closed or '', 'lease', '', 'worker', '', 'lease_until', '0', 'updated', num(now), ...
 end
 
--- Ends a delivery: nobody holds the job.
-local function close(id, operation, lease, now, ...)
+-- Ends a delivery: nobody holds the job. A full server accepts it.
+local function close(id, closed, now, ...)
   redis.call('ZREM', LEASES, id)
-  redis.call('HSET', P .. 'j:' .. id, unheld(operation, lease, now, ...))
+  redis.call('HSET', P .. 'j:' .. id, unheld(closed, now, ...))
 end
 
 -- The first in a lane's line (lib/turns.lua) becomes ready. Its queue; nil if there is none.
@@ -136,31 +135,56 @@ local function give_turn(thread, now)
   return job[1]
 end
 
--- Ends a job: its idempotency key begins to age, its parent is told, its thread knows its tip again and is the next one's
--- that waits for it (with an heir the caller sees to that). Its journal is dropped, unless it may go on with that when it
--- is redriven. `delivery` and `queue` are of one that was not claimed, `waits` says that it waited for its thread, `spent`
--- what a child spent that has no result. Answers the queues of a parent that goes on, and of who is next.
-local function finish(id, fields, state, reason)
-  local family = redis.call('HMGET', P .. 'j:' .. id, 'brood', 'fan', 'verdict', 'slot', 'lane', 'waits')
-  local filled = {}
-  redis.call('HSET', P .. 'j:' .. id, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '')
-  if family[2] and family[2] ~= '' and family[3] == '' then
+-- What the end of a job must know of it, besides what its fence tells.
+local ENDING = { 'idem', 'key_ttl', 'brood', 'fan', 'verdict', 'lane', 'waits', 'due', 'expires', 'deadline' }
+
+-- That of a job which its holder does not end, and other fields, by name. Nil for an unknown job.
+local function read_ending(id, ...)
+  local names = { 'agent', 'hop', 'thread_digest', 'tip', 'count', 'slot', 'queue', 'delivery', 'reason', ... }
+  for _, name in ipairs(ENDING) do
+    names[#names + 1] = name
+  end
+  local job, fields = redis.call('HMGET', P .. 'j:' .. id, unpack(names)), {}
+  for i, name in ipairs(names) do
+    fields[name] = job[i]
+  end
+  fields.thread, fields.count = fields.thread_digest, fields.count or ''
+  return fields.thread and fields or nil
+end
+
+local function is_set(value)
+  return value and value ~= '' and value ~= '0'
+end
+
+-- Ends a job, and its delivery (`close`): its idempotency key begins to age, its parent is told, its thread knows its tip
+-- again and is the next one's that waits for it (with an heir the caller sees to that). Its journal is dropped, unless it may
+-- go on with that when it is redriven. `delivery` and `queue` are of one that was not claimed, the reason tells that it waited
+-- for its thread, `spent` what a child spent that has no result. Answers the queues of a parent that goes on, and of who is
+-- next.
+local function finish(id, fields, state, reason, now, ...)
+  local filled, waited = {}, fields.reason == 'thread_busy'
+  close(id, fields.closed, now, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '', ...)
+  if is_set(fields.fan) and fields.verdict == '' then
     redis.call('HSET', P .. 'j:' .. id, 'verdict', 'cut')
-    decide(id, family[2])
+    decide(id, fields.fan)
   end
-  if family[1] and family[1] ~= '' then
-    filled[1] = tell_parent(id, family[1], state, reason, fields.spent)
+  if is_set(fields.brood) then
+    filled[1] = tell_parent(id, fields.brood, state, reason, fields.spent)
   end
-  redis.call('ZREM', TIMERS, id)
-  redis.call('ZREM', LIMITS, id)
-  if family[6] == '1' then
-    redis.call('ZREM', P .. 'lw:' .. family[5], id)
+  if is_set(fields.due) then
+    redis.call('ZREM', TIMERS, id)
+  end
+  if is_set(fields.expires) or is_set(fields.deadline) then
+    redis.call('ZREM', LIMITS, id)
+  end
+  if fields.waits == '1' then
+    redis.call('ZREM', P .. 'lw:' .. fields.lane, id)
     redis.call('HSET', P .. 'j:' .. id, 'waits', '0')
   end
-  if fields.delivery and fields.delivery ~= '' then
+  if is_set(fields.delivery) then
     redis.call('XDEL', P .. 'q:' .. fields.queue, fields.delivery)
   end
-  if fields.waits then
+  if waited then
     redis.call('LREM', P .. 'z:' .. fields.thread, 1, id)
   elseif fields.count ~= '' then
     redis.call('HSET', P .. 't:' .. fields.thread, 'job', '', 'tip', fields.tip, 'count', fields.count)
@@ -168,61 +192,49 @@ local function finish(id, fields, state, reason)
     redis.call('HSET', P .. 't:' .. fields.thread, 'job', '')
   end
   if state == 'failed' then
-    redis.call('ZADD', P .. 'dead', num(now_ms()), id)
+    redis.call('ZADD', P .. 'dead', num(now), id)
     redis.call('UNLINK', P .. 'b:' .. id)
   else
     redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id, P .. 'b:' .. id)
   end
-  if fields.idem ~= '' and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
+  if is_set(fields.idem) and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
   end
-  if not fields.waits and not fields.heir then
-    filled[#filled + 1] = give_turn(fields.thread, now_ms())
+  if not waited and not fields.heir then
+    filled[#filled + 1] = give_turn(fields.thread, now)
   end
-  filled[#filled + 1] = leave_lane(id, family[4], now_ms())
+  filled[#filled + 1] = leave_lane(id, fields.slot, now)
   return filled
 end
 
--- What `end_canceled` must know of a job, its state first.
-local function whom(id)
-  return redis.call('HMGET', P .. 'j:' .. id, 'state', 'worker', 'agent', 'hop', 'thread_digest', 'idem', 'key_ttl',
-    'tip', 'count', 'queue', 'delivery', 'reason', 'began')
-end
-
--- Ends a job from outside, whoever holds it, for an heir or nobody; answers as `finish`.
-local function end_canceled(id, job, heir)
+-- Ends a job from outside, whoever holds it, for an heir or nobody; answers as `finish`. `fields` are those of `read_ending`
+-- and its worker.
+local function end_canceled(id, fields, heir)
   redis.call('ZREM', ASKING, id)
-  close(id, nil, nil, now_ms())
-  local fields = { thread = job[5], idem = job[6], key_ttl = job[7], tip = job[8], count = job[9] or '' }
-  fields.queue, fields.delivery, fields.waits, fields.heir = job[10], job[11], job[12] == 'thread_busy', heir
-  local filled = finish(id, fields, 'canceled', '')
-  emit_job(id, 'batonpass.job.canceled', job[3], job[4], 'worker', job[2], 'by', heir or '')
+  fields.heir = heir
+  local filled = finish(id, fields, 'canceled', '', now_ms())
+  emit_job(id, 'batonpass.job.canceled', fields.agent, fields.hop, 'worker', fields.worker, 'by', heir or '')
   return filled
 end
 
--- Ends a job whose workers keep dying: nobody holds it any more. Answers as `finish`.
-local function park_poisoned(id, fields, crashes)
+-- Ends a job whose workers keep dying. Answers as `finish`.
+local function park_poisoned(id, fields, crashes, now)
   local text = crashes .. ' workers died or went silent while they ran this hop'
-  redis.call('HSET', P .. 'j:' .. id, 'error', text)
-  local filled = finish(id, fields, 'failed', 'poison')
+  local filled = finish(id, fields, 'failed', 'poison', now, 'error', text, 'crashes', crashes)
   emit_job(id, 'batonpass.job.failed', fields.agent, fields.hop, 'reason', 'poison', 'error', text)
   return filled
 end
 
 -- Ends a job that was not started, or did not end, in its time, whoever holds it. Answers as `finish`.
 local function fail_late(id, now)
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'agent', 'hop', 'thread_digest', 'idem', 'key_ttl', 'tip', 'count',
-    'queue', 'delivery', 'expires', 'deadline', 'reason')
-  local fields = { thread = job[3], idem = job[4], key_ttl = job[5], tip = job[6], count = job[7] or '' }
-  fields.queue, fields.delivery, fields.waits = job[8], job[9], job[12] == 'thread_busy'
-  local expires, deadline = tonumber(job[10] or 0), tonumber(job[11] or 0)
+  local fields = read_ending(id)
+  local expires, deadline = tonumber(fields.expires or 0), tonumber(fields.deadline or 0)
   local reason, text = 'deadline', 'it did not end before its deadline'
   if expires > 0 and (deadline == 0 or expires <= deadline) then
     reason, text = 'expired', 'no worker started it before it expired'
   end
-  close(id, nil, nil, now, 'error', text)
-  local filled = finish(id, fields, 'failed', reason)
+  local filled = finish(id, fields, 'failed', reason, now, 'error', text)
   redis.call('ZREM', ASKING, id)
-  emit_job(id, 'batonpass.job.failed', job[1], job[2], 'reason', reason, 'error', text)
+  emit_job(id, 'batonpass.job.failed', fields.agent, fields.hop, 'reason', reason, 'error', text)
   return filled
 end
