@@ -8,7 +8,7 @@ from threading import Lock
 from typing import Any
 
 from ..contracts.errors import BadSetup, OverBudget
-from ..contracts.guard import NOTHING, Guard, Spent
+from ..contracts.guard import DEFAULT, NOTHING, Guard, Spent
 
 # Where the journal keeps what the hop has spent.
 _KEY = "spent"
@@ -18,22 +18,28 @@ class Budget:
     """The chain's guard, what earlier hops have spent, and this hop so far: as its journal has it, and what is new.
     Usable from any thread."""
 
-    def __init__(self, guard: Guard, before: Spent, journal: Mapping[str, Any]) -> None:
-        self.guard = guard
-        self._before = before
+    def __init__(self, journal: Mapping[str, Any]) -> None:
+        self.guard = DEFAULT
+        self._before = NOTHING
         self._journal = journal
         self._lock = Lock()
         self._joined: dict[str, Spent] = {}  # what children have spent, by their fan-out
         self._hop = self._kept
 
+    def limit(self, guard: Guard, before: Spent) -> None:
+        """Take the chain's guard, and what its earlier hops have spent."""
+        self.guard, self._before = guard, before
+
     @property
     def _kept(self) -> Spent:
-        return Spent(*self._journal.get(_KEY, (0, 0.0)))
+        kept = self._journal.get(_KEY)
+        return Spent(*kept) if kept else NOTHING
 
     @property
     def spent(self) -> Spent:
         """What the chain has spent."""
-        return sum(self._joined.values(), self._before + self._hop)
+        hop = self._before + self._hop if self._hop else self._before
+        return sum(self._joined.values(), hop)
 
     @property
     def news(self) -> dict[str, Any]:

@@ -51,20 +51,23 @@ class _About:
         agent: Agent[Any],
         payload: Contract,
         resources: Any,
-        lease: Lease,
         steps: Steps | None = None,
     ) -> None:
         self._session = session
         self._agent = agent
         self.payload = payload
         self.resources = resources
-        self.lease = lease
         self._steps = steps or Steps(session, own_state=agent.kind == "function")
 
     @property
     def job_id(self) -> str:
         """The job's id."""
         return self._session.job_id
+
+    @property
+    def lease(self) -> Lease:
+        """This worker's lease of the job, as it was claimed."""
+        return self._session.lease
 
     @property
     def thread(self) -> str:
@@ -262,7 +265,7 @@ class Context(_About):
     @cached_property
     def sync(self) -> SyncContext:
         """The context for sync code."""
-        return SyncContext(self._session, self._agent, self.payload, self.resources, self.lease, self._steps)
+        return SyncContext(self._session, self._agent, self.payload, self.resources, self._steps)
 
     @overload
     async def step(

@@ -16,8 +16,8 @@ from .session import LeaseSession
 def remembering(
     app: App, agent: Agent[Any], envelope: Envelope, session: LeaseSession
 ) -> Generator[Command[Any], Any, None]:
-    """Give the session what the agent remembers; nothing if this is its first visit, or one that has saved already."""
-    if agent.memory != "job" or session.checkpoint is not None or agent.name not in envelope.path[:-1]:
+    """Give the session what such an agent remembers; nothing if this is its first visit, or one that has saved."""
+    if session.checkpoint is not None or agent.name not in envelope.path[:-1]:
         return
     wanted = Wanted(agent=agent.name, job=session.job_id)
     for found in (yield from timeline(session.thread, 1, None, wanted)):

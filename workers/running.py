@@ -16,7 +16,6 @@ from ..contracts.app import App
 from ..contracts.contract import Contract, contract_ref, load_payload
 from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Fenced, NotFound, OverBudget, Unavailable
 from ..contracts.handoff import Envelope
-from ..contracts.job import Lease
 from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive, afollow
@@ -24,7 +23,6 @@ from ..coordinator.coded.codec import MissingKey
 from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Spawn, Suspend
 from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
-from ..coordinator.snapshots import from_ms
 from ..coordinator.store import Store
 from .apart import Apart
 from .aside import Aside
@@ -40,6 +38,8 @@ from .spawning import spawning
 from .upkeep import Alarm
 
 _log = logging.getLogger("batonpass.worker")
+# Of what ends sooner (seconds) the log says only that: a line costs a short job a tenth of its time.
+_SHORT = 0.1
 
 
 class _Running:
@@ -99,6 +99,8 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self._running: dict[str, _Running] = {}  # by lease
         self._over: dict[str, str] = {}  # leases that were lost before their delivery ran
+        self._unsaid: dict[str, tuple[str, Delivery]] = {}  # deliveries that the log says nothing of yet, by lease
+        self._saying = False
         self._draining = False
         self._stopping = False
 
@@ -139,14 +141,26 @@ class Runner:
             if self._keeper is not None:
                 self._keeper.drop(delivery.job.lease)
             self._over.pop(delivery.job.lease, None)
+            self._unsaid.pop(delivery.job.lease, None)
+
+    def _say_later(self, about: str, delivery: Delivery) -> None:
+        self._unsaid[delivery.job.lease] = about, delivery
+        if not self._saying:
+            self._saying = True
+            self._loop.call_later(_SHORT, self._say)
+
+    def _say(self) -> None:
+        self._saying = False
+        for about, delivery in self._unsaid.values():
+            row = delivery.job
+            _log.info("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
+        self._unsaid.clear()
 
     async def _run(self, delivery: Delivery) -> None:
         row = delivery.job
         about = f"job {row.id} hop {row.hop} {row.agent}"
         if self._keeper is not None:
-            # Said when the agent waits for the first time: it starts that much sooner.
-            started = ("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
-            self._loop.call_soon(_note, *started)
+            self._say_later(about, delivery)
         if self._apart is not None and row.agent in self._apart_agents:
             await self._held(about, row, None, self._apart.run(about, delivery))
             return
@@ -230,7 +244,8 @@ class Runner:
         try:
             session.check()
             timeout = agent.timeout if self._keeper is not None else None
-            await _in_time(timeout, self._run_agent(about, agent, envelope, row, session))
+            work = self._run_agent(about, agent, envelope, session)
+            await (work if timeout is None else _in_time(timeout, work))
         except Drained:
             await self._closing.release(about, session.fence)
         except OverBudget as error:
@@ -242,19 +257,19 @@ class Runner:
         except Exception as error:
             await self._closing.fail(about, agent, session, _single(error), row)
 
-    async def _run_agent(
-        self, about: str, agent: Agent[Any], envelope: Envelope, row: JobRow, session: LeaseSession
-    ) -> None:
+    async def _run_agent(self, about: str, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> None:
         payload = _open_payload(agent, envelope)
         if envelope.transcript is not None:
             session.inherit(envelope.transcript)
-        await adrive(self._store, remembering(self._app, agent, envelope, session))
-        lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
-        context = Context(session, agent, payload, self._resources, lease)
+        if agent.memory == "job":
+            await adrive(self._store, remembering(self._app, agent, envelope, session))
+        context = Context(session, agent, payload, self._resources)
         entered(context)
-        command = await adrive(self._store, kept(self._book, session, envelope)) or await self._run_to_end(
-            agent, envelope, payload, session, context
-        )
+        command: Command[None] | None = None
+        if session.journal:
+            command = await adrive(self._store, kept(self._book, session, envelope))
+        if command is None:
+            command = await self._run_to_end(agent, envelope, payload, session, context)
         await session.awrite(command)
         if isinstance(command, HandOff):
             _note("%s: handed off to %s", about, command.target.agent)
@@ -301,10 +316,7 @@ def _note(text: str, *arguments: object) -> None:
         _log.handle(_log.makeRecord(_log.name, logging.INFO, __file__, 0, text, arguments, None))
 
 
-async def _in_time(timeout: float | None, attempt: Coroutine[Any, Any, None]) -> None:
-    if timeout is None:
-        await attempt
-        return
+async def _in_time(timeout: float, attempt: Coroutine[Any, Any, None]) -> None:
     with anyio.move_on_after(timeout) as limit:
         await attempt
     if limit.cancelled_caught:

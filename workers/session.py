@@ -7,6 +7,7 @@ import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
@@ -14,8 +15,8 @@ import anyio
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint, Snapshot
 from ..contracts.errors import Canceled, Fenced, Unavailable
-from ..contracts.guard import DEFAULT, NOTHING
 from ..contracts.handoff import Answer, Envelope
+from ..contracts.job import Lease
 from ..contracts.names import mint, partition_of
 from ..contracts.transcript_losses import Losses
 from ..coordinator.book import Book
@@ -52,6 +53,8 @@ class LeaseSession:
         version = app[row.agent].state_version if app and row.agent in app else 1
         self._more = {"version": version} if version > 1 else None
         self._store = store
+        self._app = app
+        self._row = row
         self.fence = Fence(row.id, row.token, row.lease)
         self.job_id = row.id
         self.hop = row.hop
@@ -59,7 +62,6 @@ class LeaseSession:
         self.attempt = row.attempt
         self.priority = row.priority
         self.cut = row.fan if row.verdict == "cut" else None  # a fan-out that was not decided, or is to be made again
-        self.book = Book(app)
         self.last_error = row.error or None
         self._failing = max(row.updated - row.failing, 0) / 1000 if row.failing else None
         self._began = time.monotonic()
@@ -79,7 +81,7 @@ class LeaseSession:
         self.tip_id = row.tip
         about = f"of job {row.id}"
         self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
-        self.budget = Budget(DEFAULT, NOTHING, self._journal)
+        self.budget = Budget(self._journal)
         self.inherited: Transcript | None = None
         self._inherited: Mapping[str, Any] = {}
         self.remembered: Checkpoint | None = None
@@ -89,6 +91,17 @@ class LeaseSession:
         if row.answer:
             question = open_letter(row.question, of=f"the question of job {row.id}")
             self.answer = Answer(question, open_letter(row.answer, of=f"the answer to job {row.id}"))
+
+    @cached_property
+    def book(self) -> Book:
+        """What is known of other agents."""
+        return Book(self._app)
+
+    @cached_property
+    def lease(self) -> Lease:
+        """The lease as it was claimed."""
+        row = self._row
+        return Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
 
     @property
     def failing_for(self) -> float:
@@ -102,7 +115,7 @@ class LeaseSession:
 
     def guard(self, envelope: Envelope) -> None:
         """Take the limits of the job's chain."""
-        self.budget = Budget(envelope.guard, envelope.spent, self._journal)
+        self.budget.limit(envelope.guard, envelope.spent)
 
     def spend(self, tokens: int = 0, cost: float = 0.0) -> None:
         """Count what the agent used. Kept with the next write."""

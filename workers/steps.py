@@ -40,6 +40,9 @@ class Steps:
         self.own_state = own_state
         self._counts: dict[str, int] = {}
         self._running: set[str] = set()
+        self._done: dict[str, Recorded] = {}
+        if not session.journal and not session.checkpoint:
+            return
         records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
         # A state that was edited before the job was redriven counts, also where it has what no step did.
         held: dict[str, Any] = session.checkpoint.state if own_state and session.checkpoint else {}

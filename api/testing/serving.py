@@ -9,14 +9,12 @@ from typing import Any, TypeVar
 from batonpass.app import App
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract, contract_ref
-from batonpass.contracts.job import Lease
 from batonpass.contracts.names import mint
 from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Claim
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.rows import Delivery
-from batonpass.coordinator.snapshots import from_ms
 from batonpass.workers.context import Context, entered
 from batonpass.workers.session import LeaseSession
 
@@ -42,9 +40,7 @@ async def context(agent: Agent[P], payload: P, *, resources: Any = None) -> Asyn
     async with connect("memory://", app=app) as coordinator:
         await coordinator.submit(agent, payload)
         delivery = await claimed(coordinator, agent)
-        row = delivery.job
-        lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
-        made = Context(LeaseSession(coordinator.store, delivery, app), agent, payload, resources, lease)
+        made = Context(LeaseSession(coordinator.store, delivery, app), agent, payload, resources)
         entered(made)
         yield made
 

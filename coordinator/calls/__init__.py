@@ -6,7 +6,7 @@ code.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Coroutine, Generator
 from typing import Any, TypeVar
 
 from ..commands import Command
@@ -21,9 +21,9 @@ def drive(store: Store, call: Call[T]) -> T:
     return follow(call, store.call)
 
 
-async def adrive(store: Store, call: Call[T]) -> T:
+def adrive(store: Store, call: Call[T]) -> Coroutine[Any, Any, T]:
     """Run a call to its result, in async code."""
-    return await afollow(call, store.acall)
+    return afollow(call, store.acall)
 
 
 def follow(asking: Generator[Any, Any, T], do: Callable[[Any], Any]) -> T:

@@ -14,7 +14,7 @@ from tests.harness.waiting import wait_until
 from tests.kills.harness import Zygote
 
 CONCURRENCY = 8
-_STARTED = "started (attempt"  # what a worker says of each delivery
+_DELIVERY = " hop "  # what a worker says of each delivery
 _NO_STORE = 2  # the exit code of a worker that finds no store when it starts
 
 
@@ -78,7 +78,7 @@ class Crew:
     def at_work(self) -> list[int]:
         """The workers that have begun some job."""
         starting = self._members.keys() - self._at_work
-        self._at_work |= {pid for pid in starting if _STARTED in self._outs[pid].read_text()}
+        self._at_work |= {pid for pid in starting if _DELIVERY in self._outs[pid].read_text()}
         return sorted(self._at_work & self._members.keys())
 
     def kill(self, pid: int) -> None:
