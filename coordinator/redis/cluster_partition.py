@@ -11,7 +11,7 @@ from .cluster_link import TROUBLE, Request
 from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
 from .scripts import Script
 from .store import RedisStore
-from .wire import arguments, filled
+from .wire import arguments, filled, unfolded
 from .witness import Witness
 
 R = TypeVar("R")
@@ -53,6 +53,7 @@ class Partition(RedisStore):
         return self._carefully(command, *arguments(command))
 
     def _answer(self, command: Command[R], reply: Any) -> R:
+        reply = unfolded(reply)
         result = super()._answer(command, reply)
         queues = filled(command, reply)
         return cast("R", Filled(result, queues)) if queues else result

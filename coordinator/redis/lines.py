@@ -9,7 +9,7 @@ to: the caller goes on with the client.
 from __future__ import annotations
 
 import os
-from asyncio import get_running_loop
+from asyncio import Future, get_running_loop
 from collections import deque
 from collections.abc import Callable
 from typing import Any
@@ -35,6 +35,13 @@ def _most(pool: Any) -> int:
 
 def _packed(connection: Any, command: tuple[Any, ...]) -> Any:
     return [_pack(command)] if _pack else connection.pack_command(*command)
+
+
+async def _outcome(asked: Future[Any]) -> Any:
+    try:
+        return await asked
+    except Exception as error:
+        return error
 
 
 class Lines:
@@ -98,6 +105,28 @@ class AsyncLines:
         if not self._usable:
             await self._open()
         return await self._line.ask(_pack(command))
+
+    async def ask_all(self, *commands: tuple[Any, ...]) -> list[Any]:
+        """The replies to commands that are sent at once; what is wrong with one is in its place."""
+        if _pack is None or self._alone:
+            async with self._client.pipeline(transaction=False) as pipe:
+                for command in commands:
+                    pipe.execute_command(*command)
+                replies: list[Any] = await pipe.execute(raise_on_error=False)
+                return replies
+        if not self._usable:
+            await self._open()
+        asked = [self._line.ask(_pack(command)) for command in commands]
+        try:
+            return [await _outcome(future) for future in asked]
+        finally:
+            for future in asked:
+                future.cancel()  # nobody waits any more
+
+    def hang_up(self) -> None:
+        """Have the server forget what it was asked and has not done yet."""
+        if self._line is not None:
+            self._line.close(ConnectionError("closed"))
 
     @property
     def _usable(self) -> bool:

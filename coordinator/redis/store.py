@@ -24,7 +24,7 @@ from .scripts import Script, script
 from .segments import READERS, filled, held_by, lacking, needed
 from .server import check_server
 from .watch import RedisWatch
-from .wire import answer, arguments
+from .wire import answer, arguments, unfolded
 from .witness import Witness
 
 R = TypeVar("R")
@@ -87,9 +87,9 @@ class RedisStore:
             if isinstance(command, ReadSpans):
                 return cast("R", await self._arun(self._spans(command)))
             name, argv = arguments(command)
-            if not self._replicas and not self._witness.due(command):
+            if not self._replicas:
                 try:
-                    reply = await self._alines.ask("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
+                    reply = await self._areply(command, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
                 except _ONCE_MORE:
                     pass
                 else:
@@ -101,7 +101,18 @@ class RedisStore:
         except _TROUBLE as error:
             raise self._failure(error) from error
 
+    async def _areply(self, command: Command[Any], *sent: Any) -> Any:
+        """The reply to what a command is sent as, and a look at the store behind it if it is time for one."""
+        if not self._witness.due(command):
+            return await self._alines.ask(*sent)
+        reply, seen = await self._alines.ask_all(sent, self._look("EVALSHA"))
+        if isinstance(reply, Exception):
+            raise reply
+        await self._arun(self._learn(seen))
+        return reply
+
     def _answer(self, command: Command[R], reply: Any) -> R:
+        reply = unfolded(reply)
         if reply[0] != b"+":
             self._witness.refused(command, reply)
         return answer(command, reply)
@@ -140,11 +151,7 @@ class RedisStore:
         then = [*(self._confirming() if confirmed else []), *([self._look("EVALSHA")] if looks else [])]
         reply, *rest = yield from self._script(self._scripts(name), argv, then)
         if looks:
-            seen = rest.pop()
-            if isinstance(seen, exceptions.NoScriptError):
-                [seen] = yield [self._look("EVAL")]
-            if not isinstance(seen, Exception):
-                self._witness.learn(*seen[1:])
+            yield from self._learn(rest.pop())
         result: Any = self._answer(command, reply)
         if kind in READERS and not isinstance(result, Unfinished):
             result = yield from self._whole(result)
@@ -158,6 +165,13 @@ class RedisStore:
                     f"{_CONFIRMED_WITHIN / 1000:g} s: a failover now could lose it, do the same again"
                 )
         return cast("R", result)
+
+    def _learn(self, seen: Any) -> _Calls[None]:
+        """Take what a look has seen. The server may have to be sent its script."""
+        if isinstance(seen, exceptions.NoScriptError):
+            [seen] = yield [self._look("EVAL")]
+        if not isinstance(seen, Exception):
+            self._witness.learn(*seen[1:])
 
     def _script(self, known: Script, argv: Sequence[Any], then: list[tuple[Any, ...]]) -> _Calls[list[Any]]:
         """A script and other commands at once; its reply and theirs. The server may have to be sent the script."""
@@ -219,7 +233,7 @@ class RedisStore:
             return Unreachable(f"no Redis at {self.url}: {text}")
         if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
             return Overloaded(f"{self.url} is out of memory: nothing was written, free some and try again")
-        if text.startswith("MISCONF"):
+        if "MISCONF" in text:
             return Overloaded(f"{self.url} can't write to its disk: nothing was written, free some, try again: {text}")
         if isinstance(error, exceptions.ReadOnlyError) or text.startswith(("BUSY", "LOADING", "READONLY")):
             return Overloaded(f"{self.url} can't write now: {text}")
@@ -232,7 +246,7 @@ class RedisStore:
         reply = await watch.await_reply(timeout, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if reply is None:
             return await self.acall(command)
-        return await self._arun(self._whole(answer(command, reply)))
+        return await self._arun(self._whole(self._answer(command, reply)))
 
     def watch(self, topic: Topic) -> RedisWatch:
         """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""

@@ -10,6 +10,7 @@ from redis import exceptions
 
 from ...contracts.names import mint
 from ..store import Topic
+from .lines import AsyncLines
 from .place import Place, connected_by
 
 # An error among them too: a master that is demoted ends its clients' waits with one.
@@ -31,7 +32,7 @@ class RedisWatch:
         self._aclient: Any = None
         self._sync: Any = None  # the client itself, or a subscription of it
         self._async: Any = None
-        self._line: Any = None  # a connection of `_async`
+        self._alines: AsyncLines | None = None  # of `_async`
 
     def wait(self, timeout: float) -> None:
         try:
@@ -77,26 +78,23 @@ class RedisWatch:
         """Wait for deliveries, then have a command carried out; its reply, None if it was not.
 
         The server gets both at once and goes on with the second when the first is over: no round trip in between. On
-        a bare connection, kept from wait to wait, because the client does a lot around a call, while a job waits.
+        a line, because the client does a lot around a call, while a job waits.
         """
+        await self.aopen()
+        lines = self._alines = self._alines or AsyncLines(self._async)
         try:
-            await self.aopen()
-            if self._line is None:
-                self._line = await self._async.connection_pool.get_connection()
-            connection = self._line
-            try:
-                wait = ("BLPOP", self._interrupt, *self._wakes, timeout)
-                await connection.send_packed_command(connection.pack_commands([wait, command]))
-                await connection.read_response()
-                return await connection.read_response()
-            except BaseException:
-                await connection.disconnect(nowait=True)  # nobody must read what is left of the replies
-                raise
-        except exceptions.ResponseError:
-            return None
+            waited, reply = await lines.ask_all(("BLPOP", self._interrupt, *self._wakes, timeout), command)
         except _TROUBLE:
+            waited = reply = None
             await self.aclose()
-            return None
+        except BaseException:
+            lines.hang_up()  # what nobody waits for must not be claimed
+            raise
+        if not isinstance(waited, Exception) and not isinstance(reply, Exception):
+            return reply
+        if not isinstance(waited, exceptions.ResponseError) and not isinstance(reply, exceptions.ResponseError):
+            await self.aclose()
+        return None
 
     async def ainterrupt(self) -> None:
         """Wake this wait alone, from another connection of its client."""
@@ -117,9 +115,11 @@ class RedisWatch:
     async def aclose(self) -> None:
         if self._async is None:
             return
-        ending = [self._async, *connected_by(self._aclient)]
-        self._async = self._aclient = self._line = None
+        ending, lines = [self._async, *connected_by(self._aclient)], self._alines
+        self._async = self._aclient = self._alines = None
         with move_on_after(_CLOSED_WITHIN, shield=True):  # whoever waited may have been cancelled
+            if lines is not None:
+                await lines.aclose()
             for each in ending:
                 with suppress(*_TROUBLE):
                     await each.aclose()

@@ -46,6 +46,14 @@ def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
     return name, argv
 
 
+def unfolded(reply: Any) -> list[Any]:
+    """A script's reply, which may have come in one piece."""
+    if isinstance(reply, bytes):
+        return [reply] if reply == b"+" else _unpacked(reply)
+    given: list[Any] = reply
+    return given
+
+
 def answer(command: c.Command[R], reply: list[Any]) -> R:
     """The command's answer, or the refusal that the script replied with, raised. `Unfinished` if it has to go on."""
     if isinstance(command, GoOn):
@@ -234,14 +242,14 @@ def _job_values(items: list[bytes]) -> dict[str, Any]:
     return values
 
 
-def _unpacked(items: bytes) -> list[bytes]:
+def _unpacked(items: bytes) -> list[Any]:
     """A list that a script gave as one piece (by `cmsgpack`, which every server has)."""
-    unpacked: list[bytes] = msgpack.unpackb(items, raw=True)
+    unpacked: list[Any] = msgpack.unpackb(items, raw=True)
     return unpacked
 
 
 def _delivery(worker: str, parts: list[Any]) -> Delivery:
-    told = zip(_CLAIMED, _unpacked(parts[0]), strict=False)
+    told = zip(_CLAIMED, parts[0], strict=False)
     row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told if value})
     checkpoint = None
     if parts[1]:

@@ -4,7 +4,7 @@
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, number of
 --      fields, name of each field of a job that is to be told, number of others, name of each that is told of a job which
 --      has asked or has had children, lease id for each delivery wanted
--- Returns {'+', {packed {id, queue, lease, token, lease's end, time, lane, slot, deadline, brood, parent, priority, agent, hop, tip,
+-- Returns {'+', {{id, queue, lease, token, lease's end, time, lane, slot, deadline, brood, parent, priority, agent, hop, tip,
 --      attempt, failing, asked, children, fields ...}, {id, commit line, record, what each span holds ...} or false, journal} ...,
 --      queue of each that was let out of its line ...}
 --@ uses clock job turns parts whole
@@ -112,14 +112,13 @@ local function start(job, lease)
   emit_job(job.id, 'batonpass.job.started', job.agent, job.hop,
     'worker', worker, 'token', token, 'attempt', job.attempt)
   local checkpoint = job.tip ~= '' and read_whole(job.tip) or false
-  -- The job in one piece: clients take longer to read an array than the script to pack it. Only who had a lease has
-  -- written to the journal.
+  -- Only who had a lease has written to the journal.
   local journal = {}
   if job.token > 0 then
     journal = redis.call('HGETALL', P .. 'n:' .. job.id)
     redis.call('UNLINK', P .. 'b:' .. job.id)
   end
-  local told = cmsgpack.pack({ job.id, job.queue, lease, token, until_ms, num(now), lane, slot, unpack(job.fields, 6) })
+  local told = { job.id, job.queue, lease, token, until_ms, num(now), lane, slot, unpack(job.fields, 6) }
   return { told, checkpoint, journal }
 end
 
@@ -146,4 +145,4 @@ if found < wanted then
     end
   end
 end
-return deliveries
+return in_one(deliveries)

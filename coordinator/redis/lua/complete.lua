@@ -21,4 +21,4 @@ if last then
 end
 local filled = finish(id, fields, 'completed', '', now, 'result', ARGV[4], 'error', '', 'tip', fields.tip)
 emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', fields.tip)
-return { '+', unpack(filled) }
+return in_one({ '+', unpack(filled) })

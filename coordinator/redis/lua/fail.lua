@@ -25,4 +25,4 @@ else
   local kind = ARGV[7] == 'rejected' and 'batonpass.job.rejected' or 'batonpass.job.failed'
   emit_job(id, kind, fields.agent, fields.hop, 'reason', ARGV[5], 'error', ARGV[4])
 end
-return { '+', unpack(filled) }
+return in_one({ '+', unpack(filled) })

@@ -24,4 +24,4 @@ redis.call('ZREM', LEASES, id)
 redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id)
 emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', fields.tip,
   told(ARGV[8]))
-return { '+', leave_lane(id, fields.slot, now) }
+return in_one({ '+', leave_lane(id, fields.slot, now) })

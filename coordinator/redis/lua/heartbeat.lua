@@ -19,4 +19,4 @@ for at = 1, #ARGV, 4 do
     redis.call('ZADD', LEASES, until_ms, ARGV[at])
   end
 end
-return answers
+return in_one(answers)

@@ -9,4 +9,4 @@ if not fields then
 end
 
 append_journal(ARGV[1], 4)
-return { '+' }
+return in_one({ '+' })

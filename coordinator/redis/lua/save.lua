@@ -26,4 +26,4 @@ append_journal(id, rest)
 redis.call('HSET', P .. 'j:' .. id, 'tip', checkpoint.id, 'count', num(tonumber(count) + 1), 'updated', num(now))
 emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop, 'checkpoint', checkpoint.id,
   'step', checkpoint.step)
-return { '+', commit }
+return in_one({ '+', commit })

@@ -114,5 +114,5 @@ end
 emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due ~= '0' and due or '', 'behind', waits and busy or '',
   told(ARGV[14]))
 -- A worker is waiting for the end of this script: it reads nothing back.
-return { '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
-  'began', began, 'created', num(now), 'updated', num(now), unpack(bounds) }), unpack(filled) }
+return in_one({ '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
+  'began', began, 'created', num(now), 'updated', num(now), unpack(bounds) }), unpack(filled) })

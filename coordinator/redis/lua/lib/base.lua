@@ -37,6 +37,12 @@ local function num(value)
   return string.format('%.0f', value)
 end
 
+-- A reply in one piece, as wire.py reads it, too. The server sends each array by a write(2) of its own (before 7.0), and wakes
+-- its reader with each.
+local function in_one(reply)
+  return #reply == 1 and reply[1] or cmsgpack.pack(reply)
+end
+
 local function refuse(code, ...)
   return { '!' .. code, ... }
 end
