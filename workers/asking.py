@@ -17,6 +17,12 @@ from .session import LeaseSession
 from .steps import Steps
 
 _PREFIX = "unanswered/"
+# How agents of frameworks ask.
+_OWN_WAYS = {
+    "langgraph": "a node asks by interrupt(question)",
+    "crewai": "a flow asks by @human_feedback, a task by human_input=True",
+    "autogen": "a team asks by a handoff to the user",
+}
 _LEAST = 0.001
 
 
@@ -28,6 +34,15 @@ class Asking(BaseException):
         self.question = question
         self.key = key
         self.terms = terms
+
+
+def elsewhere(kind: str) -> BadSetup:
+    """Why `ctx.ask` is refused in an agent that is no plain function, and what to do there."""
+    way = _OWN_WAYS.get(kind, "it asks in its framework's own way")
+    return BadSetup(
+        f"ctx.ask() is for plain functions, and this is an agent of {kind}: {way}, and waits as long as it takes. "
+        "For a timeout=, default= or escalate= hand off to a plain function that asks, and back"
+    )
 
 
 def terms_of(

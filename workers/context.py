@@ -23,7 +23,7 @@ from ..contracts.inbox import AskTerms
 from ..contracts.job import Lease
 from ..contracts.options import AskOptions
 from ..coordinator.calls import afollow, follow
-from .asking import asking, terms_of
+from .asking import asking, elsewhere, terms_of
 from .effects import Act, Ask, Commit, Perform, Record, Unsure, effecting, idempotency_key
 from .joining import Joining, joining
 from .session import LeaseSession
@@ -166,7 +166,10 @@ class _About:
 
     def _joining(self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
         if self._agent.kind != "function":
-            raise BadSetup(f"ctx.fan_out() is for plain functions: this is a {self._agent.kind} agent")
+            raise BadSetup(
+                f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
+                "plain function that fans out, and on or back with what came of it"
+            )
         for handoff in handoffs:
             self.hand_off(handoff.to, handoff.payload)
         if not handoffs and wait == "all":
@@ -186,7 +189,7 @@ class _About:
 
     def _asking(self, question: Any, terms: AskTerms) -> Generator[Act, Any, Any]:
         if self._agent.kind != "function":
-            raise BadSetup(f"ctx.ask() is for plain functions: ask in {self._agent.kind}'s own way")
+            raise elsewhere(self._agent.kind)
         return asking(self._steps, self._session, question, terms)
 
 
