@@ -62,6 +62,8 @@ class Closing:
         try:
             await self._store.acall(Release(fence))
             _log.info("%s: given back", about)
+        except Fenced:  # it ended at the same moment, or another worker has it
+            _log.info("%s: its lease was over", about)
         except BatonpassError as error:
             _log.warning("%s: not given back, its lease will expire: %s", about, error)
 
