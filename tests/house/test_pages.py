@@ -5,7 +5,9 @@ from __future__ import annotations
 import ast
 import re
 import secrets
+import sys
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any, TypedDict
 
 import pytest
@@ -152,6 +154,24 @@ async def test_a_graph_calls_another_agent() -> None:
 
     report = await app.run(research, Topic(text="rain"), returns=Report)
     assert report.body == "rain, written"
+
+
+@pytest.mark.capability("langgraph")
+async def test_a_graph_becomes_an_agent(monkeypatch: pytest.MonkeyPatch) -> None:
+    from langgraph.graph import END, START, StateGraph
+
+    class Talk(TypedDict, total=False):
+        text: str
+        reply: str
+
+    builder: Any = StateGraph(Talk)
+    builder.add_node("think", lambda talk: {"reply": talk["text"].upper()})
+    builder.add_edge(START, "think")
+    builder.add_edge("think", END)
+    monkeypatch.setitem(sys.modules, "my_graph", SimpleNamespace(builder=builder))
+    names = await run(shown("from my_graph import"), {"bp": bp, "app": bp.App("graph")})
+    answer = await names["app"].run("answer", names["Question"](text="rain"), returns=names["Answer"])
+    assert answer.reply == "RAIN"
 
 
 @pytest.mark.capability("agent-framework")

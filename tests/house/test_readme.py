@@ -81,7 +81,7 @@ async def test_factories_are_declared(here: Path) -> None:
         text: str
 
     app = bp.App("frameworks")
-    await run(shown("@app.langgraph"), names | {"app": app, "Draft": Draft})
+    await run(shown('@app.langgraph("triage"'), names | {"app": app, "Draft": Draft})
     app.check()
     assert {agent.name: agent.kind for agent in app} == {"triage": "langgraph", "write": "crewai", "review": "autogen"}
 
