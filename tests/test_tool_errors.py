@@ -125,3 +125,19 @@ async def test_an_effect_that_may_have_happened_stops_the_job_and_says_what_help
         await run(kind, lambda ctx: ctx.effect("pay", pay), crews)
     assert (failed.value.reason, paid) == ("ambiguous", ["x"])
     assert "changes=" not in failed.value.error  # a framework's state is not the place for it
+
+
+async def test_what_a_sync_tool_of_a_team_gives_is_awaited_if_it_is_to_be() -> None:
+    paid: list[str] = []
+
+    def pay() -> str:
+        paid.append("x")
+        return "paid"
+
+    def act(text: str) -> Any:
+        return bp.current().effect("pay", pay)
+
+    app = bp.App("awaited")
+    app.autogen("a", accepts=Draft, returns=Told)(lambda: team_with(act))
+    assert (await app.run("a", Draft(text="go"), returns=Told, timeout=20)).text == "paid"
+    assert paid == ["x"]

@@ -25,7 +25,9 @@ def adopted(function: Callable[..., Any]) -> Callable[..., Any]:
     async def call(**arguments: Any) -> Any:
         if inspect.iscoroutinefunction(function):
             return await function(**arguments)
-        return await asyncio.to_thread(function, **arguments)
+        result = await asyncio.to_thread(function, **arguments)
+        # What a sync function gives may be to be awaited: `return bp.current().step(...)`, a lambda, an async __call__.
+        return await result if inspect.isawaitable(result) else result
 
     setattr(call, _ADOPTED, True)
     return call
