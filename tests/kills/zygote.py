@@ -1,8 +1,8 @@
 """A process that has imported the frameworks once and forks a worker per command: importing CrewAI takes seconds.
 
 Reads one JSON command a line on stdin: {"url", "app", "agents", "lease", "log", "out", "kill"}, or {"arguments", "log",
-"out"} for one as the command line starts it. Writes {"started": pid} for each, and {"ended": pid, "status": n}
-(negative: the signal) when one has ended.
+"out", "environment"} for one as the command line starts it. Writes {"started": pid} for each, and {"ended": pid,
+"status": n} (negative: the signal) when one has ended.
 """
 
 from __future__ import annotations
@@ -72,6 +72,7 @@ def fork_worker(command: dict[str, Any]) -> int:
         return pid
     os.environ["BATONPASS_TEST_LOG"] = command["log"]
     os.environ["BATONPASS_TEST_KILL"] = command.get("kill", "")
+    os.environ.update(command.get("environment", {}))
     out = os.open(command["out"], os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     os.dup2(out, 1)
     os.dup2(out, 2)

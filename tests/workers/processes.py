@@ -1,17 +1,19 @@
-"""A worker as its user starts it: `python -m batonpass worker`, a real process for real signals."""
+"""A worker as its user starts it: `batonpass worker`, a real process for real signals, forked off a warm parent."""
 
 from __future__ import annotations
 
+import atexit
 import os
 import signal
-import subprocess
-import sys
 from collections import Counter
+from contextlib import suppress
+from functools import cache
 from pathlib import Path
 
 from tests.harness.waiting import wait_until
+from tests.house.tree import ROOT
+from tests.kills.harness import Zygote
 
-ROOT = Path(__file__).parents[2]
 DEADLINE = 40.0
 
 
@@ -61,24 +63,25 @@ class Desk:
             worker.kill()
 
 
+@cache
+def parent() -> Zygote:
+    """The parent of a session's workers: to start Python and import everything takes longer than most tests."""
+    made = Zygote(["batonpass.cli", "batonpass.workers.process"], ROOT)
+    atexit.register(made.close)
+    return made
+
+
 class WorkerProcess:
     """One worker process."""
 
     def __init__(self, desk: Desk, app: str, options: tuple[str, ...]) -> None:
         self._out = desk.folder / f"worker-{len(desk.workers)}.err"
-        gates = {"BATONPASS_TEST_GATES": str(desk.folder), "BATONPASS_TEST_LOG": str(desk.log)}
-        with self._out.open("wb") as out:
-            self._process = subprocess.Popen(
-                [sys.executable, "-m", "batonpass", "worker", app, "--store", desk.url, *options],
-                cwd=ROOT,
-                env={**os.environ, **gates},
-                stdout=out,
-                stderr=out,
-            )
-        self.pid = self._process.pid
+        command = {"arguments": ["worker", app, "--store", desk.url, *options], "out": str(self._out)}
+        gates = {"BATONPASS_TEST_GATES": str(desk.folder)}
+        self.pid = parent().start({**command, "log": str(desk.log), "environment": gates})
 
     def said(self) -> str:
-        return self._out.read_text()
+        return self._out.read_text() if self._out.exists() else ""
 
     def wait_for(self, text: str) -> None:
         """Wait until it has said something."""
@@ -86,16 +89,18 @@ class WorkerProcess:
         assert text in self.said(), self.said()
 
     def _ended(self) -> bool:
-        return self._process.poll() is not None
+        return self.pid in parent().ended
 
     def send(self, sig: signal.Signals) -> None:
-        self._process.send_signal(sig)
+        if not self._ended():
+            with suppress(ProcessLookupError):  # it has ended, and that is about to be told
+                os.kill(self.pid, sig)
 
     def exit_code(self) -> int:
         """Its exit code, once it has ended."""
-        return self._process.wait(DEADLINE)
+        wait_until(self._ended, timeout=DEADLINE, what=f"the end of {self.pid}: {self.said()}")
+        return parent().ended[self.pid]
 
     def kill(self) -> None:
-        if not self._ended():
-            self._process.kill()
-            self._process.wait()
+        self.send(signal.SIGKILL)
+        self.exit_code()
