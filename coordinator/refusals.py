@@ -125,7 +125,9 @@ def _named(thread: str, name: str, checkpoint_id: str) -> BatonpassError:
 
 
 def _no_name(thread: str, name: str) -> BatonpassError:
-    return NotFound(f"no checkpoint of thread {thread!r} is named {name!r}: `batonpass timeline --named` lists them")
+    return NotFound(
+        f"no checkpoint of thread {thread!r} is named {name!r}: `batonpass timeline THREAD --named` lists them"
+    )
 
 
 def _exists(thread: str) -> BatonpassError:

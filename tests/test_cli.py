@@ -365,3 +365,16 @@ def test_every_command_has_json_and_help(cli: CommandLine) -> None:
         assert told.code == 0
         assert "--json" in told.out
         assert "--store" in told.out
+
+
+@pytest.mark.parametrize("arguments", [["submit", "bill", "{}", "--app"], ["worker", "--json"]])
+def test_a_warning_about_the_store_is_one_line(arguments: list[str], tmp_path: Path) -> None:
+    (tmp_path / "careless.py").write_text(
+        "import warnings\nimport batonpass as bp\nfrom batonpass.coordinator.safety import UnsafeStore\n"
+        "warnings.warn('100 % of the disk is a network', UnsafeStore)\napp = bp.App('careless')\n"
+    )
+    ran = process(*arguments, "careless:app", url=f"sqlite:///{tmp_path}/store.db", cwd=tmp_path)
+    _, err = ran.communicate(timeout=30)
+    warning = err.splitlines()[0]
+    told = json.loads(warning)["message"] if "--json" in arguments else warning.removeprefix("batonpass: ")
+    assert (told, ran.returncode) == ("100 % of the disk is a network", 2)

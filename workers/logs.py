@@ -5,9 +5,14 @@ from __future__ import annotations
 import logging
 import sys
 import time
+import warnings
+from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import TextIO
 
 from pydantic_core import to_json
+
+from ..coordinator.safety import UnsafeStore
 
 
 class _JsonLines(logging.Formatter):
@@ -45,3 +50,24 @@ def log_lines(as_json: bool) -> None:
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)
     logger.propagate = False
+    warn_by(logger.warning)
+
+
+def warn_by(tell: Callable[[str], None]) -> None:
+    """Tell warnings about a store as they are worded, without the line of our code that noticed."""
+    others = warnings.showwarning
+
+    def show(
+        message: Warning | str,
+        category: type[Warning],
+        filename: str,
+        lineno: int,
+        file: TextIO | None = None,
+        line: str | None = None,
+    ) -> None:
+        if issubclass(category, UnsafeStore):
+            tell(str(message))
+        else:
+            others(message, category, filename, lineno, file, line)
+
+    warnings.showwarning = show

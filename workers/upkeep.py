@@ -67,7 +67,7 @@ async def keep_up(store: Store, worker: str, queues: Sequence[str], alarm: Alarm
                 trimmed = time.monotonic()
                 await _trim(store)
         if reaped.moved:
-            _log.info("%d deliveries made ready (expired leases, due timers)", reaped.moved)
+            _log.info("made ready: %d (expired leases, due timers)", reaped.moved)
         pause = _PAUSE if reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
         await alarm.sleep(pause + random.uniform(0.01, _JITTER))
 

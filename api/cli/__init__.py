@@ -10,6 +10,7 @@ import typer
 
 from batonpass import __version__
 from batonpass.contracts.errors import BatonpassError, JobError
+from batonpass.workers.logs import warn_by
 
 from . import (
     backup,
@@ -87,6 +88,7 @@ def main() -> None:
             app.command(name=point.name)(point.load())
         except ImportError as error:  # another package's trouble must not take our commands away
             typer.echo(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
+    warn_by(lambda text: typer.echo(f"batonpass: {text}", err=True))
     try:
         app()
     except JobError as error:
