@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from itertools import islice
-from sqlite3 import Connection
+from sqlite3 import Connection, IntegrityError
 from typing import Any
 
 from xxhash import xxh3_64_intdigest
@@ -23,6 +23,7 @@ _CHECKPOINT = (
 _PLACED = f"{_PLACES} {_CHECKPOINT}"
 _SUMMARY = "c.id, c.thread, c.header, CAST(c.commit_line AS BLOB), c.name"
 _THREAD = "s.namespace = ? AND s.thread = ?"
+_AT_ONCE = 16  # writes
 _LIVING = "NOT (c.expires > 0 AND c.expires <= ?)"
 
 
@@ -33,9 +34,14 @@ class SqlitePlaces(SqliteLogs):
         super().__init__(connection)
         self._namespace = namespace
         self.now = now
-        self._scopes: dict[tuple[str, str], int] = {}  # what was looked up in this transaction
+        # What was looked up for this command: most puts go on from what is the latest.
+        self._scopes: dict[tuple[str, str], int] = {}
+        self._ids: dict[tuple[int, str], int] = {}
+        self._latest: dict[tuple[str, str, str], str] = {}
 
     def place(self, thread: str, scope: str, key: str) -> str:
+        if (thread, scope, key) in self._latest:
+            return self._latest[thread, scope, key]
         row = self._db.execute(
             f"SELECT c.id FROM {_PLACED} WHERE {_THREAD} AND s.name = ? AND p.key = ?",
             (self._namespace, thread, scope, key),
@@ -44,14 +50,21 @@ class SqlitePlaces(SqliteLogs):
 
     def latest_key(self, thread: str, scope: str) -> str | None:
         row = self._db.execute(
-            f"SELECT p.key FROM {_PLACED} WHERE {_THREAD} AND s.name = ? AND {_LIVING} ORDER BY p.key DESC LIMIT 1",
+            f"SELECT p.key, c.id, p.id, s.number FROM {_PLACED} "
+            f"WHERE {_THREAD} AND s.name = ? AND {_LIVING} ORDER BY p.key DESC LIMIT 1",
             (self._namespace, thread, scope, self.now),
         ).fetchone()
-        return row[0] if row else None
+        if row is None:
+            return None
+        key, checkpoint_id, id_, number = row
+        self._scopes[thread, scope], self._ids[number, key] = number, id_
+        self._latest[thread, scope, key] = checkpoint_id
+        return str(key)
 
     def put_place(self, thread: str, place: Place, checkpoint_id: str, step_index: int) -> str:
         where = (self._made_scope(thread, place.scope), place.key)
         what = (step_index, _hashed(place.run))
+        self._latest.clear()
         new = "INSERT OR IGNORE INTO place (scope, key, step_index, run) VALUES (?, ?, ?, ?)"
         if self._db.execute(new, (*where, *what)).rowcount:
             return ""
@@ -76,6 +89,8 @@ class SqlitePlaces(SqliteLogs):
         unused = "DELETE FROM scope WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM place WHERE scope = ?1)"
         self._db.execute(unused, (number,))
         self._scopes.pop((thread, scope), None)
+        self._ids.clear()
+        self._latest.clear()
         return spans
 
     def places(self, thread: str, limit: int) -> list[tuple[str, str]]:
@@ -120,9 +135,26 @@ class SqlitePlaces(SqliteLogs):
 
     def put_writes(self, thread: str, scope: str, key: str, writes: Sequence[Write]) -> list[str | None]:
         where = (self._made_scope(thread, scope), key)
+        id_ = self._ids.get(where) or self._make_place(where)
+        return [
+            before for at in range(0, len(writes), _AT_ONCE) for before in self._put(id_, writes[at : at + _AT_ONCE])
+        ]
+
+    def _make_place(self, where: tuple[int, str]) -> int:
         row = self._db.execute("SELECT id FROM place WHERE scope = ? AND key = ?", where).fetchone()
-        id_ = row[0] if row else self._db.execute("INSERT INTO place (scope, key) VALUES (?, ?)", where).lastrowid or 0
-        return [self._put_write(id_, write) for write in writes]
+        if row:
+            return int(row[0])
+        return self._db.execute("INSERT INTO place (scope, key) VALUES (?, ?)", where).lastrowid or 0
+
+    def _put(self, place: int, writes: Sequence[Write]) -> list[str | None]:
+        """At once, unless one is there already: each statement costs about as much as what it writes."""
+        rows = ", ".join(["(?, ?, ?, ?)"] * len(writes))
+        values = [value for write in writes for value in (place, write.name, write.data, write.spans)]
+        try:
+            self._db.execute(f"INSERT INTO write VALUES {rows}", values)
+        except IntegrityError:
+            return [self._put_write(place, write) for write in writes]
+        return [""] * len(writes)
 
     def _put_write(self, place: int, write: Write) -> str | None:
         row = (place, write.name, write.data, write.spans)
