@@ -63,19 +63,17 @@ def seen_of(versions_seen: Mapping[str, Mapping[str, Any]], before: Seen) -> See
 
 
 def _packed_versions(versions: Mapping[str, Any]) -> bytes:
-    return map_head(len(versions)) + b"".join([_version(*each) for each in versions.items()])
-
-
-def _version(channel: str, version: Any) -> bytes:
-    if type(version) is str:
-        return _usual(channel, version)
-    return _text(channel) + pack(version, path=f"the version of {channel!r}")
+    try:
+        packed = map(_version, versions, versions.values())
+        return map_head(len(versions)) + b"".join(packed)
+    except TypeError:  # a version that has no hash
+        return pack({channel: small_version(version) for channel, version in versions.items()}, path="versions")
 
 
 # A version is in many checkpoints: that of a channel, and what each node has seen of it.
-@lru_cache(maxsize=8192)
-def _usual(channel: str, version: str) -> bytes:
-    return _text(channel) + pack(small_version(version))
+@lru_cache(maxsize=8192, typed=True)
+def _version(channel: str, version: Any) -> bytes:
+    return _text(channel) + pack(small_version(version), path=f"the version of {channel!r}")
 
 
 @lru_cache(maxsize=4096)

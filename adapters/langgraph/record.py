@@ -165,8 +165,11 @@ class Record:
             for node, known in nodes.items()
             if known is not before.get(node) and known[0] and node != INTERRUPT and known[0] != _seen_by(before, node)
         ]
-        counted = Counter(node for node in [*ran, *self._before.sent] if node != START)
-        return ", ".join(node if n == 1 else f"{node} x{n}" for node, n in sorted(counted.items())) or "input"
+        named = [node for node in [*ran, *self._before.sent] if node != START]
+        if len(named) < 2:
+            return named[0] if named else "input"
+        counted = Counter(named)
+        return ", ".join(node if n == 1 else f"{node} x{n}" for node, n in sorted(counted.items()))
 
 
 def checkpoint_of(key: str, stored: Stored, carrier: Carrier) -> tuple[Checkpoint, dict[str, Any], str]:
