@@ -32,6 +32,8 @@ OURS_MEMORY = "ours in memory"
 OURS_SQLITE = "ours on SQLite"
 OURS_REDIS = "ours on Redis"
 OURS = (OURS_MEMORY, OURS_SQLITE, OURS_REDIS)
+# What keeping things there costs at the least, measured in the same run.
+FLOORS = {OURS_SQLITE: BARE_SQLITE, OURS_REDIS: BARE_REDIS}
 
 
 @dataclass(frozen=True)

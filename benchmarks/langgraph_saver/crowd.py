@@ -8,7 +8,7 @@ from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 from benchmarks.langgraph_saver.chain import SUPERSTEPS, chain, new_thread, start
-from benchmarks.langgraph_saver.contest import IN_MEMORY, OURS, Contest, Times
+from benchmarks.langgraph_saver.contest import FLOORS, IN_MEMORY, OURS, Contest, Times
 from benchmarks.report import Result
 
 _THREADS = 50
@@ -62,4 +62,7 @@ def _results(kind: str, contest: Contest, times: Times) -> list[Result]:
         what = f"{_count(contest)} {kind} at once, {name} ({speed:,.0f} supersteps/s) / {IN_MEMORY}"
         if name != IN_MEMORY:
             found.append(Result.compared(what, comparison, bar=_BAR if name in OURS else None))
-    return found
+    return found + [
+        Result.compared(f"{_count(contest)} {kind} at once, {ours} / {floor}", times.compare(ours, floor))
+        for ours, floor in FLOORS.items()
+    ]

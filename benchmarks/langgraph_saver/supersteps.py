@@ -6,7 +6,7 @@ import asyncio
 import time
 
 from benchmarks.langgraph_saver.chain import chain, new_thread, start
-from benchmarks.langgraph_saver.contest import IN_MEMORY, OURS, Contest, Times
+from benchmarks.langgraph_saver.contest import FLOORS, IN_MEMORY, OURS, Contest, Times
 from benchmarks.report import Result
 
 _DURABILITIES = ("async", "sync", "exit")
@@ -55,12 +55,16 @@ def run_sync(contest: Contest) -> list[Result]:
 
 def _results(call: str, durability: str, times: Times) -> list[Result]:
     del times.rounds[0]  # it warmed up
-    return [
+    what = f"{call} of 20 supersteps, durability {durability}"
+    found = [
         Result.compared(
-            f"{call} of 20 supersteps, durability {durability}, {name} / {IN_MEMORY}",
+            f"{what}, {name} / {IN_MEMORY}",
             times.compare(name, IN_MEMORY),
             bar=1.5 if name in OURS and durability != "exit" else None,
         )
         for name in sorted(times.rounds[0])
         if name != IN_MEMORY
+    ]
+    return found + [
+        Result.compared(f"{what}, {ours} / {floor}", times.compare(ours, floor)) for ours, floor in FLOORS.items()
     ]
