@@ -186,6 +186,13 @@ async def test_the_agent_frameworks_run_is_kept(tmp_path: Path, monkeypatch: pyt
         assert await coordinator.timeline("run-7")
 
 
+async def test_agents_are_tested() -> None:
+    names = await run(shown('bp.App("desk")'), {"bp": bp})
+    await run(shown("import context, serving"), names)
+    await names["test_research_alone"]()
+    await names["test_the_whole_desk"]()
+
+
 async def test_the_cases_of_an_adapter() -> None:
     import batonpass.testing
 
