@@ -46,6 +46,10 @@ class Records(Protocol):
         """Have a job wait no more, if it does."""
         ...
 
+    def turns(self, thread: str, limit: int) -> list[str]:
+        """The jobs that wait for a thread, in order."""
+        ...
+
     def next_turn(self, thread: str) -> str:
         """The job that waits for a thread first, "" if none does."""
         ...

@@ -149,6 +149,9 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         if left:
             self._turns[thread] = left
 
+    def turns(self, thread: str, limit: int) -> list[str]:
+        return self._turns.get(thread, [])[:limit]
+
     def next_turn(self, thread: str) -> str:
         return next(iter(self._turns.get(thread, ())), "")
 
@@ -206,8 +209,9 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         return sum(1 for id_ in self._order.get(thread, ()) if self._checkpoints[id_].name)
 
     def expired_checkpoints(self, limit: int) -> list[CheckpointRow]:
-        unended = (self._jobs[row.job] for row in self._threads.values() if row.job)
-        needed = {(job.thread, job.tip) for job in unended}
+        unended = [row.job for row in self._threads.values() if row.job]
+        waiting = [job_id for line in self._turns.values() for job_id in line]
+        needed = {(job.thread, job.tip) for job in map(self._jobs.__getitem__, unended + waiting)}
         due = sorted((at, checkpoint_id) for checkpoint_id, at in self._expiry.items() if at <= self.now)
         expired = [self._checkpoints[checkpoint_id] for _, checkpoint_id in due]
         return [row for row in expired if (row.thread, row.id) not in needed][:limit]

@@ -15,6 +15,9 @@ from ..rows import CheckpointRow, CommitLine, ThreadRow
 from ..seals import read_commit, seal
 from .jobs import announce, emit, held, store
 
+# Jobs in a thread's line that are looked at.
+_TURNS = 500
+
 
 def save(records: Records, command: Save) -> CommitLine:
     """Commit a checkpoint; the same one again answers what the first time did."""
@@ -128,11 +131,15 @@ def expire(records: Records, command: Expire) -> None:
     row = records.checkpoint(command.checkpoint_id)
     if row is None:
         raise refusal("no_checkpoint", command.checkpoint_id)
-    thread = records.thread(row.thread)
-    job = records.job(thread.job) if thread.job else None
-    if job is not None and job.tip == row.id:
-        raise refusal("needed", row.id, job.id)
+    if job_id := needed_on(records, row.thread).get(row.id):
+        raise refusal("needed", row.id, job_id)
     drop(records, [row])
+
+
+def needed_on(records: Records, thread: str) -> dict[str, str]:
+    """What jobs go on from that run on a thread, or wait for it (the first in its line): checkpoint -> job."""
+    jobs = (records.job(each) for each in [*records.turns(thread, _TURNS), records.thread(thread).job] if each)
+    return {job.tip: job.id for job in jobs if job is not None and job.tip}
 
 
 def drop(records: Records, rows: Sequence[CheckpointRow]) -> None:

@@ -13,7 +13,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, JobRow, ThreadRow
 from ..seals import read_commit
-from .checkpoints import free, let_go
+from .checkpoints import free, let_go, needed_on
 from .jobs import announce, emit
 
 # Jobs of one thread that are deleted at once.
@@ -23,7 +23,7 @@ _JOBS = 500
 def prune(records: Records, command: Prune) -> Freed:
     """Free the old checkpoints of a thread."""
     thread = records.thread(command.thread)
-    job = records.job(thread.job) if thread.job else None
+    needed = needed_on(records, thread.name)
     edge = records.nth_newest(thread.name, command.keep_last) if command.keep_last else 2**62
     line = records.line(thread.name, command.start, command.limit)
     looked = [(index, row) for index, row in line if edge is not None and index < edge]
@@ -31,7 +31,7 @@ def prune(records: Records, command: Prune) -> Freed:
         row
         for _, row in looked
         if _created(row) <= records.now - command.older_than
-        and not (job and job.tip == row.id)
+        and row.id not in needed
         and not (command.keep_named and row.name)
     ]
     _free(records, thread, old)
@@ -41,9 +41,9 @@ def prune(records: Records, command: Prune) -> Freed:
 def drop(records: Records, command: Drop) -> Freed:
     """Free some checkpoints of a thread, whatever became of the others."""
     thread = records.thread(command.thread)
-    job = records.job(thread.job) if thread.job else None
+    needed = needed_on(records, thread.name)
     found = (records.checkpoint(id_) for id_ in dict.fromkeys(command.checkpoints))
-    old = [row for row in found if row and row.thread == thread.name and not (job and job.tip == row.id)]
+    old = [row for row in found if row and row.thread == thread.name and row.id not in needed]
     _free(records, thread, old)
     return Freed(len(old))
 

@@ -149,6 +149,10 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
     def drop_turn(self, thread: str, job_id: str) -> None:
         self._db.execute("DELETE FROM turn WHERE job = ?", (job_id,))
 
+    def turns(self, thread: str, limit: int) -> list[str]:
+        line = "SELECT job FROM turn WHERE namespace = ? AND thread = ? ORDER BY number LIMIT ?"
+        return [row[0] for row in self._db.execute(line, (self._namespace, thread, limit))]
+
     def next_turn(self, thread: str) -> str:
         row = self._db.execute(
             "SELECT job FROM turn WHERE namespace = ? AND thread = ? ORDER BY number LIMIT 1", (self._namespace, thread)
@@ -232,7 +236,9 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         rows = self._db.execute(
             f"{_SELECT_CHECKPOINT} FROM checkpoint AS c WHERE namespace = ? AND expires > 0 AND "
             "expires <= ? AND NOT EXISTS (SELECT 1 FROM thread AS t JOIN job AS j ON j.id = t.job "
-            "WHERE t.namespace = c.namespace AND t.name = c.thread AND j.tip = c.id) ORDER BY expires, id LIMIT ?",
+            "WHERE t.namespace = c.namespace AND t.name = c.thread AND j.tip = c.id) "
+            "AND NOT EXISTS (SELECT 1 FROM turn AS w JOIN job AS j ON j.id = w.job "
+            "WHERE w.namespace = c.namespace AND w.thread = c.thread AND j.tip = c.id) ORDER BY expires, id LIMIT ?",
             (self._namespace, self.now, limit),
         )
         return [checkpoint_row(*row) for row in rows]

@@ -231,3 +231,26 @@ def test_a_job_that_had_its_turn_is_not_ended_by_one_that_waited(bench: Bench) -
     bench.do(c.Complete(bench.take(), b"result"))
     bench.do(c.Redrive(fence.job_id))
     assert bench.take().job_id == fence.job_id
+
+
+@pytest.mark.parametrize("how", ["prune", "drop", "expire", "ttl"])
+def test_what_one_in_line_goes_on_from_is_kept(bench: Bench, how: str) -> None:
+    """Its origin, while it waits for the thread that this is on."""
+    origin = bench.save(None, thread="run", ttl=MINUTE if how == "ttl" else 0)
+    other, running = bench.save(None, thread="run"), bench.start(thread="run", lease=100 * MINUTE)
+    waiting = bench.submit("review", thread="run", on_busy="queue", origin=origin)
+    bench.save(running)
+    if how == "prune":
+        assert bench.do(c.Prune("run", keep_last=1)).count == 1
+    elif how == "drop":
+        assert bench.do(c.Drop("run", (origin, other))).count == 1
+    elif how == "ttl":
+        bench.clock.advance(2 * MINUTE)
+        bench.do(c.Reap())
+    else:
+        with bench.refused(bp.ThreadBusy, waiting):
+            bench.do(c.Expire(origin))
+    bench.do(c.Complete(running, b"result"))
+    [delivery] = bench.claim(agent="review")
+    assert delivery.checkpoint is not None
+    assert (delivery.job.id, delivery.checkpoint.id) == (waiting, origin)

@@ -176,8 +176,8 @@ class Known:
 
     def needed(self, checkpoint_id: str) -> bool:
         """Whether a job would go on from it."""
-        job = self.thread(self.kept[checkpoint_id][0]).job
-        return bool(job) and self.jobs[job].tip == checkpoint_id
+        thread = self.thread(self.kept[checkpoint_id][0])
+        return any(self.jobs[job].tip == checkpoint_id for job in (thread.job, *thread.waiting) if job)
 
     def first(self, idem: str, now: int) -> tuple[str, str] | None:
         """The job and the payload that a key was first used for, unless it is forgotten by now."""

@@ -6,11 +6,11 @@
 local thread, now, old, seen = ARGV[1], now_ms(), {}, {}
 local job = redis.call('HGET', P .. 't:' .. thread, 'job')
 local subject = job and job ~= '' and job
-local needed = subject and redis.call('HGET', P .. 'j:' .. subject, 'tip')
+local needed = needed_on(thread)
 for i = 3, #ARGV do
   local id = ARGV[i]
   local record, head = read_head(id)
-  if record and head.thread == thread and id ~= needed and not seen[id] then
+  if record and head.thread == thread and not needed[id] and not seen[id] then
     old[#old + 1], seen[id] = { id, head }, true
   end
 end

@@ -8,8 +8,8 @@ local record, head = read_head(id)
 if not record then
   return refuse('no_checkpoint', id)
 end
-local job = redis.call('HGET', P .. 't:' .. head.thread, 'job')
-if job and job ~= '' and redis.call('HGET', P .. 'j:' .. job, 'tip') == id then
+local job = needed_on(head.thread)[id]
+if job then
   return refuse('needed', id, job)
 end
 

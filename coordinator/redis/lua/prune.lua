@@ -12,12 +12,12 @@ if keep > 0 then
   bound = edge[2] and '(' .. edge[2] or '-inf'
 end
 local job = redis.call('HGET', P .. 't:' .. thread, 'job')
-local needed = job and job ~= '' and redis.call('HGET', P .. 'j:' .. job, 'tip')
+local needed = needed_on(thread)
 local looked, old = oldest(thread, ARGV[6], bound, limit), {}
 for _, found in ipairs(looked) do
   local id = found[1]
   local _, head = read_head(id)
-  if head.created <= now - tonumber(ARGV[4]) and id ~= needed and not (ARGV[5] == '1' and name_of(id, thread) ~= '') then
+  if head.created <= now - tonumber(ARGV[4]) and not needed[id] and not (ARGV[5] == '1' and name_of(id, thread) ~= '') then
     old[#old + 1] = { id, head }
   end
 end

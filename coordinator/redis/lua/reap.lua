@@ -105,10 +105,9 @@ end
 local dropped = {}
 for _, id in ipairs(old) do
   local record, head = read_head(id)
-  local job = record and redis.call('HGET', P .. 't:' .. head.thread, 'job') or ''
   if not record then
     redis.call('ZREM', P .. 'expiry', id)
-  elseif job ~= '' and redis.call('HGET', P .. 'j:' .. job, 'tip') == id then
+  elseif needed_on(head.thread)[id] then
     -- An unended job would resume from it: looked at again a minute later.
     redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
   else

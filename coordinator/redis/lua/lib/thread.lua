@@ -73,3 +73,16 @@ local function oldest(thread, from, to, limit)
   end
   return found
 end
+
+-- What jobs go on from that run on a thread, or wait for it (the first 500 in its line): checkpoint -> job.
+local function needed_on(thread)
+  local jobs, found = redis.call('LRANGE', P .. 'z:' .. thread, 0, 499), {}
+  jobs[#jobs + 1] = redis.call('HGET', P .. 't:' .. thread, 'job') or ''
+  for _, id in ipairs(jobs) do
+    local tip = id ~= '' and redis.call('HGET', P .. 'j:' .. id, 'tip') or ''
+    if tip ~= '' then
+      found[tip] = id
+    end
+  end
+  return found
+end
