@@ -37,8 +37,8 @@ class Guard:
     same sequence of agents, of whatever length: a loop of draft and review that goes round more often is stopped, one
     of fewer rounds passes. `tokens` and `cost` are what all its hops together may use (`ctx.spend`), None for any
     amount. A fork, and what a client hands off, is a new job with a guard of its own. Each child of a fan-out may use
-    what is left; what those used that completed, failed or were rejected counts when they are joined. (Not known is what
-    those used that were canceled, or whose workers or time ran out.)
+    what is left; what those used that completed, failed or were rejected counts when they are joined. (What
+    those used is not known that were canceled, or whose workers or time ran out.)
     """
 
     hops: int = 50
