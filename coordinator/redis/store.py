@@ -223,7 +223,7 @@ class RedisStore:
         text = _first_line(error)
         if isinstance(error, exceptions.AuthenticationError):
             return BadSetup(f"{self.url} refused the login: {error}")
-        if isinstance(error, exceptions.NoPermissionError) or "The user executing the script can't" in text:
+        if isinstance(error, exceptions.NoPermissionError) or any(words in text for words in _NO_PERMISSION):
             return BadSetup(f"{self.url}: the user may not do what this needs ({_ACL}): {text}")
         if isinstance(error, exceptions.MovedError):
             return BadSetup(f"{self.url} is one node of a cluster: write redis+cluster:// instead of redis://")
@@ -308,11 +308,13 @@ class RedisStore:
             await client.aclose()
 
 
-_FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?")
+_FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")
+# What a script's call is refused with: by Redis up to 7.0, by later ones and Valkey.
+_NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
 
 
 def _first_line(error: Exception) -> str:
     # Of the Sentinels that it asked the client shows all that it knows about their connections.
     text = (str(error) or type(error).__name__).splitlines()[0].partition(" : <redis")[0].rstrip(".")
-    # Redis 6.2 puts a frame around the error of a script's call, and says it with a dash: "-READONLY You can't ...".
+    # A script's error says where in it. Redis 6.2 puts that before it, and says it with a dash: "-READONLY You can't".
     return _FRAME.sub("", text)
