@@ -8,21 +8,32 @@ from sqlite3 import Connection
 
 from ..rows import ConsumerGroup, EventRow
 
+_JSON = json.JSONEncoder(separators=(",", ":"))
+
 
 class SqliteEvents:
-    """Events of one namespace, in one transaction. All namespaces of a file share the numbers."""
+    """Events of one namespace, in one transaction."""
 
     _db: Connection
     _namespace: str
     now: int
     told = False
     """Whether it has added any."""
+    _last = 0  # number of the newest, once it was looked up in this transaction
 
     def add_event(self, fields: Mapping[str, str]) -> int:
         self.told = True
-        text = json.dumps({**fields, "time": str(self.now)}, ensure_ascii=True, separators=(",", ":"))
-        cursor = self._db.execute("INSERT INTO event (namespace, fields) VALUES (?, ?)", (self._namespace, text))
-        return cursor.lastrowid or 0
+        self._last = (self._last or self._newest()) + 1
+        row = (self._namespace, self._last, _JSON.encode({**fields, "time": str(self.now)}))
+        self._db.execute("INSERT INTO event VALUES (?, ?, ?)", row)
+        return self._last
+
+    def _newest(self) -> int:
+        """The number of the newest event that there has been."""
+        last = "(SELECT max(number) FROM event WHERE namespace = ?1)"
+        trimmed = "(SELECT trimmed FROM event_trim WHERE namespace = ?1)"
+        row = self._db.execute(f"SELECT coalesce({last}, {trimmed}, 0)", (self._namespace,)).fetchone()
+        return int(row[0])
 
     def events(self, after: str, limit: int) -> list[EventRow]:
         rows = self._db.execute(
@@ -41,7 +52,7 @@ class SqliteEvents:
     def trim_events(self, keep: int, limit: int) -> int:
         trimmed, kept, counted = self._trim()
         last = int(self.last_event())
-        if kept + last - counted <= keep:  # however many of the new numbers are other namespaces'
+        if kept + last - counted <= keep:
             return 0
         kept += self.count_events(counted)
         over = min(max(kept - keep, 0), limit)

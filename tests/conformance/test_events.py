@@ -139,6 +139,17 @@ def test_the_oldest_are_trimmed(bench: Bench) -> None:
     assert bench.do(c.LastEvent()) == bench.do(c.Events())[-1].position
 
 
+@pytest.mark.one_partition
+def test_no_position_is_used_twice(bench: Bench) -> None:
+    """Not even when all events were trimmed: who has seen them sees the next one."""
+    run_one(bench)
+    seen = bench.do(c.LastEvent())
+    while bench.do(c.TrimEvents(0)):
+        pass
+    bench.save(None, thread="later")
+    assert [row.fields["subject"] for row in bench.do(c.Events(seen))] == ["later"]
+
+
 def test_trimming_is_a_namespaces_own(bench: Bench) -> None:
     run_one(bench)
     with bench.beside("other") as other:

@@ -19,6 +19,15 @@ CREATE INDEX job_limit ON job (
     namespace, CASE WHEN expires > 0 AND (deadline = 0 OR expires < deadline) THEN expires ELSE deadline END
 ) WHERE (expires > 0 OR deadline > 0) AND state IN ('submitted', 'working', 'input_required');
 
+-- Events as one tree alone: with each event a row was written there, one in its index and one in a table of numbers. A
+-- namespace numbers its own.
+CREATE TABLE numbered_event (
+    namespace TEXT NOT NULL, number INTEGER NOT NULL, fields TEXT NOT NULL, PRIMARY KEY (namespace, number)
+) WITHOUT ROWID;
+INSERT INTO numbered_event SELECT namespace, number, fields FROM event;
+DROP TABLE event;
+ALTER TABLE numbered_event RENAME TO event;
+
 -- Up to which number a namespace's events were trimmed; how many were left when they were counted, and up to which.
 CREATE TABLE event_trim (
     namespace TEXT NOT NULL PRIMARY KEY, trimmed INTEGER NOT NULL, kept INTEGER NOT NULL, counted INTEGER NOT NULL
