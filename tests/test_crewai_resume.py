@@ -171,6 +171,28 @@ async def test_a_flow_that_was_all_done_gives_its_result_again() -> None:
     assert ran == ["one", "two"]
 
 
+async def test_an_attribute_that_a_flow_would_lose_is_named(caplog: pytest.LogCaptureFixture) -> None:
+    class Keeps(Small, Flow[dict]):  # type: ignore[type-arg]
+        note = ""
+
+        @start()
+        def one(self) -> None:
+            self.state["n"] = 1
+            self.note = "set in one"
+
+        @listen(one)
+        def two(self) -> str:
+            return "done"
+
+    with caplog.at_level("WARNING", "batonpass.crewai"):
+        await result(Keeps)
+    said = [record.message for record in caplog.records if record.name == "batonpass.crewai"]
+    assert said == [
+        "agent 'a': method 'one' of flow Keeps set self.note, which is lost if the job goes on in another process: "
+        "keep it in self.state"
+    ]
+
+
 async def test_an_or_takes_the_same_branch_after_a_retry() -> None:
     ran: list[str] = []
     fail, slow_is_done = Failing(), asyncio.Event()

@@ -62,7 +62,7 @@ def effecting(
         return recorded.result
     try:
         if journal.get(_PREFIX + key) is not None:
-            settled = yield from _settled(about, key, unsure, by_state=steps.own_state)
+            settled = yield from _settled(about, key, unsure, by_state=steps.editable)
             if settled:
                 [result] = settled
                 yield Commit(full, digest, result)

@@ -37,7 +37,7 @@ class Steps:
 
     def __init__(self, session: Session, *, own_state: bool) -> None:
         self._session = session
-        self.own_state = own_state
+        self._own_state = own_state
         self._counts: dict[str, int] = {}
         self._running: set[str] = set()
         self._done: dict[str, Recorded] = {}
@@ -54,12 +54,17 @@ class Steps:
     def asking(self) -> str | None:
         """The key of the question that suspended this hop, if one did."""
         checkpoint = self._session.checkpoint
-        return checkpoint.native.get("asking") if self.own_state and checkpoint else None
+        return checkpoint.native.get("asking") if self._own_state and checkpoint else None
+
+    @property
+    def editable(self) -> bool:
+        """Whether there is a state in which a result can be put in before the job is redriven."""
+        return self._own_state and bool(self._done)
 
     def begin(self, name: str, key: str | None, arguments: object) -> tuple[str, bytes, Recorded | None]:
         """Enter a step: its key, its arguments' digest, and its record if it is done. Raises if the lease is lost."""
         self._session.check()
-        if key is None and not self.own_state:
+        if key is None and not self._own_state:
             raise BadSetup(
                 f"step {name!r} needs key= here: in a framework's agent steps can't be told apart by counting"
             )
@@ -90,7 +95,7 @@ class Steps:
         """Note a result; what must be committed for it: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         self._done[full] = Recorded(digest, result)
-        return self.snapshot(full) if self.own_state else None, {_PREFIX + full: [digest, result]}
+        return self.snapshot(full) if self._own_state else None, {_PREFIX + full: [digest, result]}
 
     def snapshot(self, step: str, *, asking: str | None = None) -> Snapshot:
         """All that is recorded, as a plain function's state."""

@@ -4,6 +4,7 @@ recorded results: routers, joins, loops and arguments come out as they did, beca
 from __future__ import annotations
 
 import asyncio
+import logging
 from collections import Counter
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -27,6 +28,8 @@ from .stop import Stop
 from .terminal import no_terminal
 from .values import Values
 
+_log = logging.getLogger("batonpass.crewai")
+
 
 class FlowRun:
     """One delivery of a job, run by a flow. It runs in the worker's event loop; CrewAI gives sync methods a thread."""
@@ -42,6 +45,7 @@ class FlowRun:
         self._calls: Counter[str] = Counter()
         self._pending: list[tuple[HumanFeedbackPending, str]] = []
         self._branches: set[asyncio.Task[Any]] = set()
+        self._attributes = internals.attributes_of(flow)
 
     async def run(self, inputs: dict[str, Any]) -> Any:
         """What `flow.kickoff(inputs)` gives, or `Suspended` if it waits for a person."""
@@ -133,7 +137,22 @@ class FlowRun:
             await asyncio.to_thread(self._steps.failed, error, call)
             raise
         self._stop.check()
+        self._warn_of_attributes(name)
         said = [f for f in self._flow.human_feedback_history[asked_before:] if f.method_name == name]
         await self._ledger.finished(call, name, result, said[-1] if said else None)
         self._steps.forget(call)
         return result, event
+
+    def _warn_of_attributes(self, method: str) -> None:
+        """Say what another process would not know. CrewAI's own way to resume a flow keeps the state alone, too."""
+        before, self._attributes = self._attributes, internals.attributes_of(self._flow)
+        lost = [name for name, value in self._attributes.items() if name not in before or before[name] is not value]
+        if lost:
+            _log.warning(
+                "agent %r: method %r of flow %s set %s, which is lost if the job goes on in another process: "
+                "keep it in self.state",
+                self._agent.name,
+                method,
+                type(self._flow).__name__,
+                ", ".join(f"self.{name}" for name in lost),
+            )

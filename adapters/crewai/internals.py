@@ -139,6 +139,12 @@ def restore(flow: Any) -> None:
         flow.__dict__.pop(name, None)
 
 
+def attributes_of(flow: Any) -> dict[str, Any]:
+    """What the user's code has set on a flow, beside CrewAI's own fields."""
+    own: dict[str, Any] = flow.__class__.model_fields
+    return {name: value for name, value in flow.__dict__.items() if name not in own and not name.startswith("_")}
+
+
 def set_state(flow: Any, state: Any) -> None:
     """Replace the state; `flow.state` can only be read."""
     flow._state = state
