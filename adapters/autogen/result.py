@@ -44,7 +44,8 @@ def as_dumps(agent: str, task: Any) -> list[Dump]:
 
 
 def task_result(team: Adopted, progress: Progress) -> TaskResult:
-    """What a run of the team would have returned, over all its turns. This is what `leave=` gets."""
+    """What `leave=` gets: the team's thread over all its turns, and why it stopped. A run of AutoGen's own returns
+    what was only streamed, too: what was said inside of a society, whom a selector chose."""
     return TaskResult(messages=[team.message(dump) for dump in progress.messages], stop_reason=progress.stop)
 
 
