@@ -51,7 +51,7 @@ class Job(_Handle, Generic[R]):
                     return cast("R", jobs.outcome(self._book, row, self._returns))
                 left = _LOOK if deadline is None else min(deadline - time.monotonic(), _LOOK)
                 if left <= 0:
-                    raise await adrive(self._store, jobs.late(row, timeout or 0))
+                    raise await adrive(self._store, jobs.late(row))
                 await watch.await_(left)
         finally:
             await watch.aclose()
@@ -105,7 +105,7 @@ class SyncJob(_Handle, Generic[R]):
                     return cast("R", jobs.outcome(self._book, row, self._returns))
                 left = _LOOK if deadline is None else min(deadline - time.monotonic(), _LOOK)
                 if left <= 0:
-                    raise drive(self._store, jobs.late(row, timeout or 0))
+                    raise drive(self._store, jobs.late(row))
                 watch.wait(left)
         finally:
             watch.close()

@@ -113,7 +113,7 @@ def test_submit_waits_in_vain_and_says_why(cli: CommandLine) -> None:
     late = cli("submit", "bill", '{"text": "tea"}', "--wait", "--timeout", "3.01")
     assert (late.code, late.out) == (1, "")
     [_, soon, end] = late.err.splitlines()
-    assert re.match(r"waiting: job .* no live worker accepts it: start one \(waited 3 s\)", soon)
+    assert re.match(r"waiting: job .* no live worker accepts it: start one$", soon)
     assert "no live worker accepts it: start one" in end
     delayed = cli("submit", "bill", '{"text": "tea"}', "--delay", "60", "--json").json["id"]
     shown = cli("show", delayed, "--json").json

@@ -165,7 +165,7 @@ def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract
     )
 
 
-def late(row: JobRow, timeout: float) -> Call[ResultTimeout]:
+def late(row: JobRow) -> Call[ResultTimeout]:
     """The error for a job that did not end in time: what it does, and whether anybody could do it."""
     waits = f"is {row.state}" + (f" ({row.reason})" if row.reason else "")
     if row.state == JobState.INPUT_REQUIRED:
@@ -181,7 +181,7 @@ def late(row: JobRow, timeout: float) -> Call[ResultTimeout]:
         waits += f" at agent {row.agent!r}: {row.done + row.lost} of {row.children} children have ended"
     else:
         waits += f" at agent {row.agent!r} on worker {row.worker}"
-    return ResultTimeout(f"job {row.id} {waits} (waited {timeout:g} s)", job_id=row.id, reason=row.reason)
+    return ResultTimeout(f"job {row.id} {waits}", job_id=row.id, reason=row.reason)
 
 
 def describe(row: JobRow) -> JobInfo:
