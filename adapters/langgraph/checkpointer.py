@@ -44,7 +44,7 @@ T = TypeVar("T")
 # begun: then both are one commit.
 _TURNS = 3
 _MOMENT = 0.005  # no less than what another thread may have to wait for the interpreter
-# How long writes wait for puts that are ahead of that one, in seconds.
+# After how many seconds writes wait for no further put that is ahead of that one.
 _PATIENCE = 5.0
 
 
@@ -237,7 +237,7 @@ class BatonpassSaver(Driver):
             while turns < _TURNS and not batch.taken:
                 flight = waiting.flight(batch.spot)
                 if flight is not None and time.monotonic() < patience:
-                    await flight.await_(_PATIENCE)
+                    await flight.await_()
                     turns = 0
                 else:
                     await asyncio.sleep(0)

@@ -40,10 +40,10 @@ class Ending:
                 self._wakes.remove(bolt.release)
         return self.is_over
 
-    async def await_(self, timeout: float | None = None) -> bool:
+    async def await_(self) -> None:
         """`wait` for a task."""
         if self.is_over:
-            return True
+            return
         loop = asyncio.get_running_loop()
         woken = loop.create_future()
 
@@ -60,16 +60,12 @@ class Ending:
 
         self._wakes.append(knock)
         if self.is_over:
-            return True
-        late = loop.call_later(timeout, wake) if timeout is not None else None
+            return
         try:
             await woken
         finally:
-            if late is not None:
-                late.cancel()
             with suppress(ValueError):
                 self._wakes.remove(knock)
-        return self.is_over
 
 
 def _running_loop() -> asyncio.AbstractEventLoop | None:
