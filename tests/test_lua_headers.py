@@ -251,6 +251,18 @@ def test_keys_at_work(redis_server: str) -> None:
         )
 
 
+@pytest.mark.parametrize("name", [*NAMES, *(f"{name}+put" for name in ("save", "hand_off", "complete", "suspend"))])
+def test_of_its_libraries_a_script_has_what_it_calls_alone(name: str) -> None:
+    """Each function costs it time, called or not."""
+    text = code(scripts.script(name).source)
+    made = set(re.findall(r"^local function (\w+)", text, re.MULTILINE))
+    known = {
+        each for path in LIBRARIES for each in re.findall(r"^local function (\w+)", path.read_text(), re.MULTILINE)
+    }
+    called = set(re.findall(r"(?<![.:\w])(\w+)\(", re.sub(r"^local function \w+", "", text, flags=re.MULTILINE)))
+    assert called & known == made & known
+
+
 @pytest.mark.parametrize("name", NAMES)
 def test_libraries_are_named_and_used(name: str) -> None:
     named = set((re.search(r"^--@ uses (.+)$", body(name), re.MULTILINE) or ["", ""])[1].split())

@@ -13,7 +13,6 @@ _USES = re.compile(r"^--@ uses (.+)$", re.MULTILINE)
 # What a library defines: a function, or a constant on a line. (`function` alone fills a name that was declared before.)
 _DEFINITION = re.compile(r"^local function (\w+)\(.*?^end\n|^local (\w+) = [^\n]*\n", re.MULTILINE | re.DOTALL)
 _COMMENT = re.compile(r"^ *--[^\n]*\n", re.MULTILINE)
-_WORD = re.compile(r"[A-Za-z_]\w*")
 
 
 @dataclass(frozen=True)
@@ -42,9 +41,8 @@ def _without_unused(definitions: str, body: str) -> str:
     rest, kept = definitions, body
     for found in reversed(list(_DEFINITION.finditer(definitions))):
         rest, between = definitions[: found.start()], rest[found.end() :]
-        name = found[1] or found[2]
         kept = between + kept
-        if name in _WORD.findall(kept):
+        if re.search(rf"\b{found[1]}\(" if found[1] else rf"\b{found[2]}\b", kept):
             kept = found[0] + kept
     return (rest + kept).removesuffix(body)
 
