@@ -325,3 +325,14 @@ def test_a_flows_state_and_methods_are_read() -> None:
         completed=[Work(kind="method", name="start", output=3)],
         pending=[Work(kind="question", name="review#0")],
     )
+
+
+def test_what_a_task_ended_with_is_told_once() -> None:
+    def told(raw: str) -> list[str]:
+        messages = [{"role": "user", "content": "go"}, {"role": "assistant", "content": "all done \n"}]
+        native = {"v": 1, "outputs": {"k#0": {"task": "t", "agent": "writer", "messages": messages}}}
+        read = CrewAIAdapter.read_transcript(Saved("crewai", {"tasks": {"t": {"raw": raw}}}, native), Losses())
+        return [message.text for message in read.messages]
+
+    assert told("all done") == ["go", "all done \n"]
+    assert told("ALL DONE") == ["go", "all done \n", "ALL DONE"]  # a guardrail has changed it

@@ -62,7 +62,7 @@ def _said(kept: dict[str, Any], raw: str, told: Sequence[dict[str, Any]]) -> lis
             left.remove(_kept(fields))
         elif fields.get("role") != "system":
             said.append(OPENAI.read(fields))
-    if not said or said[-1].role != "assistant" or said[-1].text != raw:
+    if not said or said[-1].role != "assistant" or said[-1].text.strip() != raw.strip():  # CrewAI strips the output
         said.append(Message(role="assistant", parts=[Text(text=raw)] if raw else []))
     author = kept.get("agent")
     return [m.model_copy(update={"author": author}) if m.role == "assistant" and m.author is None else m for m in said]
