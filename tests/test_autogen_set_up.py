@@ -112,3 +112,18 @@ def test_a_missing_framework_is_named_with_the_command(
     with pytest.raises(bp.MissingExtra, match=hint) as missing:
         AutoGenAdapter()
     assert "pip install 'batonpass[autogen]'" in str(missing.value)
+
+
+async def test_a_team_that_has_another_member_than_its_checkpoint_says_what_to_do() -> None:
+    names = iter(["AB", "ABC"])
+
+    def fails(turn: int, messages: Any) -> str:
+        raise ConnectionError("away")
+
+    def team() -> BaseGroupChat:
+        members = [speaker(name, fails if name == "B" else says("x")) for name in next(names)]
+        return RoundRobinGroupChat([*members], max_turns=2)
+
+    with pytest.raises(bp.JobFailed, match=r"its checkpoint \(.*state for C.*\): put the members back") as failed:
+        await only(team).run("a", Draft(text="go"), timeout=30)
+    assert failed.value.reason == "refused"

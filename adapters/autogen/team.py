@@ -100,7 +100,10 @@ class Adopted:
             await self.team.load_state({"agent_states": states})
             await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
         except (ValueError, LookupError) as error:
-            raise BadSetup(f"agent {self.agent!r}: its factory's team does not fit its checkpoint: {error}") from None
+            raise BadSetup(
+                f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({error}): put the members back "
+                "to finish the jobs that were started with them"
+            ) from None
         if isinstance(self.team, GraphFlow):
             await private.restore_triggers(self.team)
         for start, end in zip(progress.checked, progress.checked[1:], strict=False):
