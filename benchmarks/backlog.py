@@ -15,7 +15,7 @@ from batonpass.contracts.names import mint
 from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.calls import drive, jobs
 from batonpass.coordinator.commands import Claim, Command, Complete, Fence, Submit
-from batonpass.coordinator.redis.wire import answer, arguments
+from batonpass.coordinator.redis.wire import answer, arguments, unfolded
 from batonpass.coordinator.rows import Delivery
 from benchmarks.agents import Topic, app
 from benchmarks.cpu import cpu_of
@@ -48,7 +48,7 @@ class _Full:
             for command in asked:
                 name, argv = arguments(command)
                 pipe.execute_command("EVALSHA", self._store._scripts(name).sha, 1, self._store.prefix, *argv)
-            return [answer(command, reply) for command, reply in zip(asked, pipe.execute(), strict=True)]
+            return [answer(command, unfolded(reply)) for command, reply in zip(asked, pipe.execute(), strict=True)]
 
     def wait_for(self, count: int) -> None:
         """Have so many jobs wait."""
