@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import logging
 import random
-from asyncio import TaskGroup
+from asyncio import TaskGroup, sleep
 from collections.abc import Mapping, Sequence
 
 import anyio
-from anyio.lowlevel import checkpoint
 
 from ..contracts.errors import Unavailable
 from ..contracts.names import mint
@@ -50,6 +49,9 @@ class Claimer:
         self._bands = [list(band) for band in bands]
         self._queues = {queue: lease for band in bands for queue, lease in band.items()}
         self._free = concurrency
+        self._taken: set[str] = set()  # leases whose agents need their slots
+        self._slots = concurrency
+        runner.done = self._agent_done
         self._limits = limits
         self._freed = anyio.Event()
         self._stop = anyio.Event()
@@ -87,10 +89,11 @@ class Claimer:
                 self._runner.hold(delivery, self._queues[delivery.job.queue])
             for delivery in deliveries:
                 self._free -= 1
+                self._taken.add(delivery.job.lease)
                 tasks.create_task(self._run(delivery))
             # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply
             # lying, with leases that nobody keeps.
-            await checkpoint()
+            await sleep(0)
 
     async def _claim(self, watch: Watch | None) -> list[Delivery]:
         """Claim, after a wait if there is a watch."""
@@ -132,11 +135,22 @@ class Claimer:
         try:
             await self._runner.run(delivery)
         finally:
-            self._free += 1
-            self._freed.set()
+            self._done(delivery.job.lease)
         if self._bare_wait is not None and not self._runner.busy:
             watch, self._bare_wait = self._bare_wait, None
             await watch.ainterrupt()  # from now on the wait can claim: that spares the next job a round trip
+
+    def _agent_done(self, lease: str) -> None:
+        """The claim for the next one goes along with the write of this one's end, unless such writes are piling up."""
+        if self._runner.busy < 2 * self._slots:
+            self._done(lease)
+
+    def _done(self, lease: str) -> None:
+        """A slot is free."""
+        if lease in self._taken:
+            self._taken.remove(lease)
+            self._free += 1
+            self._freed.set()
 
     async def _slot(self) -> None:
         self._freed = anyio.Event()

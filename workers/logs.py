@@ -28,7 +28,7 @@ class _JsonLines(logging.Formatter):
 
 
 class _TextLines(logging.Formatter):
-    """`time LEVEL message`. A worker writes two lines for each job: the time is put in words once a second."""
+    """`time LEVEL message`. A worker writes a line or two for each job: the time is put in words once a second."""
 
     def __init__(self) -> None:
         super().__init__("%(asctime)s %(levelname)-7s %(message)s")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Coroutine, Mapping
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, cast
 
@@ -99,6 +99,8 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self._running: dict[str, _Running] = {}  # by lease
         self._over: dict[str, str] = {}  # leases that were lost before their delivery ran
+        # Told the lease of each delivery whose agent is done: its end is written next.
+        self.done: Callable[[str], None] | None = None
         self._unsaid: dict[str, tuple[str, Delivery]] = {}  # deliveries that the log says nothing of yet, by lease
         self._saying = False
         self._draining = False
@@ -270,6 +272,8 @@ class Runner:
             command = await adrive(self._store, kept(self._book, session, envelope))
         if command is None:
             command = await self._run_to_end(agent, envelope, payload, session, context)
+        if self.done is not None:
+            self.done(session.fence.lease_id)
         await session.awrite(command)
         if isinstance(command, HandOff):
             _note("%s: handed off to %s", about, command.target.agent)

@@ -14,7 +14,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.store import Store
+from batonpass.coordinator.store import Store, Topic
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import fence_of, new_job, new_target
 from tests.harness.redis import RedisServer
@@ -57,6 +57,25 @@ async def test_a_caller_that_goes_away_leaves_the_others_alone(store: Store) -> 
     assert [answer.id for answer in answers[1::2] if not isinstance(answer, BaseException)] == [
         job.job_id for job in jobs[1::2]
     ]
+
+
+async def test_a_wait_that_is_given_up_claims_nothing(own_redis: RedisServer, store: Store) -> None:
+    job = new_job()
+    watch = store.watch(Topic(queues=(job.target.queue,)))
+    await watch.aopen()
+    waiting = asyncio.create_task(store.acall_after(watch, 20.0, claim(job)))
+    with own_redis.client() as server, anyio.fail_after(10):
+        for blocked in (1, 0):
+            while server.info("clients")["blocked_clients"] != blocked:
+                await anyio.sleep(0.005)
+            waiting.cancel()
+    await store.acall(job)
+    assert [delivery.job.id for delivery in await store.acall(claim(job))] == [job.job_id]
+    await watch.aclose()
+
+
+def claim(job: c.Submit) -> c.Claim:
+    return c.Claim("w", ((job.target.queue, 60_000),), (mint("l"),))
 
 
 async def test_all_go_on_when_their_connection_is_killed(own_redis: RedisServer, store: Store) -> None:

@@ -81,6 +81,25 @@ async def test_n_slots_run_n_jobs_at_once_and_not_more(slots: int, how: str, sql
     assert crowd.most == slots
 
 
+async def test_slots_stay_as_many_job_after_job(redis_url: str) -> None:
+    """A slot is given on when its agent is done, before its job's end is written: once."""
+    crowd = Crowd()
+
+    async def passes(ask: Ask) -> Reply:
+        crowd.enter()
+        await anyio.sleep(0.005)
+        crowd.leave()
+        return Reply(text=str(ask.number))
+
+    app = only(passes)
+    async with bp.connect(redis_url, app=app) as coordinator:
+        jobs = [await coordinator.submit("a", Ask(number=n), returns=Reply) for n in range(40)]
+        async with app.worker(coordinator, concurrency=3):
+            with anyio.fail_after(DEADLINE):
+                assert [(await job.result()).text for job in jobs] == [str(n) for n in range(40)]
+    assert crowd.most == 3
+
+
 async def test_full_slots_of_sync_code_do_not_hold_up_the_worker(sqlite_url: str) -> None:
     """The store's own calls have threads to run in, however many the agents block."""
     crowd = Crowd()
