@@ -158,3 +158,22 @@ async def test_two_jobs_may_use_one_tool_and_one_model(crews: Crews) -> None:
         jobs = [await coordinator.submit("a", Topic(text=text)) for text in "12"]
         assert [(await job.result(timeout=20)).text for job in jobs] == ["fine", "fine"]
     assert looked == ["x", "x"]
+
+
+async def test_an_async_tool_may_use_the_context_though_crewai_gives_it_another_loop(
+    crews: Crews, redis_url: str
+) -> None:
+    paid: list[str] = []
+
+    @tool("look")
+    async def look(at: str) -> str:
+        """Looks at something."""
+        context = bp.current()
+        await context.emit("looking")
+        return await context.effect("pay", paid.append, context.job_id) or "seen"
+
+    look_then(crews, "fine")
+    async with serving(only(lambda: crews.crew(crews.task("a", tools=[look]))), redis_url) as coordinator:
+        jobs = [await coordinator.submit("a", Topic(text=text)) for text in "123"]
+        assert [(await job.result(timeout=20)).text for job in jobs] == ["fine"] * 3
+    assert sorted(paid) == sorted(job.id for job in jobs)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -46,13 +47,15 @@ class Drained(Fenced):
 
 
 class LeaseSession:
-    """The `Session` of a worker. Usable from any thread and from the worker's event loop."""
+    """The `Session` of a worker. Usable from any thread and from any event loop (CrewAI gives an async tool one of its
+    own): the store's async side belongs to the worker's loop, in others the sync side writes."""
 
     def __init__(self, store: Store, delivery: Delivery, app: App | None = None) -> None:
         row = delivery.job
         version = app[row.agent].state_version if app and row.agent in app else 1
         self._more = {"version": version} if version > 1 else None
         self._store = store
+        self._loop = _running_loop()
         self._app = app
         self._row = row
         self.fence = Fence(row.id, row.token, row.lease)
@@ -180,6 +183,8 @@ class LeaseSession:
 
     async def aemit(self, values: Sequence[Any]) -> None:
         """`emit` for async code."""
+        if self._elsewhere:
+            return await anyio.to_thread.run_sync(self.emit, values)
         with suppress(Unavailable):
             await self._store.acall(self._emitting(values))
 
@@ -257,6 +262,8 @@ class LeaseSession:
 
     async def awrite(self, command: Command[R]) -> R:
         """`write` for async code."""
+        if self._elsewhere:
+            return await anyio.to_thread.run_sync(self.write, command)
         self.check_lease()
         pauses = _pauses()
         while True:
@@ -273,6 +280,10 @@ class LeaseSession:
                     raise
                 await anyio.sleep(pause)
             self.check_lease()
+
+    @property
+    def _elsewhere(self) -> bool:
+        return self._loop is not None and self._loop is not _running_loop()
 
     def _saving(self, snapshot: Snapshot, given: Mapping[str, Any] | None) -> tuple[Save, dict[str, Any]]:
         records = {**(given or {}), **self.budget.news}
@@ -293,6 +304,13 @@ class LeaseSession:
         """What was just written counts; then no more is done that costs, if the budget is overdrawn."""
         self._journal.update(records)
         self.budget.check(f"job {self.job_id}")
+
+
+def _running_loop() -> asyncio.AbstractEventLoop | None:
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
 
 
 def packed(records: Mapping[str, Any]) -> dict[str, bytes]:
