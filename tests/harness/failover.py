@@ -59,6 +59,7 @@ class Failover:
             replica.config_set("masterauth", _PASSWORD)
             replica.replicaof("127.0.0.1", self.master.port)
         wait_until(self.follows, what="the replica does not follow")
+        self.settle()
         self.sentinel.start()
         with self.sentinel.client() as sentinel:
             wait_until(lambda: sentinel.sentinel_slaves(SERVICE), what="the Sentinel does not see the replica")
@@ -66,6 +67,14 @@ class Failover:
     def follows(self) -> bool:
         """Whether the replica is connected to the master."""
         return self._replication().get("master_link_status") == "up"
+
+    def settle(self) -> None:
+        """Return when the replica has what the master has. Only for what its own connection wrote does WAIT wait."""
+        with self.master.client() as master:
+            master.set("settled", "")
+            master.delete("settled")
+            # Valkey streams to a new replica once that has said, a second later, that it is there.
+            wait_until(lambda: master.wait(1, 100) == 1, what="the replica does not get what the master has")
 
     def _replication(self) -> dict[str, Any]:
         """What the replica says of itself. A Sentinel that promotes it ends all connections: nothing is said then."""
