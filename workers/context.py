@@ -3,34 +3,27 @@
 from __future__ import annotations
 
 import inspect
-from collections.abc import Awaitable, Callable, Generator, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar
-from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from anyio import to_thread
 from typing_extensions import Unpack
 
-from ..contracts.agent import Agent
-from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract
-from ..contracts.errors import BadSetup, NoJob, UndeclaredHandoff
-from ..contracts.fanout import Failures, Wait, fan_out
-from ..contracts.guard import Guard, Spent
+from ..contracts.errors import NoJob
+from ..contracts.fanout import Failures, Wait
 from ..contracts.handoff import Handoff
-from ..contracts.inbox import AskTerms
-from ..contracts.job import Lease
 from ..contracts.options import AskOptions
 from ..coordinator.calls import afollow, follow
-from .asking import asking, elsewhere, terms_of
-from .effects import Act, Ask, Commit, Perform, Record, Unsure, effecting, idempotency_key
-from .joining import Joining, joining
-from .session import LeaseSession
-from .steps import Steps, refuse_async
+from .about import About
+from .asking import terms_of
+from .effects import Act, Ask, Commit, Perform, Record, Unsure
+from .steps import refuse_async
 
 if TYPE_CHECKING:
-    from ..contracts.transcript import Transcript
+    pass
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Contract)
@@ -38,162 +31,7 @@ C = TypeVar("C", bound=Contract)
 _CURRENT: ContextVar[Context] = ContextVar("batonpass_context")
 
 
-class Rejecting(BaseException):
-    """Control flow: the agent will not do this job."""
-
-
-class _About:
-    """What both contexts tell and do without I/O."""
-
-    def __init__(
-        self,
-        session: LeaseSession,
-        agent: Agent[Any],
-        payload: Contract,
-        resources: Any,
-        steps: Steps | None = None,
-    ) -> None:
-        self._session = session
-        self._agent = agent
-        self.payload = payload
-        self.resources = resources
-        self._steps = steps or Steps(session, own_state=agent.kind == "function")
-
-    @property
-    def job_id(self) -> str:
-        """The job's id."""
-        return self._session.job_id
-
-    @property
-    def lease(self) -> Lease:
-        """This worker's lease of the job, as it was claimed."""
-        return self._session.lease
-
-    @property
-    def thread(self) -> str:
-        """The thread that the job's checkpoints are on."""
-        return self._session.thread
-
-    @property
-    def agent(self) -> str:
-        """The agent's name."""
-        return self._session.agent
-
-    @property
-    def hop(self) -> int:
-        """Which visit of the job this is, from 0."""
-        return self._session.hop
-
-    @property
-    def attempt(self) -> int:
-        """Which try of this hop this is, from 1. A takeover after a crash stays the same try."""
-        return self._session.attempt
-
-    @property
-    def last_error(self) -> str | None:
-        """What ended the last attempt of this hop that raised; None if none has, or the job was redriven."""
-        return self._session.last_error
-
-    @property
-    def key(self) -> str | None:
-        """The idempotency key that the job was submitted with."""
-        return self._session.key
-
-    @property
-    def deadline(self) -> datetime | None:
-        """When the job fails if it has not ended, by the store's clock; None if it has all the time that it takes."""
-        return self._session.deadline
-
-    @property
-    def token(self) -> int:
-        """The fencing token: give it to a resource that can refuse older ones."""
-        return self._session.fence.token
-
-    @property
-    def transcript(self) -> Transcript:
-        """The conversation that another agent began and this one goes on with (a fork, a fallback, a handoff with
-        `transcript=True`); empty if this hop starts afresh."""
-        from ..contracts.transcript import Transcript
-
-        return self._session.inherited or Transcript()
-
-    @property
-    def guard(self) -> Guard:
-        """The limits of this job's chain of agents."""
-        return self._session.budget.guard
-
-    @property
-    def spent(self) -> Spent:
-        """What the agents of this job's chain have spent, with this one so far."""
-        return self._session.budget.spent
-
-    def spend(self, *, tokens: int = 0, cost: float = 0.0) -> None:
-        """Count tokens and cost towards the budget of the job's guard. The framework adapters count tokens themselves.
-
-        Kept with this hop's next write (a step, a checkpoint, its end): a crash forgets what was spent since the last
-        one. Over the budget that write is still made; then `OverBudget` is raised, and the job is parked.
-        """
-        self._session.spend(tokens, cost)
-
-    def check(self) -> None:
-        """Raise `Fenced`, `Canceled` or `OverBudget` if this run may not go on. It costs nothing: call it in loops."""
-        self._session.check()
-
-    def hand_off(self, agent: str | Agent[P], payload: P, *, transcript: bool = False) -> Handoff[P]:
-        """Pass the job on: return what this gives. Raises `UndeclaredHandoff` for an agent not in `hands_to`.
-
-        With `transcript` the receiver goes on with this agent's conversation, whatever framework it is of.
-        """
-        name = agent if isinstance(agent, str) else agent.name
-        if name not in self._agent.hands_to:
-            declared = ", ".join(self._agent.hands_to) or "nobody"
-            raise UndeclaredHandoff(
-                f"agent {self.agent!r} may not hand off to {name!r}: it declares {declared} (hands_to=)"
-            )
-        return Handoff(name, payload, transcript)
-
-    def reject(self, reason: str) -> None:
-        """End the job as rejected: this agent will not do it. Does not return."""
-        raise Rejecting(reason)
-
-    def asking_snapshot(self, key: str) -> Snapshot:
-        """What is committed with a question: the recorded steps, and which call asked."""
-        return self._steps.snapshot("ask", asking=key)
-
-    def snapshot(self, step: str) -> Snapshot:
-        """What is committed with children: the recorded steps."""
-        return self._steps.snapshot(step)
-
-    def _joining(self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
-        if self._agent.kind != "function":
-            raise BadSetup(
-                f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
-                "plain function that fans out, and on or back with what came of it"
-            )
-        for handoff in handoffs:
-            self.hand_off(handoff.to, handoff.payload)
-        if not handoffs and wait == "all":
-            return []
-        wanted = fan_out(tuple(handoffs), wait, failures)
-        called = [[handoff.to, handoff.payload, handoff.transcript] for handoff in handoffs]
-        return (yield from joining(self._steps, self._session, self._session.book, wanted, [called, wait, failures]))
-
-    def effect_key(self, key: str) -> str:
-        """What an effect's outside service may be given as its idempotency key: the same for each try of it."""
-        return idempotency_key(self.job_id, self.hop, key)
-
-    def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:
-        if unsure == "ask" and self._agent.kind != "function":
-            raise BadSetup(f"ctx.effect(unsure='ask') is for plain functions: this is an agent of {self._agent.kind}")
-        return effecting(self._steps, self._session.journal, self.effect_key(key), key, arguments, unsure)
-
-    def _asking(self, question: Any, terms: AskTerms) -> Generator[Act, Any, Any]:
-        if self._agent.kind != "function":
-            raise elsewhere(self._agent.kind)
-        return asking(self._steps, self._session, question, terms)
-
-
-class SyncContext(_About):
+class SyncContext(About):
     """The context of sync code: a plain `def` agent, a tool, a task."""
 
     def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T:
@@ -262,7 +100,7 @@ class SyncContext(_About):
             self._session.record(records)
 
 
-class Context(_About):
+class Context(About):
     """The context of async code. `sync` is the same for sync code that it calls."""
 
     @cached_property

@@ -24,10 +24,11 @@ from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Rest
 from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
+from .about import Rejecting
 from .apart import Apart
 from .aside import Aside
 from .closing import Closing
-from .context import Context, Rejecting, entered
+from .context import Context, entered
 from .guarding import Held, keep, kept
 from .keeper import LeaseKeeper
 from .memory import remembering
