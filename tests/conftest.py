@@ -5,6 +5,7 @@ from __future__ import annotations
 import gc
 import os
 import secrets
+import signal
 from collections.abc import Callable, Iterator
 from functools import cache
 from pathlib import Path
@@ -28,6 +29,9 @@ for _name, _value in {
     "LANGSMITH_TRACING": "false",
 }.items():
     os.environ.setdefault(_name, _value)
+# A shell that runs the tests in the background has them ignore Ctrl-C, and what they start would, too.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 # redis-py looks its own version up, among all packages, for each connection that it makes: 5 ms.
 redis.utils.get_lib_version = cache(redis.utils.get_lib_version)
 
