@@ -10,7 +10,6 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, get_args, 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json, to_json
 
-from .codec import pack, unpack
 from .errors import BadSetup, ContractViolation
 from .understood import understood
 
@@ -115,6 +114,8 @@ def contract_ref(contract: type[Contract]) -> ContractRef:
 def dump_payload(payload: Contract) -> bytes:
     """The payload's stored bytes: JSON text, or the state codec for `State` so that its values keep their types."""
     if isinstance(payload, State):
+        from .codec import pack  # only states need the codec, and it is a tenth of `import batonpass`
+
         return b"s" + pack(payload.as_dict(), path="payload")
     try:
         return b"j" + payload.__pydantic_serializer__.to_json(payload, warnings=False)
@@ -126,7 +127,7 @@ def load_payload(contract: type[C], data: bytes) -> C:
     """Validate stored bytes as `contract`; `ContractViolation` names the fields that do not fit."""
     try:
         if data[:1] == b"s":
-            return contract.model_validate(unpack(data[1:]))
+            return contract.model_validate(_unpacked(data))
         loaded: C = contract.__pydantic_validator__.validate_json(data[1:])  # pydantic's own way there takes as long
         return loaded
     except ValidationError as error:
@@ -136,8 +137,14 @@ def load_payload(contract: type[C], data: bytes) -> C:
 @understood("a payload of {0}")
 def load_mapping(ref: ContractRef, data: bytes) -> Payload:
     """Stored bytes without their class."""
-    values: Any = unpack(data[1:]) if data[:1] == b"s" else from_json(data[1:])
+    values: Any = _unpacked(data) if data[:1] == b"s" else from_json(data[1:])
     return Payload(ref, {**values})
+
+
+def _unpacked(data: bytes) -> Any:
+    from .codec import unpack
+
+    return unpack(data[1:])
 
 
 def convert(contract: type[C], value: Any) -> C:

@@ -108,7 +108,7 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         return row[0] or 0
 
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
-        return self._jobs_where("thread = ? ORDER BY created, id LIMIT ?", thread, limit)
+        return self._jobs_where("thread = ? ORDER BY +created, id LIMIT ?", thread, limit)
 
     def oldest_jobs(self, start: int, limit: int) -> list[JobRow]:
         return self._jobs_where("1 ORDER BY created, id LIMIT ? OFFSET ?", limit, start)

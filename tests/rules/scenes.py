@@ -160,7 +160,7 @@ def _last_child(ending: Callable[[c.Fence], c.Command[Any]]) -> Scene:
 
 def _parent_canceled(bench: Bench) -> c.Command[Any]:
     bench.do(_staged(bench))
-    [id_] = [row.id for row in bench.do(c.ListJobs()) if not row.parent]
+    [id_] = [row.id for row in bench.do(c.ListJobs()) if row.state == "working"]
     return c.Cancel(id_)
 
 

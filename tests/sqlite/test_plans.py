@@ -1,0 +1,45 @@
+"""No operation walks over the jobs that it is not about: SQLite chooses its ways through the tables by itself."""
+
+from __future__ import annotations
+
+from itertools import count
+from pathlib import Path
+
+import pytest
+
+from batonpass.coordinator import commands as c
+from tests.harness.bench import Bench, new_job
+from tests.harness.stores import SqliteHarness
+from tests.rules.scenes import SCENES, Scene
+
+_OTHERS = 60
+# These are about all jobs that ended, or about all events.
+_ABOUT_ALL = {"prune jobs", "trim events"} | {name for name in SCENES if name.startswith("take events")}
+_SCENES = {name: scene for name, scene in SCENES.items() if name not in _ABOUT_ALL}
+
+
+def steps(file: Path, scene: Scene, others: int) -> int:
+    """How many tens of steps SQLite's virtual machine takes for an operation beside so many ended jobs."""
+    with Bench(SqliteHarness(file), side="sync") as bench:
+        for _ in range(others):
+            bench.do(c.Cancel(bench.do(new_job()).id))
+        command = scene(bench)
+        taken = count()
+        connection = bench.store._writing._connection  # type: ignore[attr-defined]
+        connection.set_progress_handler(lambda: next(taken) < 0, 10)
+        bench.do(command)
+        connection.set_progress_handler(None, 0)
+        return next(taken)
+
+
+@pytest.mark.parametrize("scene", _SCENES.values(), ids=_SCENES.keys())
+def test_other_jobs_cost_nothing(tmp_path: Path, scene: Scene) -> None:
+    alone, beside = (steps(tmp_path / f"{others}.db", scene, others) for others in (0, _OTHERS))
+    assert beside - alone < _OTHERS / 2
+
+
+def test_a_job_is_pruned_without_a_look_at_all_others(tmp_path: Path) -> None:
+    few, many = (
+        steps(tmp_path / f"{others}.db", lambda bench: c.PruneJobs(0, limit=5), others) for others in (20, 200)
+    )
+    assert many < few * 1.5
