@@ -83,7 +83,8 @@ local function move_on(now)
   for _, lane in ipairs(in_order) do
     if lane.waiting and lane.count > 0 and lane.starts >= lane.count then
       local nth = redis.call('ZREVRANGE', P .. 'ls:' .. lane.name, lane.count - 1, lane.count - 1, 'WITHSCORES')
-      redis.call('ZADD', GATES, num(tonumber(nth[2]) + lane.per), lane.name)
+      -- Fewer starts are kept than were counted if one was forgotten meanwhile: then the line is looked at at once.
+      redis.call('ZADD', GATES, num(nth[2] and tonumber(nth[2]) + lane.per or now), lane.name)
     elseif lane.waiting and (lane.most == 0 or lane.running + lane.admitted < lane.most) then
       local queue = let_out(lane.name, now)
       if queue then
