@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -161,6 +162,24 @@ def test_so_many_start_in_a_time(bench: Bench) -> None:
     bench.do(c.Reap())
     assert ids(claim(bench, RATE, 5)) == [jobs[4]]
     assert bench.do(c.Reap(limit=500)).moved == 0
+
+
+def test_a_claim_that_is_said_again_counts_its_starts_again(bench: Bench) -> None:
+    """As when its reply was lost: other deliveries get the leases that it names, and start, too."""
+    submit(bench, 4)
+    again = c.Claim("w", ((QUEUE, MINUTE),), (mint("l"),), {QUEUE: RATE})
+    assert [len(bench.do(again)) for _ in range(3)] == [1, 1, 0]
+    bench.clock.advance(MINUTE)
+    bench.do(c.Reap())
+    assert [len(bench.do(again)) for _ in range(3)] == [1, 1, 0]
+
+
+def test_the_rest_of_a_claim_that_is_said_again_waits(bench: Bench) -> None:
+    jobs = submit(bench, 4)
+    again = c.Claim("w", ((QUEUE, MINUTE),), (mint("l"),), {QUEUE: RATE})
+    bench.do(again)
+    assert len(bench.do(replace(again, leases=(*again.leases, mint("l"), mint("l"))))) == 1
+    assert {bench.state(each) for each in jobs[2:]} == {("submitted", "rate_limited")}
 
 
 def test_before_its_time_a_line_moves_when_it_is_asked_to(bench: Bench) -> None:

@@ -95,7 +95,7 @@ local function start(job, lease)
   redis.call('ZADD', LEASES, until_ms, job.id)
   if job.lane then
     lane, slot = job.lane.name, job.lane.name
-    enter(job, lease, now)
+    enter(job, token, now)
   end
   if tonumber(job.failing or '0') < 0 then
     job.fields[14] = num(now + tonumber(job.failing))

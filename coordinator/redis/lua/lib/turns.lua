@@ -47,14 +47,14 @@ local function take_turn(job, slot, bounds, now)
   job.parked, job.let, job.band = full and 'rate_limited' or 'limited', let, job.priority
 end
 
--- Writes that a delivery has started.
-local function enter(job, lease, now)
+-- Writes that a delivery has started. A claim that is said again gives its leases to others: a token is given once.
+local function enter(job, token, now)
   local lane = job.lane
   redis.call('ZADD', P .. 'la:' .. lane.name, 1, job.id)
   redis.call('HSET', P .. 'j:' .. job.id, 'lane', lane.name, 'slot', lane.name)
   if lane.count > 0 then
     local starts_key = P .. 'ls:' .. lane.name
-    redis.call('ZADD', starts_key, num(now), lease)
+    redis.call('ZADD', starts_key, num(now), job.id .. ':' .. token)
     redis.call('ZREMRANGEBYSCORE', starts_key, '-inf', num(now - lane.per))
     redis.call('PEXPIRE', starts_key, num(lane.per))
   end
@@ -83,8 +83,7 @@ local function move_on(now)
   for _, lane in ipairs(in_order) do
     if lane.waiting and lane.count > 0 and lane.starts >= lane.count then
       local nth = redis.call('ZREVRANGE', P .. 'ls:' .. lane.name, lane.count - 1, lane.count - 1, 'WITHSCORES')
-      -- Fewer starts are kept than were counted if one was forgotten meanwhile: then the line is looked at at once.
-      redis.call('ZADD', GATES, num(nth[2] and tonumber(nth[2]) + lane.per or now), lane.name)
+      redis.call('ZADD', GATES, num(tonumber(nth[2]) + lane.per), lane.name)
     elseif lane.waiting and (lane.most == 0 or lane.running + lane.admitted < lane.most) then
       local queue = let_out(lane.name, now)
       if queue then
