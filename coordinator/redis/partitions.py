@@ -108,7 +108,8 @@ def _together(checkpoint_id: str, thread: str, count: int) -> Plan[None]:
 
 
 def _claim(command: c.Claim, count: int) -> Plan[list[Delivery]]:
-    """Look into all partitions at once, then claim in those that have something, in the order of the queues."""
+    """Look into all partitions at once, then claim in those that have something, in the order of the queues. What one
+    of these refuses is raised if no other gave anything: leases that were given are not thrown away for it."""
     places = random.sample(range(count), count)  # no partition's deliveries starve another's
     queues = tuple(queue for queue, _ in command.queues)
     lengths = yield [(at, Ready(queues)) for at in places]
@@ -121,6 +122,7 @@ def _claim(command: c.Claim, count: int) -> Plan[list[Delivery]]:
         if not isinstance(outcome, Exception) and outcome[index]
     ]
     found: list[Delivery] = []
+    refused: list[Exception] = []
     leases = list(command.leases)
     while lots and leases:
         asks = list(_deal(command, lots, leases))
@@ -129,6 +131,10 @@ def _claim(command: c.Claim, count: int) -> Plan[list[Delivery]]:
             if isinstance(answer, list):
                 found += cast("list[Delivery]", answer)
                 leases += asked.leases[len(cast("list[Delivery]", answer)) :]
+            else:
+                refused.append(answer)
+    if refused and not found:
+        raise refused[0]
     return sorted(found, key=lambda delivery: queues.index(delivery.job.queue))
 
 

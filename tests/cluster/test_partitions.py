@@ -68,6 +68,18 @@ def test_everything_of_a_job_is_in_its_partition(bench: Bench, harness: ClusterH
         assert bench.tip(each.job.thread) == bench.job(each.job.id).tip
 
 
+def test_a_partition_that_refuses_a_claim_is_not_taken_for_an_empty_one(bench: Bench, harness: ClusterHarness) -> None:
+    job = bench.submit()
+    [key] = [each for each in harness.kept() if each.endswith(f"}}:j:{job}")]
+    harness.server.set(key, "no hash")
+    with pytest.raises(bp.Unreachable, match="WRONGTYPE"):
+        bench.claim()
+    others = [bench.submit() for _ in range(8)]
+    elsewhere = {each for each in others if (partition_of(each) - partition_of(job)) % COUNT}
+    assert {each.job.id for each in bench.claim(9)} == elsewhere, "what others have is given all the same"
+    harness.server.delete(key)
+
+
 def test_a_claim_over_partitions_takes_no_more_than_wanted(bench: Bench) -> None:
     jobs = {bench.submit() for _ in range(40)}
     found = [each for wanted in (1, 7, 16, 30) for each in bench.claim(wanted)]
