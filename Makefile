@@ -6,7 +6,7 @@
 #   make check                                             formatting, lint, types, who imports whom, the house rules
 #   make simulate [SEEDS=100000]                           the store's promises under faults, seed by seed
 #   make storm [ARGS="model kills-redis"]                  the long runs of the tests: up to an hour
-#   make bench [ARGS="--help"]                             the ratios against their floors
+#   make bench [ARGS="--help"]                             the ratios against their floors, and to what else is installed
 #   make bench-langgraph [ARGS="--only chat"]              the same for LangGraph's checkpointers, side by side
 #   make clean                                             remove what these targets made
 

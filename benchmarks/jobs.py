@@ -1,6 +1,7 @@
 """Jobs that do nothing, 1 KB each: what a worker process gets done, and what each costs.
 
-Workers are stopped (SIGSTOP) while jobs pile up, then go on; a figure is the time by which one more job is done.
+Beside a bare loop, and beside other queues if they are installed. Workers are stopped (SIGSTOP) while jobs pile up,
+then go on; a figure is the time by which one more job is done.
 """
 
 from __future__ import annotations
@@ -22,6 +23,7 @@ from benchmarks.cpu import cpu_of
 from benchmarks.noop import SLOTS, Marks, app, shared_by
 from benchmarks.peer import Peer, peer, worker_of
 from benchmarks.places import Places
+from benchmarks.queues import Queue, installed
 from benchmarks.report import Result
 from benchmarks.timing import Comparison, Effort
 
@@ -119,8 +121,9 @@ async def _on_redis(places: Places, effort: Effort) -> list[Result]:
         server = [(await client.info("server"))["process_id"]]
         ours = [await stack.enter_async_context(_ours(places, count, client, path)) for count in (1, 2)]
         bare = [await stack.enter_async_context(_bare(places, count, client, path)) for count in (1, 2)]
+        others = [await stack.enter_async_context(_other(places, queue, client, path)) for queue in installed()]
         measure = partial(_drain, marks=Marks(path), jobs=jobs, server=server)
-        rounds = [[await measure(side) for side in (*ours, *bare)] for _ in range(effort.rounds + 1)][1:]
+        rounds = [[await measure(side) for side in (*ours, *bare, *others)] for _ in range(effort.rounds + 1)][1:]
     return list(_results(rounds))
 
 
@@ -154,13 +157,30 @@ async def _bare(places: Places, count: int, client: Any, marks: str) -> AsyncIte
         yield _Side(readers, add, pending)
 
 
+@asynccontextmanager
+async def _other(places: Places, queue: Queue, client: Any, marks: str) -> AsyncIterator[_Side]:
+    name = places.namespace()
+    arguments = ("-m", "benchmarks.queue_worker", queue.name, places.redis_url, name)
+    async with queue.sending(places.redis_url, name) as send, _stopped(1, lambda _: arguments, marks) as workers:
+        yield _Side(workers, lambda number: send(number, _TEXT), partial(queue.pending, client, name))
+
+
 def _results(rounds: list[list[_Drain]]) -> list[Result]:
-    one, two, bare_one, bare_two = zip(*rounds, strict=True)
+    one, two, bare_one, bare_two, *others = zip(*rounds, strict=True)
     return [
         Result.compared("no-op job, one process, Redis / XREADGROUP + XACK", _times(one, bare_one), bar=_TIME_BAR),
         Result.compared("the same, CPU of worker and server", _cpu(one, bare_one), bar=_CPU_BAR),
         Result.compared("two worker processes / one", _times(two, one), bar=_PAIR_BAR),
         Result.compared("two bare loops / one", _times(bare_two, bare_one)),
+        *(row for queue, other in zip(installed(), others, strict=True) for row in _beside(queue.name, one, other)),
+    ]
+
+
+def _beside(name: str, ours: Sequence[_Drain], other: Sequence[_Drain]) -> list[Result]:
+    what = f"no-op job, one process, Redis / {name} without results"
+    return [
+        Result.compared(what, _times(ours, other)),
+        Result.compared("the same, CPU of worker and server", _cpu(ours, other)),
     ]
 
 

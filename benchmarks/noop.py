@@ -48,6 +48,12 @@ def shared_by(path: str) -> dict[str, str]:
     return {_VARIABLE: path}
 
 
+def shared_marks() -> Marks | None:
+    """The marks that this process was given, if any."""
+    path = os.environ.get(_VARIABLE)
+    return Marks(path) if path else None
+
+
 class Done(bp.Contract, name="bench.done"):
     number: int
 
