@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from pydantic_core import from_json, to_json
 
@@ -30,6 +31,17 @@ from ..contracts.names import digest
 from ..contracts.understood import understood
 from .commands import Command, Declared, Target
 
+# Seconds for which the store's record of agents is not asked for again: so long a client goes by what was declared.
+_FRESH = 5.0
+
+
+class Numbers(NamedTuple):
+    """How many deliveries of an agent may run at once, and how many start in how many ms; 0 for any."""
+
+    concurrency: int = 0
+    starts: int = 0
+    per: int = 0
+
 
 @dataclass(frozen=True, kw_only=True)
 class Declaration:
@@ -40,7 +52,7 @@ class Declaration:
     app: str
     kind: str
     bounds: Bounds
-    rate: tuple[int, int] | None
+    numbers: Numbers
 
 
 class Book:
@@ -49,6 +61,7 @@ class Book:
     def __init__(self, app: App | None) -> None:
         self._app = app
         self._declared: dict[str, Declaration] = {}
+        self._asked = 0.0
 
     def _apps(self) -> list[App]:
         return [self._app] if self._app is not None else apps()
@@ -83,9 +96,10 @@ class Book:
         return load_payload(contract, data) if contract else load_mapping(ref, data)
 
     def declaration(self, name: str) -> Generator[Command[Any], Any, Declaration]:
-        """The store's record of an agent, asked for once; `UnknownAgent` if there is none."""
-        if name not in self._declared:
+        """The store's record of an agent; `UnknownAgent` if there is none."""
+        if name not in self._declared or time.monotonic() - self._asked > _FRESH:
             recorded: dict[str, bytes] = yield Declared()
+            self._asked = time.monotonic()
             self._declared = {key: open_declaration(data) for key, data in recorded.items()}
         if name not in self._declared:
             local = [agent.name for app in self._apps() for agent in app]
@@ -209,14 +223,15 @@ def close_declaration(agent: Agent[Any], app: str) -> bytes:
     about = {"accepts": str(ref), "schema": agent.accepts.model_json_schema(), "app": app, "kind": agent.kind}
     about["hands_to"] = {to: str(contract_ref(contract)) for to, contract in agent.hands_to.items()}
     about["bounds"] = asdict(agent.bounds)
-    about["rate"] = rate_of(agent)
+    about["numbers"] = list(numbers_of(agent))
     about["returns"] = str(contract_ref(agent.returns)) if agent.returns else None
     return pack(about, path=f"agent {agent.name!r}")
 
 
-def rate_of(agent: Agent[Any]) -> tuple[int, int] | None:
-    """How many deliveries of an agent may start, and in how many ms."""
-    return (agent.rate.count, agent.rate.milliseconds) if agent.rate else None
+def numbers_of(agent: Agent[Any]) -> Numbers:
+    """An agent's limits."""
+    rate = agent.rate
+    return Numbers(agent.concurrency or 0, *((rate.count, rate.milliseconds) if rate else ()))
 
 
 @understood("the store's record of an agent")
@@ -234,5 +249,5 @@ def open_declaration(data: bytes) -> Declaration:
         app=about["app"],
         kind=about["kind"],
         bounds=Bounds(**bounds),
-        rate=tuple(about.get("rate") or ()) or None,
+        numbers=Numbers(*about.get("numbers", ())),
     )

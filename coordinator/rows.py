@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from typing import NamedTuple
 
 SCHEMA_VERSION = 6
+# A time that does not come, in ms since 1970: in lua/lib/base.lua, too.
+NEVER = 9 * 10**15
 
 
 @dataclass(slots=True)

@@ -19,7 +19,7 @@ from ..contracts.app import App
 from ..contracts.contract import contract_ref
 from ..contracts.errors import BadSetup, UnknownAgent
 from ..contracts.job import BANDS, DEFAULT_LEASE
-from ..coordinator.book import lane_of, queue_of
+from ..coordinator.book import lane_of, numbers_of, queue_of
 from ..coordinator.calls import adrive
 from ..coordinator.client import Coordinator
 from ..coordinator.commands import Limits
@@ -158,9 +158,8 @@ class Worker:
         found: dict[str, Limits] = {}
         for agent in self._agents:
             if agent.bounds.limited:
-                ref, rate = contract_ref(agent.accepts), agent.rate
-                count, per = (rate.count, rate.milliseconds) if rate else (0, 0)
-                limits = Limits(lane_of(agent.name, ref), agent.concurrency or 0, count, per)
+                ref = contract_ref(agent.accepts)
+                limits = Limits(lane_of(agent.name, ref), *numbers_of(agent))
                 found |= {queue_of(agent.name, ref, band): limits for band in BANDS.values()}
         return found
 

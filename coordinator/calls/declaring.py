@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from ...contracts.app import App
 from ...contracts.errors import BatonpassError
-from ..book import close_declaration, open_declaration, rate_of
+from ..book import Numbers, close_declaration, numbers_of, open_declaration
 from ..commands import Declare, Declared, Reap, Reaped
 from . import Call
 
@@ -13,10 +13,10 @@ _LINES, _STEPS = 500, 200
 
 
 def declaring(app: App) -> Call[None]:
-    """Record an app's agents. If one starts at another rate now, lines that wait for their time are looked at again."""
+    """Record an app's agents. If one has other limits now, the lines of what may not run yet are looked at again."""
     before: dict[str, bytes] = yield Declared()
     yield Declare({agent.name: close_declaration(agent, app.name) for agent in app})
-    if not any(agent.name in before and _recorded(before[agent.name]) != rate_of(agent) for agent in app):
+    if not any(agent.name in before and _recorded(before[agent.name]) != numbers_of(agent) for agent in app):
         return
     for _ in range(_STEPS):
         reaped: Reaped = yield Reap(_LINES, early=True)
@@ -24,8 +24,8 @@ def declaring(app: App) -> Call[None]:
             return
 
 
-def _recorded(declaration: bytes) -> tuple[int, int] | None:
+def _recorded(declaration: bytes) -> Numbers | None:
     try:
-        return open_declaration(declaration).rate
+        return open_declaration(declaration).numbers
     except BatonpassError:  # it is replaced by one that can be read
         return None

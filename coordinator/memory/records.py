@@ -8,7 +8,7 @@ from itertools import islice
 
 from ...contracts.job import JobState
 from ..parts.spans import Append, Span
-from ..rows import CheckpointRow, JobRow, ThreadRow
+from ..rows import NEVER, CheckpointRow, JobRow, ThreadRow
 from .children import MemoryChildren
 from .events import MemoryEvents
 from .items import MemoryItems
@@ -109,7 +109,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
             return row.lease_until, 0 if row.reason == "thread_busy" else row.due, row.limit
 
         of_jobs = (at for row in self._unended() for at in times(row) if at)
-        return min((*of_jobs, *self._gates.values()), default=0)
+        return min((*of_jobs, *(at for at in self._gates.values() if at < NEVER)), default=0)
 
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.thread == thread]

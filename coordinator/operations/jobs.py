@@ -7,7 +7,7 @@ from ...contracts.job import JobState
 from ..commands import Fence
 from ..records import Records
 from ..refusals import refusal
-from ..rows import JobRow, OutcomeRow
+from ..rows import NEVER, JobRow, OutcomeRow
 
 # As in reap.lua.
 LATE = {"expired": "no worker started it before it expired", "deadline": "it did not end before its deadline"}
@@ -72,7 +72,7 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "
     """Bring the job to an end: its key starts to age, its parent is told (also what was `spent` without a result), and
     its thread is the next one's that waits for it (with an `heir` the caller sees to that). Its journal is dropped,
     unless it may go on with that when it is redriven."""
-    waited = row.reason == "thread_busy"
+    waited, in_line = row.reason == "thread_busy", row.waits > 0
     row.state, row.reason, row.ready, row.due, row.waits = state, reason, 0, 0, 0
     records.unstage(row.id)
     if row.fan and not row.verdict:
@@ -88,13 +88,16 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "
         records.drop_turn(row.thread, row.id)
     elif not heir:
         _give_turn(records, row.thread)
+    if in_line:
+        records.put_job(row)
+        close_line(records, row.lane)
     leave(records, row)
 
 
 def leave(records: Records, row: JobRow) -> None:
     """A job's delivery is over: if it had a place in a lane (lanes.py), the first in the line there has."""
     name, row.slot = row.slot, ""
-    if name and not records.gate(name):
+    if name and records.gate(name) in (0, NEVER):
         let_out(records, name)
 
 
@@ -106,7 +109,14 @@ def let_out(records: Records, lane: str) -> bool:
     row.slot, row.waits = lane, 0
     enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
     store(records, row)
+    close_line(records, lane)
     return True
+
+
+def close_line(records: Records, lane: str) -> None:
+    """A line in which nobody waits any more has no gate."""
+    if records.first_in_line(lane) is None:
+        records.drop_gate(lane)
 
 
 def _give_turn(records: Records, name: str) -> None:

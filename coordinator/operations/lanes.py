@@ -2,7 +2,8 @@
 
 A delivery that may not run now waits in its lane's line. Somebody always sees to it that the line moves: each delivery
 that has a place in the lane (it runs, or was let out of the line and is ready) lets the next one out when it leaves;
-where nobody has one, or only time helps, the lane has a gate, which a reap opens. Who leaves does not know how many may
+where nobody has one, or only time helps, the lane has a gate, which a reap opens. Any other line has a gate that no
+time opens: when an agent is declared with other numbers, a reap opens all gates. Who leaves does not know how many may
 run: a claim decides that, puts back what came too early, and lets out more if there is room for more.
 """
 
@@ -13,7 +14,7 @@ from dataclasses import dataclass
 from ...contracts import event as kinds
 from ..commands import Limits
 from ..records import Records
-from ..rows import JobRow
+from ..rows import NEVER, JobRow
 from .jobs import emit, let_out, pause, store
 
 
@@ -75,5 +76,8 @@ def move_on(records: Records, lane: Lane) -> None:
         return
     if lane.opens:
         records.put_gate(lane.name, lane.opens)
-    elif not lane.limits.concurrency or lane.running + lane.admitted < lane.limits.concurrency:
+        return
+    if not records.gate(lane.name):
+        records.put_gate(lane.name, NEVER)
+    if not lane.limits.concurrency or lane.running + lane.admitted < lane.limits.concurrency:
         let_out(records, lane.name)

@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from typing import Any
 
-from ..rows import CheckpointRow, JobRow, ThreadRow
+from ..rows import NEVER, CheckpointRow, JobRow, ThreadRow
 from .children import SqliteChildren
 from .events import SqliteEvents
 from .items import SqliteItems
@@ -101,7 +101,7 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
             "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM job WHERE namespace = ?1 AND lease_until > 0 "
             "UNION ALL SELECT min(due) FROM job WHERE namespace = ?1 AND due > 0 "
             "AND reason <> 'thread_busy' "
-            "UNION ALL SELECT min(at) FROM gate WHERE namespace = ?1 "
+            f"UNION ALL SELECT min(at) FROM gate WHERE namespace = ?1 AND at < {NEVER} "
             f"UNION ALL SELECT min({_LIMIT}) FROM job WHERE namespace = ?1 AND {_LIMITED})",
             (self._namespace,),
         ).fetchone()

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator import book
 from batonpass.coordinator import commands as c
 from tests.harness.bench import NOTES, Bench, new_job, new_target
 
@@ -57,6 +58,25 @@ def test_what_the_agent_declares(bench: Bench, known: str) -> None:
         bench.run(face.submit("write", {"text": "short"}))
     with bench.refused(bp.Refused, r"'write' has 6\d bytes, more than its max_payload of 50: keep it in a checkpoint"):
         bench.run(face.submit("write", {"text": "x" * 50}))
+
+
+@pytest.mark.one_partition
+def test_another_bound_counts_for_clients_that_know_the_record(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    face, elsewhere = bench.face(app), bench.face(bp.App("elsewhere"))
+
+    def declared(most: int) -> None:
+        other = bp.App("desk")
+        other.agent("write", accepts=Notes, returns=Notes, max_waiting=most)(write.fn)
+        bench.run(face.declare(other))
+
+    monkeypatch.setattr(book, "_FRESH", 0.0)
+    for most in (3, 4, 2):
+        declared(most)
+        waiting = len(bench.do(c.ListJobs()))
+        for _ in range(most - waiting):
+            bench.run(elsewhere.submit("write", {"text": "short"}))
+        with bench.refused(bp.Overloaded, f"{most} deliveries waiting"):
+            bench.run(elsewhere.submit("write", {"text": "short"}))
 
 
 async def test_a_large_handoff_is_a_dead_letter() -> None:

@@ -194,6 +194,26 @@ def test_before_its_time_a_line_moves_when_it_is_asked_to(bench: Bench) -> None:
     assert bench.do(c.Reap()).next_due == start + MINUTE - bench.clock.now
     bench.do(c.Reap(early=True))
     assert [ids(claim(bench, c.Limits(LANE, count=4, per=MINUTE), 5)) for _ in range(3)] == [[jobs[2]], [jobs[3]], []]
+    bench.do(c.Reap(early=True))
+    assert claim(bench, c.Limits(LANE, count=2, per=2 * MINUTE), 5) == []
+    assert bench.do(c.Reap()).next_due == 2 * MINUTE, "a lower rate counts at once, too"
+
+
+def test_more_at_once_start_when_they_are_declared(bench: Bench) -> None:
+    """Not only when what runs there ends. A claim with the numbers of before puts back what was let out."""
+    jobs = submit(bench, 5)
+    [first] = claim(bench, ONE, 5)
+    assert bench.do(c.Reap()) == c.Reaped(0, 100 * MINUTE)
+    assert bench.do(c.Reap(early=True)).moved == 1
+    assert claim(bench, ONE, 5) == []
+    assert bench.do(c.Reap(early=True)).moved == 1
+    assert [ids(claim(bench, c.Limits(LANE, concurrency=3), 5)) for _ in range(3)] == [[jobs[1]], [jobs[2]], []]
+    bench.do(c.Complete(fence_of(first), b"result"))
+    assert bench.state(jobs[3]) == ("submitted", "ready")
+    bench.do(c.Cancel(jobs[4]))
+    assert ids(claim(bench, TWO, 5)) == []
+    bench.do(c.Cancel(jobs[3]))
+    assert bench.do(c.Reap(early=True)).moved == 0, "nobody waits there any more"
 
 
 def test_both_limits(bench: Bench) -> None:

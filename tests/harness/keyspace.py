@@ -12,6 +12,7 @@ import redis
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.rows import NEVER
 from batonpass.coordinator.snapshots import open_checkpoint
 from batonpass.coordinator.store import Store
 
@@ -166,8 +167,10 @@ class Keyspace:
         lines = {(id_, job[b"lane"].decode()) for id_, job in jobs.items() if job.get(b"waits") == b"1"}
         if lines != {(id_.decode(), lane) for lane, line in self.of("lw").items() for id_ in line}:
             yield "the lines of lanes are not those of the jobs"
+        if left := self.single("gates").keys() - {lane.encode() for lane in self.of("lw")}:
+            yield f"gates of lines in which nobody waits: {left}"
         for lane in self.of("lw"):
-            if f"la:{lane}" not in self.keys and lane.encode() not in self.single("gates"):
+            if f"la:{lane}" not in self.keys and self.single("gates").get(lane.encode(), NEVER) >= NEVER:
                 yield f"nobody moves the line of lane {lane}"
 
     def _limits(self) -> dict[bytes, float]:

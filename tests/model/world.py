@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.rows import JobRow, Place
+from batonpass.coordinator.rows import NEVER, JobRow, Place
 from batonpass.coordinator.snapshots import open_checkpoint
 from tests.harness.bench import Bench, fence_of, new_checkpoint, new_target
 from tests.model.answers import attempt, comparable, difference
@@ -177,7 +177,9 @@ class World:
         """Who waits in a lane's line is let out by one who has a place there, or by the lane's gate."""
         records: Any = getattr(self.model.store, "_records")  # noqa: B009 - nobody else may look
         moving = {row.slot for row in self.rows}
-        stuck = [row for row in self.rows if row.waits and row.lane not in moving and not records.gate(row.lane)]
+        stuck = [
+            row for row in self.rows if row.waits and row.lane not in moving and records.gate(row.lane) in (0, NEVER)
+        ]
         assert not stuck, stuck
 
     def look(self) -> None:

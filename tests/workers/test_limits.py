@@ -120,3 +120,29 @@ async def test_another_rate_counts_for_what_waits(url: str) -> None:
         async with fast.worker(coordinator):
             for job in jobs[2:]:
                 await job.result(timeout=30)
+
+
+async def test_more_at_once_count_before_the_next_one_ends(url: str) -> None:
+    hung = anyio.Event()
+
+    def limited(concurrency: int) -> bp.App:
+        app = bp.App("limits")
+
+        @app.agent("call", accepts=Call, returns=Call, concurrency=concurrency, limit_by="customer")
+        async def call(asked: Call, ctx: bp.Context) -> Call:
+            if not asked.number:
+                await hung.wait()
+            return asked
+
+        return app
+
+    few, more = limited(1), limited(2)
+    async with bp.connect(url, app=few) as coordinator:
+        jobs = [await coordinator.submit("call", Call(customer="a", number=n)) for n in range(4)]
+        async with few.worker(coordinator, concurrency=4) as worker:
+            await reached(jobs[3], bp.JobState.SUBMITTED, reason="limited")
+            worker.stop()
+            async with more.worker(coordinator):
+                for job in jobs[1:]:
+                    await job.result(timeout=30)
+            hung.set()

@@ -129,7 +129,7 @@ end
 local next_due = -1
 for _, key in ipairs({ LEASES, TIMERS, LIMITS, GATES }) do
   local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
-  if first[2] and (next_due < 0 or tonumber(first[2]) - now < next_due) then
+  if first[2] and tonumber(first[2]) < NEVER and (next_due < 0 or tonumber(first[2]) - now < next_due) then
     next_due = math.max(tonumber(first[2]) - now, 0)
   end
 end

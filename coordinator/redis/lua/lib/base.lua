@@ -7,7 +7,7 @@
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
 --   dead        zset    failed job -> when it failed        asking     zset    job -> when it asked
---   limits      zset    unended job -> when it fails             gates      zset    lane -> when its line moves
+--   limits      zset    unended job -> when it fails             gates      zset    lane -> when its line moves, NEVER by itself
 --   la:<lane>   zset    jobs with a place in a lane    lw:<lane>  zset  jobs in its line    ls:<lane>  zset  its starts
 --   jobs        zset    job -> created                 events     stream              agents  hash  declarations
 --   z:<thread digest>  list  jobs that wait until the thread's job has ended
@@ -31,6 +31,8 @@ local LIMITS = P .. 'limits'
 local ASKING = P .. 'asking'
 local GATES = P .. 'gates'
 local EVENTS = P .. 'events'
+-- The time of a gate that no time opens: who has a place in the lane moves its line, or a reap that is asked to.
+local NEVER = 9e15
 
 -- Doubles print as 1.7e+12 unless told otherwise.
 local function num(value)

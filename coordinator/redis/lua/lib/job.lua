@@ -41,10 +41,18 @@ local function close(id, closed, now, ...)
   redis.call('HSET', P .. 'j:' .. id, unheld(closed, now, ...))
 end
 
+-- A line in which nobody waits any more has no gate.
+local function close_line(lane)
+  if redis.call('EXISTS', P .. 'lw:' .. lane) == 0 then
+    redis.call('ZREM', GATES, lane)
+  end
+end
+
 -- The first in a lane's line (lib/turns.lua) becomes ready. Its queue; nil if there is none.
 local function let_out(lane, now)
   local id = redis.call('ZPOPMIN', P .. 'lw:' .. lane)[1]
   if id then
+    close_line(lane)
     local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
     redis.call('ZADD', P .. 'la:' .. lane, 0, id)
     enqueue(id, job[1], 'slot', lane, 'waits', '0', 'updated', num(now))
@@ -58,7 +66,7 @@ local function leave_lane(id, lane, now)
   if lane and lane ~= '' then
     redis.call('ZREM', P .. 'la:' .. lane, id)
     redis.call('HSET', P .. 'j:' .. id, 'slot', '')
-    if not redis.call('ZSCORE', GATES, lane) then
+    if tonumber(redis.call('ZSCORE', GATES, lane) or NEVER) == NEVER then
       return let_out(lane, now)
     end
   end
@@ -179,6 +187,7 @@ local function finish(id, fields, state, reason, now, ...)
   end
   if fields.waits == '1' then
     redis.call('ZREM', P .. 'lw:' .. fields.lane, id)
+    close_line(fields.lane)
     redis.call('HSET', P .. 'j:' .. id, 'waits', '0')
   end
   if is_set(fields.delivery) then

@@ -84,8 +84,10 @@ local function move_on(now)
     if lane.waiting and lane.count > 0 and lane.starts >= lane.count then
       local nth = redis.call('ZREVRANGE', P .. 'ls:' .. lane.name, lane.count - 1, lane.count - 1, 'WITHSCORES')
       redis.call('ZADD', GATES, num(tonumber(nth[2]) + lane.per), lane.name)
-    elseif lane.waiting and (lane.most == 0 or lane.running + lane.admitted < lane.most) then
-      local queue = let_out(lane.name, now)
+    elseif lane.waiting then
+      redis.call('ZADD', GATES, 'NX', num(NEVER), lane.name)
+      local room = lane.most == 0 or lane.running + lane.admitted < lane.most
+      local queue = room and let_out(lane.name, now)
       if queue then
         refilled[queue] = true
       end
