@@ -218,9 +218,9 @@ class Coordinator(Scheduling):
         """
         reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url)
         watch = self.store.watch(Topic(subject=job or ""))
-        if follow:
-            await watch.aopen()
         try:
+            if follow:
+                await watch.aopen()
             while True:
                 try:
                     found = await adrive(self.store, reader.page())

@@ -43,8 +43,8 @@ class Job(_Handle, Generic[R]):
         """
         deadline = None if timeout is None else time.monotonic() + timeout
         watch = self._store.watch(Topic(subject=self.id))
-        await watch.aopen()
         try:
+            await watch.aopen()
             while True:
                 row = await adrive(self._store, jobs.look(self.id))
                 if JobState(row.state).ended:
@@ -60,8 +60,8 @@ class Job(_Handle, Generic[R]):
         """What the agents stream by `ctx.emit`, from the oldest that is kept (the last 1,000, for an hour) to the job's
         end. Live only: what an attempt streamed that is tried again comes again."""
         watch = self._store.watch(Topic(subject=self.id))
-        await watch.aopen()
         try:
+            await watch.aopen()
             after, ended = "", False
             while not ended:
                 found, after, ended = await adrive(self._store, jobs.streamed(self.id, after))

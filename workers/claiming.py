@@ -65,8 +65,8 @@ class Claimer:
     async def run(self, tasks: TaskGroup) -> None:
         """Start claimed deliveries in `tasks` until stopped."""
         watch = self._store.watch(Topic(queues=tuple(self._queues)))
-        await watch.aopen()
         try:
+            await watch.aopen()
             async with anyio.create_task_group() as interrupting:
                 interrupting.start_soon(self._interrupt, watch)
                 await self._claim_all(watch, tasks)

@@ -96,44 +96,50 @@ class EventWatch:
 
     def wait(self, timeout: float) -> None:
         with suppress(*TROUBLE):
-            watch = self._by(self._link.client)
+            watch = self._watch or self._by(self._link.client)
             watch.wait(timeout)
             if not watch.gone:
                 return
-        self._watch = None
+        self.close()
         time.sleep(min(_PAUSE, timeout))
 
     async def aopen(self) -> None:
         with suppress(*ASYNC_TROUBLE):
-            await self._link.aclient.initialize()
-            await self._by(self._link.aclient).aopen()
+            await (await self._aby()).aopen()
 
     async def await_(self, timeout: float) -> None:
         with suppress(*ASYNC_TROUBLE):
-            await self._link.aclient.initialize()
-            watch = self._by(self._link.aclient)
+            watch = await self._aby()
             await watch.await_(timeout)
             if not watch.gone:
                 return
-        self._watch = None
+        await self.aclose()
         await anyio.sleep(min(_PAUSE, timeout))
 
-    def _by(self, client: Any) -> _NodeWatch:
+    async def _aby(self) -> _NodeWatch:
         if self._watch is None:
-            node = random.choice(client.get_primaries())
-            self._watch = _NodeWatch(self._link.place_of(node), self._prefix, self._topic)
+            client = self._link.aclient
+            await client.initialize()
+            return self._by(client)
+        return self._watch
+
+    def _by(self, client: Any) -> _NodeWatch:
+        node = random.choice(client.get_primaries())
+        self._watch = _NodeWatch(self._link.place_of(node), self._prefix, self._topic)
         return self._watch
 
     async def ainterrupt(self) -> None:
         """Nobody interrupts these waits."""
 
     def close(self) -> None:
-        if self._watch is not None:
-            self._watch.close()
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            watch.close()
 
     async def aclose(self) -> None:
-        if self._watch is not None:
-            await self._watch.aclose()
+        watch, self._watch = self._watch, None
+        if watch is not None:
+            await watch.aclose()
 
 
 class _NodeWatch(RedisWatch):

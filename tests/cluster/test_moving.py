@@ -12,6 +12,7 @@ from anyio import to_thread
 import batonpass as bp
 from batonpass.contracts.names import mint, partition_of
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.store import Topic
 from tests.harness.bench import Bench, fence_of, new_job
 from tests.harness.cluster import Cluster, ClusterHarness, Node
 from tests.harness.waiting import wait_until
@@ -68,6 +69,29 @@ def test_a_slot_moves_to_another_node(three_nodes: Cluster, side: str) -> None:
         assert bench.do(at_the_doors).state == "submitted"
         assert len(bench.claim()) == 1
     harness.close()
+
+
+async def goes_on(coordinator: bp.Coordinator, cluster: Cluster) -> None:
+    store: Any = coordinator.store
+    watch = store.watch(Topic(subject="somebody"))
+    await watch.aopen()
+    link = store._link
+    await link.aclose()  # as a failover has it: the client has to ask where the nodes are ...
+    seeds, link._seeds = link._seeds, [("127.0.0.1", 1)]  # ... and nobody says
+    await watch.await_(0.01)
+    await watch.await_(0.01)
+    link._seeds = seeds
+    assert sum(len(node.ask("CLIENT", "LIST", "TYPE", "pubsub").splitlines()) for node in cluster.primaries) == 1
+    await watch.aclose()
+
+
+def test_a_watch_goes_on_while_nobody_says_where_the_nodes_are(three_nodes: Cluster, cluster_url: str) -> None:
+    async def attempt() -> None:
+        async with bp.connect(cluster_url) as coordinator:
+            await goes_on(coordinator, three_nodes)
+
+    asyncio.run(attempt())
+    gc.collect()  # a subscription that nobody closed shows here
 
 
 async def ask_until_done(coordinator: bp.Coordinator, number: int) -> str:
