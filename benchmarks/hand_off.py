@@ -2,36 +2,74 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import redis
+import redis.asyncio
+from anyio import run
 
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.outcome import Finished
 from batonpass.coordinator.book import Book
-from batonpass.coordinator.calls import drive
+from batonpass.coordinator.calls import adrive, drive
 from batonpass.coordinator.snapshots import close_snapshot
+from batonpass.coordinator.store import Store
 from batonpass.workers.outcomes import ending
 from benchmarks.agents import Topic, app, pass_on
 from benchmarks.holding import held
 from benchmarks.places import Places
 from benchmarks.report import Result
 from benchmarks.states import states
-from benchmarks.timing import Effort, compare
+from benchmarks.timing import Effort, acompare, compare
+
+_BAR = 1.5
+_FINAL = Snapshot(step="last", state=states(1)[0])
+_DATA = close_snapshot(_FINAL, thread="run-001", agent="pass").state
 
 
 def on_redis(places: Places, effort: Effort) -> list[Result]:
-    """Beside a raw SET of the state's bytes."""
+    """Beside a raw SET of the state's bytes; a worker does it in async code."""
+    return [_sync(places, effort), run(_async, places, effort)]
+
+
+class _Jobs:
+    """Jobs that are held, and what hands each of them on."""
+
+    def __init__(self, store: Store, effort: Effort) -> None:
+        self._held = [held(store, pass_on) for _ in range(effort.calls * (effort.rounds + 1))]
+        self._book = Book(app)
+
+    def ended(self, number: int) -> tuple[Any, Any]:
+        session, envelope = self._held[number]
+        outcome = Finished(bp.Handoff("start", Topic(number=1)), _FINAL)
+        return session, ending(self._book, pass_on, envelope, session, outcome)
+
+
+def _sync(places: Places, effort: Effort) -> Result:
     url = places.redis_url
-    final = Snapshot(step="last", state=states(1)[0])
-    data = close_snapshot(final, thread="run-001", agent="pass").state
-    outcome = Finished(bp.Handoff("start", Topic(number=1)), final)
     with bp.connect(url, namespace=places.namespace(), app=app) as coordinator, redis.Redis.from_url(url) as client:
-        jobs = [held(coordinator.store, pass_on) for _ in range(effort.calls * (effort.rounds + 1))]
-        book = Book(app)
+        jobs = _Jobs(coordinator.store, effort)
 
         def hand_off(number: int) -> None:
-            session, envelope = jobs[number]
-            session.write(drive(coordinator.store, ending(book, pass_on, envelope, session, outcome)))
+            session, end = jobs.ended(number)
+            session.write(drive(coordinator.store, end))
 
-        comparison = compare(effort, hand_off, lambda n: client.set(f"{places.mark}:{n}", data))
-    return [Result.compared("hand off with a 4 KB state, Redis, sync / SET", comparison)]
+        comparison = compare(effort, hand_off, lambda n: client.set(f"{places.mark}:{n}", _DATA))
+    return Result.compared("hand off with a 4 KB state, Redis, sync / SET", comparison, bar=_BAR)
+
+
+async def _async(places: Places, effort: Effort) -> Result:
+    url = places.redis_url
+    async with (
+        bp.connect(url, namespace=places.namespace(), app=app) as coordinator,
+        redis.asyncio.Redis.from_url(url) as client,
+    ):
+        jobs = _Jobs(coordinator.store, effort)
+
+        async def hand_off(number: int) -> None:
+            session, end = jobs.ended(number)
+            await session.awrite(await adrive(coordinator.store, end))
+
+        comparison = await acompare(effort, hand_off, lambda n: client.set(f"{places.mark}:{n}", _DATA))
+    return Result.compared("hand off with a 4 KB state, Redis, async / SET", comparison, bar=_BAR)

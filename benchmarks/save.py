@@ -22,7 +22,7 @@ from benchmarks.report import Result
 from benchmarks.states import states
 from benchmarks.timing import Effort, acompare, compare
 
-_REDIS_BAR, _SQLITE_BAR = 1.6, 3.0
+_REDIS_BAR, _SQLITE_BAR = 1.5, 2.5
 _STATES: list[dict[str, Any]] = states()
 
 
