@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
-from .bounds import MAX_PAYLOAD, Bounds, Rate
+from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds
 from .contract import Contract, State, contract_ref
 from .errors import BadSetup
 from .retry import Retries, policies
@@ -96,9 +96,8 @@ class Agent(Generic[In]):
             raise BadSetup(f"agent {self.name!r}: state_version={self.state_version}, but versions start at 1")
         for option in ("lease", "timeout"):
             seconds = getattr(self, option)
-            if seconds is not None and seconds <= 0:
-                raise BadSetup(f"agent {self.name!r}: {option}={seconds}, but it must be more than 0 seconds")
-
+            if seconds is not None:
+                check_seconds(seconds, f"agent {self.name!r}: {option}")
         self._check_function()
         self._check_isolation()
         self._check_limits()

@@ -12,8 +12,15 @@ from .errors import BadSetup, Refused
 MAX_PAYLOAD = 4 * 1024 * 1024
 
 
+_YEAR = 366 * 86_400
 # Starts that are counted at most: each is kept until it counts no more.
 _MOST = 10_000
+
+
+def check_seconds(seconds: float, what: str) -> None:
+    """Refuse what can't be a lease or a timeout: a clock of milliseconds has to tell it from none."""
+    if not 0.001 <= seconds <= _YEAR:  # NaN is not, either
+        raise BadSetup(f"{what}={seconds} seconds, but it must be from a millisecond to a year")
 
 
 @dataclass(frozen=True)
@@ -26,7 +33,7 @@ class Rate:
     def __post_init__(self) -> None:
         if not 1 <= self.count <= _MOST:
             raise BadSetup(f"Rate({self.count}, ...): the number of starts must be from 1 to {_MOST:,}")
-        if not 1 <= self.milliseconds <= 366 * 86_400_000:
+        if not 1 <= self.milliseconds <= _YEAR * 1000:
             raise BadSetup(f"Rate({self.count}, per={self.per}): the time must be from a millisecond to a year")
 
     @property

@@ -17,7 +17,7 @@ FORMS = (
 
 def open_store(url: str, namespace: str | None = None) -> Store:
     """The store that a URL names. Opens nothing yet. A namespace in the call goes before one in the URL."""
-    query = dict(parse_qsl(urlsplit(url).query))
+    query = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     in_url = query.pop("namespace", "default")
     events = query.pop("events", str(KEPT_EVENTS))
     namespace = in_url if namespace is None else namespace
@@ -38,6 +38,9 @@ def file_of(url: str) -> Path | None:
 
 def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
     parts = urlsplit(url)
+    if parts.scheme in ("memory", "sqlite") and query:
+        unknown = next(iter(query))
+        raise BadSetup(f"store URL {url!r} has no option {unknown!r}: it may have events and namespace")
     if parts.scheme == "memory":
         from .memory.store import MemoryStore
 

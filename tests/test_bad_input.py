@@ -127,6 +127,7 @@ def process(*command: str) -> Ran:
         (["cancel", "c" + "0" * 23], "is not a job id: list jobs with `batonpass jobs`"),
         (["timeline", "T", "--before", "x"], "'x' is not a checkpoint id"),
         (["jobs", "--namespace", ""], "the namespace is empty"),
+        (["submit", "research", '{"text": "x"}', "--timeout", "3"], "--timeout says how long to --wait"),
         (["demo", "--kill", "lunch"], "--kill lunch: there is no such stage"),
     ],
 )
@@ -148,6 +149,8 @@ def test_bad_arguments(cli: CommandLine, here: Path, arguments: list[str], compl
         ("sqlite:////nosuch/folder/desk.db", "there is no folder /nosuch/folder"),
         ("sqlite:///desk.py", "is not a Batonpass store"),
         ("sqlite:///.", "can't be opened"),
+        ("sqlite:///desk.db?namspace=x", "has no option 'namspace': it may have events and namespace"),
+        ("sqlite:///desk.db?namespace=", "the namespace is empty"),
         ("redis://127.0.0.1:1?frob=1", "can't be used"),
     ],
 )
@@ -177,7 +180,7 @@ def test_a_store_that_can_not_be_used(
         ("empty:app", "'empty:app' is not a batonpass.App: name one as MODULE:APP"),
         ("notapp", "'notapp' is not a batonpass.App"),
         ("desk:Topic", "'desk:Topic' is not a batonpass.App"),
-        (":app", "app ':app' can't be imported"),
+        (":app", "':app' names no module: write MODULE:APP"),
         ("noagents:app", "app 'empty' has no agents: declare some with @app.agent(...)"),
         ("clash:app", "two contracts are named bad.topic@1 but have different fields: raise version= of one"),
         ("odd:app", "agent 'write' hands bad.topic@1 to 'odd', which accepts bad.other@1"),
@@ -194,6 +197,7 @@ def test_an_app_that_can_not_be_served(app: str, complaint: str, here: Path, cli
         (["--agents", "research,nosuch"], "app 'desk' has no agent 'nosuch'; it has research"),
         (["--store", "redis://127.0.0.1:1"], "no Redis at redis://127.0.0.1:1/0"),
         (["--store", "mysql://x"], "can't be used"),
+        (["--lease", "0"], "lease=0.0 seconds, but it must be from a millisecond to a year"),
     ],
 )
 def test_a_worker_that_can_not_start(options: list[str], complaint: str, here: Path, cli: CommandLine) -> None:

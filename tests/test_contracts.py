@@ -189,8 +189,10 @@ def declare(**options: Any) -> Agent[Any]:
         ({"fn": lambda: None}, r"its function is called with \(payload, ctx\), or \(payload\)"),
         ({"fn": lambda payload, ctx, more: None}, r"its function is called with \(payload, ctx\), or \(payload\)"),
         ({"retries": 0}, "retries=0, but a hop needs at least 1 attempt"),
-        ({"lease": 0}, "lease=0, but it must be more than 0 seconds"),
-        ({"timeout": -1.5}, "timeout=-1.5, but it must be more than 0 seconds"),
+        ({"lease": 0}, "lease=0 seconds, but it must be from a millisecond to a year"),
+        ({"lease": math.inf}, "lease=inf seconds"),
+        ({"timeout": math.nan}, "timeout=nan seconds"),
+        ({"timeout": -1.5}, "timeout=-1.5 seconds, but it must be from a millisecond to a year"),
     ],
 )
 def test_an_agent_that_could_not_work(options: dict[str, Any], match: str) -> None:

@@ -13,6 +13,8 @@ from ..contracts.errors import BadSetup
 def find_app(name: str) -> App:
     """Import `MODULE:APP` (or `MODULE`, for its `app`) from the working directory or the installed packages."""
     module_name, _, attribute = name.partition(":")
+    if not module_name:
+        raise BadSetup(f"{name!r} names no module: write MODULE:APP")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:

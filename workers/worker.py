@@ -16,6 +16,7 @@ import anyio
 from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
+from ..contracts.bounds import check_seconds
 from ..contracts.contract import contract_ref
 from ..contracts.errors import BadSetup, UnknownAgent
 from ..contracts.job import BANDS, DEFAULT_LEASE
@@ -52,6 +53,7 @@ class Worker:
     ) -> None:
         if concurrency < 1:
             raise BadSetup(f"concurrency={concurrency}, but a worker needs at least 1 slot")
+        check_seconds(lease, "lease")
         app.check()
         self.id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
         self._app = app

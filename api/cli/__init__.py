@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import sys
+from collections.abc import Callable
 from importlib.metadata import entry_points
 from typing import Annotated
 
@@ -28,6 +30,8 @@ from . import (
 )
 from .printing import shortened
 
+# A full disk, or one that breaks: stores word their own.
+_UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _LONGEST = 1000  # characters of an error: what an agent raised may hold a whole document; `show` prints it all
 
 app = typer.Typer(
@@ -39,6 +43,14 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"max_content_width": 120},
 )
+
+
+def _summary(command: Callable[..., None]) -> str:
+    """A command's first sentence, whole: what is longer than a line, click would cut."""
+    line = (command.__doc__ or "").partition("\n")[0]
+    return line.partition(". ")[0].removesuffix(".")
+
+
 for _command in (
     worker.worker,
     jobs.submit,
@@ -62,7 +74,7 @@ for _command in (
     backup.backup,
     import_langgraph.import_langgraph,
 ):
-    app.command()(_command)
+    app.command(short_help=_summary(_command))(_command)
 app.add_typer(schedule.app, name="schedule")
 app.add_typer(webhooks.app, name="webhooks")
 app.add_typer(groups.app, name="groups")
@@ -86,7 +98,8 @@ def main() -> None:
     """Run the command line; commands of other packages join by the entry-point group `batonpass.commands`."""
     for point in entry_points(group="batonpass.commands"):
         try:
-            app.command(name=point.name)(point.load())
+            command = point.load()
+            app.command(name=point.name, short_help=_summary(command))(command)
         except ImportError as error:  # another package's trouble must not take our commands away
             typer.echo(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
     warn_by(lambda text: typer.echo(f"batonpass: {text}", err=True))
@@ -96,6 +109,12 @@ def main() -> None:
         _stop(str(error), 1)
     except BatonpassError as error:
         _stop(str(error), 2)
+    except KeyboardInterrupt:  # before or after click's own care
+        sys.exit(130)
+    except OSError as error:
+        if error.errno not in _UNWRITABLE:
+            raise
+        _stop(f"the output can't be written: {error.strerror}", 2)
 
 
 def _stop(message: str, code: int) -> None:

@@ -12,17 +12,21 @@ import typer
 from batonpass.coordinator.backup import back_up
 from batonpass.coordinator.urls import open_store
 
-from .options import DEFAULT_STORE, Store
+from .options import DEFAULT_STORE, Json, Store
+from .printing import print_json
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(help="The new file; one that exists is not overwritten")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; one that exists is not overwritten")],
     store: Store = DEFAULT_STORE,
+    as_json: Json = False,
 ) -> None:
     """Copy a SQLite store, with all its namespaces, to a new file. Others may go on writing."""
     source = open_store(store)  # not opened: that would make a store where there is none
     back_up(source, file, _show if sys.stderr.isatty() else None)
-    typer.echo(f"copied {source.url} to {file}: {os.path.getsize(file):,} bytes")
+    size = os.path.getsize(file)
+    text = f"copied {source.url} to {file}: {size:,} bytes"
+    print_json({"file": str(file), "bytes": size}) if as_json else typer.echo(text)
 
 
 def _show(copied: int, size: int) -> None:

@@ -26,7 +26,7 @@ def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE
 
 @app.command()
 def delete(
-    name: Annotated[str, typer.Argument(help="The group's name")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="The group's name")],
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,

@@ -48,6 +48,8 @@ def timeline(
     if as_json:
         print_json([asdict(checkpoint) for checkpoint in found])
         return
+    if not found:
+        typer.echo(f"batonpass: {thread!r} has no such checkpoints", err=True)
     rows = [
         (
             "damaged" if c.damaged else c.step_index,

@@ -45,7 +45,9 @@ class _Count:
 
 
 def import_langgraph(
-    source: Annotated[str, typer.Argument(help="A SqliteSaver's file, or a PostgresSaver's postgresql:// URL")],
+    source: Annotated[
+        str, typer.Argument(metavar="FILE|URL", help="A SqliteSaver's file, or a PostgresSaver's postgresql:// URL")
+    ],
     threads: Annotated[
         list[str] | None, typer.Option("--thread", metavar="ID", help="Only this thread; repeatable")
     ] = None,

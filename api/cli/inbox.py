@@ -39,7 +39,7 @@ def inbox(
 
 def answer(
     of: Annotated[str, typer.Argument(metavar="JOB|QUESTION", help="A job's id, or a question's of the inbox")],
-    value: Annotated[str | None, typer.Argument(help="JSON, or text that is taken as it is")] = None,
+    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="JSON, or text that is taken as it is")] = None,
     json_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="Read the answer, as JSON, from a file (-: standard input)")
     ] = None,

@@ -10,7 +10,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
-from batonpass.contracts.errors import ContractViolation, NotFound, ResultTimeout
+from batonpass.contracts.errors import BadSetup, ContractViolation, NotFound, ResultTimeout
 from batonpass.contracts.job import JobInfo, JobState, OnBusy, Priority
 from batonpass.contracts.names import is_id
 from batonpass.contracts.options import SubmitOptions
@@ -20,9 +20,11 @@ from batonpass.coordinator.sync_client import SyncCoordinator
 from .options import (
     DEFAULT_NAMESPACE,
     DEFAULT_STORE,
+    AgentName,
     GuardText,
     Json,
     Namespace,
+    PayloadText,
     Store,
     guarded,
     moment,
@@ -37,8 +39,8 @@ JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
 
 
 def submit(
-    agent: Annotated[str, typer.Argument(help="The agent's name")],
-    payload: Annotated[str, typer.Argument(help="Its contract as JSON, @FILE to read it from, - for standard input")],
+    agent: AgentName,
+    payload: PayloadText,
     key: Annotated[str | None, typer.Option(help="Idempotency key: the same one answers with the first job")] = None,
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of a new one")] = None,
     delay: Annotated[float, typer.Option(help="Start after this many seconds", min=0)] = 0,
@@ -51,7 +53,7 @@ def submit(
         OnBusy, typer.Option(help="If a job runs on --thread: be refused, wait for it, or cancel it")
     ] = "reject",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
-    timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds")] = None,
+    timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds", min=0)] = None,
     app: Annotated[
         str | None,
         typer.Option("--app", metavar="MODULE:APP", help="Check against this app instead of the store's record"),
@@ -61,6 +63,8 @@ def submit(
     as_json: Json = False,
 ) -> None:
     """Give an agent a job."""
+    if timeout is not None and not wait:
+        raise BadSetup("--timeout says how long to --wait: give both")
     values = mapping(payload)
     with opened(store, namespace, app) as coordinator:
         options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": priority}

@@ -29,6 +29,10 @@ Namespace = Annotated[
 GuardText = Annotated[
     str | None, typer.Option("--guard", metavar="JSON", help="Limits of the chain: hops, repeats, tokens, cost")
 ]
+AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name")]
+PayloadText = Annotated[
+    str, typer.Argument(metavar="JSON", help="Its contract as JSON, @FILE to read it from, - for standard input")
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
 
 

@@ -10,18 +10,18 @@ from batonpass.contracts.job import OnBusy, Priority
 from batonpass.contracts.schedule import CatchUp
 
 from .jobs import mapping
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, AgentName, Json, Namespace, PayloadText, Store, opened
 from .printing import print_json, print_table
 
-app = typer.Typer(help="Jobs at the times of a cron expression.", no_args_is_help=True)
-Name = Annotated[str, typer.Argument(help="The schedule's name")]
+app = typer.Typer(help="Jobs at the times of a cron expression.", no_args_is_help=True, rich_markup_mode=None)
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name")]
 
 
 @app.command()
 def add(
     name: Name,
-    agent: Annotated[str, typer.Argument(help="The agent's name")],
-    payload: Annotated[str, typer.Argument(help="Its contract as JSON, @FILE to read it from, - for standard input")],
+    agent: AgentName,
+    payload: PayloadText,
     cron: Annotated[str, typer.Option(help="When, e.g. '0 9 * * 1-5'")],
     timezone: Annotated[str, typer.Option(help="Of these times, e.g. Europe/Berlin")] = "UTC",
     catch_up: Annotated[CatchUp, typer.Option(help="Times when no worker was up: latest or none")] = "latest",

@@ -18,13 +18,13 @@ from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, o
 from .printing import print_json, print_table
 
 app = typer.Typer(help="Send events to web addresses.", no_args_is_help=True, rich_markup_mode=None)
-Name = Annotated[str, typer.Argument(help="The webhook's name")]
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The webhook's name")]
 
 
 @app.command()
 def add(
     name: Name,
-    url: Annotated[str, typer.Argument(help="https://host/path")],
+    url: Annotated[str, typer.Argument(metavar="URL", help="https://host/path")],
     kind: Annotated[list[str] | None, typer.Option("--type", help="Only these: job.failed, or job.* for all")] = None,
     secret: Annotated[
         str | None, typer.Option(envvar="BATONPASS_WEBHOOK_SECRET", help="whsec_... (default: a new one)")
@@ -62,19 +62,23 @@ def list_(
 
 
 @app.command()
-def resume(name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE) -> None:
+def resume(
+    name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
+) -> None:
     """Have a paused webhook go on with the event that it stopped at."""
     with opened(store, namespace) as coordinator:
         coordinator.resume_webhook(name)
-    typer.echo(f"{name} goes on")
+    print_json({"name": name, "resumed": True}) if as_json else typer.echo(f"{name} goes on")
 
 
 @app.command()
-def remove(name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE) -> None:
+def remove(
+    name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
+) -> None:
     """Remove a webhook."""
     with opened(store, namespace) as coordinator:
         coordinator.delete_webhook(name)
-    typer.echo(f"removed {name}")
+    print_json({"name": name, "removed": True}) if as_json else typer.echo(f"removed {name}")
 
 
 @app.command()

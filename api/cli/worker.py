@@ -27,7 +27,9 @@ def worker(
     lease: Annotated[
         float, typer.Option(help="Seconds that a job stays this worker's without a heartbeat")
     ] = DEFAULT_LEASE,
-    grace: Annotated[float, typer.Option(help="Seconds that a job may take to its next checkpoint on SIGTERM")] = 30.0,
+    grace: Annotated[
+        float, typer.Option(help="Seconds that a job may take to its next checkpoint on SIGTERM", min=0)
+    ] = 30.0,
     child_jobs: Annotated[int, typer.Option(help="Replace a child process after this many jobs (0: never)", min=0)] = 0,
     child_memory: Annotated[
         int, typer.Option(help="Replace a child process that keeps more MB than this after a job (0: never)", min=0)

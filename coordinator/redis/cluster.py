@@ -40,7 +40,7 @@ class ClusterStore:
         partitions: Sequence[Partition] = (),
     ) -> None:
         parts = urlsplit(url)
-        options = dict(parse_qsl(parts.query))
+        options = dict(parse_qsl(parts.query, keep_blank_values=True))
         self._wanted = _number(options.pop("partitions", "0"))
         self._given = (url, namespace)
         self._scripts = scripts

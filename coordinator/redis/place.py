@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import socket
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Generator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ import redis.asyncio
 from redis.asyncio import retry as asyncio_retry
 from redis.asyncio import sentinel as asyncio_sentinel
 from redis.backoff import ExponentialWithJitterBackoff
+from redis.exceptions import ConnectionError, InvalidResponse, ResponseError, TimeoutError
 from redis.retry import Retry
 from redis.sentinel import Sentinel
 
@@ -25,6 +27,8 @@ _Async: Any = redis.asyncio.Redis
 _SyncSentinel: Any = Sentinel
 _AsyncSentinel: Any = asyncio_sentinel.Sentinel
 
+# What a server, or who sits at its address, can answer; what is not among it is a mistake of ours.
+TROUBLE = (ConnectionError, TimeoutError, ResponseError, InvalidResponse, OSError)
 SCHEMES = ("redis", "rediss", "redis+sentinel", "rediss+sentinel")
 
 
@@ -66,6 +70,10 @@ def _keepalive() -> dict[int, int]:
     return {getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)}
 
 
+def _backoff() -> ExponentialWithJitterBackoff:
+    return ExponentialWithJitterBackoff(base=_FIRST_PAUSE, cap=_LONGEST_PAUSE)
+
+
 @dataclass(frozen=True)
 class Place:
     """A Redis server, or the master of a service that Sentinels watch."""
@@ -94,11 +102,22 @@ class Place:
         """`client` for async code."""
         return self._client(_Async, _AsyncSentinel, asyncio_retry.Retry, waits)
 
+    @contextmanager
+    def opening(self, client: Any) -> Generator[None]:
+        """A block in which a server that is silent is not asked again: whoever mistook an address is not kept waiting
+        for minutes. (With Sentinels the next repeat may ask another server.)"""
+        usual = client.get_retry()
+        if not self.service:
+            client.set_retry(Retry(_backoff(), _REPEATS, supported_errors=(ConnectionError,)))
+        try:
+            yield
+        finally:
+            client.set_retry(usual)
+
     def _client(self, plain: Any, sentinel: Any, retry: Any, waits: bool) -> Any:
         options: dict[str, Any] = {**_DEFAULTS, **self.options, **({"socket_timeout": _LONGEST_WAIT} if waits else {})}
         repeats = 0 if waits else _REPEATS_BY_SENTINEL if self.service else _REPEATS
-        patience = retry(ExponentialWithJitterBackoff(base=_FIRST_PAUSE, cap=_LONGEST_PAUSE), repeats)
-        options |= {"db": self.db, "retry": patience}
+        options |= {"db": self.db, "retry": retry(_backoff(), repeats)}
         options |= {"socket_keepalive": True, "socket_keepalive_options": _keepalive()}
         if self.scheme.startswith("rediss"):
             options["ssl"] = True
@@ -138,7 +157,7 @@ def without_secrets(url: str) -> str:
 
 
 def _read(parts: SplitResult) -> Place:
-    options = dict(parse_qsl(parts.query))
+    options = dict(parse_qsl(parts.query, keep_blank_values=True))
     replicas = _number(options.pop("replicas", "0"), "replicas")
     of_sentinel = {
         name.removeprefix("sentinel_"): options.pop(name)

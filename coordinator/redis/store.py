@@ -19,7 +19,7 @@ from ..rows import SCHEMA_VERSION
 from ..store import KEPT_EVENTS, Topic, Watch
 from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
-from .place import connected_by, read_place
+from .place import TROUBLE, connected_by, read_place
 from .scripts import Script, script
 from .segments import READERS, filled, held_by, lacking, needed
 from .server import check_server
@@ -32,7 +32,6 @@ R = TypeVar("R")
 _Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
 # What the client deals with: a server without the script, a connection that was lost. Commands may be sent twice.
 _ONCE_MORE = (exceptions.NoScriptError, exceptions.ConnectionError, exceptions.TimeoutError, OSError)
-_TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ResponseError, OSError)
 # How long replicas may take to confirm a write, in ms.
 _CONFIRMED_WITHIN = 1000
 # Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
@@ -78,7 +77,7 @@ class RedisStore:
                         return cast("R", self._run(self._finished(result)))
                     return self._run(self._whole(result)) if type(command) in READERS else result
             return self._run(self._carefully(command, name, argv))
-        except _TROUBLE as error:
+        except TROUBLE as error:
             raise self._failure(error) from error
 
     async def acall(self, command: Command[R]) -> R:
@@ -98,7 +97,7 @@ class RedisStore:
                         return cast("R", await self._arun(self._finished(result)))
                     return await self._arun(self._whole(result)) if type(command) in READERS else result
             return await self._arun(self._carefully(command, name, argv))
-        except _TROUBLE as error:
+        except TROUBLE as error:
             raise self._failure(error) from error
 
     async def _areply(self, command: Command[Any], *sent: Any) -> Any:
@@ -229,6 +228,8 @@ class RedisStore:
             return BadSetup(f"{self.url} is one node of a cluster: write redis+cluster:// instead of redis://")
         if "CERTIFICATE_VERIFY_FAILED" in text:
             return BadSetup(f"{self.url} shows a certificate that can't be verified (?ssl_ca_certs=FILE): {text}")
+        if isinstance(error, exceptions.InvalidResponse):
+            return Unreachable(f"what answers at {self.url} is no Redis: {text}")
         if not isinstance(error, exceptions.ResponseError):
             return Unreachable(f"no Redis at {self.url}: {text}")
         if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
@@ -262,10 +263,11 @@ class RedisStore:
     def open(self) -> None:
         """Connect; check the server and the namespace, and make it if it is new."""
         try:
-            self._run(self._opening())
+            with self._place.opening(self._sync):
+                self._run(self._opening())
         except TypeError as error:  # how the client says that it does not know an option of the URL
             raise BadSetup(f"store URL of {self.url} can't be used: {_first_line(error)}") from None
-        except _TROUBLE as error:
+        except TROUBLE as error:
             raise self._failure(error) from error
 
     def _opening(self) -> _Calls[None]:

@@ -11,10 +11,8 @@ from redis import exceptions
 from ...contracts.names import mint
 from ..store import Topic
 from .lines import AsyncLines
-from .place import Place, connected_by
+from .place import TROUBLE, Place, connected_by
 
-# An error among them too: a master that is demoted ends its clients' waits with one.
-_TROUBLE = (exceptions.ConnectionError, exceptions.TimeoutError, exceptions.ResponseError, OSError)
 _CLOSED_WITHIN = 2.0  # seconds
 
 
@@ -46,7 +44,7 @@ class RedisWatch:
                 self._sync.blpop(self._wakes, timeout=timeout)
             else:
                 self._sync.get_message(timeout=timeout)
-        except _TROUBLE:
+        except TROUBLE:
             self.close()
 
     async def aopen(self) -> None:
@@ -57,7 +55,7 @@ class RedisWatch:
         if not self._wakes:
             try:
                 await (self._async.psubscribe if self._pattern else self._async.subscribe)(self._channel)
-            except _TROUBLE:
+            except TROUBLE:
                 await self.aclose()
 
     async def await_(self, timeout: float) -> None:
@@ -71,7 +69,7 @@ class RedisWatch:
                 with move_on_after(timeout):
                     while await self._async.get_message(timeout=None) is None:
                         pass
-        except _TROUBLE:
+        except TROUBLE:
             await self.aclose()
 
     async def await_reply(self, timeout: float, *command: Any) -> Any:
@@ -84,7 +82,7 @@ class RedisWatch:
         lines = self._alines = self._alines or AsyncLines(self._async)
         try:
             waited, reply = await lines.ask_all(("BLPOP", self._interrupt, *self._wakes, timeout), command)
-        except _TROUBLE:
+        except TROUBLE:
             waited = reply = None
             await self.aclose()
         except BaseException:
@@ -100,7 +98,7 @@ class RedisWatch:
         """Wake this wait alone, from another connection of its client."""
         if self._async is None or not self._wakes:
             return
-        with suppress(*_TROUBLE):
+        with suppress(*TROUBLE):
             async with self._async.pipeline(transaction=True) as pipe:
                 pipe.rpush(self._interrupt, 1)
                 pipe.pexpire(self._interrupt, 10_000)  # in case that nobody was waiting
@@ -121,5 +119,5 @@ class RedisWatch:
             if lines is not None:
                 await lines.aclose()
             for each in ending:
-                with suppress(*_TROUBLE):
+                with suppress(*TROUBLE):
                     await each.aclose()

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import socket
+from collections.abc import Generator
+from contextlib import contextmanager, suppress
+from threading import Thread
 
 import pytest
 
@@ -61,6 +64,47 @@ def test_a_url_that_can_not_be_used(url: str, complaint: str) -> None:
         bp.connect(url)
     assert "secret" not in str(refused.value)
     assert "\n" not in str(refused.value)
+
+
+@contextmanager
+def stranger(says: bytes) -> Generator[tuple[int, list[socket.socket]]]:
+    """Somebody at a port who is no Redis: its number, and who has called."""
+    callers: list[socket.socket] = []
+
+    def answer() -> None:
+        with suppress(OSError):  # closed
+            while True:
+                caller, _ = listening.accept()
+                callers.append(caller)
+                caller.sendall(says)
+
+    with socket.create_server(("127.0.0.1", 0)) as listening:
+        thread = Thread(target=answer)
+        thread.start()
+        try:
+            yield listening.getsockname()[1], callers
+        finally:
+            listening.shutdown(socket.SHUT_RDWR)
+            thread.join()
+            for caller in callers:
+                caller.close()
+
+
+@pytest.mark.parametrize("scheme", ["redis", "rediss"])
+def test_a_server_that_is_silent_is_not_asked_again(scheme: str) -> None:
+    """Five times ten seconds would be long for a wrong port."""
+    with stranger(b"") as (port, callers):
+        with pytest.raises(bp.Unreachable, match=f"no Redis at {scheme}://127.0.0.1:{port}/0: Timeout "):
+            bp.connect(f"{scheme}://127.0.0.1:{port}?socket_timeout=0.2").open()
+        assert len(callers) == 1
+
+
+def test_another_server_is_not_taken_for_a_redis() -> None:
+    with (
+        stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n") as (port, _),
+        pytest.raises(bp.Unreachable, match=r"what answers at .* is no Redis: "),
+    ):
+        bp.connect(f"redis://127.0.0.1:{port}").open()
 
 
 def test_silent_connections_are_asked_whether_they_live(own_redis: RedisServer) -> None:
