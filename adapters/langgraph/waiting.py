@@ -20,13 +20,14 @@ _REMEMBERED = 256
 @dataclass(eq=False, slots=True)
 class Batch:
     """What one task wrote. `taken` as soon as a put has taken it along; `stored` ends when it is stored, but for what
-    is `behind`, for which its task waits, not the put."""
+    is `behind`, for which its task waits, not the put: in a `hurry` if the run waits for it."""
 
     spot: Spot
     notes: list[Note]
     taken: bool = False
     stored: Ending = field(default_factory=Ending)
     behind: Behind | None = None
+    hurry: bool = True
 
 
 class Waiting:
@@ -101,6 +102,8 @@ class Waiting:
         batches: list[Batch],
         error: BaseException | None,
         behind: Behind | None,
+        *,
+        hurry: bool,
     ) -> None:
         """A put has ended, and so have the batches that it took along."""
         with self._lock:
@@ -110,5 +113,5 @@ class Waiting:
                 del self._flying[spot[:2]]
         flight.end()
         for batch in batches:
-            batch.behind = behind
+            batch.behind, batch.hurry = behind, hurry
             batch.stored.end(error)
