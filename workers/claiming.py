@@ -11,10 +11,11 @@ import anyio
 
 from ..contracts.errors import Unavailable
 from ..contracts.names import mint
-from ..coordinator.commands import Claim, Limits
+from ..coordinator.commands import Claim, Claimed, Limits
 from ..coordinator.rows import Delivery
 from ..coordinator.store import Store, Topic, Watch
 from .running import Runner
+from .upkeep import Alarm
 
 _log = logging.getLogger("batonpass.worker")
 # The longest wait of an idle worker between two looks, in seconds: wake-ups make it short, this bounds what a lost
@@ -42,6 +43,7 @@ class Claimer:
         bands: Sequence[Mapping[str, int]],
         concurrency: int,
         limits: Mapping[str, Limits],
+        alarm: Alarm,
     ) -> None:
         self._store = store
         self._runner = runner
@@ -53,6 +55,7 @@ class Claimer:
         self._slots = concurrency
         runner.done = self._agent_done
         self._limits = limits
+        self._alarm = alarm
         self._freed = anyio.Event()
         self._stop = anyio.Event()
         self._bare_wait: Watch | None = None  # the watch, while it is awaited without a claim
@@ -85,6 +88,8 @@ class Claimer:
                 continue
             deliveries = await self._claim(watch if found_nothing else None)
             found_nothing = not deliveries
+            if deliveries.due >= 0:
+                self._alarm.due_in(deliveries.due / 1000)
             for delivery in deliveries:
                 self._runner.hold(delivery, self._queues[delivery.job.queue])
             for delivery in deliveries:
@@ -95,7 +100,7 @@ class Claimer:
             # lying, with leases that nobody keeps.
             await sleep(0)
 
-    async def _claim(self, watch: Watch | None) -> list[Delivery]:
+    async def _claim(self, watch: Watch | None) -> Claimed:
         """Claim, after a wait if there is a watch."""
         try:
             if self._runner.aside.among(self._queues):
@@ -110,18 +115,18 @@ class Claimer:
                 await watch.await_(_LOOK)
             finally:
                 self._bare_wait = None
-            return [] if self._stop.is_set() else await self._store.acall(self._for_free_slots())
+            return Claimed() if self._stop.is_set() else await self._store.acall(self._for_free_slots())
         except Unavailable as error:
             _log.warning("can't claim, trying again: %s", error)
             await anyio.sleep(random.uniform(0.2, 1.0))
-            return []
+            return Claimed()
 
-    async def _claim_the_others(self, *, nap: bool) -> list[Delivery]:
+    async def _claim_the_others(self, *, nap: bool) -> Claimed:
         if nap:
             with anyio.move_on_after(_ASIDE_LOOK):
                 await self._stop.wait()
         command = self._for_free_slots()
-        return await self._store.acall(command) if command.queues and not self._stop.is_set() else []
+        return await self._store.acall(command) if command.queues and not self._stop.is_set() else Claimed()
 
     def _for_free_slots(self) -> Claim:
         left_alone = self._runner.aside.among(self._queues)

@@ -15,7 +15,6 @@ from ..coordinator.store import Store
 from .fallback import falling_back
 from .outcomes import failing
 from .session import LeaseSession
-from .upkeep import Alarm
 
 _log = logging.getLogger("batonpass.worker")
 
@@ -23,10 +22,9 @@ _log = logging.getLogger("batonpass.worker")
 class Closing:
     """Ends deliveries of one worker. Never raises an error of the store's: the lease expires then."""
 
-    def __init__(self, store: Store, book: Book, alarm: Alarm) -> None:
+    def __init__(self, store: Store, book: Book) -> None:
         self._store = store
         self._book = book
-        self._alarm = alarm
 
     async def fail(
         self,
@@ -52,8 +50,6 @@ class Closing:
             if isinstance(error, Unanswered) and error.key:
                 await session.arecord({error.key: None})  # when it is redriven it asks again
             await session.awrite(instead or command)
-            if command.retry_in and not instead:
-                self._alarm.due_in(command.retry_in / 1000)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
 

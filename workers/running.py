@@ -36,7 +36,6 @@ from .outcomes import ending
 from .pool import Pool
 from .session import Drained, LeaseSession
 from .spawning import spawning
-from .upkeep import Alarm
 
 _log = logging.getLogger("batonpass.worker")
 # Of what ends sooner (seconds) the log says only that: a line costs a short job a tenth of its time.
@@ -85,7 +84,6 @@ class Runner:
         adapters: Mapping[str, Adapter],
         resources: Any,
         pool: Pool | None = None,
-        alarm: Alarm | None = None,
     ) -> None:
         self._app = app
         self._store = store
@@ -94,7 +92,7 @@ class Runner:
         self._adapters = adapters
         self._resources = resources
         self.aside = Aside()
-        self._closing = Closing(store, book, alarm or Alarm())
+        self._closing = Closing(store, book)
         self._apart = Apart(app, store, pool, self._closing, self.aside) if pool else None
         self._apart_agents = pool.agents if pool else frozenset[str]()
         self._loop = asyncio.get_running_loop()

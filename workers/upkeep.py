@@ -15,14 +15,17 @@ from ..coordinator.commands import Reap, Reaped, TrimEvents
 from ..coordinator.store import Store
 
 _log = logging.getLogger("batonpass.worker")
-# Seconds: the longest pause between two rounds, the jitter that keeps workers apart, and how long presence lasts.
-_PAUSE, _JITTER, _PRESENCE = 1.0, 0.1, 5.0
+# Seconds: the longest pause between two rounds (SOON in lua/lib/base.lua is a little longer), the jitter that keeps
+# workers apart, and how long presence lasts.
+_PAUSE, _JITTER, _PRESENCE = 1.0, 0.05, 5.0
 # ... and between two looks at how many events there are. A busy store adds some thousands a second to a million.
 _TRIM = 20.0
+# ... and the shortest pause, however much is due.
+_LEAST = 0.01
 
 
 class Alarm:
-    """What a worker's upkeep sleeps by: who sets a timer in this process says so, and it is not a second late. In one
+    """What a worker's upkeep sleeps by: a claim that is told of a timer says so, and that is not a second late. In one
     event loop."""
 
     def __init__(self) -> None:
@@ -39,7 +42,7 @@ class Alarm:
     async def sleep(self, seconds: float) -> None:
         """Sleep so long, or until something is due; that is over then."""
         until = time.monotonic() + seconds
-        await anyio.sleep(min(seconds, _JITTER / 10))  # however much is due
+        await anyio.sleep(min(seconds, _LEAST))
         while (left := min(until, self._due) - time.monotonic()) > 0:
             self._nearer = anyio.Event()
             with anyio.move_on_after(left):
@@ -69,7 +72,7 @@ async def keep_up(store: Store, worker: str, queues: Sequence[str], alarm: Alarm
         if reaped.moved:
             _log.info("made ready: %d (expired leases, due timers)", reaped.moved)
         pause = _PAUSE if reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
-        await alarm.sleep(pause + random.uniform(0.01, _JITTER))
+        await alarm.sleep(pause + random.uniform(_LEAST, _JITTER))
 
 
 async def _trim(store: Store) -> None:

@@ -131,8 +131,8 @@ class Worker:
             keeper.start()
             stack.push_async_callback(_stopped, keeper)
             alarm, book = Alarm(), self._coordinator.book
-            runner = Runner(self._app, store, book, keeper, self._adapters, resources, self._pool, alarm)
-            claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits())
+            runner = Runner(self._app, store, book, keeper, self._adapters, resources, self._pool)
+            claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits(), alarm)
             self._runner, self._claimer = runner, claimer
             names = ", ".join(agent.name for agent in self._agents)
             _log.info("worker %s serves %s on %s", self.id, names, self._coordinator.url)

@@ -77,6 +77,8 @@ class CodedStore:
     def _read(self, answer: R) -> R:
         codec = self._codec
         read: Any = answer
+        if read.__class__ is c.Claimed:
+            return cast("R", c.Claimed((_item(codec, item) for item in read), due=read.due))
         if read.__class__ is list:
             return cast("R", [_item(codec, item) for item in read])
         item = _item(codec, read)

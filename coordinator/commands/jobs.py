@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...contracts.job import OnBusy
@@ -72,8 +72,17 @@ class Limits:
     per: int = 0
 
 
+class Claimed(list[Delivery]):
+    """What a claim found. `due` is in how many ms a timer or lease may be due, -1 if that was not looked at or there is
+    none: told if nothing more is ready."""
+
+    def __init__(self, found: Iterable[Delivery] = (), *, due: int = -1) -> None:
+        super().__init__(found)
+        self.due = due
+
+
 @dataclass(frozen=True, slots=True)
-class Claim(Command[list[Delivery]]):
+class Claim(Command[Claimed]):
     """Lease up to len(leases) ready deliveries. `queues` are (queue, lease duration), tried in order; `limits` those
     that the claiming worker knows of some of them."""
 

@@ -5,23 +5,36 @@ from __future__ import annotations
 from dataclasses import replace
 
 from ...contracts import event as kinds
-from ..commands import Claim, Complete, Fail, Fence, HandOff, Heartbeat, Limits, NewCheckpoint, Record, Release, Suspend
+from ..commands import (
+    Claim,
+    Claimed,
+    Complete,
+    Fail,
+    Fence,
+    HandOff,
+    Heartbeat,
+    Limits,
+    NewCheckpoint,
+    Record,
+    Release,
+    Suspend,
+)
 from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
 from .jobs import close, counts, emit, end, enqueue, fail_poisoned, held, leave, pause, store
 from .lanes import Lane, find_lane, move_on, starts
-from .upkeep import POISON
+from .upkeep import POISON, due_in
 
 # Deliveries of a queue that a claim looks at.
 _LOOKED = 500
 
 
-def claim(records: Records, command: Claim) -> list[Delivery]:
+def claim(records: Records, command: Claim) -> Claimed:
     """Lease ready deliveries, queue by queue."""
     leases, lanes = list(command.leases), dict[str, Lane]()
-    deliveries: list[Delivery] = []
+    deliveries = Claimed()
     for queue, duration in command.queues:
         limits, after, looked = command.limits.get(queue), 0, 0
         while leases and looked < _LOOKED and (rows := records.ready(queue, len(leases), after)):
@@ -32,6 +45,8 @@ def claim(records: Records, command: Claim) -> list[Delivery]:
                     deliveries.append(_leased(records, row, command.worker, leases.pop(0), duration))
     for lane in lanes.values():
         move_on(records, lane)
+    if leases:
+        deliveries.due = due_in(records)
     return deliveries
 
 

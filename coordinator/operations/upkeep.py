@@ -62,8 +62,15 @@ def reap(records: Records, command: Reap) -> Reaped:
     records.drop_old_starts(command.limit)
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
-    next_due = records.now if records.chores("opening", 1) or records.chores("closing", 1) else records.next_due()
-    return Reaped(moved, max(next_due - records.now, 0) if next_due else -1)
+    return Reaped(moved, due_in(records))
+
+
+def due_in(records: Records) -> int:
+    """In how many ms a reap has something to do, -1 for nothing."""
+    if records.chores("opening", 1) or records.chores("closing", 1):
+        return 0
+    next_due = records.next_due()
+    return max(next_due - records.now, 0) if next_due else -1
 
 
 def _overdue(records: Records, row: JobRow) -> bool:

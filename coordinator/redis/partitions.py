@@ -16,7 +16,7 @@ from typing import Any, TypeVar, cast
 from ...contracts.errors import BadSetup
 from ...contracts.names import home, is_id, partition_of
 from .. import commands as c
-from ..rows import Delivery, JobRow
+from ..rows import JobRow
 from . import (
     partitions_events,
     partitions_groups,
@@ -107,7 +107,7 @@ def _together(checkpoint_id: str, thread: str, count: int) -> Plan[None]:
         )
 
 
-def _claim(command: c.Claim, count: int) -> Plan[list[Delivery]]:
+def _claim(command: c.Claim, count: int) -> Plan[c.Claimed]:
     """Look into all partitions at once, then claim in those that have something, in the order of the queues. What one
     of these refuses is raised if no other gave anything: leases that were given are not thrown away for it."""
     places = random.sample(range(count), count)  # no partition's deliveries starve another's
@@ -121,21 +121,25 @@ def _claim(command: c.Claim, count: int) -> Plan[list[Delivery]]:
         for at, outcome in zip(places, lengths, strict=True)
         if not isinstance(outcome, Exception) and outcome[index]
     ]
-    found: list[Delivery] = []
-    refused: list[Exception] = []
+    found, refused = c.Claimed(), list[Exception]()
+    dues = [outcome[-1] for outcome in lengths if not isinstance(outcome, Exception)]
     leases = list(command.leases)
     while lots and leases:
         asks = list(_deal(command, lots, leases))
         for (at, asked), outcome in zip(asks, (yield asks), strict=True):
             answer = yield from told(at, outcome)
-            if isinstance(answer, list):
-                found += cast("list[Delivery]", answer)
-                leases += asked.leases[len(cast("list[Delivery]", answer)) :]
+            if isinstance(answer, c.Claimed):
+                found += answer
+                leases += asked.leases[len(answer) :]
+                dues.append(answer.due)
             else:
                 refused.append(answer)
     if refused and not found:
         raise refused[0]
-    return sorted(found, key=lambda delivery: queues.index(delivery.job.queue))
+    found.sort(key=lambda delivery: queues.index(delivery.job.queue))
+    if leases:
+        found.due = min((due for due in dues if due >= 0), default=-1)
+    return found
 
 
 def _deal(command: c.Claim, lots: list[tuple[int, int]], leases: list[str]) -> Iterator[tuple[int, c.Claim]]:

@@ -19,7 +19,7 @@ SPARE = 8
 
 @dataclass(frozen=True, slots=True)
 class Ready(c.Command[list[int]]):
-    """How many deliveries lie in each of a partition's queues."""
+    """How many deliveries lie in each of a partition's queues, then in how many ms the next timer or lease is due."""
 
     queues: tuple[str, ...]
 

@@ -41,7 +41,7 @@ def filled(answer: R, found: Mapping[str, bytes | None]) -> R:
         writes = [_whole_write(write, found) for write in given.writes]
         given = replace(given, checkpoint=_whole(given.checkpoint, found), writes=writes)
     elif isinstance(given, list):
-        given = [_delivery(delivery, found) for delivery in cast("list[Delivery]", given)]
+        given[:] = [_delivery(delivery, found) for delivery in cast("list[Delivery]", given)]
     return cast("R", given)
 
 

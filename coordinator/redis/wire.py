@@ -258,6 +258,11 @@ def _delivery(worker: str, parts: list[Any]) -> Delivery:
     return Delivery(row, checkpoint, _flat(parts[2]))
 
 
+def _claimed(m: c.Claim, reply: list[Any]) -> c.Claimed:
+    due = reply.pop() if reply and isinstance(reply[-1], int) else -1
+    return c.Claimed((_delivery(m.worker, each) for each in reply if not isinstance(each, bytes)), due=due)
+
+
 def _outcomes(_: object, reply: list[Any]) -> list[OutcomeRow]:
     rows: list[OutcomeRow] = []
     for number, packed in reply:
@@ -302,7 +307,7 @@ _FILLING: dict[type[c.Command[Any]], int] = {
 _Operation = tuple[str, Callable[[Any], list[Arg]], Callable[[Any, list[Any]], Any]]
 _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Submit: ("submit", _submit, _submitted),
-    c.Claim: ("claim", _claim, lambda m, r: [_delivery(m.worker, each) for each in r if not isinstance(each, bytes)]),
+    c.Claim: ("claim", _claim, _claimed),
     c.Heartbeat: ("heartbeat", _heartbeat, lambda _, r: [read_text(status) for status in r]),
     c.Save: ("save", _save, commit_line),
     c.Record: ("record", lambda m: [*fence_args(m.fence), *_pairs(m.records)], _nothing),

@@ -15,9 +15,10 @@ from anyio import to_thread
 from ..backup import Progress
 from ..bell import Bell
 from ..coded.codec import Codec
-from ..commands import Claim, Command, Put, PutWrites, TakeEvents, Taken
+from ..commands import Claim, Claimed, Command, Put, PutWrites, TakeEvents, Taken
 from ..operations import READING, run
 from ..operations.groups import nothing_to_take
+from ..operations.upkeep import due_in
 from ..store import KEPT_EVENTS, Behind, Topic, Watch, rings
 from .backups import copy_file
 from .clerk import Clerk
@@ -155,8 +156,8 @@ class SqliteStore:
         if type(command) in READING:
             with self._reading as connection:
                 return patiently(partial(self._read, connection, command)), False
-        if self._nothing_to_claim(command):
-            return cast("R", []), False  # an idle worker must not queue for the write lock
+        if isinstance(command, Claim) and (nothing := self._nothing_to_claim(command)):
+            return cast("R", nothing), False  # an idle worker must not queue for the write lock
         if isinstance(command, TakeEvents) and self._nothing_to_take(command):
             return cast("R", Taken()), False
         answer, told = self._line.write(command, soon=_is_soon(command))
@@ -180,14 +181,15 @@ class SqliteStore:
             records = SqliteRecords(connection, self._namespace, self._clock())
             return patiently(lambda: nothing_to_take(records, command))
 
-    def _nothing_to_claim(self, command: Command[Any]) -> bool:
-        if not isinstance(command, Claim):
-            return False
+    def _nothing_to_claim(self, command: Claim) -> Claimed | None:
         marks = ", ".join("?" * len(command.queues))
         query = f"SELECT 1 FROM job WHERE namespace = ? AND queue IN ({marks}) AND ready > 0 LIMIT 1"
         values = (self._namespace, *(queue for queue, _ in command.queues))
         with self._reading as connection:
-            return patiently(lambda: connection.execute(query, values).fetchone()) is None
+            if patiently(lambda: connection.execute(query, values).fetchone()):
+                return None
+            records = SqliteRecords(connection, self._namespace, self._clock())
+            return Claimed(due=patiently(lambda: due_in(records)))
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
         """Wait, then carry a command out."""

@@ -11,9 +11,11 @@ import pytest
 
 import batonpass as bp
 from batonpass.contracts.names import partition_of
+from batonpass.workers import upkeep
 from tests.harness.waiting import wait_until
 from tests.workers.agents import Done, Task, app
 from tests.workers.processes import DEADLINE, Desk
+from tests.workers.serving import Ask, Reply, only, serving
 
 
 @pytest.fixture
@@ -50,3 +52,16 @@ def test_another_worker_takes_over_what_a_killed_one_left(desk: Desk) -> None:
     ran = desk.ran()
     assert {ran[f"{n}:one"] for n in range(4)} == {1}, "a finished step is not run again"
     assert {ran[f"{n}:two"] for n in range(4)} == {2}
+
+
+async def test_what_is_due_soon_is_told_to_an_idle_worker(cluster_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(upkeep, "_PAUSE", 300.0)
+
+    async def fails_once(ask: Ask, ctx: bp.Context) -> Reply:
+        if ctx.attempt == 1:
+            raise bp.RetryLater(0.1)
+        return Reply(text="done")
+
+    async with serving(only(fails_once), cluster_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, delay=0.1)
+        assert (await job.result(timeout=30)).text == "done"

@@ -6,7 +6,9 @@ import pytest
 
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench, new_target
+from tests.harness.bench import MINUTE, Bench, fence_of, new_target
+
+QUEUE = new_target().queue
 
 
 def leases(wanted: int) -> tuple[str, ...]:
@@ -39,6 +41,22 @@ def test_nothing_ready_changes_nothing(bench: Bench) -> None:
     assert bench.claim(3) == []
     with bench.nothing_changes():
         assert bench.claim(3) == []
+
+
+@pytest.mark.one_partition
+def test_a_claim_that_gets_less_tells_when_something_is_due(bench: Bench) -> None:
+    """So that a worker with a free slot does not look too late."""
+    fence = bench.start()
+    bench.do(c.Release(fence))
+    bench.submit(delay=700)
+    [delivery] = found = bench.do(c.Claim("w", ((QUEUE, MINUTE),), leases(2)))
+    assert found.due == 700
+    bench.do(c.Fail(fence_of(delivery), "boom", "", 300))
+    bench.submit()
+    full = bench.do(c.Claim("w", ((QUEUE, MINUTE),), leases(1)))
+    assert (len(full), full.due) == (1, -1)
+    bench.submit()
+    assert bench.do(c.Claim("w", ((QUEUE, MINUTE),), leases(2))).due == 300
 
 
 def test_several_queues_in_order_each_with_its_own_lease(bench: Bench) -> None:

@@ -223,13 +223,14 @@ async def test_the_fallback_takes_over_from_errors_that_are_not_tried_again() ->
         assert (await job.result(timeout=30)).text == "b did it"
 
 
-async def test_a_retry_does_not_wait_for_the_next_round_of_upkeep(
+async def test_what_is_due_soon_does_not_wait_for_the_next_round_of_upkeep(
     store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Retries, and jobs that others submit for a time: an idle worker is told."""
     monkeypatch.setattr(upkeep, "_PAUSE", 300.0)
     for url in (store_url, "memory://"):
         async with serving(only(fails_twice(), retries=bp.Retry(attempts=3, first=0.05)), url) as coordinator:
-            job = await coordinator.submit("a", Ask(), returns=Reply)
+            job = await coordinator.submit("a", Ask(), returns=Reply, delay=0.2)
             assert (await job.result(timeout=30)).text == "3"
 
 

@@ -6,7 +6,7 @@
 --      has asked or has had children, lease id for each delivery wanted
 -- Returns {'+', {{id, queue, lease, token, lease's end, time, lane, slot, deadline, brood, parent, priority, agent, hop, tip,
 --      attempt, failing, asked, children, fields ...}, {id, commit line, record, what each span holds ...} or false, journal} ...,
---      queue of each that was let out of its line ...}
+--      queue of each that was let out of its line ..., ms until the next is due or -1, if no more is ready}
 --@ uses clock job turns parts whole
 
 -- Whether a job is no child, or one that its parent waits for.
@@ -144,5 +144,6 @@ if found < wanted then
       redis.call('DEL', P .. 'w:' .. queue)
     end
   end
+  deliveries[#deliveries + 1] = due_in(now)
 end
 return in_one(deliveries)

@@ -4,7 +4,7 @@
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'failing', unpack(ENDING))
+local fields, refused = held(id, ARGV[2], ARGV[3], 'fail', 'attempt', 'failing', 'queue', unpack(ENDING))
 if not fields then
   return refused
 end
@@ -15,10 +15,10 @@ if ARGV[6] ~= '' then
   local failing = tonumber(fields.failing or '0') > 0 and fields.failing or num(now)
   close(id, fields.closed, now, 'error', ARGV[4], 'state', 'submitted', 'reason', 'retry_at', 'attempt', attempt,
     'due', due, 'failing', failing)
-  redis.call('ZADD', TIMERS, due, id)
+  filled[1] = set_timer(id, due, fields.queue, now)
   emit_job(id, 'batonpass.job.retrying', fields.agent, fields.hop,
     'attempt', attempt, 'due', due, 'error', ARGV[4])
-  filled[1] = leave_lane(id, fields.slot, now)
+  filled[#filled + 1] = leave_lane(id, fields.slot, now)
 else
   fields.spent = ARGV[8]
   filled = finish(id, fields, ARGV[7], ARGV[5], now, 'error', ARGV[4])

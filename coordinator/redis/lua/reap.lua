@@ -126,18 +126,8 @@ if presence > 0 then
     redis.call('PEXPIRE', key, math.max(presence, redis.call('PTTL', key)))
   end
 end
-local next_due = -1
-for _, key in ipairs({ LEASES, TIMERS, LIMITS, GATES }) do
-  local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
-  if first[2] and tonumber(first[2]) < NEVER and (next_due < 0 or tonumber(first[2]) - now < next_due) then
-    next_due = math.max(tonumber(first[2]) - now, 0)
-  end
-end
-if redis.call('EXISTS', P .. 'opening', P .. 'closing') > 0 then
-  next_due = 0
-end
 local moved = #late + #filled + parked
 for _, queue in ipairs(joined) do
   filled[#filled + 1] = queue
 end
-return { '+', moved, next_due, unpack(filled) }
+return { '+', moved, due_in(now), unpack(filled) }

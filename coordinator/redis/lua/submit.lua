@@ -4,7 +4,7 @@
 --      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or '', terms (packed) or '',
 --      lane or ''
 -- Returns {'+', job's fields packed; of a new job those that its client does not know, queue of each that is ready
---      besides}, {'!key', key, job},
+--      besides, or soon}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}, {'!full', agent, most}
 --@ uses clock job
 local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -103,10 +103,10 @@ if waits then
   redis.call('RPUSH', P .. 'z:' .. thread, id)
 else
   if reason == 'scheduled' then
-    redis.call('ZADD', TIMERS, due, id)
+    filled[1] = set_timer(id, due, ARGV[7], now)
   end
   if stopped then
-    filled = end_canceled(busy, stopped, id)
+    filled = end_canceled(busy, stopped, id)  -- no job with a time does that
     state[3] = stopped.count ~= '' and stopped.count or state[3]
   end
   redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, back and 'tip' or 'count', back or state[3] or '0')

@@ -2,10 +2,10 @@
 -- KEYS prefix
 -- ARGV job, token, lease, question, terms, assignee, timeout ms or '0', answer that is taken then or '', escalation or
 --      '', checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
+-- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id, timeout = ARGV[1], tonumber(ARGV[7])
-local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'asked', 'failing')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'asked', 'failing', 'queue')
 if not fields then
   return refused
 end
@@ -25,10 +25,12 @@ redis.call('HSET', P .. 'j:' .. id, unheld(fields.closed, now, 'state', 'input_r
   'escalation', ARGV[9], 'escalated', '0', 'asked', asked, 'due', due,
   'failing', paused(fields.failing, now), 'tip', fields.tip, 'count', fields.count))
 redis.call('ZADD', ASKING, asked, id)
+local filled = { '+' }
 if due ~= '' then
-  redis.call('ZADD', TIMERS, due, id)
+  filled[2] = set_timer(id, due, fields.queue, now)
 end
 redis.call('ZREM', LEASES, id)
 emit_job(id, 'batonpass.job.suspended', fields.agent, fields.hop, 'checkpoint', fields.tip, 'assignee', ARGV[6],
   'due', due)
-return { '+', leave_lane(id, fields.slot, now) }
+filled[#filled + 1] = leave_lane(id, fields.slot, now)
+return filled

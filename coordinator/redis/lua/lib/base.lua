@@ -33,6 +33,8 @@ local GATES = P .. 'gates'
 local EVENTS = P .. 'events'
 -- The time of a gate that no time opens: who has a place in the lane moves its line, or a reap that is asked to.
 local NEVER = 9e15
+-- So many ms go by at most until every worker has looked what is due: its upkeep's longest pause.
+local SOON = 1200
 
 -- Doubles print as 1.7e+12 unless told otherwise.
 local function num(value)

@@ -3,3 +3,16 @@ local function now_ms()
   local time = redis.call('TIME')
   return time[1] * 1000 + math.floor(time[2] / 1000)
 end
+
+-- In how many ms the next lease, timer, limit or gate is due, -1 for none.
+local function due_in(now)
+  local next_due = -1
+  for _, key in ipairs({ LEASES, TIMERS, LIMITS, GATES }) do
+    local first = redis.call('ZRANGE', key, 0, 0, 'WITHSCORES')
+    local at = tonumber(first[2] or NEVER)
+    if at < NEVER and (next_due < 0 or at - now < next_due) then
+      next_due = math.max(at - now, 0)
+    end
+  end
+  return redis.call('EXISTS', P .. 'opening', P .. 'closing') > 0 and 0 or next_due
+end

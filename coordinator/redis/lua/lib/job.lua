@@ -1,13 +1,28 @@
 -- What several operations do to a job.
 
--- Makes a job deliverable from its queue, and wakes one worker; answers the delivery's entry. Wake-ups that nobody takes
--- are kept to a few, and dropped many at a time: that costs as much as adding one.
-local function enqueue(id, queue, ...)
-  local entry = redis.call('XADD', P .. 'q:' .. queue, '*', 'job', id)
-  redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'ready', 'due', '0', 'delivery', entry, ...)
+-- Wakes one worker. Wake-ups that nobody takes are kept to a few, and dropped many at a time: that costs as much as
+-- adding one.
+local function wake(queue)
   if redis.call('RPUSH', P .. 'w:' .. queue, '1') > 128 then
     redis.call('LTRIM', P .. 'w:' .. queue, 0, 63)
   end
+end
+
+-- Sets a job's timer. If that is due before every worker looks by itself, one is woken: a claim that finds nothing tells it
+-- when. Answers its queue then.
+local function set_timer(id, due, queue, now)
+  redis.call('ZADD', TIMERS, due, id)
+  if tonumber(due) - now < SOON then
+    wake(queue)
+    return queue
+  end
+end
+
+-- Makes a job deliverable from its queue, and wakes one worker; answers the delivery's entry.
+local function enqueue(id, queue, ...)
+  local entry = redis.call('XADD', P .. 'q:' .. queue, '*', 'job', id)
+  redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'ready', 'due', '0', 'delivery', entry, ...)
+  wake(queue)
   return entry
 end
 
@@ -134,9 +149,8 @@ local function give_turn(thread, now)
   redis.call('HSET', P .. 'j:' .. id, 'tip', tip, 'count', count, 'began', tip, 'updated', num(now))
   if tonumber(job[4]) > now then
     redis.call('HSET', P .. 'j:' .. id, 'reason', 'scheduled')
-    redis.call('ZADD', TIMERS, job[4], id)
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'due', job[4])
-    return nil
+    return set_timer(id, job[4], job[1], now)
   end
   enqueue(id, job[1])
   emit_job(id, 'batonpass.job.submitted', job[2], job[3])
