@@ -11,7 +11,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.contracts.names import partition_of
-from batonpass.workers import upkeep
+from batonpass.workers import claiming, upkeep
 from tests.harness.waiting import wait_until
 from tests.workers.agents import Done, Task, app
 from tests.workers.processes import DEADLINE, Desk
@@ -56,12 +56,14 @@ def test_another_worker_takes_over_what_a_killed_one_left(desk: Desk) -> None:
 
 async def test_what_is_due_soon_is_told_to_an_idle_worker(cluster_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(upkeep, "_PAUSE", 300.0)
+    monkeypatch.setattr(claiming, "_LOOK", 300.0)
 
     async def fails_once(ask: Ask, ctx: bp.Context) -> Reply:
         if ctx.attempt == 1:
             raise bp.RetryLater(0.1)
         return Reply(text="done")
 
-    async with serving(only(fails_once), cluster_url) as coordinator:
-        job = await coordinator.submit("a", Ask(), returns=Reply, delay=0.1)
-        assert (await job.result(timeout=30)).text == "done"
+    async with serving(only(fails_once, lease=300), cluster_url) as coordinator:
+        for delay in (0, 0.2):
+            job = await coordinator.submit("a", Ask(), returns=Reply, delay=delay)
+            assert (await job.result(timeout=30)).text == "done"

@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 import batonpass as bp
-from batonpass.workers import upkeep
+from batonpass.workers import claiming, upkeep
 
 from .serving import Ask, Reply, kinds, only, reached, serving
 
@@ -223,15 +223,19 @@ async def test_the_fallback_takes_over_from_errors_that_are_not_tried_again() ->
         assert (await job.result(timeout=30)).text == "b did it"
 
 
+@pytest.mark.each_store
 async def test_what_is_due_soon_does_not_wait_for_the_next_round_of_upkeep(
     store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """Retries, and jobs that others submit for a time: an idle worker is told."""
     monkeypatch.setattr(upkeep, "_PAUSE", 300.0)
+    monkeypatch.setattr(claiming, "_LOOK", 300.0)
     for url in (store_url, "memory://"):
-        async with serving(only(fails_twice(), retries=bp.Retry(attempts=3, first=0.05)), url) as coordinator:
-            job = await coordinator.submit("a", Ask(), returns=Reply, delay=0.2)
-            assert (await job.result(timeout=30)).text == "3"
+        app = only(fails_twice(), retries=bp.Retry(attempts=3, first=0.05), lease=300)
+        async with serving(app, url) as coordinator:
+            for delay in (0, 0.2):
+                job = await coordinator.submit("a", Ask(), returns=Reply, delay=delay)
+                assert (await job.result(timeout=30)).text == "3"
 
 
 def fails_twice() -> Any:
