@@ -106,6 +106,23 @@ class AsyncLines:
             await self._open()
         return await self._line.ask(_pack(command))
 
+    async def ready(self) -> bool:
+        """Have a connection to ask by at once; False where the client is asked instead."""
+        if self._alone:
+            return False
+        if not self._usable:
+            await self._open()
+        return True
+
+    def asked(self, *command: Any) -> Future[Any]:
+        """The reply to come of a command that is sent now, by a connection that was ready."""
+        if self._usable and _pack is not None:
+            reply: Future[Any] = self._line.ask(_pack(command))
+        else:
+            reply = get_running_loop().create_future()
+            reply.set_exception(ConnectionError("the connection was lost"))
+        return reply
+
     async def ask_all(self, *commands: tuple[Any, ...]) -> list[Any]:
         """The replies to commands that are sent at once; what is wrong with one is in its place."""
         if _pack is None or self._alone:

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import dataclasses
 import signal
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
 
@@ -30,8 +31,9 @@ async def store(own_redis: RedisServer) -> AsyncIterator[Store]:
     await made.aclose()
 
 
-async def together(store: Store, commands: list[c.Command[Any]]) -> list[Any]:
-    return await asyncio.gather(*(store.acall(command) for command in commands), return_exceptions=True)
+async def together(store: Store, commands: Sequence[c.Command[Any]]) -> list[Any]:
+    with anyio.fail_after(20):
+        return await asyncio.gather(*(store.acall(command) for command in commands), return_exceptions=True)
 
 
 async def test_each_gets_its_own_answer(store: Store) -> None:
@@ -109,6 +111,45 @@ async def test_many_ends_at_once_happen_once_each(store: Store) -> None:
     assert await together(store, [*ends, *ends]) == [None] * 128
     rows = await store.acall(c.ListJobs(100))
     assert {(row.state, row.result) for row in rows} == {("completed", row.id.encode()) for row in rows}
+
+
+async def test_ends_that_go_together_are_each_for_itself(own_redis: RedisServer, store: Store) -> None:
+    """A few calls of the script for all; a refusal, and an error in one, leave the others alone."""
+    await together(store, [new_job() for _ in range(40)])
+    leases = tuple(mint("l") for _ in range(40))
+    deliveries = await store.acall(c.Claim("w", ((new_target().queue, 60_000),), leases))
+    ends = [c.Complete(fence_of(each), each.job.id.encode()) for each in deliveries]
+    ends[3] = dataclasses.replace(ends[3], fence=dataclasses.replace(ends[3].fence, lease_id=mint("l")))
+    await store.acall(ends[0])  # the server knows the script
+    with own_redis.client() as server:
+        [job] = server.scan_iter(match=f"*:j:{ends[5].fence.job_id}")
+        server.rename(job, "away")
+        server.lpush(job, "no job")
+        server.config_resetstat()
+        answers = await together(store, [ends[2], *ends[6:20]])
+        assert server.info("commandstats")["cmdstat_evalsha"]["calls"] == 1
+        assert answers == [None] * 15
+        answers = await together(store, ends)
+        server.rename("away", job)
+    assert isinstance(answers[3], bp.Fenced)
+    assert isinstance(answers[5], bp.Unavailable)
+    assert [answer for number, answer in enumerate(answers) if number not in (3, 5)] == [None] * 38
+    await store.acall(ends[5])
+    states = {row.id: row.state for row in await store.acall(c.ListJobs(100))}
+    assert [states[end.fence.job_id] for end in ends] == ["completed"] * 3 + ["working"] + ["completed"] * 36
+
+
+async def test_who_goes_away_leaves_the_ends_that_go_together(store: Store) -> None:
+    await together(store, [new_job() for _ in range(10)])
+    leases = tuple(mint("l") for _ in range(10))
+    deliveries = await store.acall(c.Claim("w", ((new_target().queue, 60_000),), leases))
+    calls = [asyncio.create_task(store.acall(c.Complete(fence_of(each), b"done"))) for each in deliveries]
+    await asyncio.sleep(0)
+    calls[4].cancel()
+    with anyio.fail_after(10):
+        answers = await asyncio.gather(*calls, return_exceptions=True)
+    assert isinstance(answers.pop(4), asyncio.CancelledError)
+    assert answers == [None] * 9
 
 
 async def test_a_server_that_hangs_is_given_up(own_redis: RedisServer, store: Store) -> None:

@@ -1,24 +1,33 @@
--- Ends a job with its result.
+-- Ends jobs with their results. Each is a commit for itself: the refusal of one leaves the others alone.
 -- KEYS prefix
--- ARGV job, token, lease, result, checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
+-- ARGV job, token, lease, result, checkpoint (5 or more: lib/checkpoint.lua; id '' for none), of each; a checkpoint has one
+--      alone
+-- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}; a list
+--      of these if they are several
 --@ uses clock fence job parts append checkpoint
-local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'complete', unpack(ENDING))
-if not fields then
-  return refused
-end
-local last, wrong = read_last(5, fields.thread)
-if wrong then
-  return wrong
-end
-local count = last and counted(fields)
+local function complete(at, now)
+  local id = ARGV[at]
+  local fields, refused = held(id, ARGV[at + 1], ARGV[at + 2], 'complete', unpack(ENDING))
+  if not fields then
+    return refused
+  end
+  local last, wrong = read_last(at + 4, fields.thread)
+  if wrong then
+    return wrong
+  end
+  local count = last and counted(fields)
 
-local now = now_ms()
-if last then
-  relieve()
-  append_last(last, id, fields, count, now)
+  if last then
+    relieve()
+    append_last(last, id, fields, count, now)
+  end
+  local filled = finish(id, fields, 'completed', '', now, 'result', ARGV[at + 3], 'error', '', 'tip', fields.tip)
+  emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', fields.tip)
+  return { '+', unpack(filled) }
 end
-local filled = finish(id, fields, 'completed', '', now, 'result', ARGV[4], 'error', '', 'tip', fields.tip)
-emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', fields.tip)
-return in_one({ '+', unpack(filled) })
+
+local ends, now = {}, now_ms()
+for at = 1, #ARGV, ARGV[5] == '' and 9 or #ARGV do
+  ends[#ends + 1] = complete(at, now)
+end
+return in_one(#ends == 1 and ends[1] or ends)

@@ -1,0 +1,69 @@
+"""Together: ends of jobs that come in one turn of an event loop go to the server as one call of their script.
+
+Each is a commit for itself and has its own reply. What a call costs before it does anything is shared.
+"""
+
+from __future__ import annotations
+
+from asyncio import Future, get_running_loop
+from collections.abc import Callable, Sequence
+from functools import partial
+from itertools import chain
+from typing import Any
+
+from redis.exceptions import ConnectionError as Lost
+
+from .lines import AsyncLines
+from .scripts import Script
+from .wire import unfolded
+
+_MOST = 16  # in one call: others have their turn in between, and the server can begin
+
+
+class Together:
+    """Asks a script that takes the arguments of several commands in a row, and answers a list then."""
+
+    def __init__(self, lines: AsyncLines, script: Callable[[], Script], prefix: str) -> None:
+        self._lines = lines
+        self._script = script
+        self._prefix = prefix
+        self._waiting: list[tuple[Sequence[Any], Future[Any]]] = []
+
+    async def ask(self, argv: Sequence[Any]) -> Any:
+        """The reply to one command; an error of the client library if the server refuses it or is not there.
+
+        What others asked with it may be the reason of an error: it has to be asked alone then (`ConnectionError`).
+        """
+        if not await self._lines.ready():
+            return await self._lines.ask("EVALSHA", self._script().sha, 1, self._prefix, *argv)
+        loop = get_running_loop()
+        reply: Future[Any] = loop.create_future()
+        if not self._waiting or self._waiting[0][1].get_loop() is not loop:
+            self._waiting = []
+            loop.call_soon(self._send)
+        self._waiting.append((argv, reply))
+        if len(self._waiting) == _MOST:
+            self._send()
+        return await reply
+
+    def _send(self) -> None:
+        waiting, self._waiting = self._waiting, []
+        if not waiting:
+            return
+        argv = chain.from_iterable(argv for argv, _ in waiting)
+        asked = self._lines.asked("EVALSHA", self._script().sha, 1, self._prefix, *argv)
+        asked.add_done_callback(partial(_hand_out, [reply for _, reply in waiting]))
+
+
+def _hand_out(waiting: Sequence[Future[Any]], asked: Future[Any]) -> None:
+    error = asked.exception()
+    if error is not None and len(waiting) > 1:
+        error = Lost(f"{len(waiting)} ends of jobs were asked together: {error}")
+    replies = [asked.result()] if error is None and len(waiting) == 1 else unfolded(asked.result()) if not error else []
+    for index, reply in enumerate(waiting):
+        if reply.done():  # who asked has gone away
+            continue
+        if error is not None:
+            reply.set_exception(error)
+        else:
+            reply.set_result(replies[index])
