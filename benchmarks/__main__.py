@@ -40,6 +40,7 @@ BENCHMARKS: dict[str, Callable[[Places, Effort], list[Result]]] = {
     "steps-redis": steps.on_redis,
     "steps-sqlite": steps.on_sqlite,
     "backlog-redis": backlog.on_redis,
+    "backlog-sqlite": backlog.on_sqlite,
     "takeover-redis": takeover.on_redis,
     "takeover-sqlite": takeover.on_sqlite,
 }

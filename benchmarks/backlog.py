@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
+import os
 import time
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import redis
@@ -13,9 +15,8 @@ import batonpass as bp
 from batonpass.contracts.contract import contract_ref
 from batonpass.contracts.names import mint
 from batonpass.coordinator.book import queue_of
-from batonpass.coordinator.calls import drive, jobs
+from batonpass.coordinator.calls import jobs
 from batonpass.coordinator.commands import Claim, Command, Complete, Fence, Submit
-from batonpass.coordinator.redis.wire import answer, arguments, unfolded
 from batonpass.coordinator.rows import Delivery
 from benchmarks.agents import Topic, app
 from benchmarks.cpu import cpu_of
@@ -34,43 +35,35 @@ _SENT = ("evalsha", "eval", "blpop", "ping", "publish", "mget")
 
 
 class _Full:
-    """A namespace, and a pipeline to fill it by."""
+    """A namespace that is filled by the operations that jobs go through, many at once."""
 
-    def __init__(self, coordinator: bp.SyncCoordinator, client: Any) -> None:
-        self._store: Any = coordinator.store
+    def __init__(self, coordinator: bp.Coordinator) -> None:
+        self._store = coordinator.store
         self._book = coordinator.book
-        self._client = client
 
-    def _do(self, commands: Iterable[Command[Any]]) -> list[Any]:
-        """The answers to many commands that are sent at once."""
-        asked = list(commands)
-        with self._client.pipeline(transaction=False) as pipe:
-            for command in asked:
-                name, argv = arguments(command)
-                pipe.execute_command("EVALSHA", self._store._scripts(name).sha, 1, self._store.prefix, *argv)
-            return [answer(command, unfolded(reply)) for command, reply in zip(asked, pipe.execute(), strict=True)]
+    async def _do(self, commands: Iterable[Command[Any]]) -> list[Any]:
+        return await asyncio.gather(*(self._store.acall(command) for command in commands))
 
-    def wait_for(self, count: int) -> None:
+    async def wait_for(self, count: int) -> None:
         """Have so many jobs wait."""
         for first in range(0, count, _AT_ONCE):
-            self._do(self._submit(number) for number in range(first, min(first + _AT_ONCE, count)))
+            await self._do(self._submit(number) for number in range(first, min(first + _AT_ONCE, count)))
 
     def _submit(self, number: int) -> Submit:
         command = next(jobs.submit(self._book, "start", Topic(number=number), {}))
         assert isinstance(command, Submit)  # nothing has to be asked about a known agent
         return command
 
-    def finish(self, count: int) -> None:
+    async def finish(self, count: int) -> None:
         """Have so many finished jobs kept."""
         for first in range(0, count, _AT_ONCE):
             number = min(_AT_ONCE, count - first)
-            self.wait_for(number)
-            [claimed] = self._do([_claim(number)])
-            self._do(_ended(claimed))
+            await self.wait_for(number)
+            await self._do(_ended(await self._store.acall(_claim(number))))
 
     def claim(self) -> float:
         """Seconds that the claim of one job takes; as many wait afterwards as before."""
-        drive(self._store, jobs.submit(self._book, "start", Topic(number=0), {}))
+        self._store.call(self._submit(0))
         start = time.perf_counter()
         claimed = self._store.call(_claim(1))
         took = time.perf_counter() - start
@@ -90,30 +83,55 @@ def _ended(claimed: Sequence[Delivery]) -> list[Complete]:
 def on_redis(places: Places, effort: Effort) -> list[Result]:
     """A claim from a full store beside one from an empty store, and a worker with nothing to do."""
     cpu, commands = run(_idle, places, effort)
-    waiting = f"{effort.waiting:,} waiting, {effort.kept:,} finished"
+
+    def used(_: bp.Coordinator) -> int:
+        with redis.Redis.from_url(places.redis_url) as client:
+            memory: Any = client.info("memory")
+            return int(memory["used_memory"])
+
+    def opened(_: str) -> Any:
+        return bp.connect(places.redis_url, namespace=places.namespace(), app=app)
+
     return [
-        Result.compared(f"claim, Redis, {waiting} / none", _claims(places, effort), bar=_CLAIM_BAR),
+        *run(_claims, "Redis", effort, opened, used),
         Result.figure("idle worker, percent of a core", cpu, bar=_CPU_BAR),
         Result.figure("idle worker, commands a second", commands, bar=_COMMANDS_BAR),
     ]
 
 
-def _claims(places: Places, effort: Effort) -> Comparison:
+def on_sqlite(places: Places, effort: Effort) -> list[Result]:
+    """The same claim from files."""
+
+    def used(coordinator: bp.Coordinator) -> int:
+        store: Any = coordinator.store
+        return os.path.getsize(store.path)
+
+    def opened(name: str) -> Any:
+        return bp.connect(f"sqlite:///{places.sqlite_file(name)}", app=app)
+
+    return run(_claims, "SQLite", effort, opened, used)
+
+
+async def _claims(
+    where: str, effort: Effort, opened: Callable[[str], Any], used: Callable[[bp.Coordinator], int]
+) -> list[Result]:
     comparison = Comparison()
-    url = places.redis_url
-    with (
-        redis.Redis.from_url(url) as client,
-        bp.connect(url, namespace=places.namespace(), app=app) as one,
-        bp.connect(url, namespace=places.namespace(), app=app) as other,
-    ):
-        full, empty = _Full(one, client), _Full(other, client)
-        full.claim()  # the server knows the scripts from now on
-        full.finish(effort.kept)
-        full.wait_for(effort.waiting)
+    async with opened("full") as one, opened("empty") as other:
+        full, empty = _Full(one), _Full(other)
+        before = used(one)
+        await full.finish(effort.kept)
+        kept = (used(one) - before) / effort.kept / 1024
+        await full.wait_for(effort.waiting)
+        for each in (full, empty):
+            each.claim()  # its first connects
         for _ in range(effort.rounds):
             turns = [(full.claim(), empty.claim()) for _ in range(effort.calls)]
             comparison.add_round([mine for mine, _ in turns], [other for _, other in turns])
-    return comparison
+    waiting = f"{effort.waiting:,} waiting, {effort.kept:,} finished"
+    return [
+        Result.compared(f"claim, {where}, {waiting} / none", comparison, bar=_CLAIM_BAR),
+        Result.figure(f"a finished job and its events kept, {where}, KB", kept),
+    ]
 
 
 async def _idle(places: Places, effort: Effort) -> tuple[float, float]:
