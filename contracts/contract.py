@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, get_args, get_origin
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple, TypeVar, cast, get_args, get_origin
 
 from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json, to_json
@@ -13,6 +13,10 @@ from pydantic_core import from_json, to_json
 from .errors import BadSetup, ContractViolation
 from .understood import understood
 
+# What a JSON Schema says of the fields and their types, beside the words that hold names of fields.
+_SHAPING = frozenset(
+    "type required items prefixItems additionalProperties anyOf oneOf allOf $ref enum const".split()  # noqa: SIM905
+)
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*(\[.+\])?\Z")
 
 
@@ -159,6 +163,26 @@ def convert(contract: type[C], value: Any) -> C:
         raise violation(contract, error) from None
     except ValueError as error:
         raise ContractViolation(f"not a valid {contract_ref(contract)}: it can't be written as JSON: {error}") from None
+
+
+def same_fields(one: Any, other: Any) -> bool:
+    """Whether two JSON Schemas have the same fields of the same types. Texts, bounds and patterns may differ: another
+    version of pydantic words them otherwise."""
+    return bool(_shape(one) == _shape(other))
+
+
+def _shape(schema: Any) -> Any:
+    if isinstance(schema, list | tuple):
+        return [_shape(item) for item in cast("Sequence[Any]", schema)]
+    if not isinstance(schema, Mapping):
+        return schema
+    shape: dict[str, Any] = {}
+    for word, value in cast("Mapping[str, Any]", schema).items():
+        if word in ("properties", "$defs"):
+            shape[word] = {name: _shape(held) for name, held in value.items()}
+        elif word in _SHAPING:
+            shape[word] = sorted(value) if word == "required" else _shape(value)
+    return shape
 
 
 def violation(contract: type[Contract], error: ValidationError) -> ContractViolation:

@@ -18,13 +18,13 @@ from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.bounds import check_seconds
 from ..contracts.contract import contract_ref
-from ..contracts.errors import BadSetup, UnknownAgent
+from ..contracts.errors import BadSetup
 from ..contracts.job import BANDS, DEFAULT_LEASE
 from ..coordinator.book import lane_of, numbers_of, queue_of
-from ..coordinator.calls import adrive
 from ..coordinator.client import Coordinator
 from ..coordinator.commands import Limits
 from .adapters import load_adapter
+from .agreement import check_others, check_receivers
 from .children import Children
 from .claiming import Claimer
 from .keeper import LeaseKeeper
@@ -78,8 +78,9 @@ class Worker:
         """
         for kind in sorted({agent.kind for agent in self._agents}):
             self._adapters[kind] = load_adapter(kind)  # of those that run apart too: what is missing is said here
+        await check_others(self._agents, self._coordinator)
         await self._coordinator.declare(self._app)
-        await self._check_receivers()
+        await check_receivers(self._agents, self._app, self._coordinator)
         if self._pool is not None:
             await self._pool.open()
         elif wishing := [agent.name for agent in self._agents if agent.isolated]:
@@ -90,20 +91,6 @@ class Worker:
         if self._pool is not None:
             with anyio.CancelScope(shield=True):
                 await self._pool.close()
-
-    async def _check_receivers(self) -> None:
-        """Look at the agents of other apps that ours hand off to: another contract is refused, absence is said."""
-        coordinator = self._coordinator
-        outside = [(agent, to) for agent in self._agents for to in agent.hands_to if to not in self._app]
-        for agent, to in outside:
-            given = contract_ref(agent.hands_to[to])
-            try:
-                accepts = (await adrive(coordinator.store, coordinator.book.declaration(to))).accepts
-            except UnknownAgent:
-                _log.warning("agent %s hands off to %s, which no app has declared yet", agent.name, to)
-                continue
-            if accepts.name != given.name:
-                raise BadSetup(f"agent {agent.name!r} hands {given} to {to!r}, which accepts {accepts}")
 
     def stop(self) -> None:
         """Claim nothing more, and give running deliveries back at their next checkpoint."""

@@ -1,0 +1,76 @@
+"""Agreement: what a worker looks at in the store's record before it serves its agents."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Sequence
+from typing import Any
+
+import anyio
+
+from ..contracts.agent import Agent
+from ..contracts.app import App
+from ..contracts.contract import contract_ref, same_fields
+from ..contracts.errors import BadSetup, BatonpassError, UnknownAgent
+from ..coordinator.book import Declaration, open_declaration, queue_of
+from ..coordinator.calls import adrive
+from ..coordinator.client import Coordinator
+from ..coordinator.commands import Declared, Takers
+
+_log = logging.getLogger("batonpass.worker")
+# Seconds: a worker that has ended counts as live for as long as its presence lasts (upkeep.py), and how often we look.
+_PATIENCE, _PAUSE = 6.0, 0.25
+
+
+async def check_others(agents: Sequence[Agent[Any]], coordinator: Coordinator) -> None:
+    """Refuse agents that live workers serve with other contracts: they would fail each other's jobs.
+
+    Another version is another queue, as a rolling deploy needs it.
+    """
+    recorded = await coordinator.store.acall(Declared())
+    for agent in agents:
+        try:
+            other = open_declaration(recorded[agent.name]) if agent.name in recorded else None
+        except BatonpassError:  # it is replaced by one that can be read
+            continue
+        if other is None or (differs := _difference(agent, other)) is None:
+            continue
+        if await _stays(agent.name, other, coordinator):
+            what = f"agent {agent.name!r}: a live worker of app {other.app!r} {differs}"
+            raise BadSetup(f"{what}, or stop that worker")
+
+
+def _difference(agent: Agent[Any], other: Declaration) -> str | None:
+    accepts = contract_ref(agent.accepts)
+    if accepts.name != other.accepts.name:
+        return f"accepts {other.accepts}, not {accepts}: name one of these agents otherwise"
+    if accepts == other.accepts and not same_fields(agent.accepts.model_json_schema(), other.schema):
+        return f"has other fields in {accepts}: raise version= of one"
+    return None
+
+
+async def _stays(name: str, other: Declaration, coordinator: Coordinator) -> bool:
+    """Whether a worker that serves the agent as recorded is there, also after a while in which one that has just ended
+    is forgotten."""
+    wanted = Takers(queue_of(name, other.accepts))
+    until = time.monotonic() + _PATIENCE
+    while await coordinator.store.acall(wanted):
+        if time.monotonic() > until:
+            return True
+        await anyio.sleep(_PAUSE)
+    return False
+
+
+async def check_receivers(agents: Sequence[Agent[Any]], app: App, coordinator: Coordinator) -> None:
+    """Look at the agents of other apps that ours hand off to: another contract is refused, absence is said."""
+    outside = [(agent, to) for agent in agents for to in agent.hands_to if to not in app]
+    for agent, to in outside:
+        given = contract_ref(agent.hands_to[to])
+        try:
+            accepts = (await adrive(coordinator.store, coordinator.book.declaration(to))).accepts
+        except UnknownAgent:
+            _log.warning("agent %s hands off to %s, which no app has declared yet", agent.name, to)
+            continue
+        if accepts.name != given.name:
+            raise BadSetup(f"agent {agent.name!r} hands {given} to {to!r}, which accepts {accepts}")
