@@ -25,6 +25,10 @@ class Spent:
     def __sub__(self, other: Spent) -> Spent:
         return Spent(self.tokens - other.tokens, self.cost - other.cost)
 
+    def at_least(self, other: Spent) -> Spent:
+        """The larger of each."""
+        return Spent(max(self.tokens, other.tokens), max(self.cost, other.cost))
+
     def __bool__(self) -> bool:
         return bool(self.tokens or self.cost)
 
@@ -37,8 +41,8 @@ class Guard:
     same sequence of agents, of whatever length: a loop of draft and review that goes round more often is stopped, one
     of fewer rounds passes. `tokens` and `cost` are what all its hops together may use (`ctx.spend`), None for any
     amount. A fork, and what a client hands off, is a new job with a guard of its own. Each child of a fan-out may use
-    what is left; what those used that completed, failed or were rejected counts when they are joined. (What
-    those used is not known that were canceled, or whose workers or time ran out.)
+    what is left; what they used counts when they are joined, and of those that end later before the job goes on.
+    (What a child used since its last write is not known if it was canceled, or its workers or time ran out.)
     """
 
     hops: int = 50

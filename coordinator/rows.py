@@ -231,10 +231,14 @@ class StreamRow:
     data: bytes
 
 
+# What the state of an outcome begins with that came when the fan-out was over, and is kept for what it spent.
+LATE = "late"
+
+
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
     """How a child of a fan-out ended: what was counted, whatever became of the child later. Without a result, `result`
-    is what it spent."""
+    is what it spent. One that is not counted has `LATE` and a blank before its state."""
 
     job_id: str
     number: int

@@ -160,7 +160,7 @@ def test_the_documented_arguments_are_those_sent(name: str) -> None:
     read_checkpoint = re.search(r"from ARGV\[at\]: ([^.;]*);", (FOLDER / "lib" / "checkpoint.lua").read_text())
     assert read_checkpoint
     size = len(read_checkpoint[1].split(","))
-    assert size == len(wire.arguments(c.HandOff(FENCE, TARGET, LAST))[1]) - 9
+    assert size == len(wire.arguments(c.HandOff(FENCE, TARGET, LAST))[1]) - 10
     listed = re.sub(r"checkpoint \(\d+[^)]*\)", ", ".join(["checkpoint"] * size), documented)
     repeats = re.search(r"for each|of each|then |its queues", listed)
     count = 0 if listed == "none" else len(re.sub(r"\([^)]*\)", "x", listed).split(","))

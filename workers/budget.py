@@ -9,9 +9,7 @@ from typing import Any
 
 from ..contracts.errors import BadSetup, OverBudget
 from ..contracts.guard import DEFAULT, NOTHING, Guard, Spent
-
-# Where the journal keeps what the hop has spent.
-_KEY = "spent"
+from ..coordinator.commands import SPENT
 
 
 class Budget:
@@ -24,16 +22,19 @@ class Budget:
         self._journal = journal
         self._lock = Lock()
         self._joined: dict[str, Spent] = {}  # what children have spent, by their fan-out
-        self._hop = self._kept
+        self.open: dict[str, int] = {}
+        """The fan-outs of which not all children have ended, and how many those have."""
+        self._hop = self._kept[0]
 
     def limit(self, guard: Guard, before: Spent) -> None:
         """Take the chain's guard, and what its earlier hops have spent."""
         self.guard, self._before = guard, before
 
     @property
-    def _kept(self) -> Spent:
-        kept = self._journal.get(_KEY)
-        return Spent(*kept) if kept else NOTHING
+    def _kept(self) -> tuple[Spent, Spent]:
+        """What the journal says: of this hop, and in all."""
+        kept = self._journal.get(SPENT)
+        return (Spent(*kept[:2]), Spent(*kept[2:])) if kept else (NOTHING, NOTHING)
 
     @property
     def spent(self) -> Spent:
@@ -42,10 +43,24 @@ class Budget:
         return sum(self._joined.values(), hop)
 
     @property
+    def in_all(self) -> Spent:
+        """What the chain has spent, for who waits for this job: a replay that has not come to all of its fan-outs yet
+        knows less."""
+        return self._kept[1].at_least(self.spent)
+
+    @property
     def news(self) -> dict[str, Any]:
         """The record that the hop's journal lacks; empty if it has all."""
-        hop = self._hop
-        return {} if hop == self._kept else {_KEY: [hop.tokens, hop.cost]}
+        hop, in_all, (known, known_in_all) = self._hop, self.in_all, self._kept
+        if hop == known and (in_all == known_in_all or not self._joined):
+            return {}
+        return {SPENT: [hop.tokens, hop.cost, in_all.tokens, in_all.cost]}
+
+    @property
+    def first_news(self) -> list[Any] | None:
+        """The next hop's first record, None if nothing was spent."""
+        spent = self.spent
+        return [0, 0.0, spent.tokens, spent.cost] if spent else None
 
     def spend(self, tokens: int, cost: float) -> None:
         """Count what was used."""
@@ -57,11 +72,11 @@ class Budget:
     def children(self, fan: str) -> dict[str, Any]:
         """The record of what its children begin with: theirs is what they spend more."""
         spent = self.spent
-        return {f"{_KEY}/{fan}": [spent.tokens, spent.cost]}
+        return {f"{SPENT}/{fan}": [spent.tokens, spent.cost]}
 
     def join(self, fan: str, ended: Iterable[Spent]) -> None:
         """Count what children have spent that have ended. Said again by each replay, so it is in no record."""
-        begun = Spent(*self._journal.get(f"{_KEY}/{fan}", (0, 0.0)))
+        begun = Spent(*self._journal.get(f"{SPENT}/{fan}", (0, 0.0)))
         self._joined[fan] = sum((spent - begun for spent in ended), NOTHING)
 
     def check(self, about: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from contextlib import suppress
 from typing import Any
 
 from ..contracts.agent import Agent
@@ -13,6 +14,7 @@ from ..coordinator.commands import Fence, Release
 from ..coordinator.rows import JobRow
 from ..coordinator.store import Store
 from .fallback import falling_back
+from .joining import counting
 from .outcomes import failing
 from .session import LeaseSession
 
@@ -38,6 +40,8 @@ class Closing:
         if isinstance(error, Fenced) and not isinstance(error, OverBudget):
             _log.warning("%s: refused: %s", about, error)
             return
+        with suppress(BatonpassError):
+            await adrive(self._store, counting(session))
         command = failing(agent, session, error)
         again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
         trace = None if isinstance(error, BatonpassError) else error

@@ -11,8 +11,8 @@ from ..contracts.checkpoint import Snapshot
 from ..contracts.errors import BatonpassError, OverBudget
 from ..contracts.handoff import Envelope
 from ..coordinator.book import Book, target
-from ..coordinator.commands import Command, HandOff, NewCheckpoint, Target
-from ..coordinator.letters import open_envelope, seal_envelope
+from ..coordinator.commands import SPENT, Command, HandOff, NewCheckpoint, Target
+from ..coordinator.letters import open_envelope, seal_envelope, seal_letter
 from ..coordinator.seals import content_hash
 from .session import LeaseSession
 
@@ -42,7 +42,9 @@ class Onward:
         self, book: Book, session: LeaseSession, final: NewCheckpoint | None = None
     ) -> Generator[Command[Any], Any, HandOff]:
         """What commits it."""
-        return HandOff(session.fence, (yield from self.target(book, session)), final)
+        first = session.budget.first_news
+        spent = seal_letter(first, path=SPENT) if first else b""
+        return HandOff(session.fence, (yield from self.target(book, session)), final, spent)
 
 
 class OverLimit(BatonpassError):

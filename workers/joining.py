@@ -9,12 +9,12 @@ from typing import Any, TypeAlias
 from ..contracts.contract import ContractRef
 from ..contracts.errors import ChildrenFailed, StepMismatch
 from ..contracts.fanout import ChildFailed, FanOut
-from ..contracts.guard import Spent
+from ..contracts.guard import NOTHING, Spent
 from ..coordinator.book import Book
-from ..coordinator.commands import ReadOutcomes, Record
+from ..coordinator.commands import Command, ReadOutcomes, Record
 from ..coordinator.commands.children import AT_ONCE
 from ..coordinator.letters import open_letter
-from ..coordinator.rows import OutcomeRow
+from ..coordinator.rows import LATE, OutcomeRow
 from .session import LeaseSession, packed
 from .steps import Steps
 
@@ -50,8 +50,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
             )
         ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
         for fan, rows in ended.items():
-            for start in range(0, len(wanted.handoffs), AT_ONCE):
-                rows += yield ReadOutcomes(session.job_id, fan, start, AT_ONCE)
+            rows += yield from _outcomes(session, fan, len(wanted.handoffs))
         done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
         if not fans or (fans[-1] and fans[-1] == session.cut):
             asked = Spawning(replace(wanted, done=done), full, digest, fans)
@@ -65,6 +64,39 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     return _results(session, book, wanted, ended, fans[-1])
 
 
+def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
+    """Count what children have spent that were canceled, or ended, after the join: before the job goes on elsewhere."""
+    for fan, total in list(session.budget.open.items()):
+        rows: list[OutcomeRow] = yield from _outcomes(session, fan, total)
+        _count(session, fan, total, rows)
+
+
+def _outcomes(session: LeaseSession, fan: str, total: int) -> Generator[ReadOutcomes, Any, list[OutcomeRow]]:
+    rows: list[OutcomeRow] = []
+    for start in range(0, total, AT_ONCE):
+        rows += yield ReadOutcomes(session.job_id, fan, start, AT_ONCE)
+    return rows
+
+
+def _count(session: LeaseSession, fan: str, total: int, rows: Sequence[OutcomeRow]) -> None:
+    session.budget.join(fan, [spent for row in rows if (spent := _spent(row)) is not None])
+    if len(rows) < total:
+        session.budget.open[fan] = total
+
+
+def _spent(row: OutcomeRow) -> Spent | None:
+    if not row.result:
+        return None
+    letter = open_letter(row.result, of=_about(row))
+    if not row.state.endswith("completed"):
+        return Spent(*letter[-2:])  # a journal says before that what was spent in its hop
+    return Spent(*letter[3]) if len(letter) > 3 else NOTHING
+
+
+def _about(row: OutcomeRow) -> str:
+    return f"the result of job {row.job_id}"
+
+
 def _results(
     session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str
 ) -> list[Any]:
@@ -73,20 +105,16 @@ def _results(
     results: list[Any] = [None] * len(wanted.handoffs)
     failed: list[ChildFailed] = []
     for fan, rows in ended.items():
-        spent: list[Spent] = []
         for row in rows:
-            about = f"the result of job {row.job_id}"
             if row.state == "completed":
-                name, version, data, *more = open_letter(row.result, of=about)
-                spent += [Spent(*each) for each in more]
+                name, version, data, *_ = open_letter(row.result, of=_about(row))
                 results[row.number] = book.read(ContractRef(name, version), data)
-                continue
-            spent += [Spent(*open_letter(row.result, of=about))] if row.result else []
-            if fan == last:
+            elif fan == last and not row.state.startswith(LATE):
                 reason = row.reason if row.state == "failed" else row.state
                 results[row.number] = ChildFailed(row.job_id, reason, row.error)
                 failed.append(results[row.number])
-        session.budget.join(fan, spent)
+        if fan:
+            _count(session, fan, len(results), rows)
     if len(failed) > wanted.spare:
         shown = "; ".join(f"{child.job_id} ({child.reason}): {child.error or 'no error'}" for child in failed[:3])
         more = f" and {len(failed) - 3} more" if len(failed) > 3 else ""

@@ -41,7 +41,7 @@ def ending(
 ) -> Generator[Command[Any], Any, Command[None]]:
     """The command that commits an outcome, checked against what the agent declares. Yields what it must look up."""
     if isinstance(outcome, Rejected):
-        spent = seal_spent(session.budget.spent)
+        spent = seal_spent(session.budget.in_all)
         return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected", spent)
     assert not isinstance(outcome, FannedOut)
     final = session.seal(outcome.final) if outcome.final else None
@@ -122,7 +122,7 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
         if policy.within is not None and session.failing_for + pause > policy.within:
             reason = "out_of_time"
     if reason is not None:
-        return Fail(session.fence, text, reason, spent=seal_spent(session.budget.spent))
+        return Fail(session.fence, text, reason, spent=seal_spent(session.budget.in_all))
     return Fail(session.fence, text, "", int(pause * 1000))
 
 

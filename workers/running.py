@@ -30,6 +30,7 @@ from .aside import Aside
 from .closing import Closing
 from .context import Context, entered
 from .guarding import Held, keep, kept
+from .joining import counting
 from .keeper import LeaseKeeper
 from .memory import remembering
 from .outcomes import ending
@@ -289,6 +290,7 @@ class Runner:
             await session.aflush()
         if isinstance(outcome, FannedOut):
             return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
+        await adrive(self._store, counting(session))
         try:
             return await adrive(self._store, ending(self._book, agent, envelope, session, outcome))
         except Held as held:

@@ -122,6 +122,11 @@ def _records(codec: Codec, records: Mapping[str, bytes], job_id: str) -> dict[st
     return {key: codec.wrap(value, f"record {key!r} of job {job_id}") for key, value in records.items()}
 
 
+def _spent(job_id: str) -> str:
+    """As the journal's record, which the store gives in its place."""
+    return f"record {c.SPENT!r} of job {job_id}"
+
+
 def _save(codec: Codec, m: c.Save) -> c.Save:
     records = _records(codec, m.records, m.fence.job_id) if m.fence else m.records
     return replace(m, checkpoint=cast("c.NewCheckpoint", _new(codec, m.checkpoint)), records=records)
@@ -143,7 +148,9 @@ def _written(thread: str, scope: str, key: str, name: str) -> str:
 
 
 def _hand_off(codec: Codec, m: c.HandOff) -> c.HandOff:
-    return replace(m, target=_target(codec, m.target, m.fence.job_id), checkpoint=_new(codec, m.checkpoint))
+    job_id = m.fence.job_id
+    spent = codec.wrap(m.spent, _spent(job_id)) if m.spent else b""
+    return replace(m, target=_target(codec, m.target, job_id), checkpoint=_new(codec, m.checkpoint), spent=spent)
 
 
 def _complete(codec: Codec, m: c.Complete) -> c.Complete:
@@ -152,7 +159,7 @@ def _complete(codec: Codec, m: c.Complete) -> c.Complete:
 
 
 def _fail(codec: Codec, m: c.Fail) -> c.Fail:
-    return replace(m, spent=codec.wrap(m.spent, f"the result of job {m.fence.job_id}")) if m.spent else m
+    return replace(m, spent=codec.wrap(m.spent, _spent(m.fence.job_id))) if m.spent else m
 
 
 def _suspend(codec: Codec, m: c.Suspend) -> c.Suspend:
@@ -223,7 +230,8 @@ def _item(codec: Codec, item: Any) -> Any:
     if isinstance(item, JobRow):
         return _job(codec, item)
     if isinstance(item, OutcomeRow) and item.result:
-        return replace(item, result=_tried(codec, item.result, f"the result of job {item.job_id}"))
+        kind = f"the result of job {item.job_id}" if item.state.endswith("completed") else _spent(item.job_id)
+        return replace(item, result=_tried(codec, item.result, kind))
     if isinstance(item, StreamRow):
         return replace(item, data=_tried(codec, item.data, _streamed(item.job_id)))
     if isinstance(item, PlaceRow):

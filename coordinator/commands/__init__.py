@@ -19,6 +19,7 @@ from .checkpoints import (
 from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
+    SPENT,
     AnswerJob,
     Cancel,
     Claim,
@@ -74,6 +75,7 @@ from .threads import (
 )
 
 __all__ = [
+    "SPENT",
     "AckEvents",
     "Ancestors",
     "AnswerJob",

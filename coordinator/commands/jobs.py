@@ -107,13 +107,19 @@ class Record(Command[None]):
     records: Mapping[str, bytes]
 
 
+# The key in a hop's journal under which the store finds what the job has spent until then, in its holder's own form.
+SPENT = "spent"
+
+
 @dataclass(frozen=True, slots=True)
 class HandOff(Command[None]):
-    """End this delivery and make the next one, for another agent, with the last checkpoint."""
+    """End this delivery and make the next one, for another agent, with the last checkpoint. `spent` is the first
+    record of the next hop's journal, if it is not empty."""
 
     fence: Fence
     target: Target
     checkpoint: NewCheckpoint | None = None
+    spent: bytes = b""
 
 
 @dataclass(frozen=True, slots=True)
@@ -128,7 +134,7 @@ class Complete(Command[None]):
 @dataclass(frozen=True, slots=True)
 class Fail(Command[None]):
     """End this delivery without a result: tried again after `retry_in`, or, if that is None, ended for good. `spent` is
-    what its parent counts then, if it has one."""
+    what its parent counts then, if it has one; by default what its journal says (`SPENT`)."""
 
     fence: Fence
     error: str

@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from ...contracts import event as kinds
 from ..commands import (
+    SPENT,
     Claim,
     Claimed,
     Complete,
@@ -109,6 +110,8 @@ def hand_off(records: Records, command: HandOff) -> None:
     sender, target = row.agent, command.target
     records.drop_journal(row.id)
     records.drop_outcomes(row.id)
+    if command.spent:
+        records.put_journal(row.id, {SPENT: command.spent})
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.lane = target.lane
     row.hop, row.attempt, row.crashes = row.hop + 1, 1, 0

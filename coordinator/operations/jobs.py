@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from ...contracts import event as kinds
 from ...contracts.job import JobState
-from ..commands import Fence
+from ..commands import SPENT, Fence
 from ..records import Records
 from ..refusals import refusal
-from ..rows import NEVER, JobRow, OutcomeRow
+from ..rows import LATE, NEVER, JobRow, OutcomeRow
 
 # As in reap.lua.
-LATE = {"expired": "no worker started it before it expired", "deadline": "it did not end before its deadline"}
+OVERDUE = {"expired": "no worker started it before it expired", "deadline": "it did not end before its deadline"}
 
 
 def announce(records: Records, kind: str, subject: str, **fields: object) -> int:
@@ -131,17 +131,22 @@ def _give_turn(records: Records, name: str) -> None:
 
 def _tell_parent(records: Records, child: JobRow, spent: bytes) -> None:
     """Count the end of a child. If that decides the fan-out its parent goes on. What is completed too late to count is
-    kept for a parent that may fan out again, so that it is not done twice."""
+    kept for a parent that may fan out again, so that it is not done twice; of others that are late, what they spent."""
     row = records.job(child.parent)
-    if row is None or not (counts(row, child) or _late(row, child)):
+    if row is None or row.fan != child.brood:
         return
-    result = child.result if child.state == "completed" else spent
-    ended = OutcomeRow(child.id, child.number, child.state, child.reason, child.error, result)
-    records.put_outcome(row.id, row.fan, ended)
+    completed = child.state == "completed"
+    result = child.result if completed else spent or records.journal(child.id).get(SPENT, b"")
+    state = child.state
+    if row.verdict and not (completed and row.verdict in ("broken", "cut") and _may_go_on(row)):
+        if not (result and _may_go_on(row)):
+            return
+        state = f"{LATE} {state}"
+    records.put_outcome(row.id, row.fan, OutcomeRow(child.id, child.number, state, child.reason, child.error, result))
     if row.verdict:
         return
-    row.done += child.state == "completed"
-    row.lost += child.state != "completed"
+    row.done += completed
+    row.lost += not completed
     if row.lost > row.spare:
         verdict = "broken"
     elif row.done >= row.need or row.done + row.lost == row.children:
@@ -159,10 +164,8 @@ def counts(parent: JobRow, child: JobRow) -> bool:
     return parent.fan == child.brood and not parent.verdict
 
 
-def _late(parent: JobRow, child: JobRow) -> bool:
-    if parent.fan != child.brood or parent.verdict not in ("broken", "cut") or child.state != "completed":
-        return False
-    return parent.state == "failed" or not JobState(parent.state).ended
+def _may_go_on(row: JobRow) -> bool:
+    return row.state == "failed" or not JobState(row.state).ended
 
 
 def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> None:
@@ -194,7 +197,7 @@ def fail_poisoned(records: Records, row: JobRow) -> None:
 def fail_late(records: Records, row: JobRow) -> None:
     """End a job that was not started, or did not end, in its time, whoever holds it."""
     reason = "expired" if row.limit == row.expires else "deadline"
-    row.error = LATE[reason]
+    row.error = OVERDUE[reason]
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
     end(records, row, "failed", reason)

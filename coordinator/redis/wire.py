@@ -144,6 +144,7 @@ def _hand_off(m: c.HandOff) -> list[Arg]:
         m.target.envelope,
         _about(m.target),
         m.target.lane,
+        m.spent,
     ]
     return [*fence_args(m.fence), *target, *checkpoint_args(m.checkpoint)]
 

@@ -6,7 +6,8 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench, fence_of, new_checkpoint
+from batonpass.coordinator.rows import LATE
+from tests.harness.bench import MINUTE, Bench, fence_of, new_checkpoint, new_target
 from tests.harness.children import Family, children_of, left_of_fan_outs
 
 ALL = 1000
@@ -72,6 +73,7 @@ def test_the_others_are_canceled(bench: Bench) -> None:
     family = Family(bench, bench.start(), 5, need=1)
     family.spawn()
     first, slow, late = bench.claim(3)
+    bench.do(c.Record(fence_of(slow), {c.SPENT: b"spent"}))
     family.complete(first)
     assert bench.state(family.parent) == ("submitted", "ready")
     family.complete(late)
@@ -83,7 +85,39 @@ def test_the_others_are_canceled(bench: Bench) -> None:
     assert sorted(bench.state(job)[0] for job in family.ids) == ["canceled"] * 3 + ["completed"] * 2
     with bench.refused(bp.Canceled):
         family.complete(slow)
-    assert [row.job_id for row in family.outcomes()] == [first.job.id]
+    told = {row.state: (row.job_id, row.result) for row in family.outcomes()}
+    assert told == {
+        "completed": (first.job.id, b"0"),
+        "late completed": (late.job.id, b"%d" % late.job.number),  # for what they spent
+        "late canceled": (slow.job.id, b"spent"),
+    }
+    assert bench.job(family.parent).done == 1
+
+
+@pytest.mark.parametrize("handed_off", [False, True])
+def test_what_was_spent_is_told_whatever_ends_a_child(bench: Bench, *, handed_off: bool) -> None:
+    """Who holds it tells by its end, else its journal does, which begins with that after a handoff."""
+    family = Family(bench, bench.start(), 4, spare=4)
+    family.spawn()
+    canceled, poisoned, failed, rejected = bench.claim(4)
+    for each in (canceled, poisoned):
+        if handed_off:
+            bench.do(c.HandOff(fence_of(each), new_target(), spent=b"spent"))
+        else:
+            bench.do(c.Record(fence_of(each), {c.SPENT: b"spent"}))
+    bench.do(c.Cancel(canceled.job.id))
+    if not handed_off:
+        bench.do(c.Release(fence_of(poisoned), "it died"))
+    while bench.state(poisoned.job.id)[0] != "failed":
+        bench.do(c.Release(bench.take(), "it died"))
+    bench.do(c.Fail(fence_of(failed), "boom", "attempts", spent=b"more"))
+    bench.do(c.Fail(fence_of(rejected), "no", "rejected", state="rejected"))
+    assert [(row.state, row.reason, row.result) for row in family.outcomes()] == [
+        ("canceled", "", b"spent"),
+        ("failed", "poison", b"spent"),
+        ("failed", "attempts", b"more"),
+        ("rejected", "rejected", b""),
+    ]
 
 
 def test_the_parent_is_canceled(bench: Bench) -> None:
@@ -237,7 +271,7 @@ def test_what_completes_too_late(bench: Bench) -> None:
             bench.do(c.Redrive(family.parent))
         family.complete(late)
         row, kept = bench.job(family.parent), {"broken": [b"5", b"1"], "cut": [b"5", b"1"], "met": [b"0"]}
-        assert [row.result for row in family.outcomes()] == kept.get(spoil, [])
+        assert [row.result for row in family.outcomes() if LATE not in row.state] == kept.get(spoil, [])
         assert (row.done, row.lost) == {"met": (1, 0), "canceled": (0, 0)}.get(spoil, (0, 1))
         if spoil != "canceled":
             bench.do(c.Cancel(family.parent))

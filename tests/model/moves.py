@@ -213,7 +213,7 @@ def save(world: World, pick: Picks) -> None:
 
 @move(3, holders=True)
 def record(world: World, pick: Picks) -> None:
-    world.say(c.Record(world.fence(pick), {f"r{pick.below(3)}": b"%d" % pick.below(4)}))
+    world.say(c.Record(world.fence(pick), {pick.of([c.SPENT, "r0", "r1", "r2"]): b"%d" % pick.below(4)}))
 
 
 @move(1, holders=True)
@@ -234,7 +234,7 @@ def hand_off(world: World, pick: Picks) -> None:
     fence = world.fence(pick)
     onward = new_target(pick.of(AGENTS))
     onward = replace(onward, lane=of_queue(pick.of(LANES), onward.queue))
-    world.say(c.HandOff(fence, onward, maybe_new(world, pick, fence)))
+    world.say(c.HandOff(fence, onward, maybe_new(world, pick, fence), pick.of([b"", b"10"])))
 
 
 @move(2, holders=True)
@@ -251,7 +251,7 @@ def retry(world: World, pick: Picks) -> None:
 @move(2, holders=True)
 def fail(world: World, pick: Picks) -> None:
     state, reason = pick.of([("failed", "attempts"), ("failed", "unanswered"), ("rejected", "no")])
-    world.say(c.Fail(world.fence(pick), "boom", reason, state=state))
+    world.say(c.Fail(world.fence(pick), "boom", reason, state=state, spent=pick.of([b"", b"20"])))
 
 
 @move(3, holders=True)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from typing import Any
 
+import anyio
 import pytest
 
 import batonpass as bp
@@ -228,3 +229,46 @@ async def test_what_children_spend_counts_once(tokens: int, told: str, store_url
         else:
             assert (await job.result(timeout=30)).text == told
             assert (await job.info()).spent == bp.Spent(40)
+
+
+async def test_what_canceled_children_spent_counts(store_url: str) -> None:
+    """Of those that somebody cancels, and of those that nobody waits for any more, on their second hop."""
+    app, hanging = bp.App("family"), list[str]()
+
+    async def hang(count: int) -> None:
+        while len(hanging) < count:
+            await anyio.sleep(0.005)
+
+    @app.agent("child", accepts=Ask, hands_to={"next": Ask}, returns=Reply)
+    async def child(ask: Ask, ctx: bp.Context) -> bp.Handoff[Ask] | Reply:
+        if not ask.number:
+            await hang(3)
+            return Reply(text="")
+        await ctx.step("paid", lambda: ctx.spend(tokens=ask.number))
+        return ctx.hand_off("next", ask)
+
+    @app.agent("next", accepts=Ask, returns=Reply)
+    async def following(ask: Ask, ctx: bp.Context) -> Reply:
+        if ask.number == 1:
+            await ctx.step("paid", lambda: ctx.spend(tokens=1))
+        hanging.append(ctx.job_id)
+        await hang(99)
+        return Reply(text="")
+
+    @app.agent("a", accepts=Ask, hands_to={"child": Ask}, returns=Reply)
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("paid", lambda: ctx.spend(tokens=1000))
+        await ctx.fan_out([ctx.hand_off("child", Ask(number=n)) for n in (10, 1)], failures="collect")
+        await ctx.fan_out([ctx.hand_off("child", Ask(number=n)) for n in (100, 0)], wait="any")
+        while len(await coordinator.jobs(state="canceled")) < 3:
+            await anyio.sleep(0.005)
+        return Reply(text=str(ctx.spent.tokens))
+
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with anyio.fail_after(30):
+            await hang(2)
+        for each in hanging[:2]:
+            await coordinator.job(each).cancel()
+        assert (await job.result(timeout=30)).text == "1012"
+        assert (await job.info()).spent == bp.Spent(1112)

@@ -1,7 +1,7 @@
 -- Ends this delivery and makes the next one, for another agent, together with the last checkpoint.
 -- KEYS prefix
 -- ARGV job, token, lease, agent, contract, queue, envelope, what the event says more (packed) or '', lane or '',
---      checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
+--      what was spent or '', checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
 -- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
@@ -9,7 +9,7 @@ local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off')
 if not fields then
   return refused
 end
-local last, wrong = read_last(10, fields.thread)
+local last, wrong = read_last(11, fields.thread)
 if wrong then
   return wrong
 end
@@ -22,6 +22,9 @@ enqueue(id, ARGV[6], unheld(fields.closed, now, 'agent', ARGV[4], 'contract', AR
   'answer', '', 'error', '', 'fan', '', 'tip', fields.tip, 'count', fields.count))
 redis.call('ZREM', LEASES, id)
 redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id)
+if ARGV[10] ~= '' then
+  redis.call('HSET', P .. 'n:' .. id, 'spent', ARGV[10])
+end
 emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', fields.tip,
   told(ARGV[8]))
 return in_one({ '+', leave_lane(id, fields.slot, now) })

@@ -97,21 +97,29 @@ local function decide(id, fan)
 end
 
 -- Counts the end of a child. If that decides the fan-out its parent goes on: answers its queue then. What is completed
--- too late to count is kept for a parent that may fan out again, so that it is not done twice.
+-- too late to count is kept for a parent that may fan out again, so that it is not done twice; of others that are late,
+-- what they spent.
 local function tell_parent(id, fan, state, reason, spent)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result')
   local parent, job_key = child[1], P .. 'j:' .. child[1]
   redis.call('ZREM', P .. 'v:' .. fan, id)
   local job = redis.call('HMGET', job_key, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost', 'queue',
     'agent', 'hop', 'state')
-  local late = (job[2] == 'broken' or job[2] == 'cut') and state == 'completed'
-    and (job[11] == 'failed' or job[11] == 'submitted' or job[11] == 'working' or job[11] == 'input_required')
-  if job[1] ~= fan or job[2] ~= '' and not late then
+  if job[1] ~= fan then
     return
   end
-  local result = state == 'completed' and child[4] or spent
+  local late, shown, result = job[2] ~= '', state, state == 'completed' and child[4] or spent
+  if state ~= 'completed' and (result or '') == '' then
+    result = redis.call('HGET', P .. 'n:' .. id, 'spent')
+  end
+  if late and (state ~= 'completed' or job[2] == 'met') then
+    shown = 'late ' .. state
+  end
+  if late and (not result or job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected') then
+    return
+  end
   redis.call('HSET', P .. 'f:' .. parent, fan .. ' ' .. child[2],
-    cmsgpack.pack({ id, state, reason, child[3] or '', result or '' }))
+    cmsgpack.pack({ id, shown, reason, child[3] or '', result or '' }))
   if late then
     return
   end
