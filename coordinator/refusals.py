@@ -150,6 +150,15 @@ def _unstaged(job_id: str, staged: str, wanted: str) -> BatonpassError:
     return Conflict(f"job {job_id} has {staged} staged children, not {wanted}: fan out again")
 
 
+def _elsewhere(mark: str) -> BadSetup:
+    kind, _, where = mark.split(" ", 2)
+    if kind == "moved":
+        return BadSetup(f"this namespace was moved to {where}: use that, nothing is written here any more")
+    if kind == "moving":
+        return BadSetup(f"this namespace is being moved to {where}: stop, and go on there when it is done")
+    return BadSetup(f"this namespace is being filled from {where}: wait until `batonpass repartition` is done")
+
+
 def _ungrounded(base: str) -> BatonpassError:
     return Ungrounded(f"checkpoint {base} or the logs that it shares went on without this one")
 
@@ -185,4 +194,5 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "thread": _thread,
     "unstaged": _unstaged,
     "ungrounded": _ungrounded,
+    "elsewhere": _elsewhere,
 }

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
 from typing import Any, TypeVar
-from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+from urllib.parse import parse_qsl, urlencode, urlsplit, urlunsplit
 
 from anyio import to_thread
 
@@ -18,6 +18,7 @@ from .cluster_partition import Partition, Run, together
 from .cluster_watch import DoorWatch, EventWatch
 from .partitions import claim_at, plan
 from .partitions_plan import Plan, good
+from .place import prefix_of
 from .scripts import Script, script
 
 R = TypeVar("R")
@@ -50,7 +51,7 @@ class ClusterStore:
 
     def prefix(self, partition: int | str) -> str:
         """What every key of a partition begins with: its hash tag keeps them in one slot."""
-        return f"bp:{{{quote(self._given[1], safe='')}:{partition}}}:"
+        return prefix_of(self._given[1], partition)
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip to each of the partitions that it concerns, all at once."""
@@ -124,8 +125,8 @@ class ClusterStore:
         [count] = good((yield from together([(first, first.counted(self._wanted or _PARTITIONS))])))
         if self._wanted and count != self._wanted:
             raise BadSetup(
-                f"{self.url}: the namespace was made with {count} partitions, which can't be changed: "
-                f"leave partitions={self._wanted} out"
+                f"{self.url}: the namespace was made with {count} partitions: leave partitions={self._wanted} out, or "
+                "move it to a new namespace with `batonpass repartition`"
             )
         return int(count)
 

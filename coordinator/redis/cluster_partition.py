@@ -27,6 +27,8 @@ _NOTE_KEPT, _NOTE_FRESH = 30 * 86_400_000, 30_000
 class Partition(RedisStore):
     """A partition of a cluster's store, which lends it the connections: what a single server's store says and reads."""
 
+    _is_whole = False
+
     def __init__(self, url: str, prefix: str, scripts: Callable[[str], Script]) -> None:
         self.url = url
         self.prefix = prefix

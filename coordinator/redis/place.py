@@ -8,7 +8,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 import redis
 import redis.asyncio
@@ -132,6 +132,11 @@ class Place:
             return sentinel(list(self.hosts), sentinel_kwargs=asked, **options).master_for(self.service)
         except (TypeError, ValueError) as error:
             raise BadSetup(f"{self.url} can't be used: {error}") from None
+
+
+def prefix_of(namespace: str, partition: int | str) -> str:
+    """What every key of a partition begins with."""
+    return f"bp:{{{quote(namespace, safe='')}:{partition}}}:"
 
 
 def connected_by(client: Any) -> list[Any]:

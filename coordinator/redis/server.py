@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from ...contracts.errors import BadSetup
+from ..refusals import refusal
 from ..rows import SCHEMA_VERSION
 from ..safety import UnsafeStore as UnsafeStore
 
@@ -33,6 +34,18 @@ def check_server(info: Mapping[str, Any], schema: bytes | None, url: str, replic
         )
     for danger in _dangers(info):
         warnings.warn(f"{url} {danger}", UnsafeStore, stacklevel=2)
+
+
+def check_namespace(mark: bytes | None, partitions: bytes | None, url: str) -> None:
+    """Refuse a namespace that was moved, or is being moved or filled, and one of which a single server's store would
+    see a part."""
+    if mark is not None:
+        raise refusal("elsewhere", mark.decode())
+    if partitions is not None and int(partitions) != 1:
+        raise BadSetup(
+            f"{url}: the namespace has {int(partitions)} partitions, which redis+cluster:// alone can use: here jobs "
+            "would be missing"
+        )
 
 
 def _check_version(info: Mapping[str, Any], url: str) -> None:

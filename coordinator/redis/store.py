@@ -6,7 +6,6 @@ import re
 from collections.abc import Callable, Generator, Sequence
 from secrets import token_hex
 from typing import Any, TypeVar, cast
-from urllib.parse import quote
 
 from anyio import to_thread
 from redis import exceptions
@@ -19,10 +18,10 @@ from ..rows import SCHEMA_VERSION
 from ..store import KEPT_EVENTS, Topic, Watch
 from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
-from .place import TROUBLE, connected_by, read_place
+from .place import TROUBLE, connected_by, prefix_of, read_place
 from .scripts import Script, script
 from .segments import READERS, filled, held_by, lacking, needed
-from .server import check_server
+from .server import check_namespace, check_server
 from .together import Together
 from .watch import RedisWatch
 from .wire import answer, arguments, unfolded
@@ -45,13 +44,14 @@ class RedisStore:
 
     codec: Codec | None = None
     kept_events = KEPT_EVENTS
+    _is_whole = True  # and not one of a cluster's partitions
 
     def __init__(self, url: str, namespace: str, *, scripts: Callable[[str], Script] = script) -> None:
         self._given_url = url
         self._namespace = namespace
         self._scripts = scripts
         # Everything of a partition carries one hash tag, so that its scripts stay in one slot of a cluster.
-        self.prefix = f"bp:{{{quote(namespace, safe='')}:0}}:"
+        self.prefix = prefix_of(namespace, 0)
         self._place = read_place(url)
         self.url = self._place.url
         self._sync = self._place.client()
@@ -276,18 +276,22 @@ class RedisStore:
             raise self._failure(error) from error
 
     def _opening(self) -> _Calls[None]:
-        schema, epoch = f"{self.prefix}schema", f"{self.prefix}epoch"
+        schema, epoch, moved, partitions = (
+            f"{self.prefix}{name}" for name in ("schema", "epoch", "moved", "partitions")
+        )
         newest = ("XREVRANGE", f"{self.prefix}events", "+", "-", "COUNT", 1)
         # A user who lacks channels would never be woken. (One who may only read may not publish.)
         publish = ("PUBLISH", f"{self.prefix}live:", "")
-        info, version, known, events, published = yield [
-            ("INFO", "everything"), ("GET", schema), ("GET", epoch), newest, publish
+        info, found, events, published = yield [
+            ("INFO", "everything"), ("MGET", schema, epoch, moved, partitions), newest, publish
         ]  # fmt: skip
-        for reply in (info, version, known, events):
+        for reply in (info, found, events):
             if isinstance(reply, Exception):
                 raise reply
+        version, known, mark, count = found
         if isinstance(published, Exception) and "channel" in str(published):
             raise published
+        check_namespace(mark, count if self._is_whole else None, self.url)
         if version is None or known is None:
             *made, version, known = yield [
                 ("SET", schema, SCHEMA_VERSION, "NX"),

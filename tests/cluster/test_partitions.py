@@ -219,7 +219,7 @@ def test_the_number_of_partitions_is_kept(three_nodes: Cluster, cluster_url: str
         tags = {KEY.fullmatch(key.decode())[1] for key in client.scan_iter(match=f"bp:{{{namespace}:*")}  # type: ignore[index]
     assert tags <= {"0", "1", "2", "3"}
     with (
-        pytest.raises(bp.BadSetup, match="made with 4 partitions, which can't be changed"),
+        pytest.raises(bp.BadSetup, match="made with 4 partitions: leave partitions=16 out"),
         bp.connect(f"{cluster_url}&partitions=16"),
     ):
         pass
