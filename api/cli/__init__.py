@@ -22,6 +22,7 @@ from . import (
     import_langgraph,
     inbox,
     jobs,
+    repartition,
     retention,
     schedule,
     travel,
@@ -72,6 +73,7 @@ for _command in (
     retention.prune,
     retention.delete,
     backup.backup,
+    repartition.repartition,
     import_langgraph.import_langgraph,
 ):
     app.command(short_help=_summary(_command))(_command)

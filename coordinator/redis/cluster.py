@@ -23,7 +23,7 @@ from .scripts import Script, script
 
 R = TypeVar("R")
 _Exchange = Generator[Sequence[Request], list[Any], R]
-_PARTITIONS = 16
+DEFAULT_PARTITIONS = 16
 
 
 class ClusterStore:
@@ -122,7 +122,7 @@ class ClusterStore:
     def _counted(self) -> _Exchange[int]:
         """How many partitions the namespace has, for ever: the first who opens it says so."""
         [first] = self._partitions
-        [count] = good((yield from together([(first, first.counted(self._wanted or _PARTITIONS))])))
+        [count] = good((yield from together([(first, first.counted(self._wanted or DEFAULT_PARTITIONS))])))
         if self._wanted and count != self._wanted:
             raise BadSetup(
                 f"{self.url}: the namespace was made with {count} partitions: leave partitions={self._wanted} out, or "

@@ -21,7 +21,7 @@ Run = Generator[Sequence[tuple[Any, ...]], list[Any], R]
 _RING_KEPT = 10_000
 # How long a note about an idempotency key is kept beside the key's own time: longer than a job should take. And how
 # long its job may take to appear: a client that dies before it made the job must not keep the key. In ms.
-_NOTE_KEPT, _NOTE_FRESH = 30 * 86_400_000, 30_000
+NOTE_KEPT, _NOTE_FRESH = 30 * 86_400_000, 30_000
 
 
 class Partition(RedisStore):
@@ -48,7 +48,7 @@ class Partition(RedisStore):
             return self._own("store/above", (command.time, int(command.dead)), lambda reply: reply[0].decode())
         if isinstance(command, Note):
             about = (command.idem, command.job_id, command.payload_digest)
-            times = (command.key_ttl + _NOTE_KEPT, _NOTE_FRESH)
+            times = (command.key_ttl + NOTE_KEPT, _NOTE_FRESH)
             return self._own("store/note", (*about, *times, command.void), _used)
         if isinstance(command, ReadSpans):
             return self._spans(command)

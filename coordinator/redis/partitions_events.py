@@ -2,10 +2,14 @@
 
 A position is `5.1700000000000-0~...~1700000000000-0~...`: the partition and the place of the event itself, then how
 far every partition was read up to it.
+
+A position of a namespace that had fewer partitions, before `batonpass repartition` split each into several, is good for
+those: their events have kept their ids.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
@@ -18,6 +22,7 @@ from ..rows import EventRow
 from .partitions_plan import Ask, Plan, good
 
 BEGINNING = "0-0"
+_SINGLE = re.compile(r"\d+-\d+")
 
 
 def events(command: c.Events, count: int) -> Plan[list[EventRow]]:
@@ -84,9 +89,13 @@ def _parse(position: str, count: int) -> list[str]:
     if not position:
         return [""] * count
     own, *read = position.split("~")
-    if "." not in own or len(read) != count:
+    if not read and _SINGLE.fullmatch(own):
+        read = [own]
+    elif "." not in own:
+        read = []
+    if not read or count % len(read):
         raise refusal("cursor", position)
-    return read
+    return read * (count // len(read))
 
 
 def _time(place: str) -> tuple[int, ...]:

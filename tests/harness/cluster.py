@@ -142,7 +142,7 @@ class ClusterHarness(RedisHarness):
         self.clock = Clock()
         self.clock.moved = self._pass_time
         self._url = f"{cluster.url}?partitions={partitions}"
-        self._count = partitions
+        self.count = partitions
         self.own = f"t{secrets.token_hex(6)}-"
         self._prefixes: set[str] = set()
         self.scripts = with_shebang if cluster.holds_to_one_slot else with_clock
@@ -150,7 +150,7 @@ class ClusterHarness(RedisHarness):
 
     def store(self, namespace: str = "default") -> ClusterStore:  # type: ignore[override]
         made = ClusterStore(self._url, self.own + namespace, scripts=self.scripts)
-        prefixes = [made.prefix(at) for at in range(self._count)]
+        prefixes = [made.prefix(at) for at in range(self.count)]
         self._prefixes.update(prefixes)
         with self.server.pipeline(transaction=False) as pipe:
             for prefix in prefixes:

@@ -19,7 +19,7 @@ from batonpass.coordinator.store import Store
 ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
-    *("schema", "epoch", "rewound", "trimmed", "groups", "agents", "clock", "log"),
+    *("schema", "epoch", "partitions", "rewound", "trimmed", "groups", "agents", "clock", "log"),
     *(
         "jobs",
         "dead",
@@ -82,8 +82,8 @@ class Keyspace:
         found: Mapping[bytes, float] = self.keys.get(name, {})
         return found
 
-    def problems(self) -> list[str]:
-        """What is not as it must be."""
+    def problems(self, *, events: bool = True) -> list[str]:
+        """What is not as it must be; without `events`, where some were trimmed."""
         return [
             *self._jobs(),
             *self._queues(),
@@ -92,7 +92,7 @@ class Keyspace:
             *self._uses(),
             *self._items(),
             *self._owners(),
-            *self._events(),
+            *(self._events() if events else ()),
         ]
 
     # Rule 4: a job is deliverable, leased, scheduled, waiting, or ended.

@@ -1,0 +1,71 @@
+"""The command that moves a namespace to one with more partitions."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Mapping
+from contextlib import closing
+from typing import Annotated
+
+import typer
+
+from batonpass.contracts.errors import BadSetup
+
+from .options import Json
+from .printing import print_json
+
+# Keys between two lines of progress.
+_PACE = 500
+
+
+def repartition(
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace that is: redis://host:6379?namespace=a")],
+    target: Annotated[
+        str, typer.Argument(metavar="TO", help="A new one: redis+cluster://host:7000?namespace=b&partitions=64")
+    ],
+    cancel: Annotated[bool, typer.Option("--cancel", help="Give up a move that was begun: FROM goes on")] = False,
+    drop_old: Annotated[
+        bool, typer.Option("--drop-old", help="Free what a move that is done has left in FROM")
+    ] = False,
+    as_json: Json = False,
+) -> None:
+    """Move a namespace on Redis to a new one with more partitions: all of it is copied, compared, then switched.
+
+    Stop the workers before. What is interrupted is run again; FROM is only marked, and used by nobody any more.
+    """
+    from batonpass.coordinator.redis.moving.move import Move
+
+    if cancel and drop_old:
+        raise BadSetup("--cancel gives a move up, --drop-old is for one that is done: give one of them")
+    about: Mapping[str, object]
+    with closing(Move(source, target, _Progress() if sys.stderr.isatty() else _silent)) as move:
+        if cancel:
+            move.cancel()
+            text, about = "the move is given up: FROM goes on as before", {"canceled": True}
+        elif drop_old:
+            count = move.drop_old()
+            text, about = f"freed {count:,} keys", {"dropped": count}
+        else:
+            done = move.run()
+            what = f"{done.keys:,} keys were copied, {done.elements:,} elements compared" if done.keys else "before"
+            text = (
+                f"{done.source} was moved to {done.target}, which has {done.partitions} partition(s): {what}. "
+                "Use the new URL; --drop-old frees the old namespace"
+            )
+            about = done._asdict()
+    print_json(about) if as_json else typer.echo(text)
+
+
+class _Progress:
+    """Says how far it is, now and then."""
+
+    def __init__(self) -> None:
+        self._told = 0
+
+    def __call__(self, done: str, keys: int) -> None:
+        if abs(keys - self._told) >= _PACE:
+            self._told = keys
+            typer.echo(f"\r{done} {keys:,} keys   ", err=True, nl=False)
+
+
+def _silent(done: str, keys: int) -> None: ...

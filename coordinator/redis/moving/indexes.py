@@ -1,0 +1,79 @@
+"""What every partition has of what one of them had: gates of lines, groups of consumers, how far events are trimmed."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Mapping, Sequence
+
+from ....contracts.names import partition_of
+from .kinds import Piece, of_path
+from .reading import Reader
+
+# Where an event goes: of which partition it is, and its fields.
+OfEvent = Callable[[int, Mapping[bytes, bytes]], int]
+
+
+def with_items(reader: Reader, at: int, index: Piece, count: int) -> Iterator[Piece]:
+    """The items of which these are the members: a digest alone does not tell where one belongs."""
+    members = [member for member, _ in index.elements]
+    found = reader.read([(at, f"e:{member[-32:].decode()}", "hash") for member in members])
+    for member, pieces in zip(members, found, strict=True):
+        for piece in pieces:
+            yield piece._replace(at=of_path(member) % count)
+
+
+def gates(reader: Reader, at: int, line: str, count: int) -> Iterator[Piece]:
+    """When a lane's line moves, in each partition where somebody is in it. Where nobody runs whose end would let the
+    next one out, it moves at once."""
+    lane = line.partition(":")[2]
+    waiting = _partitions(reader, at, line, count)
+    entered = _partitions(reader, at, f"la:{lane}", count)
+    [due] = reader.ask([(at, "ZSCORE", "gates", lane)])
+    for to in sorted(waiting):
+        if due is not None or to not in entered:
+            yield Piece(to, "gates", "zset", [(lane.encode(), repr(due or 0.0).encode())])
+
+
+def _partitions(reader: Reader, at: int, key: str, count: int) -> set[int]:
+    pieces = reader.each(at, key, "zset")
+    return {partition_of(member.decode()) % count for piece in pieces for member, _ in piece.elements}
+
+
+def trimmed(reader: Reader, at: int, targets: Sequence[int]) -> Iterator[Piece]:
+    """The newest event that was trimmed. How many were is counted anew."""
+    [found] = reader.ask([(at, "GET", "trimmed")])
+    position = found.partition(b" ")[0]
+    for to in targets:
+        yield Piece(to, "trimmed", "string", [position + b" 0"])
+
+
+def groups(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> Iterator[Piece]:
+    """Groups of consumers: each goes on in every partition from where it was in the one that is split."""
+    [names] = reader.ask([(at, "HGETALL", "groups")])
+    found = reader.ask([(at, "HGETALL", f"h:{digest.decode()}") for digest in names])
+    passed: list[Counter[int]] = [Counter() for _ in names]
+    fronts = [_number(group[b"front"]) for group in found]
+    for piece in reader.each(at, "events", "stream"):
+        for position, fields in piece.elements:
+            to, number = of(at, fields), _number(position)
+            for front, counter in zip(fronts, passed, strict=True):
+                counter[to] += number <= front
+    for to in targets:
+        yield Piece(to, "groups", "hash", list(names.items()))
+        for digest, group, counter in zip(names, found, passed, strict=True):
+            fields = {**group, b"passed": b"%d" % counter[to]}
+            yield Piece(to, f"h:{digest.decode()}", "hash", list(fields.items()))
+
+
+def last_event(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> Iterator[Piece]:
+    """New events come behind all that groups and cursors know, also where the new server's clock is behind."""
+    newest, gone = reader.ask([(at, "XREVRANGE", "events", "+", "-", "COUNT", 1), (at, "GET", "trimmed")])
+    has_it = of(at, newest[0][1]) if newest else -1
+    position = newest[0][0] if newest else gone.partition(b" ")[0] if gone else None
+    for to in targets:
+        if position and to != has_it:
+            yield Piece(to, "events", "last", [position])
+
+
+def _number(position: bytes) -> tuple[int, ...]:
+    return tuple(map(int, position.split(b"-")))

@@ -1,0 +1,135 @@
+"""Side: one of the two places of a repartition, read and written key by key."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+from urllib.parse import parse_qsl, quote, urlencode, urlsplit, urlunsplit
+
+from redis import exceptions
+
+from ....contracts.errors import BadSetup
+from ...urls import open_store
+from ..cluster import DEFAULT_PARTITIONS, ClusterStore
+from ..cluster_link import TROUBLE, ClusterLink, Request
+from ..cluster_partition import Partition
+from ..place import connected_by, prefix_of, read_place
+from ..scripts import script
+from ..store import RedisStore
+
+# A partition, a command, a key without its prefix, and what the command takes.
+Ask = tuple[Any, ...]
+_SCANNED = 500
+
+
+class _Server:
+    """A single server, asked as a cluster is."""
+
+    def __init__(self, url: str) -> None:
+        self.place = read_place(url)
+        self.client = self.place.client()
+
+    def exchange(self, requests: Sequence[Request]) -> list[Any]:
+        with self.client.pipeline(transaction=False) as pipe:
+            for _, command in requests:
+                pipe.execute_command(*command)
+            replies: list[Any] = pipe.execute(raise_on_error=False)
+            return replies
+
+    def close(self) -> None:
+        for client in connected_by(self.client):
+            client.close()
+
+
+class Side:
+    """A namespace, by the URL of its store. `count` is how many partitions it has, or would have if it is new."""
+
+    def __init__(self, url: str) -> None:
+        store = open_store(url)  # says what is wrong with the URL
+        if not isinstance(store, RedisStore | ClusterStore):
+            raise BadSetup(f"{store.url} is no Redis: only there a namespace has partitions")
+        parts = urlsplit(url)
+        options = dict(parse_qsl(parts.query))
+        self.namespace = options.pop("namespace", "default")
+        options.pop("events", None)
+        wanted = int(options.pop("partitions", 0))
+        bare = urlunsplit(parts._replace(query=urlencode(options)))
+        self._is_cluster = isinstance(store, ClusterStore)
+        self.name = f"{store.url}?namespace={quote(self.namespace, safe='')}"
+        self._link = ClusterLink(bare) if self._is_cluster else _Server(bare)
+        self._words = Partition(store.url, "", script)
+        self.count = self._kept(wanted)
+
+    def _kept(self, wanted: int) -> int:
+        """How many partitions there are. One without the record was made on a single server."""
+        schema, partitions = self.ask([(0, "GET", "schema"), (0, "GET", "partitions")])
+        self.exists = schema is not None
+        if partitions is not None or self.exists:
+            return int(partitions or 1)
+        return (wanted or DEFAULT_PARTITIONS) if self._is_cluster else 1
+
+    @property
+    def partitions(self) -> range:
+        return range(self.count)
+
+    def ask(self, asks: Sequence[Ask]) -> list[Any]:
+        """Plain commands, all at once; their replies."""
+        requests = [
+            (self._prefix(at), (command, f"{self._prefix(at)}{key}", *rest)) for at, command, key, *rest in asks
+        ]
+        return self._exchange(requests) if requests else []
+
+    def run(self, name: str, asks: Sequence[tuple[int, Sequence[Any]]]) -> list[list[Any]]:
+        """A script in several partitions at once, each with its arguments; the replies."""
+        known = script(name)
+        prefixes = [self._prefix(at) for at, _ in asks]
+        sent = [(p, ("EVALSHA", known.sha, 1, p, *argv)) for p, (_, argv) in zip(prefixes, asks, strict=True)]
+        replies = self._exchange(sent, but=exceptions.NoScriptError)
+        for index, reply in enumerate(replies):
+            if isinstance(reply, Exception):
+                prefix, argv = prefixes[index], asks[index][1]
+                [replies[index]] = self._exchange([(prefix, ("EVAL", known.source, 1, prefix, *argv))])
+        return replies
+
+    def _prefix(self, at: int | str) -> str:
+        return prefix_of(self.namespace, at)
+
+    def _exchange(self, requests: Sequence[Request], but: type[Exception] | tuple[()] = ()) -> list[Any]:
+        try:
+            replies = self._link.exchange(requests)
+            for reply in replies:
+                if isinstance(reply, Exception) and not isinstance(reply, but):
+                    raise reply
+        except TROUBLE as error:
+            raise self._words.trouble(error) from error
+        return replies
+
+    def scan(self, pattern: str = "*") -> Iterator[list[tuple[int, str]]]:
+        """All keys of the namespace, page by page: the partition of each, and what follows its prefix."""
+        try:
+            for client in self._clients():
+                yield from self._scanned(client, pattern)
+                client.close()
+        except TROUBLE as error:
+            raise self._words.trouble(error) from error
+
+    def _scanned(self, client: Any, pattern: str) -> Iterator[list[tuple[int, str]]]:
+        cursor, head = 0, self._prefix("")[: -len("}:")]
+        while True:
+            cursor, found = client.scan(cursor, match=f"{head}*}}:{pattern}", count=_SCANNED)
+            page: list[tuple[int, str]] = []
+            for key in found:
+                number, _, rest = key.decode()[len(head) :].partition("}:")
+                if number.isdecimal() and int(number) < self.count:
+                    page.append((int(number), rest))
+            yield page
+            if not cursor:
+                return
+
+    def _clients(self) -> list[Any]:
+        if isinstance(self._link, ClusterLink):
+            return [self._link.place_of(node).client() for node in self._link.client.get_primaries()]
+        return [self._link.place.client()]
+
+    def close(self) -> None:
+        self._link.close()

@@ -1,0 +1,83 @@
+"""A namespace with everything in it goes to a cluster, then to more partitions: all of it is there, and goes on."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Iterator
+
+import pytest
+
+from batonpass.coordinator.redis.cluster import ClusterStore
+from batonpass.coordinator.redis.moving.move import Move
+from tests.harness.bench import Bench, new_job
+from tests.harness.cluster import Cluster, ClusterHarness
+from tests.harness.keyspace import Keyspace
+from tests.harness.stores import RedisHarness
+from tests.model.world import World
+from tests.repartition.full import answers, end_all, fill, leave
+
+_STEPS = 300
+# Of jobs that live elsewhere than their keys.
+KEYS = [f"key {n}" for n in range(8)]
+
+
+@pytest.fixture(autouse=True)
+def quiet_witness(monkeypatch: pytest.MonkeyPatch) -> None:
+    """To it forged leases look like a store that went back in time."""
+    monkeypatch.setattr(logging.getLogger("batonpass.store"), "disabled", True)
+
+
+@pytest.fixture
+def single(redis_server: str) -> Iterator[RedisHarness]:
+    made = RedisHarness(redis_server)
+    yield made
+    made.close()
+
+
+def moved(source: str, harness: RedisHarness, cluster: Cluster, partitions: int) -> tuple[ClusterHarness, str]:
+    """Move it to a namespace that a new harness will look into."""
+    leave(harness)
+    made = ClusterHarness(cluster, partitions=partitions)
+    made.clock.now = harness.clock.now
+    target = f"{cluster.url}?partitions={partitions}&namespace={made.own}new"
+    move = Move(source, target)
+    done = move.run()
+    move.close()
+    assert done.keys > 50
+    assert done.elements > 300
+    return made, target
+
+
+def problems(bench: Bench, harness: ClusterHarness) -> list[str]:
+    """What is not as it must be in any partition. (The moves drop tips, and trim events, before.)"""
+    store = bench.store
+    assert isinstance(store, ClusterStore)
+    spaces = [Keyspace(harness.server, store.prefix(at)) for at in range(harness.count)]
+    found = [text for space in spaces for text in space.problems(events=False)]
+    return [text for text in found if "would resume from" not in text]
+
+
+def check(world: World, bench: Bench, harness: ClusterHarness, before: dict[str, object]) -> None:
+    after = answers(world, bench)
+    assert after.keys() == before.keys()
+    assert {key: (value, after[key]) for key, value in before.items() if value != after[key]} == {}
+    assert problems(bench, harness) == []
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_all_is_there_and_goes_on(single: RedisHarness, three_nodes: Cluster, redis_server: str, seed: int) -> None:
+    with Bench(single, side="sync", namespace="old") as bench:
+        world = fill(bench, _STEPS, seed)
+        keyed = {key: bench.do(new_job(key=key, thread=f"on {key}")).id for key in KEYS}
+        before = answers(world, bench)
+    first, where = moved(f"{redis_server}?namespace={single.own}old", single, three_nodes, 16)
+    with Bench(first, side="sync", namespace="new") as bench:
+        check(world, bench, first, before)
+    second, _ = moved(where, first, three_nodes, 48)
+    with Bench(second, side="sync", namespace="new") as bench:
+        check(world, bench, second, before)
+        assert {key: bench.do(new_job(key=key)).id for key in KEYS} == keyed
+        assert end_all(bench) == []
+        assert problems(bench, second) == []
+    first.close()
+    second.close()
