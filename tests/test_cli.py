@@ -380,7 +380,7 @@ def test_every_command_has_json_and_help(cli: CommandLine) -> None:
         told = cli(*command, "--help")
         assert told.code == 0
         assert "--json" in told.out
-        assert "--store" in told.out
+        assert "--store" in told.out or command == ["repartition"]  # which names two
 
 
 @pytest.mark.parametrize("arguments", [["submit", "bill", "{}", "--app"], ["worker", "--json"]])
