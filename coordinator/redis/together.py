@@ -59,7 +59,11 @@ def _hand_out(waiting: Sequence[Future[Any]], asked: Future[Any]) -> None:
     error = asked.exception()
     if error is not None and len(waiting) > 1:
         error = Lost(f"{len(waiting)} ends of jobs were asked together: {error}")
-    replies = [asked.result()] if error is None and len(waiting) == 1 else unfolded(asked.result()) if not error else []
+    replies: list[Any] = []
+    if error is None:
+        replies = [asked.result()] if len(waiting) == 1 else unfolded(asked.result())
+        if len(waiting) > 1 and isinstance(replies[0], bytes):  # all are refused at once: lib/moved.lua
+            replies = [replies] * len(waiting)
     for index, reply in enumerate(waiting):
         if reply.done():  # who asked has gone away
             continue

@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Iterator
 from typing import Any
 
+import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.operations import READING
 from batonpass.coordinator.redis import scripts, wire
@@ -37,6 +40,18 @@ def test_nothing_is_written_by_any_command(harness: RedisHarness) -> None:
                     bench.do(sample)
         assert harness.dump() == before
         assert bench.do(c.ListJobs(5, ""))
+
+
+async def test_ends_that_are_asked_together_are_all_refused(harness: RedisHarness) -> None:
+    store = harness.store()
+    await store.aopen()
+    await store.acall(c.ListJobs())
+    harness.server.set(f"{store.prefix}moved", "moved 1a2b redis://elsewhere?namespace=new")
+    ends = [store.acall(c.Complete(c.Fence(mint("j"), 1, mint("l")), b"")) for _ in range(3)]
+    with anyio.fail_after(10):
+        outcomes = await asyncio.gather(*ends, return_exceptions=True)
+    assert [type(outcome) for outcome in outcomes] == [bp.BadSetup] * 3
+    await store.aclose()
 
 
 def test_scripts_that_only_read_are_known() -> None:
