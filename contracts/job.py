@@ -83,6 +83,8 @@ class JobInfo:
     ended. `guard` limits the path; `spent` is what was used up to the last handoff, or in all once the job is
     completed.
     `parent` is the job that waits, or waited, for this one; `children` are those of its own last fan-out in this hop.
+    `unreadable` names what is damaged, or kept with a key that this client lacks: the "envelope" (`path`, `guard` and
+    `spent` are not known then) or the "question".
     """
 
     id: str
@@ -109,6 +111,7 @@ class JobInfo:
     deadline: datetime | None
     parent: str | None
     children: Children | None
+    unreadable: tuple[str, ...] = ()
 
     def as_dict(self) -> Mapping[str, Any]:
         """Plain values, for JSON."""

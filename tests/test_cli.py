@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import json
 import os
 import pty
@@ -194,6 +195,26 @@ def test_answer_resumes_a_job_that_asks(cli: CommandLine, worker: Worker, value:
         wait_until(lambda: cli("jobs", "--state", "completed", "--json").json, what="the end")
         assert cli("show", job, "--json").json["result"]["text"] == got
     assert "it asks nothing that could be answered" in cli("answer", job, "late", "--json").complaint
+
+
+def test_jobs_that_can_not_be_read_take_no_others_along(
+    cli: CommandLine, worker: Worker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BATONPASS_SIGN_KEYS", f"k:{base64.b64encode(bytes(32)).decode()}")
+    with worker():
+        asking = cli("submit", "ask", '{"text": "tea"}').out.strip()
+        wait_until(lambda: cli("show", asking, "--json").json["state"] == "input_required")
+    monkeypatch.delenv("BATONPASS_SIGN_KEYS")
+    plain = cli("submit", "bill", '{"text": "milk"}').out.strip()
+    listed = cli("jobs", "--json").json
+    assert [(job["id"], job["unreadable"], job["path"]) for job in listed] == [
+        (plain, [], "bill"),
+        (asking, ["envelope", "question"], ""),
+    ]
+    told = cli("jobs")
+    assert (told.code, len(told.out.splitlines())) == (0, 3)
+    assert re.match(f"batonpass: not all of job {asking} can be read: .*BATONPASS_SIGN_KEYS", told.err)
+    assert re.search("unreadable +envelope, question\n", cli("show", asking).out)
 
 
 def test_cancel_ends_a_job_once(cli: CommandLine) -> None:

@@ -9,6 +9,7 @@ import secrets
 import socket
 from collections.abc import AsyncGenerator, Generator, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, contextmanager
+from threading import Timer
 from typing import Any
 
 import anyio
@@ -33,6 +34,7 @@ from .scheduling import keep_schedules
 from .upkeep import Alarm, keep_up
 
 _log = logging.getLogger("batonpass.worker")
+_SILENCE = 2.0  # seconds of starting after which a worker says what it does
 
 
 class Worker:
@@ -76,13 +78,16 @@ class Worker:
 
         What `close` ends is begun here.
         """
-        for kind in sorted({agent.kind for agent in self._agents}):
-            self._adapters[kind] = load_adapter(kind)  # of those that run apart too: what is missing is said here
+        kinds = sorted({agent.kind for agent in self._agents})
+        with _told_if_late(f"still loading {', '.join(kinds)}"):
+            for kind in kinds:
+                self._adapters[kind] = load_adapter(kind)  # of those that run apart too: what is missing is said here
         await check_others(self._agents, self._coordinator)
         await self._coordinator.declare(self._app)
         await check_receivers(self._agents, self._app, self._coordinator)
         if self._pool is not None:
-            await self._pool.open()
+            with _told_if_late("still starting the processes of agents that have their own"):
+                await self._pool.open()
         elif wishing := [agent.name for agent in self._agents if agent.isolated]:
             _log.info("%s: run in this process; `batonpass worker` gives them their own", ", ".join(wishing))
 
@@ -156,6 +161,18 @@ class Worker:
 async def _stopped(keeper: LeaseKeeper) -> None:
     with anyio.CancelScope(shield=True):  # also when the worker is cancelled: a thread must not outlive it
         await anyio.to_thread.run_sync(keeper.stop)
+
+
+@contextmanager
+def _told_if_late(what: str) -> Generator[None]:
+    """Say what takes so long: a framework's import may take half a minute, and blocks."""
+    timer = Timer(_SILENCE, _log.info, [what])
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 @contextmanager

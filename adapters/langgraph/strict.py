@@ -41,7 +41,7 @@ class Strict(SerializerProtocol):
         found = _types(packed) if kind == "msgpack" else _types_of_json(packed) if kind == "json" else set[TypeName]()
         unknown = sorted(".".join(name) for name in found - self._allowed)
         if unknown:
-            raise Corrupted(f"it holds a {unknown[0]}, which is not restored unless it is allowed")
+            raise Corrupted(f"it holds a {unknown[0]}, which is not restored unless allow= or --allow names it")
         value = self._inner.loads_typed(data)
         if kind == "msgpack" and found:  # what could not be made of its data is given back as that data
             again, repacked = self._inner.dumps_typed(value)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
 from typing import Annotated, Any, cast
@@ -108,6 +109,7 @@ def jobs(
         return
     rows = [(info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, info.error) for info in found]
     print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
+    tell_unreadable(found)
 
 
 def show(
@@ -136,7 +138,7 @@ def show(
 def _text(value: Any) -> str:
     if isinstance(value, dict | list):
         return json.dumps(value, default=str, ensure_ascii=False, indent=2)
-    return cell(value)
+    return cell(", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value)
 
 
 def _limits(numbers: dict[str, Any]) -> str:
@@ -169,6 +171,14 @@ def described(info: JobInfo) -> dict[str, Any]:
     if info.lease:
         about["lease"] = f"worker {info.lease.worker}, token {info.lease.token}, until {cell(info.lease.expires_at)}"
     return about
+
+
+def tell_unreadable(found: Sequence[JobInfo]) -> None:
+    """Say of which jobs not everything could be read."""
+    if some := [info.id for info in found if info.unreadable]:
+        more = f" and {len(some) - 1} more" if len(some) > 1 else ""
+        why = "it is damaged, or needs the keys (BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS)"
+        typer.echo(f"batonpass: not all of job {some[0]}{more} can be read: {why}", err=True)
 
 
 def _state(info: JobInfo) -> str:

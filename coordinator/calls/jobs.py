@@ -18,6 +18,7 @@ from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.options import SubmitOptions
 from ...contracts.understood import understood
 from ..book import Book, parse_ref, queue_of, target
+from ..coded.codec import MissingKey
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
 from ..rows import JobRow, StreamRow
@@ -185,12 +186,20 @@ def late(row: JobRow) -> Call[ResultTimeout]:
 
 
 def describe(row: JobRow) -> JobInfo:
-    """A stored job as users see it."""
-    lease = None
+    """A stored job as users see it. What can't be read is left out and named: a list must not end with one job."""
+    lease, unreadable = None, list[str]()
     if row.lease:
         lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
-    envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
-    asks = row.state == JobState.INPUT_REQUIRED
+    envelope, question = None, None
+    try:
+        envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+    except (Corrupted, MissingKey):
+        unreadable.append("envelope")
+    try:
+        if row.state == JobState.INPUT_REQUIRED:
+            question = open_letter(row.question, of=f"the question of job {row.id}")
+    except (Corrupted, MissingKey):
+        unreadable.append("question")
     return JobInfo(
         id=row.id,
         state=JobState(row.state),
@@ -200,13 +209,13 @@ def describe(row: JobRow) -> JobInfo:
         thread=row.thread,
         hop=row.hop,
         attempt=row.attempt,
-        path=envelope.path,
-        guard=envelope.guard,
-        spent=_spent(row, envelope),
+        path=envelope.path if envelope else (),
+        guard=envelope.guard if envelope else DEFAULT,
+        spent=_spent(row, envelope.spent if envelope else NOTHING),
         checkpoint_id=row.tip or None,
         lease=lease,
         key=row.key or None,
-        question=open_letter(row.question, of=f"the question of job {row.id}") if asks else None,
+        question=question,
         error=row.error or None,
         created_at=from_ms(row.created),
         updated_at=from_ms(row.updated),
@@ -216,14 +225,15 @@ def describe(row: JobRow) -> JobInfo:
         deadline=from_ms(row.deadline) if row.deadline else None,
         parent=row.parent or None,
         children=Children(row.children, row.done, row.lost) if row.fan else None,
+        unreadable=tuple(unreadable),
     )
 
 
-def _spent(row: JobRow, envelope: Envelope) -> Spent:
-    with suppress(Corrupted):  # who reads the result is told
+def _spent(row: JobRow, before: Spent) -> Spent:
+    with suppress(Corrupted, MissingKey):  # who reads the result is told
         if row.result:
             return _result(row)[2]
-    return envelope.spent
+    return before
 
 
 @understood("the result of job {0.id}")

@@ -12,6 +12,9 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.adapters.adapter import Adapter
+from batonpass.workers.adapters import load_adapter
+from tests.harness.waiting import wait_until
 
 from .serving import Ask, Reply, kinds, only, reached, serving
 
@@ -89,6 +92,21 @@ async def test_an_error_in_the_block_comes_out_as_itself(busy: bool) -> None:
                 await reached(await coordinator.submit("a", Ask()), bp.JobState.WORKING)
             raise own
     assert raised.value is own
+
+
+async def test_a_worker_that_takes_long_to_begin_says_why(
+    monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    def slowly(kind: str) -> Adapter:
+        wait_until(lambda: "still loading function" in caplog.text)
+        return load_adapter(kind)
+
+    monkeypatch.setattr("batonpass.workers.worker._SILENCE", 0.01)
+    monkeypatch.setattr("batonpass.workers.worker.load_adapter", slowly)
+    with caplog.at_level("INFO", "batonpass.worker"):
+        async with serving(only(lambda ask, ctx: Reply(text="x"))):
+            pass
+    assert caplog.text.count("still") == 1
 
 
 async def test_a_cancelled_block_stays_cancelled() -> None:
