@@ -33,6 +33,7 @@ PRUNED = "batonpass.thread.pruned"
 THREAD_DELETED = "batonpass.thread.deleted"
 JOB_DELETED = "batonpass.job.deleted"
 NOT_SCHEDULED = "batonpass.schedule.failed"
+REWOUND = "batonpass.store.rewound"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
 from ...contracts.errors import BadSetup, Unavailable
@@ -14,6 +15,7 @@ from ..rows import EventRow
 from ..snapshots import from_ms
 from . import Call
 from .inputs import cursor, text
+from .rewinding import Memory
 
 _log = logging.getLogger("batonpass.events")
 PAGE = 500
@@ -33,15 +35,20 @@ class Reader:
         self._job = job
         self._which = which
         self._source = source
+        self._memory = Memory(job, which)
         self.patience = Patience()
 
     def page(self) -> Call[list[Event]]:
         """The next events. Each is given out once, whatever becomes of the connection meanwhile."""
-        rows: list[EventRow] = yield Events(self.after, self._job, PAGE, self._which)
-        self.after = rows[-1].position if rows else self.after
+        before = self.after
+        rows: list[EventRow] = yield Events(before, self._job, PAGE, self._which)
+        missed = yield from self._memory.missed(rows)
+        self._memory.add(before, rows)
+        self.after = rows[-1].position if rows else before
         self.ended = not rows
         self.patience.over()
-        return [read(row, self._source) for row in rows if row.fields]
+        late = [replace(read(row, self._source), cursor=before) for row in missed]
+        return late + [read(row, self._source) for row in rows if row.fields and self._memory.wanted(row)]
 
 
 class Patience:

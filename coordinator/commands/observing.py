@@ -29,6 +29,7 @@ class Events(Command[list[EventRow]]):
 
     At most `limit` are looked at. The last row returned may be one that is not wanted, and the only one where there
     are none at all: it carries the position only. `Trimmed` if there were events after `after` that are gone.
+    Whatever is wanted, an event that tells that the store went back in time is among them.
     """
 
     after: str = ""

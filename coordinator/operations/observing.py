@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from functools import cache
 
+from ...contracts import event as kinds
 from ..commands import Events, LastEvent, TrimEvents, Which
 from ..records import Records
 from ..refusals import refusal
@@ -22,10 +23,15 @@ def events(records: Records, command: Events) -> list[EventRow]:
     if not rows and not command.after:
         return [EventRow(gone, {})]
     fits = wanted(records, command.which)
-    found = [row for row in rows if fits(row) and command.subject in ("", row.fields["subject"])]
+    found = [row for row in rows if _rewound(row) or (fits(row) and command.subject in ("", row.fields["subject"]))]
     if rows and (not found or found[-1] is not rows[-1]):
         found.append(EventRow(rows[-1].position, {}))
     return found
+
+
+def _rewound(row: EventRow) -> bool:
+    """Whether it tells that the store went back in time: whoever reads has to know."""
+    return row.fields["type"] == kinds.REWOUND
 
 
 def wanted(records: Records, which: Which) -> Callable[[EventRow], bool]:

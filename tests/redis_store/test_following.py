@@ -183,3 +183,32 @@ def test_a_replica_whose_clock_is_behind_takes_over(redis_server: str, lost: boo
         for number in range(3):
             made = other.save(thread="t", agent="a", state=number)
             assert next(follower).data["checkpoint"] == made.id
+
+
+@pytest.mark.parametrize("which", [{}, {"types": "checkpoint.*"}, {"thread": "t"}], ids=["all", "a type", "a thread"])
+def test_what_it_writes_before_that_is_noticed_is_not_missed(redis_server: str, which: dict[str, Any]) -> None:
+    """Its events have places before the last that a follower saw, also one that was another event's."""
+    url = f"{redis_server}?namespace=early-{len(which)}-{secrets.token_hex(3)}"
+    with bp.connect(url) as coordinator, redis.Redis.from_url(redis_server) as connection:
+        server: Any = connection
+        coordinator.save(thread="t", agent="a", state=1)
+        key = next(server.scan_iter(match=f"*{url.partition('=')[2]}*:events"))
+        replicated = server.dump(key)
+        ahead = int(server.time()[0]) * 1000 + 60_000
+
+        def written(kind: str, *places: int) -> list[str]:
+            event = {"type": f"batonpass.checkpoint.{kind}", "subject": "t"}
+            return [server.xadd(key, event, id=f"{ahead + each}-0").decode() for each in places]
+
+        lost = written("lost", 1, 3, 5)
+        follower = coordinator.events(follow=True, **which)
+        assert [next(follower).id for _ in range(4)][1:] == lost
+        server.restore(key, 0, replicated, replace=True)
+        early = written("early", 2, 3, 4)
+        found = [next(follower) for _ in range(3 if which else 4)]
+        assert [event.id for event in found[:3]] == early
+        assert [event.type for event in found[3:]] == ["batonpass.store.rewound"][: len(found) - 3]
+        made = coordinator.save(thread="t", agent="a", state=2)
+        after = next(follower)
+        assert after.data["checkpoint"] == made.id
+        assert [event.id for event in coordinator.events(after=found[0].cursor, types="checkpoint.*")] == [after.id]

@@ -1,4 +1,5 @@
--- Events after a position, oldest first, of one subject if given, and of those only that are wanted.
+-- Events after a position, oldest first, of one subject if given, and of those only that are wanted; and each that tells
+-- that the store went back in time, because whoever reads has to know.
 -- KEYS prefix
 -- ARGV position or '', subject or '', how many to look at, agent or '', thread or '', then types
 -- Returns {'+', {position, {field, value ...}} ...}, {'!cursor', position}, {'!trimmed', position, newest that was}; the
@@ -16,7 +17,7 @@ local entries = redis.call('XRANGE', EVENTS, after ~= '' and '(' .. after or '-'
 local fits, page = wanted(4), { '+' }
 for i, entry in ipairs(entries) do
   local fields = entry[2]
-  if (subject == '' or fields[4] == subject) and fits(fields) then
+  if fields[2] == 'batonpass.store.rewound' or (subject == '' or fields[4] == subject) and fits(fields) then
     page[#page + 1] = { entry[1], fields }
   elseif i == #entries then
     page[#page + 1] = { entry[1], {} }

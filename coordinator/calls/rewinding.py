@@ -1,0 +1,78 @@
+"""Rewinding: what a follower does when the store went back in time. No I/O."""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+
+from ...contracts import event as kinds
+from ...contracts.errors import Trimmed
+from ..commands import Events, Which
+from ..rows import EventRow
+from . import Call
+
+_PAGE = 500
+# Events that a follower remembers at least: what a server writes in a second or two, which a failover may lose.
+_REMEMBERED = 5000
+_Mark = tuple[str, str, str]
+
+
+@dataclass
+class Memory:
+    """What a follower has read last.
+
+    A server that takes over may lack the newest events, and if its clock is behind it gives others places before
+    those, where a follower does not look any more. The event that tells of it comes after all that anybody saw: then
+    what is remembered is read again, and what is new there was missed.
+    """
+
+    job: str
+    which: Which
+    _pages: deque[tuple[str, frozenset[_Mark]]] = field(default_factory=deque[tuple[str, frozenset[_Mark]]])
+    _count: int = 0
+
+    def add(self, after: str, rows: Sequence[EventRow]) -> None:
+        """Remember a page, and the position before it."""
+        if not rows:
+            return
+        self._pages.append((after, frozenset(map(_mark, rows))))
+        self._count += len(rows)
+        while self._count - len(self._pages[0][1]) > _REMEMBERED:
+            self._count -= len(self._pages.popleft()[1])
+
+    def missed(self, rows: Sequence[EventRow]) -> Call[list[EventRow]]:
+        """Events before this page that were not there when their time was read; none if it does not tell of that."""
+        if not self._pages or not any(row.fields.get("type") == kinds.REWOUND for row in rows):
+            return []
+        seen = frozenset[_Mark]().union(*(marks for _, marks in self._pages))
+        at, here, found = self._pages[0][0], {row.position for row in rows}, list[EventRow]()
+        while True:
+            try:
+                again: list[EventRow] = yield Events(at, self.job, _PAGE, self.which)
+            except Trimmed as error:
+                if not error.first_available or error.first_available == at:
+                    return found
+                at = error.first_available
+                continue
+            for row in again:
+                if row.position in here:
+                    return found
+                if row.fields and _mark(row) not in seen:
+                    found.append(row)
+            if not again:
+                return found
+            at = again[-1].position
+
+    def wanted(self, row: EventRow) -> bool:
+        """Whether the caller wants an event, or it was only read because it tells that the store went back."""
+        types, kind = self.which.types, row.fields["type"]
+        if kind != kinds.REWOUND:
+            return True
+        named = not types or any(kind == each or (each[-1] == "*" and kind.startswith(each[:-1])) for each in types)
+        return named and not (self.job or self.which.agent or self.which.thread)
+
+
+def _mark(row: EventRow) -> _Mark:
+    """An event's own name, on a cluster without how far others were read; another one may have its place now."""
+    return row.position.partition("~")[0], row.fields.get("type", ""), row.fields.get("subject", "")
