@@ -108,7 +108,8 @@ class Claimer:
             if watch is None:
                 return await self._store.acall(self._for_free_slots())
             if not self._runner.busy:
-                return await self._store.acall_after(watch, _LOOK, self._for_free_slots())
+                # One: there is a wake-up for each, and a look for more would delay its start. The next claim does that.
+                return await self._store.acall_after(watch, _LOOK, self._for_free_slots(1))
             # For the same reason nothing is claimed from within a wait while an agent runs.
             self._bare_wait = watch
             try:
@@ -128,13 +129,14 @@ class Claimer:
         command = self._for_free_slots()
         return await self._store.acall(command) if command.queues and not self._stop.is_set() else Claimed()
 
-    def _for_free_slots(self) -> Claim:
+    def _for_free_slots(self, most: int | None = None) -> Claim:
         left_alone = self._runner.aside.among(self._queues)
         bands = self._bands if random.random() >= _UPWARDS else self._bands[::-1]
         # Shuffled, so that no agent's queue starves another's.
         order = [queue for band in bands for queue in random.sample(band, len(band)) if queue not in left_alone]
         queues = tuple((queue, self._queues[queue]) for queue in order)
-        return Claim(self._worker, queues, tuple(mint("l") for _ in range(self._free)), self._limits)
+        leases = tuple(mint("l") for _ in range(most or self._free))
+        return Claim(self._worker, queues, leases, self._limits)
 
     async def _run(self, delivery: Delivery) -> None:
         try:

@@ -10,6 +10,7 @@ import pytest
 import redis
 
 import batonpass as bp
+from batonpass.contracts.names import mint
 from batonpass.workers import claiming
 
 from .serving import DEADLINE, Ask, Reply, only, reached, serving
@@ -34,6 +35,11 @@ class Line:
                 if len(mine) == 1 and (int(mine[0]["qbuf"]) > 0) == with_claim:
                     return str(mine[0]["id"])
                 await anyio.sleep(0.005)
+
+    def ready(self, connection: str) -> int:
+        """How many bytes lie behind a connection's wait."""
+        [client] = [client for client in self._blocked() if client["id"] == connection]
+        return int(client["qbuf"])
 
     def cut(self, connection: str) -> None:
         """End a connection, as a server or a firewall does."""
@@ -68,6 +74,15 @@ async def test_the_claim_lies_ready_again_when_the_last_agent_has_ended(line: Li
         go_on.set()
         assert (await job.result(timeout=DEADLINE)).text == "done"
         await line.waits(with_claim=True)
+
+
+async def test_the_claim_that_lies_ready_is_for_one(line: Line, redis_url: str) -> None:
+    """The server looks for more when that one has started."""
+    sizes = []
+    for slots in (1, 50):
+        async with serving(only(lambda ask: Reply(text=ask.text)), redis_url, concurrency=slots):
+            sizes.append(line.ready(await line.waits(with_claim=True)))
+    assert abs(sizes[0] - sizes[1]) < len(mint("l"))
 
 
 async def test_the_wait_goes_on_after_its_connection_was_cut(line: Line, redis_url: str) -> None:
