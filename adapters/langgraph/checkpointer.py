@@ -149,7 +149,7 @@ class BatonpassSaver(Driver):
         spot = _spot(config, checkpoint["id"])
         with self._flying(config, spot, checkpoint) as flight:
             flight.store = self._handles.store()
-            drive(flight.store, self._put(config, spot, checkpoint, metadata, flight))
+            drive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
         return config_of(*spot)
 
     async def aput(
@@ -163,7 +163,7 @@ class BatonpassSaver(Driver):
         spot = _spot(config, checkpoint["id"])
         with self._flying(config, spot, checkpoint) as flight:
             flight.store = await self._handles.astore()
-            await adrive(flight.store, self._put(config, spot, checkpoint, metadata, flight))
+            await adrive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
         return config_of(*spot)
 
     def _put(
@@ -172,6 +172,7 @@ class BatonpassSaver(Driver):
         spot: Spot,
         checkpoint: Checkpoint,
         metadata: CheckpointMetadata,
+        new_versions: ChannelVersions,
         flight: _Flight,
     ) -> Call[None]:
         return self._shared.put(
@@ -183,6 +184,7 @@ class BatonpassSaver(Driver):
             self._fence(spot[0]),
             (flight.batches, flight.alone),
             branches=_branches(config),
+            new=new_versions,
             soon=flight.soon,
         )
 

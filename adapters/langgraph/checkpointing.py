@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, cast
 from weakref import WeakSet
@@ -16,9 +16,9 @@ from ...contracts.names import digest
 from ...coordinator.calls import Call, places
 from ...coordinator.calls.places import Found, Putting
 from ...coordinator.commands import Fence, PutWrites
-from ...coordinator.parts.nodes import Inline
 from ...coordinator.parts.recent import Known, Recent
 from ...coordinator.parts.spans import Append
+from ...coordinator.parts.stored import NATIVE
 from ...coordinator.rows import Place, Write
 from ...coordinator.snapshots import Draft
 from ...coordinator.store import Store
@@ -70,9 +70,10 @@ class Checkpointing:
         fence: Fence | None,
         notes: tuple[Sequence[Batch], Sequence[Note]],
         branches: bool,
+        new: Collection[str],
         soon: bool = False,
     ) -> Call[None]:
-        """Commit a checkpoint, with the writes that led to it."""
+        """Commit a checkpoint, with the writes that led to it. `new` are the channels that have new versions."""
         thread, scope, key = spot
         run = metadata.get("run_id")
         putting = Putting(
@@ -87,7 +88,7 @@ class Checkpointing:
             writes=_with(notes),
         )
         known = (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
-        record = Record(checkpoint, metadata, parent, known.held if known else None)
+        record = Record(checkpoint, metadata, parent, known.held if known else None, new)
         if record.keeps_deltas:  # what its value has in common is with the last one that was kept, some way back
             known = self.recent.get((thread, scope, DELTAS)) or known
         try:
@@ -105,8 +106,7 @@ class Checkpointing:
 
     def _put(self, putting: Putting, record: Record, carrier: Carrier, known: Known | None) -> Call[tuple[Draft, Held]]:
         base = known.make() if known else None
-        grows = base is not None and not isinstance(base.state, Inline)
-        snapshot, held = record.snapshot(carrier, self._awkward, known.held.channels if known else None, grows=grows)
+        snapshot, held = record.snapshot(carrier, self._awkward, base, known.held if known else None)
         try:
             made = yield from places.put(putting, snapshot, base)
         except Conflict as error:
@@ -143,7 +143,7 @@ class Checkpointing:
         """Note a checkpoint that was read, for what is put to share with it."""
         row, opened = found.opened.row, replace(found.opened, roots=[])
         size = len(row.state) + len(row.native) + sum(map(len, row.bodies))
-        self.recent.put(spot, Known(row.id, lambda: opened.base, size, held_of(checkpoint)))
+        self.recent.put(spot, Known(row.id, lambda: opened.base, size, held_of(checkpoint, found.opened.roots[NATIVE])))
 
 
 def read_tuple(

@@ -18,6 +18,11 @@ def small_version(version: Any) -> Any:
     return _small_text(version) if type(version) is str else version
 
 
+def is_unique(version: Any) -> bool:
+    """Whether no two values of a channel have this version: it has the usual random number."""
+    return type(version) is str and version[_WIDTH : _WIDTH + 1] == "."
+
+
 # A version is in many checkpoints: that of a channel, and what each node has seen of it.
 @lru_cache(maxsize=4096)
 def _small_text(version: str) -> Any:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any
@@ -71,14 +71,17 @@ def glimpse(value: Any) -> Glimpse | Single | None:
 
 
 def news(
-    before: Mapping[str, Glimpse | Single | None], values: Mapping[str, Any]
+    before: Mapping[str, Glimpse | Single | None], values: Mapping[str, Any], same: Collection[str] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """What is new in channels: values that changed, and what was appended to lists. None if one is gone."""
+    """What is new in channels: values that changed, and what was appended to lists. None if one is gone. At those that
+    are the `same` nobody looks."""
     if before.keys() - values.keys():
         return None
     changes: dict[str, Any] = {}
     append: dict[str, Any] = {}
     for channel, value in values.items():
+        if channel in same:
+            continue
         seen = before.get(channel)
         if seen is None or isinstance(seen, Glimpse) is not (class_of(value) is list) or not seen.unchanged(value):
             changes[channel] = value
@@ -89,7 +92,7 @@ def news(
 
 def seen_after(
     before: Mapping[str, Glimpse | Single | None], append: Mapping[str, Any], values: Mapping[str, Any],
-    changes: Mapping[str, Any],
+    changes: Collection[str],
 ) -> dict[str, Glimpse | Single | None]:  # fmt: skip
     """What is kept of the channels after `news`."""
     seen: dict[str, Glimpse | Single | None] = {}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NotRequired, TypedDict, cast
@@ -16,13 +16,15 @@ from ...contracts.checkpoint import Checkpoint as Stored
 from ...contracts.checkpoint import Snapshot
 from ...contracts.codec import Packed, pack
 from ...contracts.errors import Corrupted
+from ...coordinator.parts.nodes import Base, Branch, Inline, children_of
+from ...coordinator.parts.nodes import value as value_of
 from .carrier import Carrier
-from .compact import large_id, large_time, large_versions
+from .compact import is_unique, large_id, large_time, large_versions
 from .framing import Frame, map_head, pack_frame, seen_of
 from .framing import Seen as NodesSeen
 from .glimpse import Glimpse, Single, news, seen_after
 from .internals import PREVIOUS
-from .plain import class_of
+from .plain import ATOMS, class_of
 
 FORMAT = 2
 _named = lru_cache(pack)
@@ -53,11 +55,13 @@ class Native(TypedDict):
 @dataclass(slots=True)
 class Held:
     """What is remembered of a checkpoint beside its state: what was seen of its channels (None if nothing was), which
-    nodes had seen what, and which were sent tasks."""
+    nodes had seen what, which were sent tasks, the channels' versions, and which values are dressed."""
 
     channels: Seen | None
     nodes: NodesSeen
     sent: list[str]
+    versions: Mapping[str, Any]
+    dressed: Collection[str]
 
 
 def is_visible(channel: str) -> bool:
@@ -71,13 +75,21 @@ def goes_on(checkpoint: Checkpoint) -> bool:
 
 
 class Record:
-    """A checkpoint about to be put. `awkward` are names of values that our codec is known not to pack."""
+    """A checkpoint about to be put. `new` are the channels that have another version than in the one before it."""
 
-    def __init__(self, checkpoint: Checkpoint, metadata: Mapping[str, Any], parent: str, before: Held | None) -> None:
+    def __init__(
+        self,
+        checkpoint: Checkpoint,
+        metadata: Mapping[str, Any],
+        parent: str,
+        before: Held | None,
+        new: Collection[str],
+    ) -> None:
         self._checkpoint = checkpoint
         self._metadata = metadata
         self._parent = parent
         self._before = before
+        self._new = new
         self._deltas: list[str] = []
         self._values: dict[str, Any] = {}
         for channel, value in checkpoint["channel_values"].items():
@@ -97,45 +109,72 @@ class Record:
         return bool(self._deltas)
 
     def snapshot(
-        self, carrier: Carrier, awkward: set[str], before: Seen | None, *, grows: bool
+        self, carrier: Carrier, awkward: set[str], base: Base | None, held: Held | None
     ) -> tuple[Snapshot, Held]:
-        """What is saved, and remembered if it was. `before` is what was seen of the channels of the base, and `grows`
-        says that the state is large enough to look for what is new in it."""
+        """What is saved, and remembered if it was. `awkward` are names of values that our codec is known not to pack,
+        `held` is what was remembered of the checkpoint `base`."""
+        same = self._same(base, held)
         dressed: dict[str, Any] = {}
         changed: list[str] = []
         if awkward:
-            named = [(name, value) for name, value in self._named() if name in awkward]
+            named = [(name, value) for name, value in self._named() if name in awkward and name not in same]
             dressed = {name: carrier.dress(value, name) for name, value in named}
             changed = [name for name, value in named if dressed[name] is not value]
         context = self._metadata
         if changed:
             context = {key: dressed.get(_meta(key), value) for key, value in context.items()}
         nodes = seen_of(self._checkpoint["versions_seen"], self._before.nodes if self._before else {})
+        if same and held:
+            changed += [name for name in held.dressed if name in same]
         native = self._native(nodes, dressed, changed)
         snapshot = Snapshot(step=self._step(nodes), framework="langgraph", native=native, context=context)
-        found: tuple[dict[str, Any], dict[str, Any]] | None = None
-        if before is not None and grows:
-            found = news(before, self._visible)
+        seen = self._fill(snapshot, base, held, dressed, same)
+        return snapshot, Held(seen, nodes, _sent(self._values), dict(self._checkpoint["channel_versions"]), changed)
+
+    def _same(self, base: Base | None, held: Held | None) -> dict[str, str]:
+        """The channels, by the names of their values, that are as `base` keeps them, as their versions say. A node or a
+        reducer that changed such a value in place has not done so for this checkpoint: it may be put while the graph
+        goes on, and a graph that goes on from it does the change again."""
+        if base is None or held is None:
+            return {}
+        versions, before = self._checkpoint["channel_versions"], held.versions
+        return {
+            _state(channel): channel
+            for channel, value in self._visible.items()
+            if class_of(value) not in ATOMS
+            and channel not in self._new
+            and is_unique(version := versions.get(channel))
+            and before.get(channel) == version
+        }
+
+    def _fill(
+        self, snapshot: Snapshot, base: Base | None, held: Held | None, dressed: Mapping[str, Any], same: dict[str, str]
+    ) -> Seen | None:
+        """Give a snapshot its state: what is new in it, if the state is large enough to look for that. What is
+        remembered of the channels."""
+        grows = base is not None and not isinstance(base.state, Inline)
+        before = held.channels if held else None
+        kept = children_of(base.state) if base and isinstance(base.state, Branch) else {}
+        if before is None and same:
+            before = dict.fromkeys(kept)
+        found = news(before, self._visible, kept.keys() & set(same.values())) if before is not None and grows else None
         if found is None or before is None:
-            snapshot.state = self._visible
-            if changed:
-                visible = self._visible.items()
-                snapshot.state = {channel: dressed.get(_state(channel), value) for channel, value in visible}
-            seen = seen_after({}, {}, self._visible, self._visible) if grows else None
-        else:
-            changes, append = found
-            seen = seen_after(before, append, self._visible, changes)
-            if not (changes or append):
-                changes, append = self._nothing()
-            snapshot.changes = {channel: dressed.get(_state(channel), value) for channel, value in changes.items()}
-            snapshot.append = {
-                channel: dressed.get(_state(channel), value)[len(value) - len(append[channel]) :]
-                for channel, value in self._visible.items()
-                if channel in append
-            }
-            if not (changes or append):
-                snapshot.state = {}
-        return snapshot, Held(seen, nodes, _sent(self._values))
+            state = {channel: dressed.get(_state(channel), value) for channel, value in self._visible.items()}
+            snapshot.state = {**state, **_chosen(base, same.values())} if base and same else state
+            return seen_after({}, {}, self._visible, self._visible.keys() - set(same.values())) if grows else None
+        changes, append = found
+        seen = seen_after(before, append, self._visible, changes)
+        if not (changes or append):
+            changes, append = self._nothing()
+        snapshot.changes = {channel: dressed.get(_state(channel), value) for channel, value in changes.items()}
+        snapshot.append = {
+            channel: dressed.get(_state(channel), value)[len(value) - len(append[channel]) :]
+            for channel, value in self._visible.items()
+            if channel in append
+        }
+        if not (changes or append):
+            snapshot.state = {}
+        return seen
 
     def _nothing(self) -> tuple[dict[str, Any], dict[str, Any]]:
         """A change that is none."""
@@ -212,10 +251,19 @@ def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
     return read, Frame(*read["frame"][: len(Frame._fields)])
 
 
-def held_of(checkpoint: Checkpoint) -> Held:
-    """What is remembered of a checkpoint that was read."""
+def held_of(checkpoint: Checkpoint, native: Any) -> Held:
+    """What is remembered of a checkpoint that was read, and of its native part."""
     nodes = {node: (dict(versions), b"") for node, versions in checkpoint["versions_seen"].items()}
-    return Held(None, nodes, _sent(checkpoint["channel_values"]))
+    dressed: list[str] = native.get("dressed", [])
+    return Held(None, nodes, _sent(checkpoint["channel_values"]), dict(checkpoint["channel_versions"]), dressed)
+
+
+def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:
+    """Some of the channels that a checkpoint keeps."""
+    if isinstance(base.state, Branch):
+        return {channel: value_of(node) for channel, node in base.state.children.items() if channel in channels}
+    state: dict[str, Any] = value_of(base.state)
+    return {channel: state[channel] for channel in channels if channel in state}
 
 
 def _seen_by(nodes: NodesSeen, node: str) -> Mapping[str, Any]:

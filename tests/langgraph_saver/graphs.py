@@ -56,13 +56,13 @@ class Runner:
     def update(self, config: Any, values: Any, **more: Any) -> Any:
         return self._do(self.graph.update_state, self.graph.aupdate_state, config or self.config, values, **more)
 
-    def history(self) -> list[Any]:
-        """All states, newest first."""
+    def history(self, **some: Any) -> list[Any]:
+        """All states, or some, newest first."""
         if self._side == "sync":
-            return list(self.graph.get_state_history(self.config))
+            return list(self.graph.get_state_history(self.config, **some))
 
         async def listed() -> list[Any]:
-            return [state async for state in self.graph.aget_state_history(self.config)]
+            return [state async for state in self.graph.aget_state_history(self.config, **some)]
 
         return asyncio.run(listed())
 

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 from typing import Any
 
 import pytest
@@ -15,6 +14,7 @@ from batonpass.coordinator.parts.recent import Recent
 
 from . import graphs
 from .graphs import Runner, say
+from .telling import told, values
 
 pytestmark = pytest.mark.capability("langgraph")
 
@@ -102,36 +102,3 @@ def test_the_history_is_the_same(scene: str, durability: str, side: str, saver: 
     saver._shared.recent = Recent()
     assert told(fresh.history(), left_out) == told(theirs.history(), left_out)
     assert values(fresh.state().values) == values(theirs.state().values)
-
-
-def told(history: list[Any], left_out: Collection[str]) -> list[Any]:
-    """A history without what differs from run to run, which are ids and times."""
-    numbers = {_id(state.config): number for number, state in enumerate(reversed(history))}
-    states = [
-        {
-            "place": [numbers[_id(state.config)], numbers.get(_id(state.parent_config))],
-            "values": values(state.values),
-            "next": state.next,
-            # As JSON: their serializer makes lists of tuples.
-            "metadata": json.dumps({**state.metadata, "parents": sorted(state.metadata.get("parents", {}))}),
-            "tasks": [
-                (task.name, task.error, [each.value for each in task.interrupts], values(task.result))
-                for task in state.tasks
-            ],
-        }
-        for state in history
-    ]
-    return [{key: value for key, value in state.items() if key not in left_out} for state in states]
-
-
-def _id(config: Any) -> str:
-    return str((config or {}).get("configurable", {}).get("checkpoint_id"))
-
-
-def values(held: Any) -> Any:
-    """Values without the ids that messages get."""
-    if isinstance(held, dict):
-        return {key: values(value) for key, value in held.items()}
-    if isinstance(held, list):
-        return [values(value) for value in held]
-    return (held.type, held.text) if hasattr(held, "response_metadata") else held

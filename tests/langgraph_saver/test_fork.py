@@ -19,7 +19,7 @@ from batonpass.coordinator.rows import Place
 from tests.commandline import CommandLine
 
 from .graphs import Runner, ask, chat, delta, fan, nested, say
-from .test_as_in_memory import values
+from .telling import values
 
 pytestmark = pytest.mark.capability("langgraph")
 

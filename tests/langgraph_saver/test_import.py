@@ -27,7 +27,7 @@ from tests.harness.keyspace import Keyspace
 from tests.harness.waiting import wait_until
 
 from .graphs import Runner, ask, chat, delta, fan, functional, nested, say
-from .test_as_in_memory import values
+from .telling import values
 
 pytestmark = pytest.mark.capability("langgraph")
 

@@ -12,7 +12,7 @@ import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
 
 from .graphs import Runner, ask, chat, delta, nested, say
-from .test_as_in_memory import told, values
+from .telling import told, values
 
 pytestmark = pytest.mark.capability("langgraph")
 

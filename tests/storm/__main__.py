@@ -24,6 +24,8 @@ RUNS = {
     "kills-redis": "tests.storm.kills --store redis --kills 200",
     "kills-saver-sqlite": "tests.langgraph_saver.matrix --store sqlite",
     "kills-saver-redis": "tests.langgraph_saver.matrix --store redis",
+    "plays-saver-sqlite": "tests.langgraph_saver.plays --store sqlite --plays 1000",
+    "plays-saver-redis": "tests.langgraph_saver.plays --store redis --plays 1000",
     **{
         f"kills-{kind}-{store}": f"tests.kills.matrix --kind {kind} --store {store}"
         for kind in APPS

@@ -1,0 +1,137 @@
+"""A graph made by chance, and what a user may do with it, on our saver and on LangGraph's: both must tell the same.
+
+python -m tests.langgraph_saver.plays --store redis --plays 500 [--first 0]
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.types import Command
+
+from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.coordinator.parts.recent import Recent
+from tests.kills.matrix import STORES, stores_in
+
+from . import chance
+from .chance import Point
+from .graphs import Runner
+from .telling import difference, told, values
+
+_ACTS = ["run", "run", "go on", "answer", "answer", "update", "travel", "fork", "ask for some", "forget"]
+_MOST = 9
+
+
+class Play:
+    """One graph, from both savers, step by step."""
+
+    def __init__(self, seed: int, saver: BatonpassSaver, thread: str) -> None:
+        self._chance = Random(seed)
+        plan = chance.made(self._chance)
+        side = self._chance.choice(["sync", "async"])
+        self._saver = saver
+        self._pair = [Runner(chance.build(plan, each), thread, side) for each in (saver, InMemorySaver())]
+        # With "async" LangGraph goes on changing in place what it has given to the saver, before that is called.
+        self._durabilities = ["sync", "exit", *([] if plan.in_place else ["async"])]
+        self.did: list[str] = [f"seed {seed}, {side}, {plan}"]
+
+    def on(self) -> str | None:
+        """Act some times; what differed, if something did."""
+        for _ in range(self._chance.randint(2, _MOST)):
+            act = self._chance.choice(_ACTS)
+            self.did.append(act)
+            ours, theirs = self._act(act)
+            if ours != theirs:
+                return self._said("what it gave", ours, theirs)
+            ours, theirs = (_outcome(_history, each) for each in self._pair)
+            if ours != theirs:
+                return self._said("the history", ours, theirs)
+        return None
+
+    def _act(self, act: str) -> list[Any]:
+        """What each of the two gave."""
+        chance, number = self._chance, self._chance.randint(0, 1000)
+        durability = chance.choice(self._durabilities)
+        past = _outcome(lambda runner: len(runner.history()), self._pair[1])
+        at = chance.randrange(past) if isinstance(past, int) and past else None
+        node = chance.choice([None, *self._pair[0].graph.builder.nodes])
+        given = {"trace": [f"in {number}"], "box": {"in": Point(x=number)}}
+        some = {"filter": chance.choice([None, {"source": "loop"}, {"step": number % 5}]), "limit": number % 4 or None}
+        self.did[-1] += f" {durability} {number} at {at} as {node} {some}"
+
+        def do(runner: Runner) -> Any:
+            config = None if at is None else runner.history()[at].config
+            if act == "run":
+                return runner.run(given, durability=durability)
+            if act == "go on":
+                return runner.run(None, durability=durability)
+            if act == "answer":
+                return runner.run(_answer(runner, number), durability=durability)
+            if act == "update":
+                runner.update(None, given, as_node=node)
+            elif act == "travel":
+                return runner.run(given if number % 2 else None, config, durability=durability)
+            elif act == "fork":
+                return runner.run(None, runner.update(config, given, as_node=node), durability=durability)
+            elif act == "ask for some":
+                return told(runner.history(before=config, **some))
+            elif runner is self._pair[0]:
+                self._saver._shared.recent = Recent()  # as another process begins
+            return None
+
+        return [_outcome(do, each) for each in self._pair]
+
+    def _said(self, what: str, ours: Any, theirs: Any) -> str:
+        return "\n".join([*self.did, f"{what} differs: {difference(ours, theirs)}"])
+
+
+def _answer(runner: Runner, number: int) -> Any:
+    asked = runner.state().interrupts
+    if len(asked) > 1:
+        return Command(resume={each.id: "more" if number % 3 else each.value for each in asked[number % 2 :]})
+    return Command(resume="more" if number % 2 else {"of": Point(x=number)})
+
+
+def _outcome(do: Callable[[Runner], Any], runner: Runner) -> Any:
+    try:
+        return values(do(runner))
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error)[:100]}"
+
+
+def _history(runner: Runner) -> Any:
+    return [told(runner.history()), told([runner.state(subgraphs=True)])]
+
+
+def main() -> None:
+    """Play many; ends with 1 if something differed."""
+    parser = argparse.ArgumentParser(prog="python -m tests.langgraph_saver.plays", description=main.__doc__)
+    parser.add_argument("--store", choices=STORES, required=True)
+    parser.add_argument("--plays", type=int, default=100)
+    parser.add_argument("--first", type=int, default=0, help="the first seed")
+    asked = parser.parse_args()
+    found = 0
+    with (
+        tempfile.TemporaryDirectory(prefix="batonpass-plays-") as name,
+        stores_in(Path(name), asked.store) as new_url,
+        BatonpassSaver.from_url(new_url(asked.store), allow=[Point]) as saver,
+    ):
+        for seed in range(asked.first, asked.first + asked.plays):
+            problem = Play(seed, saver, f"play {seed}").on()
+            if problem:
+                found += 1
+                sys.stdout.write(f"{problem}\n\n")
+                sys.stdout.flush()
+    sys.stdout.write(f"{asked.plays} plays on {asked.store}, {found} differed\n")
+    sys.exit(bool(found))
+
+
+if __name__ == "__main__":
+    main()
