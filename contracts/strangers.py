@@ -14,20 +14,21 @@ _LEAVES: frozenset[type[Any]] = frozenset({str, int, float, bool, bytes, type(No
 
 
 def without_strangers(value: Any) -> Any:
-    """The value; `NotPlain` if a stranger lies in its lists and dicts, or a dict that takes quadratic time to read."""
-    kind = type(value)  # pyright: ignore[reportUnknownVariableType]
-    if kind is dict:
-        if len(value) > FEW:
-            check_hashes(value)
-        for key, item in value.items():
-            if type(item) not in _LEAVES:
-                without_strangers(item)
-            if type(key) not in _LEAVES:
-                without_strangers(key)
-    elif kind is list:
-        for item in value:
-            if type(item) not in _LEAVES:
-                without_strangers(item)
-    elif kind in _STRANGERS:
-        raise NotPlain(f"a {kind.__qualname__} does not come back as one: use bytes")
+    """The value; `NotPlain` if a stranger lies in its lists and dicts, or a dict that takes quadratic time to read.
+
+    Without recursion: msgpack packs and reads a thousand levels, wherever on Python's stack it is called.
+    """
+    left = [value]
+    while left:
+        each = left.pop()
+        kind = type(each)
+        if kind is dict:
+            if len(each) > FEW:
+                check_hashes(each)
+            left += [item for item in each.values() if type(item) not in _LEAVES]
+            left += [key for key in each if type(key) not in _LEAVES]
+        elif kind is list:
+            left += [item for item in each if type(item) not in _LEAVES]
+        elif kind in _STRANGERS:
+            raise NotPlain(f"a {kind.__qualname__} does not come back as one: use bytes")
     return value

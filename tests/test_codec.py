@@ -297,9 +297,10 @@ except Exception as error:
 
 @pytest.mark.parametrize("wrap", [*WRAPS[:2], lambda v: {"a": [v]}], ids=["list", "dict", "both"])
 @pytest.mark.parametrize("around", [lambda v: v, lambda v: (v, 1)], ids=["bare", "tuple"])
-def test_the_deepest_nesting_that_is_packed_comes_back(wrap: Any, around: Any) -> None:
-    """msgpack packs one level more than it unpacks."""
-    value: Any = []
+@pytest.mark.parametrize("inside", [[], [-1], [b"x"]], ids=["nothing", "number", "bytes"])
+def test_the_deepest_nesting_that_is_packed_comes_back(wrap: Any, around: Any, inside: Any) -> None:
+    """msgpack packs one level more than it unpacks. What looks for strangers goes as deep."""
+    value: Any = inside
     packed = b""
     with pytest.raises(bp.Unserializable):
         for _ in range(1100):
