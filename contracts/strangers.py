@@ -18,10 +18,10 @@ def without_strangers(value: Any) -> Any:
 
     Without recursion: msgpack packs and reads a thousand levels, wherever on Python's stack it is called.
     """
-    left = [value]
+    left: list[Any] = [value]
     while left:
         each = left.pop()
-        kind = type(each)
+        kind: type[Any] = type(each)
         if kind is dict:
             if len(each) > FEW:
                 check_hashes(each)
