@@ -82,7 +82,7 @@ if TYPE_CHECKING:
     from batonpass.contracts.event import Event
     from batonpass.contracts.fanout import ChildFailed
     from batonpass.contracts.group import GroupInfo
-    from batonpass.contracts.inbox import InboxItem
+    from batonpass.contracts.inbox import Asks, InboxItem
     from batonpass.contracts.schedule import CatchUp, Schedule
     from batonpass.contracts.transcript import Message, Transcript
     from batonpass.contracts.transcript_losses import Losses
@@ -102,6 +102,7 @@ __all__ = [
     "Agent",
     "Ambiguous",
     "App",
+    "Asks",
     "AsyncKeeper",
     "BadSetup",
     "BatonpassError",
@@ -202,6 +203,7 @@ _LATER = {
     "Diff": "contracts.diff",
     "Event": "contracts.event",
     "GroupInfo": "contracts.group",
+    "Asks": "contracts.inbox",
     "InboxItem": "contracts.inbox",
     "Job": "coordinator.job",
     "JsonFiles": "adapters.plain",

@@ -11,6 +11,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds
 from .contract import Contract, State, contract_ref
 from .errors import BadSetup
+from .inbox import Asks
 from .retry import Retries, policies
 
 In = TypeVar("In", bound=Contract)
@@ -47,6 +48,7 @@ class Agent(Generic[In]):
     `memory` is how long its framework's state lasts: "hop" (each visit of a job begins afresh) or "job" (a job that
     comes back finds it as it was left). A graph with "job" may pass its job on in its middle, by `interrupt(handoff)`,
     and goes on there with the payload that comes back; such a handoff needs no `leave`.
+    `asks` is who is asked, for how long, and what happens then, when a framework's agent asks a person.
     """
 
     name: str
@@ -69,6 +71,7 @@ class Agent(Generic[In]):
     max_waiting: int | None = None
     max_payload: int = MAX_PAYLOAD
     memory: Memory = "hop"
+    asks: Asks | None = None
 
     def __post_init__(self) -> None:
         if not self.name:
@@ -103,6 +106,8 @@ class Agent(Generic[In]):
         self._check_limits()
         if self.memory not in get_args(Memory):
             raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it is hop or job")
+        if self.asks is not None and self.kind == "function":
+            raise BadSetup(f"agent {self.name!r}: asks= is for frameworks: here ctx.ask() takes the same options")
         if self.memory == "job" and self.kind in ("function", "crewai"):
             raise BadSetup(f"agent {self.name!r}: memory='job', but {_REMEMBERING}")
 

@@ -14,6 +14,7 @@ from .bounds import Rate
 from .checkpoint import Checkpoint
 from .contract import Contract, contract_ref
 from .errors import BadSetup, UnknownAgent
+from .inbox import Asks
 from .migrating import Migration, migrated
 from .retry import Retries
 
@@ -41,6 +42,7 @@ class Options(TypedDict, total=False):
     max_waiting: int | None
     max_payload: int
     memory: Memory
+    asks: Asks | None
 
 
 class App:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime
+from datetime import datetime, timedelta
 from typing import Any
 
 from .contract import Contract, ContractRef
@@ -37,6 +37,21 @@ class AskTerms:
     escalation: tuple[tuple[str, int], ...] = ()
     default: Any = MISSING
     error: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Asks:
+    """How the questions of a framework's agent are asked, as `ctx.ask` says it for each of a plain function's.
+
+    When `timeout` (seconds or a timedelta) is over those in `escalate` are asked: a name, for as long again, or pairs
+    of a name and a time. After the last one `default` is the answer; without one the job is a dead letter,
+    "unanswered", and asks again when it is redriven. `assignee` is who is asked first.
+    """
+
+    timeout: float | timedelta | None = None
+    default: Any = MISSING
+    assignee: str | None = None
+    escalate: str | Sequence[tuple[str, float | timedelta]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

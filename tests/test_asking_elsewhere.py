@@ -28,7 +28,7 @@ class State(TypedDict, total=False):
     [
         (
             lambda ctx: ctx.ask("sure?", timeout=5),
-            r"a node asks by interrupt\(question\).*timeout=.* hand off to a plain",
+            r"a node asks by interrupt\(question\).*timeout=.*declare the agent with asks=",
         ),
         (
             lambda ctx: ctx.fan_out([bp.Handoff("b", Text(text="y"))]),

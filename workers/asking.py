@@ -7,6 +7,7 @@ from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
+from ..contracts.agent import Agent
 from ..contracts.contract import Contract, convert
 from ..contracts.errors import BadSetup, ContractViolation, Unanswered
 from ..contracts.inbox import MISSING, AskTerms
@@ -40,8 +41,8 @@ def elsewhere(kind: str) -> BadSetup:
     """Why `ctx.ask` is refused in an agent that is no plain function, and what to do there."""
     way = _OWN_WAYS.get(kind, "it asks in its framework's own way")
     return BadSetup(
-        f"ctx.ask() is for plain functions, and this is an agent of {kind}: {way}, and waits as long as it takes. "
-        "For a timeout=, default= or escalate= hand off to a plain function that asks, and back"
+        f"ctx.ask() is for plain functions, and this is an agent of {kind}: {way}. "
+        "For a timeout=, default= or escalate= declare the agent with asks=bp.Asks(...)"
     )
 
 
@@ -54,7 +55,7 @@ def terms_of(
 ) -> AskTerms:
     """What the options of `ctx.ask` say; `BadSetup` where they are at odds."""
     if timeout is None and (default is not MISSING or escalate):
-        raise BadSetup("ctx.ask(default=..., escalate=...) say what happens when its timeout= is over: give one")
+        raise BadSetup("default= and escalate= say what happens when the timeout= of a question is over: give one")
     steps = [(escalate, timeout or 0)] if isinstance(escalate, str) else list(escalate or ())
     plain = default if default is MISSING else plain_answer(default)
     if answer is not None and default is not MISSING:
@@ -66,6 +67,25 @@ def terms_of(
         escalation=tuple((_name(name), milliseconds(wait, "escalate", least=_LEAST)) for name, wait in steps),
         default=plain,
     )
+
+
+def asked_as(agent: Agent[Any], terms: AskTerms) -> AskTerms:
+    """How a question of a framework's agent is asked, as the agent declares it; `BadSetup` where that is at odds."""
+    given = agent.asks
+    if given is None:
+        return terms
+    try:
+        own = terms_of(None, given.timeout, given.default, given.assignee, given.escalate)
+    except BadSetup as error:
+        raise BadSetup(f"agent {agent.name!r}, asks=: {error}") from None
+    times = {"timeout": own.timeout, "escalation": own.escalation, "default": own.default}
+    return replace(terms, assignee=own.assignee or terms.assignee, **times)
+
+
+def check_answered(agent: Agent[Any], session: LeaseSession) -> None:
+    """Raise `Unanswered` for a framework's agent that would only ask again."""
+    if session.unanswered and agent.kind != "function":
+        raise Unanswered(f"nobody answered job {session.job_id} in time: it asked {session.asked!r}")
 
 
 def _name(assignee: str) -> str:

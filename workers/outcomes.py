@@ -31,6 +31,7 @@ from ..coordinator.book import Book
 from ..coordinator.calls.jobs import seal_result, seal_spent
 from ..coordinator.commands import Command, Complete, Fail
 from ..coordinator.questions import suspending
+from .asking import asked_as
 from .guarding import Held, Onward, OverLimit, allowed
 from .onward import onward_transcript
 from .session import LeaseSession
@@ -46,7 +47,7 @@ def ending(
     assert not isinstance(outcome, FannedOut)
     final = session.seal(outcome.final) if outcome.final else None
     if isinstance(outcome, Suspended):
-        return suspending(session.fence, outcome.question, outcome.terms, agent.kind, final)
+        return suspending(session.fence, outcome.question, asked_as(agent, outcome.terms), agent.kind, final)
     if not isinstance(outcome.result, Handoff):
         return Complete(session.fence, _result(agent, outcome, session.budget.spent), final)
     tip = final.id if final else session.tip_id

@@ -27,6 +27,7 @@ from ..coordinator.store import Store
 from .about import Rejecting
 from .apart import Apart
 from .aside import Aside
+from .asking import check_answered
 from .closing import Closing
 from .context import Context, entered
 from .guarding import Held, keep, kept
@@ -245,6 +246,7 @@ class Runner:
         agent = self._app[row.agent]
         try:
             session.check()
+            check_answered(agent, session)
             timeout = agent.timeout if self._keeper is not None else None
             work = self._run_agent(about, agent, envelope, session)
             await (work if timeout is None else _in_time(timeout, work))

@@ -90,6 +90,9 @@ class LeaseSession:
         self.remembered: Checkpoint | None = None
         self._known = 0
         self.unanswered = bool(row.question) and row.answered == f"{row.asked} timeout"
+        self.asked: Any = None
+        if self.unanswered:
+            self.asked = open_letter(row.question, of=f"the question of job {row.id}")
         self.answer: Answer | None = None
         if row.answer:
             question = open_letter(row.question, of=f"the question of job {row.id}")

@@ -20,12 +20,14 @@ from ..contracts.app import App
 from ..contracts.bounds import check_seconds
 from ..contracts.contract import contract_ref
 from ..contracts.errors import BadSetup
+from ..contracts.inbox import AskTerms
 from ..contracts.job import BANDS, DEFAULT_LEASE
 from ..coordinator.book import lane_of, numbers_of, queue_of
 from ..coordinator.client import Coordinator
 from ..coordinator.commands import Limits
 from .adapters import load_adapter
 from .agreement import check_others, check_receivers
+from .asking import asked_as
 from .children import Children
 from .claiming import Claimer
 from .keeper import LeaseKeeper
@@ -63,6 +65,8 @@ class Worker:
         self._agents: list[Agent[Any]] = [app[name] for name in agents] if agents is not None else list(app)
         if not self._agents:
             raise BadSetup(f"app {app.name!r} has no agents: declare some with @app.agent(...)")
+        for agent in self._agents:
+            asked_as(agent, AskTerms())  # what can't be meant is said here
         self._concurrency = concurrency
         self._lease = lease
         self._adapters: dict[str, Adapter] = {}
