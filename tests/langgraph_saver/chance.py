@@ -71,10 +71,11 @@ _KINDS = ["write", "write", "chat", "remove", "ask", "retry", "command", "late",
 
 
 def made(chance: Random, *, depth: int = 0, in_place: bool = False, side_by_side: bool | None = None) -> Made:
-    """A graph without loops. Where nodes run side by side none fails: what others had done by then is a matter of
-    time."""
+    """A graph without loops. Where nodes run side by side none fails or changes in place: what others had done by then
+    is a matter of time."""
     if side_by_side is None:
-        in_place, side_by_side = chance.random() < 0.3, chance.random() < 0.6
+        side_by_side = chance.random() < 0.6
+        in_place = not side_by_side and chance.random() < 0.6
     graph = Made(in_place, keeps=bool(depth) and chance.random() < 0.3)
     names = [f"{'inner' if depth else 'node'}{number}" for number in range(chance.randint(1, 5 - 2 * depth))]
     for name in names:

@@ -101,7 +101,10 @@ def _answer(runner: Runner, number: int) -> Any:
 
 def _outcome(do: Callable[[Runner], Any], runner: Runner) -> Any:
     try:
-        return values(do(runner))
+        given = values(do(runner))
+        if isinstance(given, dict) and "__interrupt__" in given:  # those of one superstep come as its nodes end
+            given["__interrupt__"].sort(key=repr)
+        return given
     except Exception as error:
         return f"{type(error).__name__}: {str(error)[:100]}"
 

@@ -20,7 +20,7 @@ def told(history: list[Any], left_out: Collection[str] = ()) -> list[Any]:
             # As JSON: their serializer makes lists of tuples.
             "metadata": json.dumps({**metadata, "parents": sorted(metadata.get("parents", {}))}, default=repr),
             "tasks": [
-                (task.name, task.error, values(task.interrupts), values(task.result), _within(task))
+                (task.name, task.error, sorted(values(task.interrupts), key=repr), values(task.result), _within(task))
                 for task in state.tasks
             ],
         }
