@@ -21,7 +21,7 @@ def without_strangers(value: Any) -> Any:
     left: list[Any] = [value]
     while left:
         each = left.pop()
-        kind: type[Any] = type(each)
+        kind = type(each)  # pyright: ignore[reportUnknownVariableType]
         if kind is dict:
             if len(each) > FEW:
                 check_hashes(each)
