@@ -109,8 +109,7 @@ class Ledger(Known):
                 raise Violation(f"job {job.id} was given out, and job {job.parent} does not wait for it any more")
             if job.place != "ready" or row.lease != lease:
                 raise Violation(f"job {job.id} was given out while {job.place} (lease {row.lease})")
-            if not self.replaying and row.token <= self.given.get(job.id, 0):
-                raise Violation(f"job {job.id}: token {row.token} comes again, {self.given[job.id]} was given before")
+            self._check_token(job, row.token, now)
             self.given[job.id] = max(row.token, self.given.get(job.id, 0))
             job.lease_for(lease, row.token, now + durations[job.queue])
             tip = delivery.checkpoint.id if delivery.checkpoint else ""
@@ -118,6 +117,13 @@ class Ledger(Known):
                 raise Violation(f"job {job.id} goes on from {tip or 'nothing'}, not from {job.tip}")
             if dict(delivery.journal) != job.journal:
                 raise Violation(f"job {job.id}: its journal is {delivery.journal}, must be {job.journal}")
+
+    def _check_token(self, job: Job, token: int, now: int) -> None:
+        """Tokens grow, past those that the store forgot too: unless its clock went back behind these, in more time than
+        it took to start again. Then the lease beside the token keeps their holders out."""
+        given = self.given.get(job.id, 0)
+        if token <= job.token or (token <= given < now and not self.replaying):
+            raise Violation(f"job {job.id}: token {token} comes again, {given} was given before")
 
     def _beaten(self, m: c.Heartbeat, answers: list[str], now: int, records: Records) -> None:
         for (fence, duration), answer in zip(m.leases, answers, strict=True):
