@@ -15,6 +15,7 @@ from ..contracts.app import App
 from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
 from .children import Children
+from .single import alone
 from .sources import Sources, begin_anew
 from .worker import Worker
 
@@ -45,13 +46,14 @@ async def serve(
         orders = _Orders()
         try:
             await worker.prepare()
-            async with anyio.create_task_group() as tasks:
-                await tasks.start(orders.by_signals)
-                if sources is not None:
-                    tasks.start_soon(orders.by_changes, sources)
-                tasks.start_soon(orders.carry_out, worker, grace)
-                await worker.run()
-                tasks.cancel_scope.cancel()
+            with alone():
+                async with anyio.create_task_group() as tasks:
+                    await tasks.start(orders.by_signals)
+                    if sources is not None:
+                        tasks.start_soon(orders.by_changes, sources)
+                    tasks.start_soon(orders.carry_out, worker, grace)
+                    await worker.run()
+                    tasks.cancel_scope.cancel()
         finally:
             await worker.close()
     return orders.again

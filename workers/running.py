@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any, cast
+from typing import Any
 
 import anyio
 
@@ -37,6 +37,7 @@ from .memory import remembering
 from .outcomes import ending
 from .pool import Pool
 from .session import Drained, LeaseSession
+from .single import single
 from .spawning import spawning
 
 _log = logging.getLogger("batonpass.worker")
@@ -259,7 +260,7 @@ class Runner:
         except Unavailable as error:
             _log.error("%s: given up, the lease will expire: %s", about, error)
         except Exception as error:
-            await self._closing.fail(about, agent, session, _single(error), row)
+            await self._closing.fail(about, agent, session, single(error), row)
 
     async def _run_agent(self, about: str, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> None:
         payload = _open_payload(agent, envelope)
@@ -303,7 +304,7 @@ class Runner:
         try:
             return await self._adapters[agent.kind].run(agent, payload, session, context)
         except BaseException as error:
-            rejecting = _single(error)
+            rejecting = single(error)
             if isinstance(rejecting, Rejecting):
                 return Rejected(str(rejecting))
             raise
@@ -354,11 +355,3 @@ def _open_payload(agent: Agent[Any], envelope: Envelope) -> Contract:
         raise ContractViolation(f"agent {agent.name!r} accepts {accepts}, but got {envelope.contract}")
     payload: Contract = load_payload(agent.accepts, envelope.payload)
     return payload
-
-
-def _single(error: BaseException) -> BaseException:
-    """The one error inside of exception groups, so that the job's record says what went wrong."""
-    if not isinstance(error, BaseExceptionGroup):
-        return error
-    group = cast("BaseExceptionGroup[BaseException]", error)
-    return _single(group.exceptions[0]) if len(group.exceptions) == 1 else group

@@ -33,6 +33,7 @@ from .claiming import Claimer
 from .keeper import LeaseKeeper
 from .running import Runner
 from .scheduling import keep_schedules
+from .single import alone
 from .upkeep import Alarm, keep_up
 
 _log = logging.getLogger("batonpass.worker")
@@ -194,15 +195,10 @@ def _more_threads(number: int) -> Generator[None]:
 async def in_background(worker: Worker) -> AsyncGenerator[Worker]:
     """A worker that works while the block runs; at its end running deliveries are given back."""
     await worker.prepare()
-    try:
+    with alone():
         async with anyio.create_task_group() as tasks:
             tasks.start_soon(worker.run)
             try:
                 yield worker
             finally:
                 worker.stop_now()
-    except BaseExceptionGroup as group:
-        # The block's own error, as the user raised it: the task group is ours, not theirs.
-        if len(group.exceptions) == 1:
-            raise group.exceptions[0] from None
-        raise

@@ -12,6 +12,7 @@ import typer
 from batonpass.contracts.app import App
 from batonpass.coordinator.connection import connect
 from batonpass.workers.logs import log_lines
+from batonpass.workers.single import alone
 from batonpass.workers.webhooks import Courier
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
@@ -95,9 +96,10 @@ def run(
 async def _run(store: str, namespace: str | None) -> None:
     async with connect(store, namespace=namespace, app=App("webhooks")) as coordinator:
         courier = Courier(coordinator)
-        async with anyio.create_task_group() as tasks:
-            tasks.start_soon(courier.run)
-            with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
-                async for _ in signals:
-                    tasks.cancel_scope.cancel()
-                    return
+        with alone():
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(courier.run)
+                with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+                    async for _ in signals:
+                        tasks.cancel_scope.cancel()
+                        return

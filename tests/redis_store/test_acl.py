@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import re
+import subprocess
+import sys
 from collections.abc import Iterator
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -158,3 +162,28 @@ def test_a_client_can_not_claim(server: RedisServer) -> None:
         store.call(c.Claim("w", ((new_target().queue, MINUTE),), ("lease",)))
     assert store.call(c.ReadJob(job_id)).state == "submitted"
     store.close()
+
+
+@pytest.mark.parametrize(("role", "command"), [("client", ["worker", "desk:app"]), ("reader", ["webhooks", "run"])])
+def test_a_service_that_may_not_do_its_work_ends_with_one_line(
+    server: RedisServer, tmp_path: Path, role: str, command: list[str]
+) -> None:
+    (tmp_path / "desk.py").write_text(
+        "import batonpass as bp\n"
+        "app = bp.App('desk')\n"
+        "app.agent('a', accepts=bp.State, returns=bp.State)(lambda state, ctx: state)\n"
+    )
+    with bp.connect(url_of(server, "client")) as coordinator:
+        coordinator.webhook("pager", "https://127.0.0.1:1/x", start="begin")
+        coordinator.save(thread="t", agent="x", state={"round": 1})  # an event to be sent
+    ran = subprocess.run(
+        [sys.executable, "-m", "batonpass", *command, "--store", url_of(server, role)],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=30,
+    )
+    complaint = ran.stderr.splitlines()[-1]
+    assert re.match("batonpass: redis://.* the user may not do what this needs", complaint), ran.stderr
+    assert "Traceback" not in ran.stderr
+    assert ran.returncode == 2
