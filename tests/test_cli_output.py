@@ -1,0 +1,47 @@
+"""The command line as programs meet it: every command has --json, and output that can't be written is said."""
+
+from __future__ import annotations
+
+import os
+import re
+import subprocess
+import sys
+
+import pytest
+
+import batonpass as bp
+
+from .commandline import CommandLine
+
+
+@pytest.fixture
+def cli(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    return CommandLine(store_url, capsys, monkeypatch)
+
+
+def test_every_command_has_json_and_help(cli: CommandLine) -> None:
+    helped = cli("--help").out
+    assert not re.search(r"\w\.\.\.$", helped, re.MULTILINE)  # a summary that was cut
+    listed = re.findall(r"^  ([a-z]\S+) ", helped, re.MULTILINE)
+    groups = {"schedule", "webhooks", "groups"}
+    commands = [[name] for name in listed if name not in groups]
+    for group in groups & set(listed):
+        commands += [[group, name] for name in re.findall(r"^  ([a-z]+)  ", cli(group, "--help").out, re.MULTILINE)]
+    assert len(commands) > 30
+    for command in commands:
+        told = cli(*command, "--help")
+        assert told.code == 0
+        assert "--json" in told.out
+        assert "--store" in told.out or command == ["repartition"]  # which names two
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a disk that is full needs /dev/full")
+@pytest.mark.parametrize("command", ["jobs", "events"])
+def test_output_that_can_not_be_written_is_one_line(cli: CommandLine, command: str) -> None:
+    with bp.connect(cli.url) as coordinator:
+        coordinator.save(thread="t", agent="x", state={"round": 1})
+    with open("/dev/full", "w") as full:
+        ran = subprocess.run(
+            [sys.executable, "-m", "batonpass", command], stdout=full, stderr=subprocess.PIPE, text=True, timeout=30
+        )
+    assert (ran.returncode, ran.stderr) == (2, "batonpass: the output can't be written: No space left on device\n")
