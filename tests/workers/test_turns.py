@@ -48,6 +48,44 @@ async def test_a_running_agent_is_stopped_for_the_next_job(store_url: str) -> No
         ]
 
 
+async def test_a_running_agent_is_rolled_back_for_the_next_job(store_url: str) -> None:
+    """What it saved stays, on a branch; it saves nothing more, and the next one goes on from where it began."""
+    refused: list[type[BaseException]] = []
+
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("begun", str, ask.text)
+        if ask.text != "stopped":
+            return Reply(text="done")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            with anyio.CancelScope(shield=True):
+                try:
+                    await ctx.step("too late", str, ask.text)
+                except bp.Fenced as error:
+                    refused.append(type(error))
+        raise AssertionError
+
+    async with serving(only(agent), store_url, lease=0.8) as coordinator:
+        before = await coordinator.submit("a", Ask(text="before"), thread="run")
+        await before.result(timeout=DEADLINE)
+        began = await coordinator.latest(thread="run")
+        stopped = await coordinator.submit("a", Ask(text="stopped"), thread="run")
+        with anyio.fail_after(DEADLINE):
+            while (saved := await coordinator.latest(thread="run")) is None or saved.job != stopped.id:
+                await anyio.sleep(0.01)
+        following = await coordinator.submit("a", Ask(text="next"), thread="run", on_busy="rollback", returns=Reply)
+        assert (await following.result(timeout=DEADLINE)).text == "done"
+        with anyio.fail_after(DEADLINE):
+            while not refused:
+                await anyio.sleep(0.01)
+        assert refused == [bp.Canceled]
+        assert began is not None
+        line = {each.job: each for each in await coordinator.timeline(thread="run")}
+        assert [line[each.id].parent_id for each in (stopped, following)] == [began.id] * 2
+        assert len(line) == len(await coordinator.timeline(thread="run")) == 3
+
+
 class Text(TypedDict, total=False):
     text: str
     number: int
