@@ -153,7 +153,7 @@ def _unstaged(job_id: str, staged: str, wanted: str) -> BatonpassError:
 def _elsewhere(mark: str) -> BadSetup:
     kind, _, where = mark.split(" ", 2)
     if kind == "moved":
-        return BadSetup(f"this namespace was moved to {where}: use that, nothing is written here any more")
+        return BadSetup(f"this namespace was moved to {where}: use that")
     if kind == "moving":
         return BadSetup(f"this namespace is being moved to {where}: stop, and go on there when it is done")
     return BadSetup(f"this namespace is being filled from {where}: wait until `batonpass repartition` is done")

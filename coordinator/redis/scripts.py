@@ -12,15 +12,8 @@ _FOLDER = Path(__file__).with_name("lua")
 _USES = re.compile(r"^--@ uses (.+)$", re.MULTILINE)
 # What a library defines: a function, or a constant on a line. (`function` alone fills a name that was declared before.)
 _DEFINITION = re.compile(r"^local function (\w+)\(.*?^end\n|^local (\w+) = [^\n]*\n", re.MULTILINE | re.DOTALL)
-# What a namespace answers that is being moved, or was. All others begin with lib/moved.lua.
-READING = frozenset(
-    {
-        *("ancestors", "declared", "events", "export", "find", "find_name", "inbox", "last_event", "latest"),
-        *("list_groups", "list_items", "list_jobs", "list_spaces", "of_run", "places", "read_items", "read_job"),
-        *("read_outcomes", "read_stream", "restore", "takers", "threads", "timeline", "walk"),
-        *("store/above", "store/fill", "store/mark", "store/ready", "store/ring", "store/witness"),
-    }
-)
+# What does not ask first whether the namespace is being moved, as all others do: lib/moved.lua.
+UNASKED = frozenset({"store/above", "store/fill", "store/mark", "store/ready", "store/ring", "store/witness"})
 _COMMENT = re.compile(r"^ *--[^\n]*\n", re.MULTILINE)
 
 
@@ -39,7 +32,7 @@ def script(name: str) -> Script:
     used or not. `save+put` is `save` with the libraries that `put` has, too."""
     operation, _, more = name.partition("+")
     body = _read(operation)
-    asked = [] if operation in READING else ["moved"]
+    asked = [] if operation in UNASKED else ["moved"]
     libraries = dict.fromkeys(["base", *asked, *_used(body), *(_used(_read(more)) if more else ())])
     source = _without_unused("\n".join(_read(f"lib/{library}") for library in libraries), body) + body
     return Script(name, source, sha1(source.encode(), usedforsecurity=False).hexdigest())

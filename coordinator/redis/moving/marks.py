@@ -1,7 +1,7 @@
 """Marks: what keeps all others out of the two namespaces of a repartition.
 
 Each partition has one, a text: what goes on, the number of the try that put it there, and the other place. By it
-lib/moved.lua refuses writes. In the old namespace it is `moving`, then `moved`; that of the first partition decides:
+lib/moved.lua refuses all. In the old namespace it is `moving`, then `moved`; that of the first partition decides:
 while it is `moving` the move can be repeated or canceled, then it can only be ended. In the new namespace it is
 `filling`, then `ready`, then none.
 
