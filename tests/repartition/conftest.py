@@ -77,6 +77,7 @@ def small(redis_server: str) -> str:
     with bp.connect(f"{redis_server}?namespace={name}", app=app) as coordinator:
         jobs = [coordinator.submit(write, Desk(topic=str(n)), key=f"k{n}", thread=f"t{n}") for n in range(4)]
         jobs[0].cancel()
+        coordinator.submit(write, Desk(topic="later"), thread="t1", on_busy="queue")
         for n in range(3):
             coordinator.save(thread="talk", agent="write", state={"said": ["x" * 900] * (n + 5)})
         coordinator.copy("talk", to="copy of it")

@@ -40,6 +40,25 @@ async def test_jobs_go_on_in_the_new_namespace(new_scene: NewScene, line: Comman
     assert (again.code, "was moved" in again.out) == (0, True), again
 
 
+def test_events_go_on_behind_those_that_were(new_scene: NewScene, line: CommandLine) -> None:
+    """In each partition, also where the new server's clock is behind. What is trimmed is not passed over in silence."""
+    scene = new_scene()
+    with bp.connect(scene.source) as old:
+        first, *_, last = list(old.events())
+        old.store.call(c.JoinGroup("mine", now=True))
+        assert old.store.call(c.TrimEvents(3)) > 0
+    assert line("repartition", scene.source, scene.target).code == 0
+    name = scene.target.partition("namespace=")[2]
+    for at in range(PARTITIONS):
+        told = scene.cluster.xinfo_stream(f"bp:{{{name}:{at}}}:events")
+        assert told["last-generated-id"].decode() >= last.cursor
+    with bp.connect(scene.target) as new:
+        with pytest.raises(bp.Trimmed):
+            list(new.events(after=first.cursor))
+        assert list(new.events(after=last.cursor)) == []
+        assert [(row.name, row.lag) for row in new.store.call(c.ListGroups())] == [("mine", 0)]
+
+
 def test_what_can_not_be_moved(new_scene: NewScene, line: CommandLine, redis_server: str) -> None:
     scene, other = new_scene(), new_scene()
 

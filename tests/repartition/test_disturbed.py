@@ -6,11 +6,17 @@ import random
 from collections.abc import Callable, Iterable
 from contextlib import suppress
 from functools import partial
+from threading import Condition, Thread, current_thread
+from typing import Any
 
+import msgpack
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator.redis.moving.move import Move
+from batonpass.coordinator.redis.moving import marks
+from batonpass.coordinator.redis.moving.marks import Mark
+from batonpass.coordinator.redis.moving.move import Move, Moved
+from batonpass.coordinator.redis.moving.side import Side
 from tests.repartition.conftest import Killed, Scene
 
 Disturbed = Callable[[Move, int, Callable[[], None]], None]
@@ -101,3 +107,82 @@ def test_somebody_else_comes_in_between(
         if other is cancel_and_close:
             disturbed(scene.move(), 0, nothing)
         assert (scene.in_use, scene.arrived) == (["new"], expected), at
+
+
+class Turns:
+    """Lets threads go on one at a time, each for some of its steps, by chance."""
+
+    def __init__(self, names: Iterable[str], chance: random.Random) -> None:
+        self._changed = Condition()
+        self._alive = list(names)
+        self._chance = chance
+        self._turn, self._left = "", 0
+        self._choose()
+
+    def _choose(self) -> None:
+        if self._alive:
+            self._turn, self._left = self._chance.choice(self._alive), self._chance.randrange(1, 60)
+
+    def wait(self, name: str) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._turn == name, timeout=20)
+            self._left -= 1
+            if not self._left:
+                self._choose()
+                self._changed.notify_all()
+
+    def leave(self, name: str) -> None:
+        with self._changed:
+            self._alive.remove(name)
+            self._choose()
+            self._changed.notify_all()
+
+
+def test_two_move_it_at_once(new_scene: NewScene, points: Points, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each step of one may come between any two of the other."""
+    scene = new_scene()
+    scene.move().run()
+    expected, ask = scene.arrived, Side._exchange
+    for seed in points(100):
+        scene, outcomes = new_scene(), list[object]()
+        turns = Turns(["a", "b"], random.Random(seed))
+
+        def exchange(side: Side, *arguments: Any, turns: Turns = turns, **options: Any) -> Any:
+            turns.wait(current_thread().name)
+            return ask(side, *arguments, **options)
+
+        def run(scene: Scene = scene, turns: Turns = turns, outcomes: list[object] = outcomes) -> None:
+            try:
+                move = scene.move()
+                outcomes.append(move.run())
+                move.close()
+            except bp.BatonpassError as error:
+                outcomes.append(error)
+            finally:
+                turns.leave(current_thread().name)
+
+        with monkeypatch.context() as patched:
+            patched.setattr(Side, "_exchange", exchange)
+            threads = [Thread(target=run, name=name) for name in ("a", "b")]
+            for thread in threads:
+                thread.start()
+            for thread in threads:
+                thread.join(30)
+        assert len(outcomes) == 2
+        assert all(isinstance(outcome, Moved | bp.Conflict | bp.BadSetup) for outcome in outcomes), (seed, outcomes)
+        run_and_close(scene.move())
+        assert (scene.in_use, scene.arrived) == (["new"], expected), (seed, outcomes)
+
+
+def test_what_is_said_twice_is_there_once(new_scene: NewScene) -> None:
+    """A client repeats a call whose reply was lost."""
+    scene = new_scene()
+    side = Side(scene.target)
+    mark = Mark("filling", "1a2b", "here")
+    marks.change(side, 0, Mark(), mark, unused=True)
+    calls = [("RPUSH", "z:list", 0, "a", "b"), ("XADD", "events", "5-1", "type", "x"), ("HSET", "t:hash", "a", "b")]
+    for _ in range(2):
+        [[told]] = side.run("store/fill", [(0, [mark.text, *(msgpack.packb(call) for call in calls)])])
+        assert told == b"+"
+    assert side.ask([(0, "LRANGE", "z:list", 0, -1), (0, "XLEN", "events")]) == [[b"a", b"b"], 1]
+    side.close()

@@ -10,6 +10,7 @@ import msgpack
 
 from ....contracts.errors import Conflict, Corrupted
 from .kinds import Piece
+from .marks import overtaken
 from .side import Ask, Side
 
 # Calls, and bytes, that one script makes.
@@ -86,7 +87,7 @@ class Filling:
     def _send(self, calls: Mapping[int, list[bytes]]) -> None:
         replies = self._target.run("store/fill", [(at, [self._mark, *each]) for at, each in calls.items()])
         if any(reply[0] != b"+" for reply in replies):
-            raise Conflict(f"another `batonpass repartition` fills {self._target.name} now: leave it to that")
+            raise overtaken(self._target)
 
 
 class Comparing:

@@ -52,7 +52,12 @@ def change(side: Side, at: int, known: Mark, new: Mark, *, unused: bool = False,
     to be `unused`; it gets its schema when it is opened."""
     [[told, *there]] = side.run("store/mark", [(at, [known.text, new.text, int(unused), schema])])
     if told != b"+" or there[0].decode() != new.text:
-        raise Conflict(
-            f"{side.name} was used, or another `batonpass repartition` has begun there meanwhile: leave it to that, "
-            "or begin anew"
-        )
+        raise overtaken(side)
+
+
+def overtaken(side: Side) -> Conflict:
+    """What is told to a try that is not alone."""
+    return Conflict(
+        f"{side.name} was used, or another `batonpass repartition` has begun there meanwhile: leave it to that, or "
+        "begin anew"
+    )

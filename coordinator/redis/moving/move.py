@@ -141,10 +141,15 @@ class Move:
     def _compare(self) -> int:
         comparing = Comparing(self._target)
         walk = Walk(self._source, self._target.count)
-        for piece in walk:
-            comparing.add(piece)
-            self._progress("compared", walk.keys)
-        return comparing.count()
+        try:
+            for piece in walk:
+                comparing.add(piece)
+                self._progress("compared", walk.keys)
+            return comparing.count()
+        except Corrupted:
+            if set(marks.read(self._target)) != {self._filling}:
+                raise marks.overtaken(self._target) from None
+            raise
 
     def _switch(self) -> None:
         """Nobody takes the new namespace any more who has not begun before; then the one write that decides."""
