@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
 from functools import partial
 from threading import Condition, Thread, current_thread
@@ -23,7 +23,7 @@ Disturbed = Callable[[Move, int, Callable[[], None]], None]
 NewScene = Callable[[], Scene]
 Points = Callable[[int], Iterable[int]]
 # Of the steps, without --all-variants.
-_SHARE = 0.15
+_SHARE = 0.1
 
 
 def steps_of(scene: Scene) -> int:
@@ -110,45 +110,54 @@ def test_somebody_else_comes_in_between(
 
 
 class Turns:
-    """Lets threads go on one at a time, each for some of its steps, by chance."""
+    """Lets two threads go on one at a time: each for so many steps as a plan says, then to its end."""
 
-    def __init__(self, names: Iterable[str], chance: random.Random) -> None:
+    def __init__(self, plan: Iterable[tuple[str, int]]) -> None:
         self._changed = Condition()
-        self._alive = list(names)
-        self._chance = chance
-        self._turn, self._left = "", 0
-        self._choose()
-
-    def _choose(self) -> None:
-        if self._alive:
-            self._turn, self._left = self._chance.choice(self._alive), self._chance.randrange(1, 60)
-
-    def wait(self, name: str) -> None:
+        self._alive = {"a", "b"}
+        self._plan = iter(plan)
         with self._changed:
-            assert self._changed.wait_for(lambda: self._turn == name, timeout=20)
+            self._next()
+
+    def _next(self) -> None:
+        self._turn, self._left = next(self._plan, (min(self._alive, default=""), 10**6))
+        if self._alive and self._turn not in self._alive:
+            self._next()
+        self._changed.notify_all()
+
+    def wait(self) -> None:
+        with self._changed:
+            assert self._changed.wait_for(lambda: self._turn == current_thread().name, timeout=20)
             self._left -= 1
             if not self._left:
-                self._choose()
-                self._changed.notify_all()
+                self._next()
 
-    def leave(self, name: str) -> None:
+    def leave(self) -> None:
         with self._changed:
-            self._alive.remove(name)
-            self._choose()
-            self._changed.notify_all()
+            self._alive.remove(current_thread().name)
+            self._next()
+
+
+def plans(steps: int) -> Iterator[list[tuple[str, int]]]:
+    """One begins, another comes nearly to its end, the first goes on; and at random."""
+    edge, chance = 9, random.Random(1)
+    for first in range(1, edge + 1):
+        for second in range(steps - edge, steps + 1):
+            yield [("a", first), ("b", second)]
+    for _ in range(20):
+        yield [(chance.choice("ab"), chance.randrange(1, steps)) for _ in range(20)]
 
 
 def test_two_move_it_at_once(new_scene: NewScene, points: Points, monkeypatch: pytest.MonkeyPatch) -> None:
     """Each step of one may come between any two of the other."""
     scene = new_scene()
-    scene.move().run()
+    chosen = list(plans(steps_of(scene)))
     expected, ask = scene.arrived, Side._exchange
-    for seed in points(100):
-        scene, outcomes = new_scene(), list[object]()
-        turns = Turns(["a", "b"], random.Random(seed))
+    for at in points(len(chosen)):
+        scene, outcomes, turns = new_scene(), list[object](), Turns(chosen[at - 1])
 
         def exchange(side: Side, *arguments: Any, turns: Turns = turns, **options: Any) -> Any:
-            turns.wait(current_thread().name)
+            turns.wait()
             return ask(side, *arguments, **options)
 
         def run(scene: Scene = scene, turns: Turns = turns, outcomes: list[object] = outcomes) -> None:
@@ -159,19 +168,19 @@ def test_two_move_it_at_once(new_scene: NewScene, points: Points, monkeypatch: p
             except bp.BatonpassError as error:
                 outcomes.append(error)
             finally:
-                turns.leave(current_thread().name)
+                turns.leave()
 
         with monkeypatch.context() as patched:
             patched.setattr(Side, "_exchange", exchange)
-            threads = [Thread(target=run, name=name) for name in ("a", "b")]
+            threads = [Thread(target=run, name=name) for name in "ab"]
             for thread in threads:
                 thread.start()
             for thread in threads:
                 thread.join(30)
+        assert all(isinstance(outcome, Moved | bp.Conflict | bp.BadSetup) for outcome in outcomes), (at, outcomes)
         assert len(outcomes) == 2
-        assert all(isinstance(outcome, Moved | bp.Conflict | bp.BadSetup) for outcome in outcomes), (seed, outcomes)
         run_and_close(scene.move())
-        assert (scene.in_use, scene.arrived) == (["new"], expected), (seed, outcomes)
+        assert (scene.in_use, scene.arrived) == (["new"], expected), (at, outcomes)
 
 
 def test_what_is_said_twice_is_there_once(new_scene: NewScene) -> None:
