@@ -38,7 +38,8 @@ def repartition(
     if cancel and drop_old:
         raise BadSetup("--cancel gives a move up, --drop-old is for one that is done: give one of them")
     about: Mapping[str, object]
-    with closing(Move(source, target, _Progress() if sys.stderr.isatty() else _silent)) as move:
+    progress = _Progress(shown=sys.stderr.isatty())
+    with closing(Move(source, target, progress)) as move:
         if cancel:
             move.cancel()
             text, about = "the move is given up: FROM goes on as before", {"canceled": True}
@@ -47,6 +48,7 @@ def repartition(
             text, about = f"freed {count:,} keys", {"dropped": count}
         else:
             done = move.run()
+            progress.end()
             what = f"{done.keys:,} keys were copied, {done.elements:,} elements compared" if done.keys else "before"
             text = (
                 f"{done.source} was moved to {done.target}, which has {done.partitions} partition(s): {what}. "
@@ -57,15 +59,18 @@ def repartition(
 
 
 class _Progress:
-    """Says how far it is, now and then."""
+    """Says how far it is, now and then, in one line of a terminal."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, shown: bool) -> None:
+        self._shown = shown
         self._told = 0
 
     def __call__(self, done: str, keys: int) -> None:
-        if abs(keys - self._told) >= _PACE:
+        if self._shown and abs(keys - self._told) >= _PACE:
             self._told = keys
             typer.echo(f"\r{done} {keys:,} keys   ", err=True, nl=False)
 
-
-def _silent(done: str, keys: int) -> None: ...
+    def end(self) -> None:
+        """End the line."""
+        if self._told:
+            typer.echo(err=True)
