@@ -30,9 +30,9 @@ class SqliteEvents:
 
     def _newest(self) -> int:
         """The number of the newest event that there has been."""
-        last = "(SELECT max(number) FROM event WHERE namespace = ?1)"
-        trimmed = "(SELECT trimmed FROM event_trim WHERE namespace = ?1)"
-        row = self._db.execute(f"SELECT coalesce({last}, {trimmed}, 0)", (self._namespace,)).fetchone()
+        last = "(SELECT max(number) FROM event WHERE namespace = :namespace)"
+        trimmed = "(SELECT trimmed FROM event_trim WHERE namespace = :namespace)"
+        row = self._db.execute(f"SELECT coalesce({last}, {trimmed}, 0)", {"namespace": self._namespace}).fetchone()
         return int(row[0])
 
     def events(self, after: str, limit: int) -> list[EventRow]:

@@ -57,9 +57,9 @@ class SqliteLogs:
         first, last = start + span.first, start + span.last
         # The piece that holds the first byte may begin before it.
         rows = self._db.execute(
-            "SELECT place, data FROM piece WHERE place < ?1 AND place >= coalesce("
-            "(SELECT max(place) FROM piece WHERE place <= ?2 AND place >= ?3), ?2) ORDER BY place",
-            (last, first, start),
+            "SELECT place, data FROM piece WHERE place < :last AND place >= coalesce("
+            "(SELECT max(place) FROM piece WHERE place <= :first AND place >= :start), :first) ORDER BY place",
+            {"last": last, "first": first, "start": start},
         ).fetchall()
         if not rows:
             return b""
@@ -96,8 +96,8 @@ class SqliteLogs:
             return
         first, last = start + span.first, start + span.last
         pieces = self._db.execute(
-            "SELECT place - ?3, length(data) FROM piece WHERE place >= ?1 - ?4 AND place >= ?3 AND place < ?2",
-            (first, last, start, _SEGMENT),
+            "SELECT place - ?, length(data) FROM piece WHERE place >= ? AND place < ?",
+            (start, max(first - _SEGMENT, start), last),
         ).fetchall()
         for at, length in pieces:
             until = max((min(b, at + length) for a, b in used if a < at + length and b > at), default=0)

@@ -86,7 +86,9 @@ class SqlitePlaces(SqliteLogs):
         spans = [row[0] for row in self._db.execute("SELECT spans FROM write WHERE place = ? AND spans <> ''", (id_,))]
         self._db.execute("DELETE FROM write WHERE place = ?", (id_,))
         self._db.execute("DELETE FROM place WHERE id = ?", (id_,))
-        unused = "DELETE FROM scope WHERE number = ?1 AND NOT EXISTS (SELECT 1 FROM place WHERE scope = ?1)"
+        unused = (
+            "DELETE FROM scope WHERE number = ? AND NOT EXISTS (SELECT 1 FROM place WHERE place.scope = scope.number)"
+        )
         self._db.execute(unused, (number,))
         self._scopes.pop((thread, scope), None)
         self._ids.clear()

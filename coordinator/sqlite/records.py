@@ -98,12 +98,12 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
 
     def next_due(self) -> int:
         row = self._db.execute(
-            "SELECT min(at) FROM (SELECT min(lease_until) AS at FROM job WHERE namespace = ?1 AND lease_until > 0 "
-            "UNION ALL SELECT min(due) FROM job WHERE namespace = ?1 AND due > 0 "
-            "AND reason <> 'thread_busy' "
-            f"UNION ALL SELECT min(at) FROM gate WHERE namespace = ?1 AND at < {NEVER} "
-            f"UNION ALL SELECT min({_LIMIT}) FROM job WHERE namespace = ?1 AND {_LIMITED})",
-            (self._namespace,),
+            "SELECT min(at) FROM ("
+            "SELECT min(lease_until) AS at FROM job WHERE namespace = :namespace AND lease_until > 0 "
+            "UNION ALL SELECT min(due) FROM job WHERE namespace = :namespace AND due > 0 AND reason <> 'thread_busy' "
+            f"UNION ALL SELECT min(at) FROM gate WHERE namespace = :namespace AND at < {NEVER} "
+            f"UNION ALL SELECT min({_LIMIT}) FROM job WHERE namespace = :namespace AND {_LIMITED})",
+            {"namespace": self._namespace},
         ).fetchone()
         return row[0] or 0
 

@@ -19,17 +19,17 @@ class SqliteStreams:
         rows = [(self._namespace, job_id, each) for each in data]
         self._db.executemany("INSERT INTO stream (namespace, job, data) VALUES (?, ?, ?)", rows)
         self._db.execute(
-            "DELETE FROM stream WHERE job = ?1 AND number <= "
-            "(SELECT number FROM stream WHERE job = ?1 ORDER BY number DESC LIMIT 1 OFFSET ?2)",
-            (job_id, kept),
+            "DELETE FROM stream WHERE job = :job AND number <= "
+            "(SELECT number FROM stream WHERE job = :job ORDER BY number DESC LIMIT 1 OFFSET :kept)",
+            {"job": job_id, "kept": kept},
         )
         self._db.execute("INSERT OR REPLACE INTO stream_end VALUES (?, ?, ?)", (job_id, self._namespace, until))
 
     def stream(self, job_id: str, after: int, limit: int) -> list[StreamRow]:
         rows = self._db.execute(
-            "SELECT number, data FROM stream WHERE job = ?1 AND number > ?2 AND namespace = ?4 AND EXISTS "
-            "(SELECT 1 FROM stream_end WHERE job = ?1 AND until > ?5) ORDER BY number LIMIT ?3",
-            (job_id, after, limit, self._namespace, self.now),
+            "SELECT number, data FROM stream WHERE job = ? AND number > ? AND namespace = ? AND EXISTS "
+            "(SELECT 1 FROM stream_end WHERE stream_end.job = stream.job AND until > ?) ORDER BY number LIMIT ?",
+            (job_id, after, self._namespace, self.now, limit),
         )
         return [StreamRow(job_id, str(number), data) for number, data in rows]
 
