@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
 from hashlib import blake2b
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from ...contracts.contract import Contract, ContractRef, Payload, load_payload
 from ...contracts.errors import BadSetup, Corrupted, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
@@ -26,6 +26,7 @@ from ..snapshots import from_ms
 from . import Call
 from .inputs import instant, milliseconds, text
 
+R = TypeVar("R")
 _PAGE = 200
 
 
@@ -187,19 +188,10 @@ def late(row: JobRow) -> Call[ResultTimeout]:
 
 def describe(row: JobRow) -> JobInfo:
     """A stored job as users see it. What can't be read is left out and named: a list must not end with one job."""
-    lease, unreadable = None, list[str]()
-    if row.lease:
-        lease = Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
-    envelope, question = None, None
-    try:
-        envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
-    except (Corrupted, MissingKey):
-        unreadable.append("envelope")
-    try:
-        if row.state == JobState.INPUT_REQUIRED:
-            question = open_letter(row.question, of=f"the question of job {row.id}")
-    except (Corrupted, MissingKey):
-        unreadable.append("question")
+    unreadable: list[str] = []
+    envelope = _readable(open_envelope, row.envelope, "envelope", row, unreadable)
+    asks = row.state == JobState.INPUT_REQUIRED
+    question = _readable(open_letter, row.question, "question", row, unreadable) if asks else None
     return JobInfo(
         id=row.id,
         state=JobState(row.state),
@@ -213,7 +205,7 @@ def describe(row: JobRow) -> JobInfo:
         guard=envelope.guard if envelope else DEFAULT,
         spent=_spent(row, envelope.spent if envelope else NOTHING),
         checkpoint_id=row.tip or None,
-        lease=lease,
+        lease=_lease(row) if row.lease else None,
         key=row.key or None,
         question=question,
         error=row.error or None,
@@ -227,6 +219,19 @@ def describe(row: JobRow) -> JobInfo:
         children=Children(row.children, row.done, row.lost) if row.fan else None,
         unreadable=tuple(unreadable),
     )
+
+
+def _readable(read: Callable[..., R], data: bytes, what: str, row: JobRow, unreadable: list[str]) -> R | None:
+    """What a stored text of a job says; None, and its name noted, if it can't be read here."""
+    try:
+        return read(data, of=f"the {what} of job {row.id}")
+    except (Corrupted, MissingKey):
+        unreadable.append(what)
+        return None
+
+
+def _lease(row: JobRow) -> Lease:
+    return Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
 
 
 def _spent(row: JobRow, before: Spent) -> Spent:

@@ -27,29 +27,8 @@ def reap(records: Records, command: Reap) -> Reaped:
         fail_late(records, row)
         store(records, row)
     moved = len(late)
-    for row in expired:
-        if row.id in ended:
-            continue
-        worker, token = row.worker, row.token
-        row.crashes += 1
-        row.lease = row.worker = row.closed = ""
-        row.lease_until = 0
-        if row.crashes >= POISON:
-            fail_poisoned(records, row)
-        else:
-            enqueue(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
-        leave(records, row)
-        store(records, row)
-        moved += 1
-    for row in due:
-        if row.id in ended:
-            continue
-        if row.state == JobState.INPUT_REQUIRED:
-            moved += _overdue(records, row)
-        else:
-            enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
-            moved += 1
-        store(records, row)
+    moved += sum(_take_back(records, row) for row in expired if row.id not in ended)
+    moved += sum(_wake(records, row) for row in due if row.id not in ended)
     for lane in gates:
         records.drop_gate(lane)
         moved += let_out(records, lane)
@@ -63,6 +42,32 @@ def reap(records: Records, command: Reap) -> Reaped:
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
     return Reaped(moved, due_in(records))
+
+
+def _take_back(records: Records, row: JobRow) -> int:
+    """Make a delivery ready whose lease has expired, or park it if its workers keep dying."""
+    worker, token = row.worker, row.token
+    row.crashes += 1
+    row.lease = row.worker = row.closed = ""
+    row.lease_until = 0
+    if row.crashes >= POISON:
+        fail_poisoned(records, row)
+    else:
+        enqueue(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
+    leave(records, row)
+    store(records, row)
+    return 1
+
+
+def _wake(records: Records, row: JobRow) -> int:
+    """Make a job ready whose timer is due, or go on with a question that nobody answered; how many moved."""
+    moved = 1
+    if row.state == JobState.INPUT_REQUIRED:
+        moved = _overdue(records, row)
+    else:
+        enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
+    store(records, row)
+    return moved
 
 
 def due_in(records: Records) -> int:
