@@ -93,7 +93,8 @@ def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
     """A Redis of the test's own, to be killed, filled and misconfigured."""
     folder = tmp_path / "redis"
     folder.mkdir()
-    server = RedisServer(folder)
+    # `everysec` holds writes back in memory while it syncs: a busy disk makes that seconds, and a kill loses them.
+    server = RedisServer(folder, "--appendfsync", "always")
     server.start()
     yield server
     server.close()

@@ -73,8 +73,8 @@ def go_through(url: str, server: RedisServer | None) -> None:
         assert twice <= 7 * (consumers.died + 6)  # at most a batch for each death
 
 
-def test_consumers_die_and_the_server_restarts(durable_redis: RedisServer) -> None:
-    go_through(durable_redis.url, durable_redis)
+def test_consumers_die_and_the_server_restarts(own_redis: RedisServer) -> None:
+    go_through(own_redis.url, own_redis)
 
 
 def test_consumers_of_a_file_die(tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import resource
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -21,6 +22,17 @@ from tests.harness.waiting import wait_until
 from tests.rules.scenes import SCENES
 
 linux = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process's files")
+
+
+@pytest.fixture
+def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
+    """With `everysec`: one that shall sync before it answers ends when its disk is full."""
+    folder = tmp_path / "redis"
+    folder.mkdir()
+    server = RedisServer(folder)
+    server.start()
+    yield server
+    server.close()
 
 
 @linux

@@ -128,17 +128,17 @@ def ids(events: list[bp.Event], subject: str) -> list[str]:
 
 
 @pytest.mark.parametrize("side", ["sync", "async"])
-def test_the_server_restarts(durable_redis: RedisServer, side: str, caplog: pytest.LogCaptureFixture) -> None:
+def test_the_server_restarts(own_redis: RedisServer, side: str, caplog: pytest.LogCaptureFixture) -> None:
     """Once at once, once after the client has given it up."""
-    url = durable_redis.url
+    url = own_redis.url
     with Following(url, side) as follower:
         with writers(url, 3) as written:
             for given_up in (False, True):
                 wait_for(written, sum(written) + 60)
-                durable_redis.kill()
+                own_redis.kill()
                 if given_up:
                     wait_until(lambda: follower.errors or "events are late" in caplog.text)
-                durable_redis.start()
+                own_redis.start()
             wait_for(written, 200)
         check(url, follower, written)
         assert follower.found == sorted(follower.found, key=lambda event: [int(part) for part in event.id.split("-")])

@@ -161,7 +161,7 @@ async def test_a_waiting_connection_is_killed(own_redis: RedisServer, store: Sto
 
 
 @pytest.mark.timeout(90)
-async def test_the_server_restarts_in_the_middle_of_load(durable_redis: RedisServer) -> None:
+async def test_the_server_restarts_in_the_middle_of_load(own_redis: RedisServer) -> None:
     """A worker and a client go on by themselves, and no job is lost or done twice."""
 
     async def work(ask: Ask) -> Reply:
@@ -169,7 +169,7 @@ async def test_the_server_restarts_in_the_middle_of_load(durable_redis: RedisSer
         return Reply(text=ask.text)
 
     app = only(work, lease=2.0)  # a claim whose reply the restart ate comes back soon
-    async with bp.connect(durable_redis.url, app=app) as coordinator, app.worker(coordinator, concurrency=3):
+    async with bp.connect(own_redis.url, app=app) as coordinator, app.worker(coordinator, concurrency=3):
         jobs: list[bp.Job[Reply]] = []
 
         async def submit() -> None:
@@ -182,8 +182,8 @@ async def test_the_server_restarts_in_the_middle_of_load(durable_redis: RedisSer
             for restart in range(2):
                 while len(jobs) < 30 * (restart + 1):
                     await anyio.sleep(0.005)
-                await anyio.to_thread.run_sync(durable_redis.kill)
-                await anyio.to_thread.run_sync(durable_redis.start)
+                await anyio.to_thread.run_sync(own_redis.kill)
+                await anyio.to_thread.run_sync(own_redis.start)
         with anyio.fail_after(40):
             assert [(await job.result()).text for job in jobs] == [str(number) for number in range(100)]
         ends = [event.subject async for event in coordinator.events() if event.type.endswith("job.completed")]
@@ -212,15 +212,15 @@ def test_a_firewall_forgets_an_idle_connection(own_redis: RedisServer, side: str
         runner.run(store.aclose())
 
 
-def test_a_client_that_waits_for_a_server_that_comes_back(durable_redis: RedisServer) -> None:
+def test_a_client_that_waits_for_a_server_that_comes_back(own_redis: RedisServer) -> None:
     """Within its patience a call does not even fail."""
-    store = open_store(durable_redis.url)
+    store = open_store(own_redis.url)
     store.call(new_job())
-    durable_redis.kill()
+    own_redis.kill()
     answers: list[Any] = []
     thread = threading.Thread(target=lambda: answers.append(store.call(new_job())))
     thread.start()
-    durable_redis.start()
+    own_redis.start()
     wait_until(lambda: answers)
     thread.join()
     assert len(store.call(c.ListJobs())) == 2
