@@ -62,7 +62,8 @@ class InboxItem:
     is the asking agent's framework. `answer` is the contract of the answer, if it has one, `schema` its JSON Schema;
     None: anything may be answered. `options` are choices that the framework offers. At `due_at` (None: never) the next
     of `escalation`, pairs of an assignee and seconds, is asked; after the last one the job goes on with the `default`,
-    or, if there is none (`has_default`), without an answer. `error` says why the answer before was not accepted.
+    or, if there is none (`has_default`), without an answer. `error` says why the answer before was not accepted. One
+    that is `unreadable` is damaged, or needs a key that is not here: what it asks is left out.
     """
 
     id: str
@@ -82,6 +83,7 @@ class InboxItem:
     has_default: bool
     default: Any
     error: str | None
+    unreadable: bool = False
 
     def as_dict(self) -> Mapping[str, Any]:
         """Plain values, for JSON."""

@@ -7,9 +7,11 @@ from dataclasses import dataclass
 from typing import Any
 
 from ..contracts.contract import ContractRef, contract_ref
+from ..contracts.errors import Corrupted
 from ..contracts.inbox import MISSING, AskTerms, InboxItem
 from ..contracts.understood import understood
 from .book import parse_ref
+from .coded.codec import MissingKey
 from .commands import Fence, NewCheckpoint, Suspend
 from .letters import open_letter, seal_letter
 from .rows import JobRow
@@ -53,10 +55,12 @@ def wanted(row: JobRow) -> Wanted:
     return Wanted(kind, parse_ref(ref) if ref else None, schema, tuple(options), error)
 
 
-@understood("the question of job {0.id}")
 def item(row: JobRow) -> InboxItem:
-    """The question of a job that asks."""
-    about = wanted(row)
+    """The question of a job that asks. What can't be read is left out and said: a list must not end with one."""
+    try:
+        about, question, default, unreadable = *_told(row), False
+    except (Corrupted, MissingKey):
+        about, question, default, unreadable = Wanted(), None, None, True
     later = (line.partition(" ") for line in row.escalation.split("\n")[row.escalated :] if line)
     return InboxItem(
         id=f"{row.id}.{row.asked}",
@@ -65,7 +69,7 @@ def item(row: JobRow) -> InboxItem:
         hop=row.hop,
         thread=row.thread,
         kind=about.kind,
-        question=open_letter(row.question, of=f"the question of job {row.id}"),
+        question=question,
         answer=about.answer,
         schema=about.schema,
         options=about.options,
@@ -74,6 +78,14 @@ def item(row: JobRow) -> InboxItem:
         due_at=from_ms(row.due) if row.due else None,
         escalation=tuple((name, int(wait) / 1000) for wait, _, name in later),
         has_default=bool(row.otherwise),
-        default=open_letter(row.otherwise, of=f"the default answer to job {row.id}") if row.otherwise else None,
+        default=default,
         error=about.error or None,
+        unreadable=unreadable,
     )
+
+
+@understood("the question of job {0.id}")
+def _told(row: JobRow) -> tuple[Wanted, Any, Any]:
+    """What is wanted, the question, and the default answer."""
+    default = open_letter(row.otherwise, of=f"the default answer to job {row.id}") if row.otherwise else None
+    return wanted(row), open_letter(row.question, of=f"the question of job {row.id}"), default

@@ -211,6 +211,9 @@ def test_jobs_that_can_not_be_read_take_no_others_along(
         (plain, [], "bill"),
         (asking, ["envelope", "question"], ""),
     ]
+    [item] = cli("inbox", "--json").json
+    assert (item["job"], item["question"], item["unreadable"]) == (asking, None, True)
+    assert f"not all of job {asking} can be read" in cli("inbox").err
     told = cli("jobs")
     assert (told.code, len(told.out.splitlines())) == (0, 3)
     assert re.match(f"batonpass: not all of job {asking} can be read: .*BATONPASS_SIGN_KEYS", told.err)

@@ -8,7 +8,7 @@ import typer
 
 from batonpass.contracts.errors import BadSetup
 
-from .jobs import described, mapping, tell_unreadable
+from .jobs import described, mapping, tell_unreadable, unreadable
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, GuardText, Json, Namespace, Store, assignment, guarded, opened
 from .printing import print_json, print_table
 
@@ -32,7 +32,7 @@ def dead_letters(
         return
     rows = [(info.id, info.reason, info.agent, info.hop, info.updated_at, info.error) for info in found]
     print_table(("JOB", "REASON", "AGENT", "HOP", "FAILED", "ERROR"), rows)
-    tell_unreadable(found)
+    tell_unreadable(unreadable(found))
 
 
 def redrive(

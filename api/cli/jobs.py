@@ -109,7 +109,7 @@ def jobs(
         return
     rows = [(info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, info.error) for info in found]
     print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
-    tell_unreadable(found)
+    tell_unreadable(unreadable(found))
 
 
 def show(
@@ -173,12 +173,17 @@ def described(info: JobInfo) -> dict[str, Any]:
     return about
 
 
-def tell_unreadable(found: Sequence[JobInfo]) -> None:
+def unreadable(found: Sequence[JobInfo]) -> list[str]:
+    """The jobs of which not everything could be read."""
+    return [info.id for info in found if info.unreadable]
+
+
+def tell_unreadable(jobs: Sequence[str]) -> None:
     """Say of which jobs not everything could be read."""
-    if some := [info.id for info in found if info.unreadable]:
-        more = f" and {len(some) - 1} more" if len(some) > 1 else ""
+    if jobs:
+        more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
         why = "it is damaged, or needs the keys (BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS)"
-        typer.echo(f"batonpass: not all of job {some[0]}{more} can be read: {why}", err=True)
+        typer.echo(f"batonpass: not all of job {jobs[0]}{more} can be read: {why}", err=True)
 
 
 def _state(info: JobInfo) -> str:
