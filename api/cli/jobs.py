@@ -158,18 +158,16 @@ def cancel(
 def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
     handle = coordinator.job(job_id)
     info = handle.info()
-    about = described(info)
-    if info.state == JobState.COMPLETED:
-        result = handle.result(timeout=0)
-        about["result"] = result.model_dump(mode="json") if hasattr(result, "model_dump") else dict(result)
-    return about
+    return described(info, handle.result(timeout=0) if info.state == JobState.COMPLETED else None)
 
 
-def described(info: JobInfo) -> dict[str, Any]:
-    """A job as --json shows it."""
+def described(info: JobInfo, result: Any = None) -> dict[str, Any]:
+    """A job as --json shows it, with its result if it has one."""
     about = {**asdict(info), "state": str(info.state), "contract": str(info.contract), "path": " > ".join(info.path)}
     if info.lease:
         about["lease"] = f"worker {info.lease.worker}, token {info.lease.token}, until {cell(info.lease.expires_at)}"
+    if result is not None:
+        about["result"] = result.model_dump(mode="json") if hasattr(result, "model_dump") else dict(result)
     return about
 
 

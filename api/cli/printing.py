@@ -14,8 +14,13 @@ _LONGEST = 200  # characters of a text in a table
 
 
 def print_json(value: Any, *, indent: int | None = 2) -> None:
+    """Print plain values as JSON."""
+    typer.echo(as_json(value, indent=indent))
+
+
+def as_json(value: Any, *, indent: int | None = None) -> bytes:
     """Plain values as JSON; what JSON lacks as text."""
-    typer.echo(to_json(_plain(value), indent=indent, inf_nan_mode="constants", bytes_mode="base64", fallback=str))
+    return to_json(_plain(value), indent=indent, inf_nan_mode="constants", bytes_mode="base64", fallback=str)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

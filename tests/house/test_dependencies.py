@@ -27,7 +27,9 @@ def imported(path: Path) -> Iterator[str]:
 def test_the_base_install_declares_what_it_imports() -> None:
     project = PYPROJECT["project"]
     # Extras: without one, its use says which to install.
-    extras = [project["optional-dependencies"][extra] for extra in ("redis", "crypto", "zstd", "testing", "webhooks")]
+    extras = [
+        project["optional-dependencies"][extra] for extra in ("redis", "crypto", "http", "zstd", "testing", "webhooks")
+    ]
     requirements = [*project["dependencies"], *(requirement for extra in extras for requirement in extra)]
     declared = {re.split(r"[^A-Za-z0-9-]", requirement, maxsplit=1)[0] for requirement in requirements}
     providers = packages_distributions()

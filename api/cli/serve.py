@@ -1,0 +1,51 @@
+"""The serve command."""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated
+
+import anyio
+import typer
+
+from batonpass.contracts.errors import BadSetup
+from batonpass.workers.logs import log_lines
+
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .printing import print_json
+
+
+def serve(
+    host: Annotated[str, typer.Option(help="Where to listen; beyond this machine only with a token of yours")] = (
+        "127.0.0.1"
+    ),
+    port: Annotated[int, typer.Option(help="0: any that is free", min=0, max=65535)] = 8642,
+    token: Annotated[
+        str | None,
+        typer.Option(envvar="BATONPASS_TOKEN", help="What every caller has to show (default: a new one, printed)"),
+    ] = None,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Answer HTTP until SIGTERM or Ctrl-C: the inbox, answers, jobs. Every request needs the token."""
+    from batonpass.service.running import Place
+    from batonpass.service.running import serve as run
+
+    log_lines(as_json)
+    place = Place(host, port)
+    if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):
+        raise BadSetup("--token (BATONPASS_TOKEN) is sent in a header: give ASCII letters, digits and signs, no spaces")
+    if token is None and not place.local:
+        raise BadSetup(
+            f"--host {host} is open to other machines: give --token or BATONPASS_TOKEN, or stay on 127.0.0.1"
+        )
+    made = "" if token else secrets.token_urlsafe(32)
+
+    def started(kept: str, url: str) -> None:
+        if as_json:
+            print_json({"url": url, "store": kept, "token": made or None}, indent=None)
+        else:
+            typer.echo(f"serving {kept} on {url}" + (f", with the token {made}" if made else ""))
+
+    anyio.run(run, opened(store, namespace), place, token or made, started)

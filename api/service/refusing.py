@@ -1,0 +1,89 @@
+"""Refusing: every error as a status and JSON, `{"error": one line, "fields": [what is wrong where]}`."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import Response
+
+from batonpass.cli.printing import as_json, shortened
+from batonpass.contracts.errors import (
+    BatonpassError,
+    Conflict,
+    ContractViolation,
+    NotFound,
+    Refused,
+    Unavailable,
+    UnknownAgent,
+    Unserializable,
+)
+
+_log = logging.getLogger("batonpass.service")
+_LONGEST = 1000  # characters of one text: it may quote what was sent
+_STATUS: Mapping[type[BatonpassError], int] = {
+    NotFound: 404,
+    Conflict: 409,
+    ContractViolation: 422,
+    UnknownAgent: 422,
+    Unserializable: 422,
+    Unavailable: 503,
+}
+# What Starlette finds by itself, in our words.
+_WORDS = {404: "there is nothing at this path", 405: "this path does not take this method"}
+
+Endpoint = Callable[[Request], Awaitable[Response]]
+
+
+class BadRequest(Refused):
+    """The request itself is wrong: `status` says how."""
+
+    def __init__(self, message: str, *, status: int = 400, fields: Sequence[str] = ()) -> None:
+        super().__init__(message)
+        self.status = status
+        self.fields = tuple(fields)
+
+
+def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
+    """Plain values as JSON, which nobody on the way keeps."""
+    return Response(as_json(value), status, {"cache-control": "no-store", **(headers or {})}, "application/json")
+
+
+def refusing(endpoint: Endpoint) -> Endpoint:
+    """An endpoint whose errors are answers."""
+
+    async def answering(request: Request) -> Response:
+        try:
+            return await endpoint(request)
+        except BatonpassError as error:
+            return refusal(error)
+        except Exception:
+            _log.exception("a request failed: %s %s", request.method, request.url.path)
+            return answer({"error": "this failed, and the service's log says why", "fields": []}, 500)
+
+    return answering
+
+
+def refusal(error: BatonpassError, headers: Mapping[str, str] | None = None) -> Response:
+    """One of our errors. What no caller can mend (a set-up, damaged records) is the service's own: 500."""
+    status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
+    fields: Sequence[str] = ()
+    if isinstance(error, BadRequest):
+        status = error.status
+    if isinstance(error, BadRequest | ContractViolation):
+        fields = error.fields
+    told = {"error": _line(str(error)), "fields": [_line(field) for field in fields]}
+    return answer(told, status, headers)
+
+
+async def unrouted(request: Request, error: Exception) -> Response:
+    """A path or a method that there is not."""
+    assert isinstance(error, HTTPException)
+    text = _WORDS.get(error.status_code, str(error.detail))
+    return answer({"error": text, "fields": []}, error.status_code, error.headers)
+
+
+def _line(text: str) -> str:
+    return shortened(" ".join(text.split()), _LONGEST)

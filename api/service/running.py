@@ -1,0 +1,94 @@
+"""Running: the service as a process, on one address until a signal."""
+
+from __future__ import annotations
+
+import signal
+import socket
+from collections.abc import Callable, Generator
+from contextlib import contextmanager
+from ipaddress import ip_address
+from typing import Any
+
+import anyio
+import uvicorn
+from anyio.abc import TaskStatus
+
+from batonpass.contracts.errors import BadSetup
+from batonpass.coordinator.connection import Connection
+from batonpass.workers.single import alone
+
+from .routes import application
+
+_LAST_WORDS = 5  # seconds that requests may take once the service stops
+
+
+class Place:
+    """Where to listen. Looked up once: what is checked is what is bound."""
+
+    def __init__(self, host: str, port: int) -> None:
+        try:
+            found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
+        except (OSError, UnicodeError) as error:
+            raise BadSetup(f"--host {host!r} is no address of this machine: {error}") from None
+        self._family: int = found[0][0]
+        self._address: tuple[Any, ...] = found[0][4]
+        self._name = f"{host} port {port}"
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine reaches it."""
+        address = ip_address(self._address[0].partition("%")[0])
+        return address.is_loopback
+
+    def listener(self) -> socket.socket:
+        """A socket that listens there."""
+        try:
+            return socket.create_server(self._address[:2], family=self._family)
+        except OSError as error:
+            raise BadSetup(f"can't listen on {self._name}: {error.strerror}") from None
+
+
+class _Server(uvicorn.Server):
+    """A server that leaves signals to us: uvicorn's own care ends the process by the signal."""
+
+    @contextmanager
+    def capture_signals(self) -> Generator[None]:
+        yield
+
+
+async def serve(connection: Connection, place: Place, token: str, started: Callable[[str, str], None]) -> None:
+    """Serve until SIGTERM or SIGINT. `started` is told the store and the address, once requests are taken."""
+    async with connection as coordinator:
+        with place.listener() as listener:
+            config = uvicorn.Config(
+                application(coordinator, token),
+                http="h11",
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                log_level="warning",
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_graceful_shutdown=_LAST_WORDS,
+            )
+            server = _Server(config)
+            with alone():
+                async with anyio.create_task_group() as tasks:
+                    await tasks.start(_stop_by_signal, server)
+                    started(coordinator.url, _url(listener))
+                    await server.serve([listener])
+                    tasks.cancel_scope.cancel()
+
+
+async def _stop_by_signal(server: uvicorn.Server, *, task_status: TaskStatus[None]) -> None:
+    with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        task_status.started()
+        async for _ in signals:
+            server.force_exit = server.should_exit  # the second one waits for no request
+            server.should_exit = True
+
+
+def _url(listener: socket.socket) -> str:
+    host, port = listener.getsockname()[:2]
+    return f"http://[{host}]:{port}" if listener.family == socket.AF_INET6 else f"http://{host}:{port}"

@@ -1,0 +1,255 @@
+"""`batonpass serve`: a real process, asked over real HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any, TypedDict
+
+import anyio
+import httpx
+import pytest
+from pydantic import BaseModel
+
+import batonpass as bp
+
+from .commandline import CommandLine
+from .harness.redis import RedisServer
+from .workers.serving import DEADLINE, Ask, Reply, reached, serving
+
+TOKEN = "a-token-of-the-tests"
+JSON = {"content-type": "application/json"}
+
+
+class Verdict(bp.Contract, name="serve.verdict"):
+    ok: bool
+
+
+class Yes(BaseModel):
+    yes: bool
+
+
+class Said(TypedDict, total=False):
+    text: str
+    number: int
+
+
+app = bp.App("serve")
+
+
+@app.agent("plain", accepts=Ask, returns=Reply)
+async def plain(ask: Ask, ctx: bp.Context) -> Reply:
+    verdict = await ctx.ask({"question": "sure?", "for": ask.text}, answer=Verdict, assignee="ann")
+    return Reply(text=repr(verdict))
+
+
+@app.langgraph("graph", accepts=Ask, returns=Reply)
+def graph() -> Any:
+    from langgraph.graph import START, StateGraph
+    from langgraph.types import interrupt
+
+    made = StateGraph[Any, None, Any, Any](Said)
+    made.add_node("person", lambda state: {"text": repr(interrupt("go?", response_schema=Yes))})
+    made.add_edge(START, "person")
+    return made
+
+
+@contextmanager
+def process(url: str, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """The service on a port of its own; killed at the end if it is still there."""
+    command = [sys.executable, "-m", "batonpass", "serve", "--port", "0", "--store", url, *arguments]
+    own = {name: value for name, value in os.environ.items() if name != "BATONPASS_TOKEN"}
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env={**own, **environment}, **pipes) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+@contextmanager
+def service(url: str) -> Iterator[str]:
+    """The address of a service on a store that knows the agents."""
+    with bp.connect(url, app=app) as coordinator:
+        coordinator.declare(app)
+    with process(url, "--json", BATONPASS_TOKEN=TOKEN) as running:
+        assert running.stdout is not None
+        told = json.loads(running.stdout.readline())
+        assert told["token"] is None  # one that was given is not shown
+        yield told["url"]
+
+
+def caller(address: str, token: str = TOKEN) -> httpx.AsyncClient:
+    headers = {b"authorization": b"Bearer " + token.encode("latin-1")} if token else {}
+    return httpx.AsyncClient(base_url=address, headers=headers, timeout=DEADLINE)
+
+
+async def asked(http: httpx.AsyncClient, number: int) -> list[dict[str, Any]]:
+    """The inbox once it holds so many questions."""
+    with anyio.fail_after(DEADLINE):
+        while len(found := (await http.get("/inbox")).json()) < number:
+            await anyio.sleep(0.02)
+    return list(found)
+
+
+@pytest.mark.each_store
+@pytest.mark.capability("langgraph")
+async def test_people_answer(
+    store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever asks is listed as on the command line, answered once with what fits, and goes on."""
+    cli = CommandLine(store_url, capsys, monkeypatch)
+
+    async def printed(*arguments: str) -> Any:
+        return (await anyio.to_thread.run_sync(cli, *arguments)).json
+
+    with service(store_url) as address:
+        async with serving(app, store_url) as coordinator, caller(address) as http:
+            given = {"agent": "plain", "payload": {"text": "rain"}, "key": "k"}
+            ids = [(await http.post("/jobs", json=given)).json()["id"] for _ in range(2)]
+            assert ids[0] == ids[1]
+            await asked(http, 1)
+            job = await coordinator.submit("graph", Ask())
+            items = await asked(http, 2)
+            assert items == await printed("inbox", "--json")
+            assert [item["job"] for item in items] == [ids[0], job.id]
+            [mine, other] = items
+            for query, expected in [
+                ("assignee=ann", [mine]),
+                ("agent=graph", [other]),
+                ("limit=1", [mine]),
+                (f"limit=1&after={mine['id']}", [other]),
+            ]:
+                assert (await http.get(f"/inbox?{query}")).json() == expected, query
+
+            refused = await http.post(f"/jobs/{mine['job']}/answer", json={"answer": {"ok": "so"}})
+            assert (refused.status_code, refused.json()["fields"]) == (422, ["ok: 'so' is not of type 'boolean'"])
+            refused = await http.post(f"/jobs/{job.id}/answer", json={"answer": {"yes": "so"}})
+            assert (refused.status_code, refused.json()["fields"]) == (422, ["yes: 'so' is not of type 'boolean'"])
+            assert await asked(http, 2) == items
+
+            answered = {"answer": {"ok": True}, "question": mine["id"]}
+            for _ in range(2):  # the second is what is sent after a lost reply
+                taken = await http.post(f"/jobs/{mine['job']}/answer", json=answered)
+                assert (taken.status_code, taken.json()) == (200, {"id": mine["job"], "answered": {"ok": True}})
+            late = await http.post(f"/jobs/{mine['job']}/answer", json={**answered, "answer": {"ok": False}})
+            assert late.status_code == 409
+            assert (await http.post(f"/jobs/{other['id']}/answer", json={"answer": {"yes": True}})).status_code == 200
+            for ended, text in ((coordinator.job(ids[0]), "Verdict(ok=True)"), (job, "Yes(yes=True)")):
+                await ended.result(timeout=DEADLINE)
+                shown = (await http.get(f"/jobs/{ended.id}")).json()
+                assert (shown["state"], shown["result"]) == ("completed", {"text": text})
+                assert shown == await printed("show", ended.id, "--json")
+            assert (await http.get("/inbox")).json() == []
+
+
+async def test_what_is_refused(sqlite_url: str) -> None:
+    with service(sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, caller(address) as http:
+            job = await coordinator.submit("graph", Ask())
+            path, unknown = f"/jobs/{job.id}", f"/jobs/{job.id[:-6]}aaaaaa"
+            large = json.dumps({"answer": "x" * 4 * 1024 * 1024})
+            wrong: list[tuple[str, str, dict[str, Any], int, str]] = [
+                ("POST", f"{path}/answer", {"json": {"answer": 1}}, 409, "is submitted: it asks nothing"),
+                ("GET", unknown, {}, 404, "there is no job"),
+                ("POST", f"{unknown}/answer", {"json": {"answer": 1}}, 404, "there is no job"),
+                ("POST", f"{unknown}/cancel", {"json": {}}, 404, "there is no job"),
+                ("GET", "/jobs/nonsense", {}, 404, "'nonsense' is not a job id"),
+                ("GET", "/inbox/", {}, 404, "nothing at this path"),
+                ("DELETE", path, {}, 405, "does not take this method"),
+                ("POST", f"{path}/cancel", {}, 415, "application/json"),
+                ("POST", f"{path}/answer", {"data": {"answer": "1"}}, 415, "application/json"),
+                ("POST", f"{path}/answer", {"content": "{", "headers": JSON}, 400, "not JSON"),
+                ("POST", f"{path}/answer", {"content": '{"answer": NaN}', "headers": JSON}, 400, "not JSON"),
+                ("POST", f"{path}/answer", {"content": large, "headers": JSON}, 413, "4,194,304 bytes"),
+                ("POST", f"{path}/answer", {"json": {"value": 1}}, 400, "answer: Field required"),
+                ("GET", "/inbox", {"params": {"asignee": "ann"}}, 400, "asignee: Extra inputs"),
+                ("GET", "/inbox", {"params": {"limit": "0"}}, 400, "limit=0"),
+                ("POST", "/jobs", {"json": {"agent": "nobody", "payload": {}}}, 422, "an agent 'nobody'"),
+                ("POST", "/jobs", {"json": {"agent": "plain", "payload": {"number": "x"}}}, 422, "number: 'x'"),
+            ]
+            for method, place, sent, status, told in wrong:
+                reply = await http.request(method, place, **sent)
+                problem = (reply.status_code, reply.json()["error"])
+                assert problem[0] == status, (method, place, problem)
+                assert told in problem[1]
+                assert isinstance(reply.json()["fields"], list)
+            assert (await job.info()).state == "submitted"
+            await nobody_else(address, job.id)
+            canceled = [(await http.post(f"{path}/cancel", json={})).json() for _ in range(2)]
+            assert canceled == [{"id": job.id, "canceled": True}, {"id": job.id, "canceled": False}]
+            await reached(job, bp.JobState.CANCELED)
+
+
+async def nobody_else(address: str, job: str) -> None:
+    """Without the token nothing is told and nothing is done; nor does a web page of another origin get leave."""
+    for shown in ("wrong", TOKEN[:-1], TOKEN + "x", "\u00e9"):
+        async with caller(address, shown) as http:
+            replies = [await http.get(place) for place in ("/inbox", f"/jobs/{job}", "/nothing")]
+            replies.append(await http.post(f"/jobs/{job}/cancel", json={}))
+        assert {reply.status_code for reply in replies} == {401}, shown
+        assert {reply.headers["www-authenticate"] for reply in replies} == {"Bearer"}
+        assert len({reply.text for reply in replies}) == 1
+    async with caller(address, "") as http:
+        assert (await http.get("/inbox")).status_code == 401
+        assert (await http.get("/inbox", headers={"authorization": f"Basic {TOKEN}"})).status_code == 401
+        preflight = await http.options("/inbox", headers={"origin": "https://x.test"})
+        assert not [name for name in preflight.headers if name.startswith("access-control")]
+
+
+@pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGINT])
+def test_it_begins_with_a_token_and_ends_by_a_signal(sqlite_url: str, order: signal.Signals) -> None:
+    with bp.connect(sqlite_url):
+        pass
+    with process(sqlite_url) as running:
+        assert running.stdout is not None
+        line = running.stdout.readline()
+        found = re.fullmatch(r"serving sqlite:\S+ on (http://127\.0\.0\.1:\d+), with the token (\S{43})\n", line)
+        assert found, line
+        with httpx.Client(base_url=found[1], headers={"authorization": f"Bearer {found[2]}"}) as http:
+            assert http.get("/inbox").json() == []  # and the connection is still open
+            running.send_signal(order)
+            assert running.communicate(timeout=DEADLINE) == ("", "")
+    assert running.returncode == 0
+
+
+async def test_a_store_that_is_away_for_a_while(own_redis: RedisServer) -> None:
+    with service(own_redis.url) as address:
+        async with caller(address) as http:
+            own_redis.kill()
+            reply = await http.get("/inbox")
+            assert (reply.status_code, "Traceback" in reply.text) == (503, False)
+            own_redis.start()
+            with anyio.fail_after(DEADLINE):
+                while (reply := await http.get("/inbox")).status_code == 503:
+                    await anyio.sleep(0.05)
+            assert (reply.status_code, reply.json()) == (200, [])
+
+
+def test_what_does_not_start(
+    sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BATONPASS_TOKEN", raising=False)
+    monkeypatch.setattr("batonpass.cli.serve.log_lines", bool)  # it is for a process of its own
+    cli = CommandLine(sqlite_url, capsys, monkeypatch)
+    assert "there is no store" in cli("serve", "--port", "0").complaint
+    for host in ("0.0.0.0", "::"):
+        assert "open to other machines: give --token" in cli("serve", "--host", host, "--port", "0").complaint
+    assert "no address of this machine" in cli("serve", "--host", "no.such.host.invalid").complaint
+    for token in ("", "two words", "\u00e9", "line\n"):
+        assert "sent in a header" in cli("serve", "--token", token).complaint
+    with bp.connect(sqlite_url), socket.create_server(("127.0.0.1", 0)) as taken:
+        port = taken.getsockname()[1]
+        assert f"can't listen on 127.0.0.1 port {port}: " in cli("serve", "--port", str(port)).complaint
+    assert "no Redis at redis://127.0.0.1:1" in cli("serve", "--store", "redis://127.0.0.1:1").complaint
+    for module in [name for name in sys.modules if name.startswith("batonpass.service")]:
+        monkeypatch.delitem(sys.modules, module)
+    monkeypatch.setitem(sys.modules, "uvicorn", None)
+    assert "pip install 'batonpass[http]'" in cli("serve").complaint
