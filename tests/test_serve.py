@@ -22,9 +22,19 @@ import batonpass as bp
 
 from .commandline import CommandLine
 from .harness.redis import RedisServer
+from .harness.waiting import wait_until
 from .workers.serving import DEADLINE, Ask, Reply, reached, serving
 
 TOKEN = "a-token-of-the-tests"
+# A request whose body is still to come.
+BEGUN = b"""POST /jobs HTTP/1.1\r
+Host: x\r
+Authorization: Bearer %s\r
+Content-Type: application/json\r
+Content-Length: 2\r
+Expect: 100-continue\r
+\r
+"""
 JSON = {"content-type": "application/json"}
 
 
@@ -133,6 +143,8 @@ async def test_people_answer(
             assert (refused.status_code, refused.json()["fields"]) == (422, ["ok: 'so' is not of type 'boolean'"])
             refused = await http.post(f"/jobs/{job.id}/answer", json={"answer": {"yes": "so"}})
             assert (refused.status_code, refused.json()["fields"]) == (422, ["yes: 'so' is not of type 'boolean'"])
+            meant = {"answer": {"ok": True}, "question": other["id"]}
+            assert (await http.post(f"/jobs/{mine['job']}/answer", json=meant)).status_code == 409
             assert await asked(http, 2) == items
 
             answered = {"answer": {"ok": True}, "question": mine["id"]}
@@ -204,8 +216,17 @@ async def nobody_else(address: str, job: str) -> None:
         assert not [name for name in preflight.headers if name.startswith("access-control")]
 
 
+def refuses(address: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(address).close()
+    except ConnectionRefusedError:
+        return True
+    return False
+
+
 @pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGINT])
 def test_it_begins_with_a_token_and_ends_by_a_signal(sqlite_url: str, order: signal.Signals) -> None:
+    """What is being asked is answered before; a connection that asks nothing is not waited for."""
     with bp.connect(sqlite_url):
         pass
     with process(sqlite_url) as running:
@@ -214,8 +235,17 @@ def test_it_begins_with_a_token_and_ends_by_a_signal(sqlite_url: str, order: sig
         found = re.fullmatch(r"serving sqlite:\S+ on (http://127\.0\.0\.1:\d+), with the token (\S{43})\n", line)
         assert found, line
         with httpx.Client(base_url=found[1], headers={"authorization": f"Bearer {found[2]}"}) as http:
-            assert http.get("/inbox").json() == []  # and the connection is still open
-            running.send_signal(order)
+            assert http.get("/inbox").json() == []
+            address = ("127.0.0.1", int(found[1].rpartition(":")[2]))
+            with socket.create_connection(address, timeout=DEADLINE) as open_one:
+                open_one.sendall(BEGUN % found[2].encode())
+                assert open_one.recv(1000).startswith(b"HTTP/1.1 100 ")
+                running.send_signal(order)
+                wait_until(lambda: refuses(address))
+                with pytest.raises(subprocess.TimeoutExpired):  # it waits for the request
+                    running.wait(0.5)
+                open_one.sendall(b"{}")
+                assert open_one.recv(1000).startswith(b"HTTP/1.1 400 ")
             assert running.communicate(timeout=DEADLINE) == ("", "")
     assert running.returncode == 0
 
@@ -253,3 +283,9 @@ def test_what_does_not_start(
         monkeypatch.delitem(sys.modules, module)
     monkeypatch.setitem(sys.modules, "uvicorn", None)
     assert "pip install 'batonpass[http]'" in cli("serve").complaint
+
+
+def test_replies_are_json_that_everybody_reads() -> None:
+    from batonpass.service.refusing import answer
+
+    assert bytes(answer([float("nan"), -float("inf"), b"\0"]).body) == b'["NaN","-Infinity","AA=="]'

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
-from typing import Any, cast
+from typing import Any, Literal, cast
 
 import typer
 from pydantic import BaseModel
@@ -18,9 +18,12 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
     typer.echo(as_json(value, indent=indent))
 
 
-def as_json(value: Any, *, indent: int | None = None) -> bytes:
-    """Plain values as JSON; what JSON lacks as text."""
-    return to_json(_plain(value), indent=indent, inf_nan_mode="constants", bytes_mode="base64", fallback=str)
+def as_json(
+    value: Any, *, indent: int | None = None, no_number: Literal["constants", "strings"] = "constants"
+) -> bytes:
+    """Plain values as JSON; what JSON lacks as text. NaN and the infinities are constants, which Python reads, or
+    texts, which everybody does."""
+    return to_json(_plain(value), indent=indent, inf_nan_mode=no_number, bytes_mode="base64", fallback=str)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:

@@ -48,7 +48,8 @@ class BadRequest(Refused):
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Plain values as JSON, which nobody on the way keeps."""
-    return Response(as_json(value), status, {"cache-control": "no-store", **(headers or {})}, "application/json")
+    content = as_json(value, no_number="strings")
+    return Response(content, status, {"cache-control": "no-store", **(headers or {})}, "application/json")
 
 
 def refusing(endpoint: Endpoint) -> Endpoint:
