@@ -52,9 +52,7 @@ class Behind(Protocol):
         """Return when it is kept; `Unreachable` if it may get lost."""
         ...
 
-    async def asettle(self, *, hurry: bool = True) -> None:
-        """`settle` for async code. Without a hurry it may take some ms more, to be done together with others."""
-        ...
+    async def asettle(self) -> None: ...
 
 
 class Store(Protocol):

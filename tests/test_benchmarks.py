@@ -32,7 +32,7 @@ def test_the_table_names_what_was_measured_and_its_bar(
     main(["--quick", "--only", "save-sqlite"])
     said = capsys.readouterr()
     assert "two inserts" in said.out
-    assert "<= 3" in said.out
+    assert "<= 2.5" in said.out
     assert "Redis" in said.err
 
 

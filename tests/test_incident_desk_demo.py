@@ -8,11 +8,12 @@ import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import batonpass as bp
-from batonpass.examples.incident_desk import demo, proof
+from batonpass.examples.incident_desk import demo, proof, staff
 from batonpass.examples.incident_desk.story import HELD
 
 RUN = [
@@ -108,4 +109,22 @@ def test_ctrl_c_leaves_no_worker_behind(tmp_path: Path) -> None:
     assert started
     assert process.returncode == 130
     assert b"no worker is left running" in output
+    assert alive(tmp_path) == []
+
+
+def test_ctrl_c_while_a_worker_is_being_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its process is there then, and nobody knows of it yet."""
+    start = subprocess.Popen[bytes].__init__
+
+    def interrupted(self: subprocess.Popen[bytes], *args: Any, **options: Any) -> None:
+        start(self, *args, **options)
+        signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(subprocess.Popen, "__init__", interrupted)
+    with (
+        pytest.raises(KeyboardInterrupt),
+        staff.Staff(tmp_path, ["--store", f"sqlite:////{tmp_path}/desk.db"], {}) as all_of_them,
+    ):
+        all_of_them.hire("triage")
+    monkeypatch.undo()
     assert alive(tmp_path) == []

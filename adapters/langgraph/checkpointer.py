@@ -36,7 +36,6 @@ from .checkpointing import BRANCHES, Checkpointing, config_of
 from .driver import Driver, thread_of
 from .listing import Listing
 from .owning import Owning
-from .record import goes_on
 from .waiting import Batch, Spot
 from .writes import Note, notes_of
 
@@ -147,7 +146,7 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """Commit a checkpoint, together with the writes that led to it if they are on their way."""
         spot = _spot(config, checkpoint["id"])
-        with self._flying(config, spot, checkpoint) as flight:
+        with self._flying(config, spot) as flight:
             flight.store = self._handles.store()
             drive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
         return config_of(*spot)
@@ -161,7 +160,7 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """`put` for async code."""
         spot = _spot(config, checkpoint["id"])
-        with self._flying(config, spot, checkpoint) as flight:
+        with self._flying(config, spot) as flight:
             flight.store = await self._handles.astore()
             await adrive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
         return config_of(*spot)
@@ -189,7 +188,7 @@ class BatonpassSaver(Driver):
         )
 
     @contextmanager
-    def _flying(self, config: RunnableConfig, spot: Spot, checkpoint: Checkpoint) -> Generator[_Flight]:
+    def _flying(self, config: RunnableConfig, spot: Spot) -> Generator[_Flight]:
         waiting, parent = self._shared.waiting, _parent(config)
         batches, alone = waiting.take((*spot[:2], parent)) if parent else ([], [])
         flight = _Flight(batches, alone, bool(batches) and _is_soon(config))
@@ -202,7 +201,7 @@ class BatonpassSaver(Driver):
             raise
         finally:
             behind = flight.store.behind() if flight.soon and flight.store else None
-            waiting.end(spot, ending, batches, failed, behind, hurry=not goes_on(checkpoint))
+            waiting.end(spot, ending, batches, failed, behind)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -251,7 +250,7 @@ class BatonpassSaver(Driver):
             await batch.stored.await_()
             batch.stored.check()
             if batch.behind is not None:
-                await batch.behind.asettle(hurry=batch.hurry)
+                await batch.behind.asettle()
             return
         await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
         waiting.went(batch)

@@ -69,11 +69,6 @@ def is_visible(channel: str) -> bool:
     return channel in _RESULTS or not channel.startswith(("__", "branch:"))
 
 
-def goes_on(checkpoint: Checkpoint) -> bool:
-    """Whether the checkpoint itself says that nodes run next. Not all do of which that is so."""
-    return any(name == TASKS or name.startswith("branch:to:") for name in checkpoint["channel_values"])
-
-
 class Record:
     """A checkpoint about to be put. `new` are the channels that have another version than in the one before it."""
 

@@ -20,14 +20,13 @@ _REMEMBERED = 256
 @dataclass(eq=False, slots=True)
 class Batch:
     """What one task wrote. `taken` as soon as a put has taken it along; `stored` ends when it is stored, but for what
-    is `behind`, for which its task waits, not the put: in a `hurry` if the run waits for it."""
+    is `behind`, for which its task waits, not the put."""
 
     spot: Spot
     notes: list[Note]
     taken: bool = False
     stored: Ending = field(default_factory=Ending)
     behind: Behind | None = None
-    hurry: bool = True
 
 
 class Waiting:
@@ -102,8 +101,6 @@ class Waiting:
         batches: list[Batch],
         error: BaseException | None,
         behind: Behind | None,
-        *,
-        hurry: bool,
     ) -> None:
         """A put has ended, and so have the batches that it took along."""
         with self._lock:
@@ -113,5 +110,5 @@ class Waiting:
                 del self._flying[spot[:2]]
         flight.end()
         for batch in batches:
-            batch.behind, batch.hurry = behind, hurry
+            batch.behind = behind
             batch.stored.end(error)

@@ -1,8 +1,7 @@
 """Clerk: a thread that does what the tasks of event loops ask for, together what stands in line at the same time.
 
 A crossing between threads costs a task as much as the work itself here, and each wakes its loop: so the thread stays,
-and answers all that it did at once. And where two threads of Python work each waits for the other at every step: what
-takes a moment and waits for nobody is done in the loop.
+and answers all that it did at once.
 """
 
 from __future__ import annotations
@@ -39,67 +38,30 @@ class _Asked(Generic[T]):
 
 
 class Clerk(Generic[T]):
-    """`do` is given what was asked for, and answers one by one; an answer that is an error is raised.
+    """`do` is given what was asked for, and answers one by one; an answer that is an error is raised."""
 
-    `at_once` is given first, in the loop, what was asked for in one turn of it; None if that is for the thread.
-    """
-
-    def __init__(
-        self,
-        do: Callable[[Sequence[T]], Sequence[Any]],
-        at_once: Callable[[Sequence[T]], Sequence[Any] | None] | None = None,
-    ) -> None:
+    def __init__(self, do: Callable[[Sequence[T]], Sequence[Any]]) -> None:
         self._do = do
-        self._at_once = at_once
         self._begin()
 
     def _begin(self) -> None:
         self._pid = os.getpid()
         self._lock = Lock()
         self._line: SimpleQueue[_Asked[T]] = SimpleQueue()
-        self._turns: dict[asyncio.AbstractEventLoop, list[_Asked[T]]] = {}
         self._works = False
 
     async def ask(self, what: T) -> Any:
         """What comes of it. It is done also if the task that asked goes away."""
-        return await self.begin(what)
-
-    def begin(self, what: T) -> asyncio.Future[Any]:
-        """`ask` without waiting for what comes of it."""
         if self._pid != os.getpid():  # a fork: the thread is the parent's
             self._begin()
         loop = asyncio.get_running_loop()
         asked = _Asked(what, loop, loop.create_future())
-        if self._at_once is None:
-            self._send([asked])
-        elif loop in self._turns:
-            self._turns[loop].append(asked)
-        else:
-            self._turns[loop] = [asked]
-            loop.call_soon(self._turn, loop, self._at_once)
-        return asked.future
-
-    def _turn(self, loop: asyncio.AbstractEventLoop, at_once: Callable[[Sequence[T]], Sequence[Any] | None]) -> None:
-        """What was asked for in the last turn of a loop."""
-        asked = self._turns.pop(loop, [])
-        try:
-            answers = at_once([each.what for each in asked])
-        except Exception as error:
-            answers = [error] * len(asked)
-        if answers is None:
-            self._send(asked)
-            return
-        for each, answer in zip(asked, answers, strict=True):
-            each.answer = answer
-        _give(asked)
-
-    def _send(self, asked: Sequence[_Asked[T]]) -> None:
         with self._lock:
-            for each in asked:
-                self._line.put(each)
+            self._line.put(asked)
             if not self._works:
                 self._works = True
                 Thread(target=self._work, name="batonpass-sqlite", daemon=True).start()
+        return await asked.future
 
     def _work(self) -> None:
         while asked := self._next():

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 import os
 import sqlite3
-from collections.abc import Callable, Generator
-from contextlib import contextmanager, suppress
+from collections.abc import Callable
+from contextlib import suppress
 from threading import Lock
 from types import TracebackType
 from weakref import WeakSet
@@ -47,17 +47,6 @@ class Handle:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         self._lock.release()
-
-    @contextmanager
-    def if_free(self) -> Generator[sqlite3.Connection | None]:
-        """The connection, if nobody uses it and it is open: does not wait."""
-        if not self._lock.acquire(blocking=False):
-            yield None
-            return
-        try:
-            yield self._connection
-        finally:
-            self._lock.release()
 
     def close(self) -> None:
         """Close the connection, if there is one."""

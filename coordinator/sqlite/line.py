@@ -69,22 +69,6 @@ class Line:
         self._disk.wait(max(waits, default=0))
         return [entry.error or entry.answer for entry in entries]
 
-    def write_at_once(self, commands: Sequence[Command[Any]]) -> tuple[list[Any], int] | None:
-        """`write_all` without waiting for anybody, the disk neither: the answers, and the commit for which to wait.
-        None if somebody is in the way, or anything: then nothing was done, but for what may be done again."""
-        with self._handle.if_free() as connection:
-            if connection is None:
-                return None
-            entries = [_Entry(command, os.getpid()) for command in commands]
-            try:
-                connection.execute("BEGIN IMMEDIATE")
-                self._transact(connection, entries)
-            except sqlite3.Error:
-                return None
-            finally:
-                _roll_back(connection)
-            return [entry.error or entry.answer for entry in entries], self._disk.noted(connection)
-
     def _commit(self, commands: Sequence[Command[Any]]) -> list[_Entry]:
         entries = [_Entry(command, os.getpid()) for command in commands]
         self._waiting.extend(entries)

@@ -25,9 +25,7 @@ from .clerk import Clerk
 from .disk import Disk
 from .file import open_store_file, warn_of_network
 from .handle import Handle
-from .later import Later
 from .line import Line
-from .moments import Moments
 from .records import SqliteRecords
 from .schema import check_not_newer
 from .troubles import in_our_words
@@ -49,25 +47,17 @@ def _is_soon(command: Command[Any]) -> bool:
 
 
 @dataclass(slots=True)
-class _Early:
-    """An answer before the disk has the commit."""
-
-    answer: Any
-    commit: int
-
-
-@dataclass(slots=True)
 class _Behind:
     disk: Disk
-    later: Later
+    keeper: Clerk[int]
     commit: int
 
     def settle(self) -> None:
         self.disk.wait(self.commit)
 
-    async def asettle(self, *, hurry: bool = True) -> None:
+    async def asettle(self) -> None:
         if not self.disk.has(self.commit):
-            await self.later.kept(self.commit, hurry=hurry)
+            await self.keeper.ask(self.commit)
 
 
 def _milliseconds() -> int:
@@ -91,12 +81,10 @@ class SqliteStore:
         self._reading = Handle(partial(open_store_file, self.path))
         self._writing = Handle(partial(open_store_file, self.path))
         self._disk = Disk(self.path)
-        self._wal = WalKeeper(self.path)
-        self._line = Line(self._writing, self._write, self._wal.look, self._disk)
+        self._line = Line(self._writing, self._write, WalKeeper(self.path).look, self._disk)
         self._bell = _BELLS.setdefault(self.path, Bell())
-        self._moments = Moments()
-        self._clerk = Clerk(self._write_all, self._write_at_once)
-        self._later = Later(Clerk(self._keep_all))
+        self._clerk = Clerk(self._write_all)
+        self._keeper = Clerk(self._keep_all)
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out in one transaction."""
@@ -110,25 +98,9 @@ class SqliteStore:
 
     async def acall(self, command: Command[R]) -> R:
         """`call` in a thread, so that the loop does not wait for the disk."""
-        if type(command) not in _OFTEN:
-            return await to_thread.run_sync(self.call, command)
-        answer: Any = await self._clerk.ask(command)
-        if type(answer) is not _Early:
-            return cast("R", answer)
-        if not _is_soon(command):
-            await _Behind(self._disk, self._later, answer.commit).asettle()
-        return cast("R", answer.answer)
-
-    def _write_at_once(self, commands: Sequence[Command[Any]]) -> list[Any] | None:
-        """Short commands of _OFTEN, in the loop: into the log, not to the disk. None if it could take longer."""
-        if not self._moments.is_one(commands) or not self._wal.noted():
-            return None
-        with self._moments.measured():
-            done = self._line.write_at_once(commands)
-        return done and [self._early(answer, done[1]) for answer in done[0]]
-
-    def _early(self, answer: Any, commit: int) -> Any:
-        return self._in_our_words(answer) if isinstance(answer, Exception) else _Early(answer[0], commit)
+        if type(command) in _OFTEN:
+            return cast("R", await self._clerk.ask(command))
+        return await to_thread.run_sync(self.call, command)
 
     def _write_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Commands of _OFTEN, which ring for nobody."""
@@ -149,14 +121,14 @@ class SqliteStore:
     def behind(self) -> Behind | None:
         """What is committed, but maybe not on the disk."""
         commit = self._disk.committed
-        return None if self._disk.has(commit) else _Behind(self._disk, self._later, commit)
+        return None if self._disk.has(commit) else _Behind(self._disk, self._keeper, commit)
 
     def _carry_out(self, command: Command[R]) -> tuple[R, bool]:
         """The answer, and whether it has added events."""
         if type(command) in READING:
             with self._reading as connection:
                 return patiently(partial(self._read, connection, command)), False
-        if isinstance(command, Claim) and (nothing := self._nothing_to_claim(command)):
+        if isinstance(command, Claim) and (nothing := self._nothing_to_claim(command)) is not None:
             return cast("R", nothing), False  # an idle worker must not queue for the write lock
         if isinstance(command, TakeEvents) and self._nothing_to_take(command):
             return cast("R", Taken()), False

@@ -31,16 +31,10 @@ class WalKeeper:
         self._told = 0
         self._commits = 0
 
-    def noted(self) -> bool:
-        """A commit after which nobody looks; False if somebody should look first."""
-        self._commits += 1
-        return self._commits < _COMMITS
-
     def look(self, connection: sqlite3.Connection) -> None:
-        """Outside of a transaction. May take as long as the disk does."""
+        """Outside of a transaction."""
         self._commits += 1
-        if self._commits >= _COMMITS:
-            self._commits = 0
+        if self._commits % _COMMITS == 0:
             _move(connection)
         size = _size(self._wal)
         if size <= LARGE or time.monotonic() < self._next:

@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Generator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
+from signal import SIGINT, SIGTERM
 
 STAGES = {"triage": "LangGraph", "write": "CrewAI", "review": "AutoGen"}
 APP = "batonpass.examples.incident_desk.app:app"
@@ -84,6 +86,20 @@ class Hand:
             self.kill()
 
 
+@contextmanager
+def _undisturbed() -> Generator[None]:
+    """Let Ctrl-C wait: a process that it interrupts the start of would be left running, and nobody knows it."""
+    told: list[int] = []
+    before = {each: signal.signal(each, lambda number, _: told.append(number)) for each in (SIGINT, SIGTERM)}
+    try:
+        yield
+    finally:
+        for each, handler in before.items():
+            signal.signal(each, handler)
+    if told:
+        raise KeyboardInterrupt
+
+
 class Staff:
     """All workers of a demo. As a context manager it leaves no process behind."""
 
@@ -106,8 +122,9 @@ class Staff:
         """Start a worker for a stage; with `hold` it waits in the middle of that unit of work."""
         count = sum(hand.stage == stage for hand in self.hands) + 1
         env = {**self._env, "BATONPASS_DEMO_HOLD": hold}
-        hand = Hand(stage, f"{stage}-{count}", self._folder, self._options, env)
-        self.hands.append(hand)
+        with _undisturbed():
+            hand = Hand(stage, f"{stage}-{count}", self._folder, self._options, env)
+            self.hands.append(hand)
         return hand
 
     def of(self, pid: int) -> Hand | None:

@@ -100,6 +100,7 @@ def freeze(url: str, folder: Path, parent: Zygote, number: int, seconds: float, 
             gate.touch()
             wait_until(lambda: all(job.info().state.ended for job in jobs), timeout=60, what="the other's work")
             wait_until(lambda: time.monotonic() > frozen + seconds, timeout=seconds + 1)
+            _told(log, jobs)
             before, lines = {job.id: kept(coordinator, job.id) for job in jobs}, len(log.read_text())
             workers[0].send(signal.SIGCONT)
             ids = {job.id for job in jobs}
@@ -124,6 +125,11 @@ def _ran(log: Path, jobs: list[bp.SyncJob[Task]], times: int) -> None:
         timeout=90,
         what=f"all jobs in their middle {times} times",
     )
+
+
+def _told(log: Path, jobs: list[bp.SyncJob[Task]]) -> None:
+    """Wait until the evidence has the end of each job: it is written after the store's answer."""
+    wait_until(lambda: all(f" ended {job.id}:" in log.read_text() for job in jobs), what="the evidence of the ends")
 
 
 def _write(coordinator: bp.SyncCoordinator, info: bp.JobInfo, report: Report) -> None:
