@@ -40,8 +40,12 @@ def all_refused(bench: Bench, fence: c.Fence, error: type[Exception], match: str
 
 
 def test_the_holder_may(bench: Bench) -> None:
+    """And what it writes counts."""
     for agent, write in WRITES.items():
-        bench.do(write(bench.start(agent)))
+        fence = bench.start(agent)
+        before = bench.harness.dump()
+        bench.do(write(fence))
+        assert bench.harness.dump() != before, agent
 
 
 def test_another_token_is_refused(bench: Bench) -> None:
