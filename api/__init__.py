@@ -18,55 +18,7 @@ Everything a user needs is a name of this module. Importing it imports no framew
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from batonpass.app import App
-from batonpass.contracts.agent import Agent
-from batonpass.contracts.bounds import Rate
-from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
-from batonpass.contracts.contract import Contract, ContractRef, Payload, State
-from batonpass.contracts.errors import (
-    Ambiguous,
-    BadSetup,
-    BatonpassError,
-    Canceled,
-    ChildrenFailed,
-    Conflict,
-    ContractViolation,
-    Corrupted,
-    Fenced,
-    JobCanceled,
-    JobError,
-    JobFailed,
-    JobRejected,
-    KeyConflict,
-    MissingExtra,
-    NoJob,
-    NotDone,
-    NotFound,
-    OverBudget,
-    Overloaded,
-    Refused,
-    ResultTimeout,
-    RetryLater,
-    StepMismatch,
-    ThreadBusy,
-    Trimmed,
-    Unanswered,
-    Unavailable,
-    Unconfirmed,
-    UndeclaredHandoff,
-    UnknownAgent,
-    Unreachable,
-    Unserializable,
-    WrongState,
-)
-from batonpass.contracts.guard import Guard, Spent
-from batonpass.contracts.handoff import Handoff
-from batonpass.contracts.job import Children, JobInfo, JobState, Lease
-from batonpass.contracts.options import SubmitOptions
-from batonpass.contracts.retry import Retry
-from batonpass.contracts.state_types import UnknownValue, state_type
+from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from batonpass.adapters.plain import (
@@ -78,12 +30,59 @@ if TYPE_CHECKING:
         register_migration,
         rollback,
     )
+    from batonpass.app import App
+    from batonpass.contracts.agent import Agent
+    from batonpass.contracts.bounds import Rate
+    from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
+    from batonpass.contracts.contract import Contract, ContractRef, Payload, State
     from batonpass.contracts.diff import Change, Diff
+    from batonpass.contracts.errors import (
+        Ambiguous,
+        BadSetup,
+        BatonpassError,
+        Canceled,
+        ChildrenFailed,
+        Conflict,
+        ContractViolation,
+        Corrupted,
+        Fenced,
+        JobCanceled,
+        JobError,
+        JobFailed,
+        JobRejected,
+        KeyConflict,
+        MissingExtra,
+        NoJob,
+        NotDone,
+        NotFound,
+        OverBudget,
+        Overloaded,
+        Refused,
+        ResultTimeout,
+        RetryLater,
+        StepMismatch,
+        ThreadBusy,
+        Trimmed,
+        Unanswered,
+        Unavailable,
+        Unconfirmed,
+        UndeclaredHandoff,
+        UnknownAgent,
+        Unreachable,
+        Unserializable,
+        WrongState,
+    )
     from batonpass.contracts.event import Event
     from batonpass.contracts.fanout import ChildFailed
     from batonpass.contracts.group import GroupInfo
+    from batonpass.contracts.guard import Guard, Spent
+    from batonpass.contracts.handoff import Handoff
     from batonpass.contracts.inbox import Asks, InboxItem
+    from batonpass.contracts.job import Children, JobInfo, JobState, Lease
+    from batonpass.contracts.options import SubmitOptions
+    from batonpass.contracts.retry import Retry
     from batonpass.contracts.schedule import CatchUp, Schedule
+    from batonpass.contracts.state_types import UnknownValue, state_type
     from batonpass.contracts.transcript import Message, Transcript
     from batonpass.contracts.transcript_losses import Losses
     from batonpass.contracts.webhook import WebhookInfo
@@ -188,47 +187,52 @@ __all__ = [
     "state_type",
 ]
 
-# Loaded when first used: declaring an app, or a contract alone, needs no event loop and no store.
-_LATER = {
-    "AsyncKeeper": "adapters.plain",
-    "CatchUp": "contracts.schedule",
-    "Change": "contracts.diff",
-    "Checkpointable": "adapters.plain",
-    "ChildFailed": "contracts.fanout",
-    "Codec": "coordinator.coded.codec",
-    "Connection": "coordinator.connection",
-    "Consumer": "coordinator.consumer",
-    "Context": "workers.context",
-    "Coordinator": "coordinator.client",
-    "Diff": "contracts.diff",
-    "Event": "contracts.event",
-    "GroupInfo": "contracts.group",
-    "Asks": "contracts.inbox",
-    "InboxItem": "contracts.inbox",
-    "Job": "coordinator.job",
-    "JsonFiles": "adapters.plain",
-    "Keeper": "adapters.plain",
-    "Losses": "contracts.transcript_losses",
-    "Message": "contracts.transcript",
-    "Schedule": "contracts.schedule",
-    "SyncConsumer": "coordinator.consumer",
-    "SyncContext": "workers.context",
-    "SyncCoordinator": "coordinator.sync_client",
-    "SyncJob": "coordinator.job",
-    "Transcript": "contracts.transcript",
-    "WebhookInfo": "contracts.webhook",
-    "Worker": "workers.worker",
-    "checkpoint": "adapters.plain",
-    "connect": "coordinator.connection",
-    "current": "workers.context",
-    "register_migration": "adapters.plain",
-    "rollback": "adapters.plain",
+# Where the names come from that are no errors. Each is loaded when first used: declaring an app, or a contract alone,
+# needs no event loop and no store, and a command line that is still loading can end quietly (see __main__.py).
+_HOMES = {
+    "adapters.plain": "AsyncKeeper Checkpointable JsonFiles Keeper checkpoint register_migration rollback",
+    "app": "App",
+    "contracts.agent": "Agent",
+    "contracts.bounds": "Rate",
+    "contracts.checkpoint": "Checkpoint CheckpointSummary",
+    "contracts.contract": "Contract ContractRef Payload State",
+    "contracts.diff": "Change Diff",
+    "contracts.event": "Event",
+    "contracts.fanout": "ChildFailed",
+    "contracts.group": "GroupInfo",
+    "contracts.guard": "Guard Spent",
+    "contracts.handoff": "Handoff",
+    "contracts.inbox": "Asks InboxItem",
+    "contracts.job": "Children JobInfo JobState Lease",
+    "contracts.options": "SubmitOptions",
+    "contracts.retry": "Retry",
+    "contracts.schedule": "CatchUp Schedule",
+    "contracts.state_types": "UnknownValue state_type",
+    "contracts.transcript": "Message Transcript",
+    "contracts.transcript_losses": "Losses",
+    "contracts.webhook": "WebhookInfo",
+    "coordinator.client": "Coordinator",
+    "coordinator.coded.codec": "Codec",
+    "coordinator.connection": "Connection connect",
+    "coordinator.consumer": "Consumer SyncConsumer",
+    "coordinator.job": "Job SyncJob",
+    "coordinator.sync_client": "SyncCoordinator",
+    "workers.context": "Context SyncContext current",
+    "workers.worker": "Worker",
+}
+_HOME_OF = {name: "contracts.errors" for name in __all__} | {
+    name: home for home, names in _HOMES.items() for name in names.split()
 }
 
+if not TYPE_CHECKING:  # a type checker knows the names, and is to complain of others
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'batonpass' has no attribute {name!r}")
-    value = getattr(import_module(f"batonpass.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
+    def __getattr__(name: str) -> object:
+        if name not in _HOME_OF:
+            raise AttributeError(f"module 'batonpass' has no attribute {name!r}")
+        value = getattr(import_module(f"batonpass.{_HOME_OF[name]}"), name)
+        globals()[name] = value
+        return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

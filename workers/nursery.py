@@ -112,7 +112,8 @@ class _Zygote:
             with anyio.fail_after(_PATIENCE):
                 message = await self._said
         except BaseException:
-            self._kill()
+            with anyio.CancelScope(shield=True):
+                await self.close()  # its end is heard: a loop that is gone by then would complain
             raise
         if message is None or "failed" in message:
             await self.close()

@@ -1,0 +1,57 @@
+"""Ctrl-C ends a command quietly, whenever it comes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tomllib
+from pathlib import Path
+
+import pytest
+
+# It says that it is there, and stays for longer than a test may take.
+STAYS = "import time\nprint('here', flush=True)\ntime.sleep(600)\n"
+APP = "import batonpass as bp\napp = bp.App('desk')\n"
+IN_A_CHILD = "import sys\nif 'batonpass.workers.zygote' in ' '.join(sys.orig_argv):\n    import stays\n"
+APART = "app.agent('a', accepts=bp.State, returns=bp.State, isolation='process')(lambda state: state)\n"
+AT_EXIT = "import atexit\natexit.register(__import__, 'stays')\n"
+
+
+@pytest.mark.parametrize(
+    ("files", "command"),
+    [
+        ({"pydantic.py": STAYS}, ["jobs"]),
+        ({"typer.py": STAYS}, ["jobs"]),
+        ({"desk.py": STAYS}, ["worker", "desk:app"]),
+        ({"desk.py": STAYS}, ["submit", "a", "{}", "--app", "desk:app"]),
+        ({"desk.py": APP + APART + IN_A_CHILD, "stays.py": STAYS}, ["worker", "desk:app"]),
+        ({"desk.py": AT_EXIT, "stays.py": STAYS}, ["worker", "desk:app"]),
+    ],
+    ids=["own imports", "the command line's imports", "app", "app of a submit", "app in a child", "exit"],
+)
+@pytest.mark.timeout(60)
+def test_ctrl_c_leaves_no_traceback(files: dict[str, str], command: list[str], tmp_path: Path) -> None:
+    for name, text in files.items():
+        (tmp_path / name).write_text(text)
+    path = os.pathsep.join([str(tmp_path), *filter(None, [os.environ.get("PYTHONPATH")])])
+    env = {**os.environ, "PYTHONPATH": path, "BATONPASS_URL": f"sqlite:////{tmp_path}/batonpass.db"}
+    args = [sys.executable, "-m", "batonpass", *command]
+    with subprocess.Popen(
+        args, cwd=tmp_path, env=env, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, process_group=0
+    ) as process:
+        try:
+            assert process.stdout is not None
+            assert process.stdout.readline() == "here\n"
+            os.killpg(process.pid, signal.SIGINT)
+            out, err = process.communicate(timeout=30)
+        finally:
+            process.kill()
+    said = [line for line in err.splitlines() if not line.startswith("batonpass: ")]
+    assert (out, said, process.returncode) == ("", [], 130), err
+
+
+def test_the_installed_command_is_the_one_that_does_so() -> None:
+    project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
+    assert project["scripts"] == {"batonpass": "batonpass.__main__:main"}
