@@ -220,7 +220,7 @@ _HOMES = {
     "workers.context": "Context SyncContext current",
     "workers.worker": "Worker",
 }
-_HOME_OF = {name: "contracts.errors" for name in __all__} | {
+_HOME_OF = dict.fromkeys(__all__, "contracts.errors") | {
     name: home for home, names in _HOMES.items() for name in names.split()
 }
 
