@@ -157,13 +157,12 @@ class History:
     ) -> int:
         """Free checkpoints of a thread, or of all threads, that are neither among the last `keep_last` nor younger than
         `older_than` seconds; how many. What a job on the thread would resume from stays, and so does what others share
-        of them. (A job that was forked from here has what it begins with in its payload.)"""
+        of them."""
         return await adrive(self.store, retention.prune(thread, keep_last, older_than, keep_named))
 
     async def delete(self, thread: str) -> int:
         """Delete a thread: its checkpoints, names and ended jobs; how many checkpoints. Forks in other threads and the
-        events stay; a job that was forked from here and has saved nothing yet begins from its payload. `ThreadBusy`
-        while a job runs on it."""
+        events stay, and so does what a job needs that was forked from here. `ThreadBusy` while a job runs on it."""
         return await adrive(self.store, retention.delete(self._bases, thread))
 
     async def delete_job(self, job_id: str) -> None:

@@ -228,7 +228,13 @@ class Runner:
             again = await self._store.acall(Restore(delivery.checkpoint.id))
         except NotFound:
             again = None  # as if it had been deleted before the claim
-        return LeaseSession(self._store, replace(delivery, checkpoint=again), self._app)
+        try:
+            return LeaseSession(self._store, replace(delivery, checkpoint=again), self._app)
+        except Corrupted:
+            if again is None or again.thread == delivery.job.thread:
+                raise
+        # The job was forked from there, and needs nothing of it: it shares less.
+        return LeaseSession(self._store, replace(delivery, checkpoint=None), self._app)
 
     async def _unopened(self, about: str, row: JobRow, error: BatonpassError) -> None:
         """What was claimed can't be read. If that is for a lack of this worker's, another one may have it."""

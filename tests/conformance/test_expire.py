@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import pytest
+
 import batonpass as bp
+from batonpass.contracts.checkpoint import Snapshot
+from batonpass.contracts.contract import load_payload
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.letters import open_envelope
 from batonpass.coordinator.snapshots import open_checkpoint
-from tests.harness.bench import Bench, commit_of
+from batonpass.workers.session import LeaseSession
+from tests.harness.bench import MINUTE, Bench, commit_of
 
 
 def test_neighbours_stay_readable(bench: Bench) -> None:
@@ -74,10 +80,29 @@ def test_once(bench: Bench) -> None:
         bench.do(c.Expire(mint("c")))
 
 
-def test_a_job_whose_origin_is_gone_still_runs(bench: Bench) -> None:
-    """The payload was taken from the origin: only the link to it leads nowhere."""
-    origin = bench.save(None, thread="run")
-    bench.submit(origin=origin)
-    bench.do(c.Expire(origin))
-    [delivery] = bench.claim()
-    assert (delivery.job.tip, delivery.checkpoint) == (origin, None)
+@pytest.mark.parametrize("fate", ["kept", "expired", "pruned", "deleted"])
+def test_a_forked_job_begins_with_the_same_whatever_became_of_its_origin(bench: Bench, fate: str) -> None:
+    """All that it needs of its origin is its own: it never goes on from another thread's checkpoint."""
+    app = bp.App("forks")
+    app.agent("write", accepts=bp.State, returns=bp.State)(lambda state: state)
+    face = bench.face(app)
+    state = {"text": "a", "notes": "n" * 3000}
+    origin = bench.save(None, state, thread="run")
+    bench.save(None, state, thread="run")
+    job = bench.run(face.fork(origin, agent="write", changes={"text": "b"}))
+    if fate == "expired":
+        bench.do(c.Expire(origin))
+    elif fate == "pruned":
+        assert bench.run(face.prune("run", keep_last=1)) == 1
+    elif fate == "deleted":
+        bench.run(face.delete("run"))
+    [delivery] = bench.do(c.Claim("w", ((bench.job(job.id).queue, MINUTE),), (mint("l"),)))
+    session = LeaseSession(bench.store, delivery, app)
+    envelope = open_envelope(delivery.job.envelope, of="it")
+    assert load_payload(bp.State, envelope.payload).model_dump() == {**state, "text": "b"}
+    assert envelope.transcript is not None
+    assert (session.checkpoint, session.journal) == (None, {})
+    saved = session.save(Snapshot(step="first", state=state))
+    assert saved.parent_id == origin
+    found = bench.run(face.restore(saved.id))
+    assert (found.state, found.thread, found.step_index) == (state, job.id, 0)
