@@ -30,6 +30,11 @@ def open_store(url: str, namespace: str | None = None) -> Store:
     return store
 
 
+def namespace_of(url: str, namespace: str | None = None) -> str:
+    """The namespace that a URL names. One in the call goes before it."""
+    return namespace or dict(parse_qsl(urlsplit(url).query)).get("namespace", "default")
+
+
 def file_of(url: str) -> Path | None:
     """The file that a SQLite store is kept in; None for another store."""
     parts = urlsplit(url)

@@ -267,7 +267,7 @@ def test_what_does_not_start(
     sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("BATONPASS_TOKEN", raising=False)
-    monkeypatch.setattr("batonpass.cli.serve.log_lines", bool)  # it is for a process of its own
+    monkeypatch.setattr("batonpass.cli.serve.log_lines", lambda *_: None)  # it is for a process of its own
     cli = CommandLine(sqlite_url, capsys, monkeypatch)
     assert "there is no store" in cli("serve", "--port", "0").complaint
     for host in ("0.0.0.0", "::"):

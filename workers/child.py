@@ -25,6 +25,7 @@ from .running import Runner
 from .setup import Prepared, prepare
 
 _log = logging.getLogger("batonpass.worker")
+_FOR_THE_WORKER = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def main() -> None:
@@ -43,9 +44,7 @@ def main() -> None:
 def live(sock: socket, prepared: Prepared) -> None:
     """Run deliveries until the worker says that it is enough, or is gone. Does not return: code of agents that is left
     behind in threads must not keep the process."""
-    # A service manager signals all processes of a worker: the worker decides, and tells its children.
-    for each in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(each, hear_only)
+    leave_to_worker()
     code = 0
     try:
         anyio.run(_serve, sock, prepared)
@@ -56,6 +55,14 @@ def live(sock: socket, prepared: Prepared) -> None:
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(code)
+
+
+def leave_to_worker() -> None:
+    """A service manager signals all processes of a worker: the worker decides, and tells them. A signal that is ignored
+    (nohup) stays so, also for the programs that this process starts."""
+    for each in _FOR_THE_WORKER:
+        if signal.getsignal(each) != signal.SIG_IGN:
+            signal.signal(each, hear_only)
 
 
 def hear_only(number: int, frame: FrameType | None) -> None:

@@ -16,10 +16,15 @@ from ..coordinator.safety import UnsafeStore
 
 
 class _JsonLines(logging.Formatter):
+    def __init__(self, namespace: str) -> None:
+        super().__init__()
+        self._place = {"namespace": namespace} if namespace != "default" else {}
+
     def format(self, record: logging.LogRecord) -> str:
         line = {
             "time": datetime.fromtimestamp(record.created, UTC),
             "level": record.levelname.lower(),
+            **self._place,
             "message": record.getMessage(),
         }
         if record.exc_info:
@@ -28,10 +33,14 @@ class _JsonLines(logging.Formatter):
 
 
 class _TextLines(logging.Formatter):
-    """`time LEVEL message`. A worker writes a line or two for each job: the time is put in words once a second."""
+    """`time LEVEL message`, with a namespace `time LEVEL [namespace] message`. A worker writes a line or two for each
+    job: the time is put in words once a second."""
 
-    def __init__(self) -> None:
-        super().__init__("%(asctime)s %(levelname)-7s %(message)s")
+    def __init__(self, namespace: str) -> None:
+        # A name may hold whatever its user likes, also ends of lines.
+        written = to_json(namespace).decode()[1:-1].replace("%", "%%")
+        place = f"[{written}] " if namespace != "default" else ""
+        super().__init__(f"%(asctime)s %(levelname)-7s {place}%(message)s")
         self._second = (0, "")
 
     def formatTime(self, record: logging.LogRecord, datefmt: str | None = None) -> str:
@@ -42,10 +51,11 @@ class _TextLines(logging.Formatter):
         return f"{words},{int(record.msecs):03d}"
 
 
-def log_lines(as_json: bool) -> None:
-    """Write what Batonpass logs to stderr, as text or as one JSON object a line."""
+def log_lines(as_json: bool, namespace: str) -> None:
+    """Write what Batonpass logs to stderr, as text or as one JSON object a line. They name another namespace than the
+    default one."""
     handler = logging.StreamHandler(sys.stderr)
-    handler.setFormatter(_JsonLines() if as_json else _TextLines())
+    handler.setFormatter(_JsonLines(namespace) if as_json else _TextLines(namespace))
     logger = logging.getLogger("batonpass")
     logger.addHandler(handler)
     logger.setLevel(logging.INFO)

@@ -22,6 +22,7 @@ from .worker import Worker
 _log = logging.getLogger("batonpass.worker")
 # Seconds that giving back may take once nothing is waited for any more.
 _LAST_WORDS = 3.0
+_HANG_UP: int | None = getattr(signal, "SIGHUP", None)  # Windows has none
 
 
 async def serve(
@@ -36,10 +37,10 @@ async def serve(
     children: Children | None = None,
     sources: Sources | None = None,
 ) -> bool:
-    """Run a worker until SIGTERM or SIGINT; whether it ended because one of its sources has changed.
+    """Run a worker until SIGTERM, SIGINT or SIGHUP; whether it ended because one of its sources has changed.
 
     The first signal, or a change, drains: running deliveries are given back at their next checkpoint, after `grace`
-    seconds at once. A second signal gives them back at once.
+    seconds at once. A second SIGTERM or SIGINT gives them back at once.
     """
     async with connect(url, namespace=namespace, app=app) as coordinator:
         worker = Worker(app, coordinator, agents=agents, concurrency=concurrency, lease=lease, children=children)
@@ -59,6 +60,14 @@ async def serve(
     return orders.again
 
 
+def stopping_signals() -> list[signal.Signals]:
+    """The signals that end a worker. The one of a terminal that closes is none where nohup has it ignored."""
+    found = [signal.SIGTERM, signal.SIGINT]
+    if _HANG_UP is not None and signal.getsignal(_HANG_UP) != signal.SIG_IGN:
+        found.append(signal.Signals(_HANG_UP))
+    return found
+
+
 class _Orders:
     """What a worker process is told from outside."""
 
@@ -69,11 +78,13 @@ class _Orders:
 
     async def by_signals(self, *, task_status: TaskStatus[None]) -> None:
         """Take the orders that are signals."""
-        with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
+        with anyio.open_signal_receiver(*stopping_signals()) as signals:
             task_status.started()
             stopping = False
-            async for _signal in signals:
+            async for number in signals:
                 if stopping:
+                    if number == _HANG_UP:  # a shell sends it to its jobs, and the terminal again
+                        continue
                     self._at_once.set()
                     return
                 stopping = True

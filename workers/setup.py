@@ -8,6 +8,7 @@ from dataclasses import asdict, dataclass
 from ..adapters.adapter import Adapter
 from ..contracts.app import App
 from ..coordinator.connection import connect
+from ..coordinator.urls import namespace_of
 from .adapters import load_adapter
 from .finding import find_app
 from .frames import Frame
@@ -41,7 +42,7 @@ class Prepared:
 def prepare(packed: Frame) -> Prepared:
     """Import the app and the frameworks; opens nothing. `BadSetup` or `MissingExtra` if that can't be done."""
     setup = Setup(**packed["setup"])
-    log_lines(setup.as_json)
+    log_lines(setup.as_json, namespace_of(setup.url, setup.namespace))
     app = find_app(setup.app)
     adapters = {kind: load_adapter(kind) for kind in setup.kinds}
     connect(setup.url, namespace=setup.namespace, app=app)  # for what it imports

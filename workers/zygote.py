@@ -20,7 +20,7 @@ from typing import NoReturn
 import anyio
 from anyio.lowlevel import checkpoint
 
-from .child import hear_only, live, tell_failure
+from .child import hear_only, leave_to_worker, live, tell_failure
 from .frames import frame, read_frame
 from .setup import Prepared, prepare
 
@@ -63,8 +63,8 @@ def _serve(control: socket, prepared: Prepared, children: set[int]) -> None:
     ended, wake = os.pipe()
     os.set_blocking(wake, False)
     signal.set_wakeup_fd(wake)
-    for each in (signal.SIGCHLD, signal.SIGTERM, signal.SIGINT):  # the worker decides when this process ends
-        signal.signal(each, hear_only)
+    signal.signal(signal.SIGCHLD, hear_only)
+    leave_to_worker()
     while True:
         ready, _, _ = select.select([control.fileno(), ended], [], [])
         if ended in ready:

@@ -9,6 +9,7 @@ import anyio
 import typer
 
 from batonpass.contracts.errors import BadSetup
+from batonpass.coordinator.urls import namespace_of
 from batonpass.workers.logs import log_lines
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
@@ -32,7 +33,7 @@ def serve(
     from batonpass.service.running import Place
     from batonpass.service.running import serve as run
 
-    log_lines(as_json)
+    log_lines(as_json, namespace_of(store, namespace))
     place = Place(host, port)
     if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):
         raise BadSetup("--token (BATONPASS_TOKEN) is sent in a header: give ASCII letters, digits and signs, no spaces")

@@ -11,6 +11,7 @@ import typer
 
 from batonpass.contracts.app import App
 from batonpass.coordinator.connection import connect
+from batonpass.coordinator.urls import namespace_of
 from batonpass.workers.logs import log_lines
 from batonpass.workers.single import alone
 from batonpass.workers.webhooks import Courier
@@ -89,7 +90,7 @@ def run(
     as_json: Json = False,
 ) -> None:
     """Send events to all webhooks until SIGTERM or Ctrl-C. Any number of these share the work."""
-    log_lines(as_json)
+    log_lines(as_json, namespace_of(store, namespace))
     anyio.run(_run, store, namespace)
 
 

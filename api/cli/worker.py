@@ -10,6 +10,7 @@ import anyio
 import typer
 
 from batonpass.contracts.job import DEFAULT_LEASE
+from batonpass.coordinator.urls import namespace_of
 from batonpass.workers.children import Children
 from batonpass.workers.finding import find_app
 from batonpass.workers.logs import log_lines
@@ -41,8 +42,8 @@ def worker(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Run agents until SIGTERM or Ctrl-C: jobs are given back at their next checkpoint then."""
-    log_lines(as_json)
+    """Run agents until SIGTERM, Ctrl-C or the terminal's end: jobs are given back at their next checkpoint then."""
+    log_lines(as_json, namespace_of(store, namespace))
     names = [name.strip() for name in agents.split(",") if name.strip()] if agents else None
     # A child has a memory of its own, and Windows passes no sockets to one.
     children = None

@@ -1,8 +1,8 @@
 """A process that has imported the frameworks once and forks a worker per command: importing CrewAI takes seconds.
 
 Reads one JSON command a line on stdin: {"url", "app", "agents", "lease", "log", "out", "kill"}, or {"arguments", "log",
-"out", "environment"} for one as the command line starts it. Writes {"started": pid} for each, and {"ended": pid,
-"status": n} (negative: the signal) when one has ended.
+"out", "environment", "ignore"} for one as the command line starts it, which ignores these signals. Writes {"started":
+pid} for each, and {"ended": pid, "status": n} (negative: the signal) when one has ended.
 """
 
 from __future__ import annotations
@@ -77,6 +77,8 @@ def fork_worker(command: dict[str, Any]) -> int:
     os.dup2(out, 1)
     os.dup2(out, 2)
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
+    for name in command.get("ignore", []):
+        signal.signal(signal.Signals[name], signal.SIG_IGN)
     try:
         run_command(command["arguments"]) if "arguments" in command else run_worker(command)
         os._exit(0)

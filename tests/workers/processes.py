@@ -6,6 +6,7 @@ import atexit
 import os
 import signal
 from collections import Counter
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import cache
 from pathlib import Path
@@ -27,9 +28,9 @@ class Desk:
         self.log.touch()
         self.workers: list[WorkerProcess] = []
 
-    def start(self, *options: str, app: str = "tests.workers.agents:app") -> WorkerProcess:
-        """Start a worker; does not wait for it."""
-        worker = WorkerProcess(self, app, options)
+    def start(self, *options: str, app: str = "tests.workers.agents:app", ignore: Sequence[str] = ()) -> WorkerProcess:
+        """Start a worker; does not wait for it. The signals named are ignored when it begins."""
+        worker = WorkerProcess(self, app, options, ignore)
         self.workers.append(worker)
         return worker
 
@@ -74,9 +75,10 @@ def parent() -> Zygote:
 class WorkerProcess:
     """One worker process."""
 
-    def __init__(self, desk: Desk, app: str, options: tuple[str, ...]) -> None:
+    def __init__(self, desk: Desk, app: str, options: tuple[str, ...], ignore: Sequence[str]) -> None:
         self._out = desk.folder / f"worker-{len(desk.workers)}.err"
-        command = {"arguments": ["worker", app, "--store", desk.url, *options], "out": str(self._out)}
+        arguments = ["worker", app, "--store", desk.url, *options]
+        command = {"arguments": arguments, "out": str(self._out), "ignore": list(ignore)}
         gates = {"BATONPASS_TEST_GATES": str(desk.folder)}
         self.pid = parent().start({**command, "log": str(desk.log), "environment": gates})
 
