@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 from functools import cache
 
+from ...contracts.errors import BadSetup
 from .checkpointer import BatonpassSaver
 
 
@@ -17,4 +18,7 @@ def checkpointer() -> BatonpassSaver:
 
     States that hold types of your own need a factory of your own: `BatonpassSaver.from_url(url, allow=[graph])`.
     """
-    return BatonpassSaver.from_url(os.environ.get("BATONPASS_URL", "sqlite:///batonpass.db"))
+    try:
+        return BatonpassSaver.from_url(os.environ.get("BATONPASS_URL", "sqlite:///batonpass.db"))
+    except BadSetup as error:
+        raise BadSetup(f"BATONPASS_URL: {error}") from None

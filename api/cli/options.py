@@ -14,14 +14,31 @@ from batonpass.contracts.app import App
 from batonpass.contracts.errors import BadSetup, NotFound
 from batonpass.contracts.guard import Guard
 from batonpass.coordinator.connection import Connection, connect
-from batonpass.coordinator.urls import file_of
+from batonpass.coordinator.urls import file_of, open_store
 
 DEFAULT_STORE = "sqlite:///batonpass.db"
 DEFAULT_NAMESPACE: str | None = None
 
+
+def _named(context: typer.Context, url: str) -> str:
+    """Refuse a store that the environment names by its variable: nobody sees that in the command."""
+    source = context.get_parameter_source("store")
+    if source is not None and source.name == "ENVIRONMENT":
+        try:
+            open_store(url)
+        except BadSetup as error:
+            raise BadSetup(f"BATONPASS_URL: {error}") from None
+    return url
+
+
 Store = Annotated[
     str,
-    typer.Option("--store", envvar="BATONPASS_URL", help="Where jobs are kept: sqlite:///file.db, redis://host:6379"),
+    typer.Option(
+        "--store",
+        envvar="BATONPASS_URL",
+        callback=_named,
+        help="Where jobs are kept: sqlite:///file.db, redis://host:6379",
+    ),
 ]
 Namespace = Annotated[
     str | None, typer.Option(help="Which of the store's namespaces (default: the URL's, or 'default')")

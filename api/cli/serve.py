@@ -33,7 +33,6 @@ def serve(
     from batonpass.service.running import Place
     from batonpass.service.running import serve as run
 
-    log_lines(as_json, namespace_of(store, namespace))
     place = Place(host, port)
     if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):
         raise BadSetup("--token (BATONPASS_TOKEN) is sent in a header: give ASCII letters, digits and signs, no spaces")
@@ -49,4 +48,5 @@ def serve(
         else:
             typer.echo(f"serving {kept} on {url}" + (f", with the token {made}" if made else ""))
 
+    log_lines(as_json, namespace_of(store, namespace))
     anyio.run(run, opened(store, namespace), place, token or made, started)

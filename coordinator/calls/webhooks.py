@@ -132,5 +132,8 @@ def _checked_secret(secret: str) -> str:
     except (binascii.Error, ValueError):
         decoded = b""
     if len(decoded) not in _SECRET_BYTES:
-        raise BadSetup("a webhook's secret is whsec_ and 24 to 64 random bytes in base64; leave it out to get one")
+        raise BadSetup(
+            "a webhook's secret (--secret, BATONPASS_WEBHOOK_SECRET) is whsec_ and 24 to 64 random bytes in base64; "
+            "leave it out to get one"
+        )
     return secret
