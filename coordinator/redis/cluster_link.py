@@ -16,6 +16,7 @@ from redis import cluster, exceptions
 from redis.asyncio import cluster as asyncio_cluster
 
 from ...contracts.errors import BadSetup
+from .loops import PerLoop
 from .place import Place, read_place, without_secrets
 
 # The client library is typed in part only.
@@ -55,7 +56,7 @@ class ClusterLink:
         }
         self.url = f"{parts.scheme}://{','.join(f'{host}:{port}' for host, port in self._seeds)}"
         self._sync: Any = None
-        self._async: Any = None
+        self._async = PerLoop(self._new_aclient, _aclose)
         self._making = Lock()
 
     @property
@@ -68,10 +69,11 @@ class ClusterLink:
 
     @property
     def aclient(self) -> Any:
-        """The client for async code."""
-        if self._async is None:
-            self._async = _Async(startup_nodes=[_AsyncNode(*seed) for seed in self._seeds], **self._options)
-        return self._async
+        """The client for the async code of this event loop."""
+        return self._async.here()
+
+    def _new_aclient(self) -> Any:
+        return _Async(startup_nodes=[_AsyncNode(*seed) for seed in self._seeds], **self._options)
 
     def place_of(self, node: Any) -> Place:
         """One node as a place of its own."""
@@ -141,12 +143,14 @@ class ClusterLink:
 
     async def aclose(self) -> None:
         self.close()
-        if self._async is not None:
-            client, self._async = self._async, None
-            await client.aclose()
-            for node in client.get_nodes():  # it closes nothing while it wants to look at the cluster anew
-                with suppress(*ASYNC_TROUBLE):
-                    await node.disconnect()
+        await self._async.aclose()
+
+
+async def _aclose(client: Any) -> None:
+    await client.aclose()
+    for node in client.get_nodes():  # it closes nothing while it wants to look at the cluster anew
+        with suppress(*ASYNC_TROUBLE):
+            await node.disconnect()
 
 
 def _place(url: str, netloc: str) -> Place:

@@ -90,7 +90,7 @@ class Lines:
 
 
 class AsyncLines:
-    """The connection that the async code of one event loop shares."""
+    """The connection that the async code of one event loop shares: each loop has a client and lines of its own."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -148,7 +148,7 @@ class AsyncLines:
     @property
     def _usable(self) -> bool:
         line = self._line
-        return line is not None and not line.closed and line.loop is get_running_loop()
+        return line is not None and not line.closed
 
     async def _open(self) -> None:
         from .shared_line import SharedLine

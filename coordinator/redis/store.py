@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from secrets import token_hex
-from typing import Any, TypeVar, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from anyio import to_thread
 from redis import exceptions
@@ -18,6 +18,7 @@ from ..rows import SCHEMA_VERSION
 from ..store import KEPT_EVENTS, Topic, Watch
 from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
+from .loops import PerLoop
 from .place import TROUBLE, connected_by, prefix_of, read_place
 from .scripts import Script, script
 from .segments import READERS, filled, held_by, lacking, needed
@@ -39,6 +40,19 @@ _REPEATABLE = READING | {AckEvents, Claim, Heartbeat, Reap, TakeEvents}
 _ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"
 
 
+class _Side(NamedTuple):
+    """What one event loop asks by."""
+
+    client: Any
+    lines: AsyncLines
+    ends: Together
+
+    async def aclose(self) -> None:
+        await self.lines.aclose()
+        for client in connected_by(self.client):
+            await client.aclose()
+
+
 class RedisStore:
     """A namespace on a Redis server. `url` is as users write it, `scripts` finds a script."""
 
@@ -55,12 +69,15 @@ class RedisStore:
         self._place = read_place(url)
         self.url = self._place.url
         self._sync = self._place.client()
-        self._async = self._place.aclient()
         self._lines = Lines(self._sync)
-        self._alines = AsyncLines(self._async)
-        self._ends = Together(self._alines, lambda: self._scripts("complete"), self.prefix)
+        self._async = PerLoop(self._new_side, _Side.aclose)
         self._replicas = self._place.replicas
         self._witness = Witness(self.url)
+
+    def _new_side(self) -> _Side:
+        client = self._place.aclient()
+        lines = AsyncLines(client)
+        return _Side(client, lines, Together(lines, lambda: self._scripts("complete"), self.prefix))
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip."""
@@ -104,12 +121,13 @@ class RedisStore:
 
     async def _areply(self, command: Command[Any], name: str, argv: Sequence[Any]) -> Any:
         """The reply to a command, with a look at the store behind it if it is time for one."""
+        side = self._async.here()
         sent = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if not self._witness.due(command):
             if type(command) is Complete and command.checkpoint is None:
-                return await self._ends.ask(argv)
-            return await self._alines.ask(*sent)
-        reply, seen = await self._alines.ask_all(sent, self._look("EVALSHA"))
+                return await side.ends.ask(argv)
+            return await side.lines.ask(*sent)
+        reply, seen = await side.lines.ask_all(sent, self._look("EVALSHA"))
         if isinstance(reply, Exception):
             raise reply
         await self._arun(self._learn(seen))
@@ -212,7 +230,7 @@ class RedisStore:
         try:
             sent = next(calls)
             while True:
-                async with self._async.pipeline(transaction=False) as pipe:
+                async with self._async.here().client.pipeline(transaction=False) as pipe:
                     for command in sent:
                         pipe.execute_command(*command)
                     replies = await pipe.execute(raise_on_error=False)
@@ -314,9 +332,7 @@ class RedisStore:
 
     async def aclose(self) -> None:
         self.close()
-        await self._alines.aclose()
-        for client in connected_by(self._async):
-            await client.aclose()
+        await self._async.aclose()
 
 
 _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")

@@ -21,7 +21,8 @@ _MOST = 16  # in one call: others have their turn in between, and the server can
 
 
 class Together:
-    """Asks a script that takes the arguments of several commands in a row, and answers a list then."""
+    """For the code of one event loop: asks a script that takes the arguments of several commands in a row, and answers
+    a list then."""
 
     def __init__(self, lines: AsyncLines, script: Callable[[], Script], prefix: str) -> None:
         self._lines = lines
@@ -38,8 +39,7 @@ class Together:
             return await self._lines.ask("EVALSHA", self._script().sha, 1, self._prefix, *argv)
         loop = get_running_loop()
         reply: Future[Any] = loop.create_future()
-        if not self._waiting or self._waiting[0][1].get_loop() is not loop:
-            self._waiting = []
+        if not self._waiting:
             loop.call_soon(self._send)
         self._waiting.append((argv, reply))
         if len(self._waiting) == _MOST:

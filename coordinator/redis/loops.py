@@ -1,0 +1,62 @@
+"""PerLoop: what belongs to one event loop, such as connections: one for each loop that asks.
+
+It is closed when its loop ends: what runs a loop to its end (`asyncio.run`, `anyio.run`, a `Runner`) closes the async
+generators that were begun in it, and one of those holds it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncGenerator, Awaitable, Callable
+from concurrent.futures import Future
+from contextlib import suppress
+from typing import Generic, TypeVar
+
+import anyio
+
+T = TypeVar("T")
+_CLOSED_WITHIN = 2.0  # seconds
+
+
+class PerLoop(Generic[T]):
+    """Usable from any thread. `make` is called in the loop that asks first, `close` in the same one."""
+
+    def __init__(self, make: Callable[[], T], close: Callable[[T], Awaitable[None]]) -> None:
+        self._make = make
+        self._close = close
+        self._held: dict[asyncio.AbstractEventLoop, tuple[T, AsyncGenerator[None]]] = {}
+
+    def here(self) -> T:
+        """That of the running loop."""
+        loop = asyncio.get_running_loop()
+        held = self._held.get(loop)
+        return held[0] if held is not None else self._begin(loop)
+
+    def _begin(self, loop: asyncio.AbstractEventLoop) -> T:
+        made = self._make()
+        life = self._life(loop, made)
+        with suppress(StopIteration):  # it waits for nothing
+            life.asend(None).send(None)
+        self._held[loop] = made, life
+        for gone in [each for each in list(self._held) if each.is_closed()]:  # by who closes no generators
+            del self._held[gone]
+        return made
+
+    async def _life(self, loop: asyncio.AbstractEventLoop, made: T) -> AsyncGenerator[None]:
+        try:
+            yield
+        finally:
+            self._held.pop(loop, None)
+            await self._close(made)
+
+    async def aclose(self) -> None:
+        """Close all, each in its loop."""
+        here, ending = asyncio.get_running_loop(), list[Future[None]]()
+        for loop, (_, life) in list(self._held.items()):
+            if loop is here:
+                await life.aclose()
+            elif loop.is_running():
+                ending.append(asyncio.run_coroutine_threadsafe(life.aclose(), loop))
+        with anyio.move_on_after(_CLOSED_WITHIN):  # a loop that blocks keeps what is its own until it ends
+            for each in ending:
+                await asyncio.wrap_future(each)
