@@ -17,6 +17,7 @@ from batonpass.workers.logs import warn_by
 from . import (
     backup,
     dead,
+    doctor,
     groups,
     history,
     import_langgraph,
@@ -74,6 +75,7 @@ for _command in (
     retention.prune,
     retention.delete,
     serve.serve,
+    doctor.doctor,
     backup.backup,
     repartition.repartition,
     import_langgraph.import_langgraph,

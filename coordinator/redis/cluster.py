@@ -10,6 +10,7 @@ from anyio import to_thread
 
 from ...contracts.errors import BadSetup
 from ...contracts.names import MAX_PARTITIONS, home
+from ..checkup import Examined, Finding, Load, added
 from ..coded.codec import Codec
 from ..commands import Claim, Command
 from ..store import KEPT_EVENTS, Topic, Watch
@@ -118,6 +119,23 @@ class ClusterStore:
         self._partitions = self._new_partitions(self._run(self._counted()))
         runs: list[tuple[Partition, Run[Any]]] = [(each, each.opening()) for each in self._partitions]
         good(self._run(together(runs)))
+
+    def examine(self) -> Examined:
+        """What the nodes and the partitions say of themselves; what several say is said once. Makes nothing."""
+        self._partitions = self._new_partitions(1)
+        [first] = self._partitions
+        [count] = good(self._run(together([(first, first.known())])))
+        self._partitions = self._new_partitions(count or 1)
+        runs: list[tuple[Partition, Run[Any]]] = [(each, each.examining()) for each in self._partitions]
+        examined: list[Examined] = good(self._run(together(runs)))
+        said = dict.fromkeys(finding for each in examined for finding in each.findings)
+        number = Finding("ok", "namespace", f"{count} partitions")
+        return Examined((*said, *([number] if count else [])), all(each.opens for each in examined))
+
+    def count(self, queues: Sequence[str]) -> Load:
+        """How much lies in all partitions."""
+        runs: list[tuple[Partition, Run[Any]]] = [(each, each.counting(queues)) for each in self._partitions]
+        return added(good(self._run(together(runs))))
 
     def _counted(self) -> _Exchange[int]:
         """How many partitions the namespace has, for ever: the first who opens it says so."""

@@ -7,6 +7,7 @@ from typing import Any, TypeVar, cast
 
 from ...contracts.errors import BatonpassError
 from ..commands import Command, ReadSpans
+from .checkup import counting, examining
 from .cluster_link import TROUBLE, Request
 from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
 from .scripts import Script
@@ -73,6 +74,21 @@ class Partition(RedisStore):
     def opening(self) -> Run[None]:
         """Check the node and the partition, and make it if it is new."""
         return self._opening()
+
+    def examining(self) -> Run[Any]:
+        """What the node and the partition say of themselves."""
+        return examining(self.prefix, self.url, whole=False, replicas=0)
+
+    def counting(self, queues: Sequence[str]) -> Run[Any]:
+        """How much lies in the partition."""
+        return counting(self.prefix, queues)
+
+    def known(self) -> Run[int]:
+        """How many partitions the namespace has; 0 if it is new."""
+        [known] = yield [("GET", f"{self.prefix}partitions")]
+        if isinstance(known, Exception):
+            raise known
+        return int(known or 0)
 
     def counted(self, count: int) -> Run[int]:
         """How many partitions the namespace has; `count` if it is new. One without the record was made on a single

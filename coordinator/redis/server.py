@@ -21,19 +21,29 @@ _PRODUCTS = (
 
 def check_server(info: Mapping[str, Any], schema: bytes | None, url: str, replicas: int = 0) -> None:
     """Refuse a server or a namespace that will not do; warn of one that forgets. `replicas` must confirm writes."""
-    _check_version(info, url)
+    check_version(info, url)
+    check_schema(schema, url)
+    check_replicas(info, url, replicas)
+    for danger in dangers(info):
+        warnings.warn(f"{url} {danger}", UnsafeStore, stacklevel=2)
+
+
+def check_schema(schema: bytes | None, url: str) -> None:
+    """Refuse a namespace that a newer Batonpass made. None: it is new."""
     if schema is not None and int(schema) > SCHEMA_VERSION:
         raise BadSetup(
             f"{url}: a newer Batonpass made this namespace (schema {int(schema)}, this one knows {SCHEMA_VERSION})"
         )
+
+
+def check_replicas(info: Mapping[str, Any], url: str, replicas: int) -> None:
+    """Refuse a server that has fewer replicas than must confirm writes."""
     connected = int(info.get("connected_slaves", 0))
     if connected < replicas:
         raise BadSetup(
             f"{url} has {connected} replica(s), but ?replicas={replicas} asks that many to confirm each write: "
             "attach replicas, or leave it out"
         )
-    for danger in _dangers(info):
-        warnings.warn(f"{url} {danger}", UnsafeStore, stacklevel=2)
 
 
 def check_namespace(mark: bytes | None, partitions: bytes | None, url: str) -> None:
@@ -48,16 +58,26 @@ def check_namespace(mark: bytes | None, partitions: bytes | None, url: str) -> N
         )
 
 
-def _check_version(info: Mapping[str, Any], url: str) -> None:
-    found = next((row for row in _PRODUCTS if row[0] in info), _PRODUCTS[-1])
-    field, name, oldest = found
-    version = str(info.get(field, "0"))
+def product_of(info: Mapping[str, Any]) -> tuple[str, str]:
+    """What a server is, and its version."""
+    field, name, _ = _product(info)
+    return name, str(info.get(field, "0"))
+
+
+def check_version(info: Mapping[str, Any], url: str) -> None:
+    """Refuse a server that is too old."""
+    name, version = product_of(info)
+    _, _, oldest = _product(info)
     numbers = tuple(int(part) for part in version.split(".")[:2] if part.isdigit())
     if numbers < oldest:
         raise BadSetup(f"{url} runs {name} {version}: Batonpass needs {oldest[0]}.{oldest[1]} or newer")
 
 
-def _dangers(info: Mapping[str, Any]) -> Iterator[str]:
+def _product(info: Mapping[str, Any]) -> tuple[str, str, tuple[int, int]]:
+    return next((row for row in _PRODUCTS if row[0] in info), _PRODUCTS[-1])
+
+
+def dangers(info: Mapping[str, Any]) -> Iterator[str]:
     """What may lose acknowledged writes."""
     if not int(info.get("aof_enabled", 0)):
         yield "has no append-only file: a restart loses what was acknowledged (CONFIG SET appendonly yes)"

@@ -11,11 +11,13 @@ from anyio import to_thread
 from redis import exceptions
 
 from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unconfirmed, Unreachable
+from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import AckEvents, Claim, Command, Complete, Heartbeat, ReadSpans, Reap, TakeEvents
 from ..operations import READING
 from ..rows import SCHEMA_VERSION
 from ..store import KEPT_EVENTS, Topic, Watch
+from .checkup import counting, examining
 from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
 from .loops import PerLoop
@@ -324,6 +326,21 @@ class RedisStore:
 
     async def aopen(self) -> None:
         await to_thread.run_sync(self.open)
+
+    def examine(self) -> Examined:
+        """What the server and the namespace say of themselves. Opens, makes and changes nothing."""
+        try:
+            with self._place.opening(self._sync):
+                return self._run(examining(self.prefix, self.url, whole=True, replicas=self._replicas))
+        except TROUBLE as error:
+            raise self._failure(error) from error
+
+    def count(self, queues: Sequence[str]) -> Load:
+        """How much lies in the namespace."""
+        try:
+            return self._run(counting(self.prefix, queues))
+        except TROUBLE as error:
+            raise self._failure(error) from error
 
     def close(self) -> None:
         self._lines.close()

@@ -52,15 +52,22 @@ def _make_safe(connection: sqlite3.Connection, path: str) -> None:
 
 
 def warn_of_network(path: str, mounts: Path = Path("/proc/mounts")) -> None:
-    """Say so if the file is on a network file system: SQLite's locks do not hold between its machines."""
+    """Say so if the file is on a network file system."""
+    if danger := network_danger(path, mounts):
+        warnings.warn(f"{path} {danger}", UnsafeStore, stacklevel=2)
+
+
+def network_danger(path: str, mounts: Path = Path("/proc/mounts")) -> str:
+    """What may become of a file on a network file system, where SQLite's locks do not hold between machines; "" if it
+    is on another."""
     try:
         table = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:
-        return  # not Linux
-    if kind := network_file_system(path, table):
-        warnings.warn(
-            f"{path} is on a network file system ({kind}): several machines at once, or a lost connection, can damage "
-            "it. Keep it on a local disk, or use Redis",
-            UnsafeStore,
-            stacklevel=2,
-        )
+        return ""  # not Linux
+    kind = network_file_system(path, table)
+    if not kind:
+        return ""
+    return (
+        f"is on a network file system ({kind}): several machines at once, or a lost connection, can damage it. Keep it "
+        "on a local disk, or use Redis"
+    )

@@ -14,6 +14,7 @@ from anyio import to_thread
 
 from ..backup import Progress
 from ..bell import Bell
+from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import Claim, Claimed, Command, Put, PutWrites, TakeEvents, Taken
 from ..operations import READING, run
@@ -21,6 +22,7 @@ from ..operations.groups import nothing_to_take
 from ..operations.upkeep import due_in
 from ..store import KEPT_EVENTS, Behind, Topic, Watch, rings
 from .backups import copy_file
+from .checkup import count, examine
 from .clerk import Clerk
 from .disk import Disk
 from .file import open_store_file, warn_of_network
@@ -193,6 +195,15 @@ class SqliteStore:
 
     async def aclose(self) -> None:
         await to_thread.run_sync(self.close)
+
+    def examine(self) -> Examined:
+        """What the file says of itself. Opens no store: makes and migrates nothing."""
+        return examine(self.path)
+
+    def count(self, queues: Sequence[str]) -> Load:
+        """How much lies in the namespace."""
+        with self._reading as connection:
+            return patiently(lambda: count(connection, self._namespace, queues, self._clock()))
 
     def backup(self, path: str, progress: Progress | None = None) -> None:
         """Copy the whole file, with all namespaces, to a new file while others write. Needs no `open`."""

@@ -1,0 +1,130 @@
+"""What `batonpass doctor` looks at in an open namespace: agents and who serves them, jobs, schedules, webhooks."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+from batonpass.contracts.contract import ContractRef
+from batonpass.contracts.errors import BatonpassError
+from batonpass.contracts.job import BANDS, JobState
+from batonpass.coordinator.book import Declaration, open_declaration, parse_ref, queue_of
+from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
+from batonpass.coordinator.commands import Declared, ListJobs
+from batonpass.coordinator.rows import JobRow
+from batonpass.coordinator.sync_client import SyncCoordinator
+
+from .printing import cell
+
+# Of so many jobs, the newest, it is looked where they wait; agents that are declared are looked at in any case.
+_NEWEST = 500
+_Taker = tuple[str, ContractRef]
+
+
+def look_around(store: Examines, coordinator: SyncCoordinator) -> Iterator[Finding]:
+    """All findings of a namespace. What this user or these keys may not read is a finding, too."""
+    for about, look in (
+        ("agents", lambda: _agents_and_jobs(store, coordinator)),
+        ("schedules", lambda: _schedules(coordinator)),
+        ("webhooks", lambda: _webhooks(coordinator)),
+    ):
+        yield from _said(about, look)
+
+
+def _said(about: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding]:
+    try:
+        yield from look()
+    except BatonpassError as error:
+        yield Finding("warn", about, f"can't be looked at: {error}")
+
+
+def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[Finding]:
+    declared = {name: open_declaration(kept) for name, kept in coordinator.store.call(Declared()).items()}
+    takers = dict.fromkeys(_takers(declared))
+    takers |= dict.fromkeys(_waited_for(coordinator))
+    queues = {taker: [queue_of(*taker, band) for band in BANDS.values()] for taker in takers}
+    load = store.count([queue for names in queues.values() for queue in names])
+    for taker, names in queues.items():
+        waiting = sum(load.queues.get(name, Queued()).waiting for name in names)
+        workers = frozenset[str]().union(*(load.queues.get(name, Queued()).workers for name in names))
+        yield from _agent(taker, declared.get(taker[0]), waiting, workers)
+    if not declared:
+        yield Finding("warn", "agents", "none is declared: start a worker")
+    yield from _jobs(load)
+
+
+def _takers(declared: Mapping[str, Declaration]) -> Iterator[_Taker]:
+    """Agents with the contracts that may wait for them: that of today, and older versions."""
+    for name, declaration in sorted(declared.items()):
+        accepts = declaration.accepts
+        for version in range(accepts.version, 0, -1):
+            yield name, ContractRef(accepts.name, version)
+
+
+def _waited_for(coordinator: SyncCoordinator) -> Iterator[_Taker]:
+    """Agents with the contracts that new jobs wait with: an agent may have had another contract before."""
+    rows: list[JobRow] = coordinator.store.call(ListJobs(_NEWEST, ""))
+    for row in rows:
+        if row.state == JobState.SUBMITTED:
+            yield row.agent, parse_ref(row.contract)
+
+
+def _agent(taker: _Taker, declaration: Declaration | None, waiting: int, workers: frozenset[str]) -> Iterator[Finding]:
+    name, contract = taker
+    about, today = f"agent {name}", declaration.accepts if declaration else None
+    if waiting and not workers and contract == today:
+        yield Finding("warn", about, f"{waiting} job(s) wait, and no live worker serves it: start one")
+    elif waiting and not workers:
+        text = f"{waiting} job(s) wait with {contract}, and no live worker takes them"
+        what = (
+            f"it accepts {today} now, so run the version before beside"
+            if today
+            else "no worker has declared it: start one"
+        )
+        yield Finding("warn", about, f"{text}; {what}")
+    elif contract == today and declaration:
+        serving = (
+            f"{len(workers)} worker(s): {', '.join(sorted(workers))}" if workers else "no live worker, no job waits"
+        )
+        yield Finding("ok", about, f"{contract}, app {declaration.app}, {declaration.kind}; {serving}")
+        if waiting:
+            yield Finding("ok", about, f"{waiting} job(s) are ready")
+    elif workers:
+        yield Finding(
+            "ok", about, f"{contract}: {len(workers)} worker(s) of another version; {waiting} job(s) are ready"
+        )
+
+
+def _jobs(load: Load) -> Iterator[Finding]:
+    text = f"{load.jobs} in all; {load.running} running, {load.timed} due later (a delay, a retry, a question's time)"
+    yield Finding("ok", "jobs", text)
+    if load.asking:
+        yield Finding("ok", "questions", f"{load.asking} job(s) ask somebody: `batonpass inbox`")
+    if load.dead:
+        yield Finding("warn", "dead letters", f"{load.dead} job(s) failed: `batonpass dead-letters` says why")
+
+
+def _schedules(coordinator: SyncCoordinator) -> Iterator[Finding]:
+    found = coordinator.schedules()
+    for each in found:
+        if each.error:
+            text = f"could not submit at {cell(each.last_at)}: {each.error}"
+            yield Finding("warn", f"schedule {each.name}", f"{text}. Put it right with `batonpass schedule add`")
+        elif each.next_at is None:
+            yield Finding(
+                "warn", f"schedule {each.name}", f"{each.cron!r} never comes again: `batonpass schedule remove`"
+            )
+    if found:
+        yield Finding("ok", "schedules", f"{len(found)}")
+
+
+def _webhooks(coordinator: SyncCoordinator) -> Iterator[Finding]:
+    found: list[Any] = coordinator.webhooks()
+    for each in found:
+        if each.state == "paused":
+            text = f"paused, {each.lag} event(s) wait: {each.error}"
+            yield Finding("warn", f"webhook {each.name}", f"{text}. Then `batonpass webhooks resume {each.name}`")
+        elif each.failures:
+            yield Finding("warn", f"webhook {each.name}", f"failed {each.failures} time(s): {each.error}")
+    if found:
+        yield Finding("ok", "webhooks", f"{len(found)}; `batonpass webhooks run` sends what waits")

@@ -1,0 +1,58 @@
+"""The doctor command."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator
+from dataclasses import asdict
+from itertools import chain
+from typing import cast
+
+import typer
+
+from batonpass.contracts.errors import BadSetup, BatonpassError
+from batonpass.coordinator.checkup import Examines, Finding
+from batonpass.coordinator.safety import UnsafeStore
+from batonpass.coordinator.urls import namespace_of, open_store
+
+from .checkup import look_around
+from .installed import look_installed
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .printing import print_json
+
+
+def doctor(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
+    """Look whether all is well: the store, what it keeps, workers, jobs, what is installed. Changes nothing.
+
+    Exit codes: 0 all is well or there are warnings only, 1 something does not work, 2 bad input.
+    """
+    if store.startswith("memory:"):
+        raise BadSetup("memory:// is seen by the process that has it alone: there is nothing to look at")
+    found: list[Finding] = []
+    for finding in chain(look_installed(), _look(store, namespace)):
+        found.append(finding)
+        if not as_json:
+            typer.echo(f"{finding.level:<5} {finding.about:<14} {' '.join(finding.text.split())}")
+    failed = any(finding.level == "fail" for finding in found)
+    if as_json:
+        print_json({"ok": not failed, "findings": [asdict(finding) for finding in found]})
+    if failed:
+        raise typer.Exit(1)
+
+
+def _look(url: str, namespace: str | None) -> Iterator[Finding]:
+    store = open_store(url, namespace)
+    looked_at = cast("Examines", store)
+    try:
+        yield Finding("ok", "store", f"{store.url}, namespace {namespace_of(url, namespace)}")
+        examined = looked_at.examine()
+        yield from examined.findings
+        if examined.opens:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", UnsafeStore)  # they are among the findings
+                with opened(url, namespace) as coordinator:
+                    yield from look_around(looked_at, coordinator)
+    except BatonpassError as error:
+        yield Finding("fail", "store", str(error))
+    finally:
+        store.close()

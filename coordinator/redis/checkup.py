@@ -1,0 +1,126 @@
+"""Checkup: what a Redis server and a namespace on it say of themselves, by plain commands that readers may send."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Generator, Iterator, Mapping, Sequence
+from datetime import datetime
+from typing import Any, TypeVar
+
+from ...contracts.errors import BadSetup
+from ..checkup import Examined, Finding, Load, Queued, size
+from .server import check_namespace, check_replicas, check_schema, check_version, dangers, product_of
+
+R = TypeVar("R")
+_Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
+# Seconds by which a server's clock may differ, the time of the question included.
+_CLOCK = 2.0
+# Seconds for which it is told that the store went back in time.
+_LATELY = 7 * 86_400
+_POWER_LOSS = {
+    "always": "appendfsync always: a power loss loses nothing",
+    "everysec": "appendfsync everysec: a power loss loses up to 2 s",
+    "no": "appendfsync no: a power loss loses what the system had not written yet",
+}
+_ALL = ("-inf", "+inf")
+
+
+def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Examined]:
+    """Look at the server, and at a namespace or one of its partitions."""
+    names = ("schema", "moved", "partitions", "rewound")
+    asked = [("INFO", "everything"), ("MGET", *(f"{prefix}{name}" for name in names))]
+    info, kept, *told = yield [*asked, *([("CONFIG GET", "appendfsync")] if whole else [])]
+    for reply in (info, kept):
+        if isinstance(reply, Exception):
+            raise reply
+    schema, moved, partitions, rewound = kept
+    found = [
+        *_server(info, url, replicas),
+        *_safety(info, url, told[0] if told else None),
+        _clock(info, time.time()),
+        *_namespace(schema, moved, partitions if whole else None, url),
+        *_rewound(rewound),
+    ]
+    return Examined(tuple(found), schema is not None and all(each.level != "fail" for each in found))
+
+
+def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
+    """Count what lies in a namespace or partition."""
+    [info] = yield [("INFO", "server")]
+    if isinstance(info, Exception):
+        raise info
+    now = int(info.get("server_time_usec", time.time() * 1e6)) // 1000
+    numbers = [("ZCOUNT", f"{prefix}{name}", *_ALL) for name in ("jobs", "leases", "timers", "asking", "dead")]
+    waiting = [("XLEN", f"{prefix}q:{queue}") for queue in queues]
+    alive = [("ZRANGEBYSCORE", f"{prefix}p:{queue}", f"({now}", "+inf") for queue in queues]
+    replies = yield [*numbers, *waiting, *alive]
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
+    jobs, running, timed, asking, dead = replies[:5]
+    rest, workers = replies[5 : 5 + len(queues)], replies[5 + len(queues) :]
+    there = {
+        queue: Queued(waits, frozenset(name.decode() for name in names))
+        for queue, waits, names in zip(queues, rest, workers, strict=True)
+    }
+    return Load(jobs, running, timed, asking, dead, there)
+
+
+def _server(info: Mapping[str, Any], url: str, replicas: int) -> Iterator[Finding]:
+    try:
+        check_version(info, url)
+        check_replicas(info, url, replicas)
+    except BadSetup as error:
+        yield Finding("fail", "server", str(error))
+        return
+    name, version = product_of(info)
+    most = int(info.get("maxmemory", 0))
+    memory = f"{size(int(info.get('used_memory', 0)))} in memory of {size(most) if most else 'any number'}"
+    attached = int(info.get("connected_slaves", 0))
+    confirmed = f"{replicas} confirm each write" if replicas else "none is waited for"
+    told = f", {attached} replica(s), of which {confirmed}" if attached else ""
+    yield Finding("ok", "server", f"{name} {version}, {memory}{told}")
+
+
+def _safety(info: Mapping[str, Any], url: str, policy: Any) -> Iterator[Finding]:
+    found = [Finding("warn", "safety", f"{url} {danger}") for danger in dangers(info)]
+    yield from found
+    if found:
+        return
+    kept = "" if policy is None or isinstance(policy, Exception) else str(policy.get("appendfsync", ""))
+    text = _POWER_LOSS.get(kept, "its appendfsync can't be seen from here")
+    yield Finding("ok", "safety", f"append-only file, {text}")
+
+
+def _clock(info: Mapping[str, Any], here: float) -> Finding:
+    there = int(info.get("server_time_usec", 0)) / 1e6
+    if not there:
+        return Finding("ok", "clock", "the server does not tell its time")
+    ahead = there - here
+    if abs(ahead) <= _CLOCK:
+        return Finding("ok", "clock", "the server's is this machine's")
+    way = "ahead of" if ahead > 0 else "behind"
+    text = f"the server's is {abs(ahead):.0f} s {way} this machine's: times of jobs and schedules are the server's"
+    return Finding("warn", "clock", f"{text}, have one of them set by NTP")
+
+
+def _namespace(schema: bytes | None, moved: bytes | None, partitions: bytes | None, url: str) -> Iterator[Finding]:
+    try:
+        check_schema(schema, url)
+        check_namespace(moved, partitions, url)
+    except BadSetup as error:
+        yield Finding("fail", "namespace", str(error))
+        return
+    if schema is None:
+        yield Finding("warn", "namespace", "nothing is kept there yet: is it the right one? The first worker makes it")
+    else:
+        yield Finding("ok", "namespace", f"schema {int(schema)}")
+
+
+def _rewound(position: bytes | None) -> Iterator[Finding]:
+    """The event that told it has its time in its place."""
+    at = int(position.partition(b"-")[0]) / 1000 if position else 0.0
+    if time.time() - at < _LATELY:
+        when = datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
+        text = f"went back in time on {when} (a restart without its last writes, a failover, an old backup)"
+        yield Finding("warn", "store", f"{text}: jobs went on from what was left, what came after may have run again")

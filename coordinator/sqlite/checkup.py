@@ -1,0 +1,81 @@
+"""Checkup: what a store's file says of itself, read without making or migrating anything."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sqlite3
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from pathlib import Path
+
+from ...contracts.errors import BatonpassError
+from ..checkup import Examined, Finding, Load, Queued, size
+from .file import network_danger, open_file
+from .schema import FOLDER, check_ours, migrations
+from .troubles import in_our_words
+from .waiting import patiently
+
+# Bytes left on the disk below which it is told.
+_LITTLE = 200_000_000
+
+
+def examine(path: str) -> Examined:
+    """Look at the file. Where there is none nothing is made."""
+    if not os.path.exists(path):
+        text = f"there is no file {path}: is it the right one? The first worker makes it"
+        return Examined((Finding("fail", "file", text),), opens=False)
+    try:
+        version = _version(path)
+    except BatonpassError as error:
+        return Examined((Finding("fail", "file", str(error)),), opens=False)
+    latest = max(migrations(FOLDER))
+    found = [*_disk(path), _schema(version, latest)]
+    return Examined(tuple(found), opens=version == latest)
+
+
+def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str], now: int) -> Load:
+    """Count what lies in a namespace: by the indexes, but for the jobs in all."""
+    wanted = ("1", "lease_until > 0", "due > 0", "state = 'input_required'", "state = 'failed'")
+    jobs, running, timed, asking, dead = (
+        _one(connection, f"FROM job WHERE namespace = ? AND {each}", namespace) for each in wanted
+    )
+    there: dict[str, Queued] = {}
+    for queue in queues:
+        waiting = _one(connection, "FROM job WHERE namespace = ? AND queue = ? AND ready > 0", namespace, queue)
+        alive = "SELECT worker FROM presence WHERE namespace = ? AND queue = ? AND until > ?"
+        workers = frozenset(row[0] for row in connection.execute(alive, (namespace, queue, now)))
+        there[queue] = Queued(waiting, workers)
+    return Load(jobs, running, timed, asking, dead, there)
+
+
+def _one(connection: sqlite3.Connection, condition: str, *values: str) -> int:
+    return int(connection.execute(f"SELECT count(*) {condition}", values).fetchone()[0])
+
+
+def _version(path: str) -> int:
+    with closing(open_file(path)) as connection:
+        try:
+            return patiently(lambda: check_ours(connection, path))
+        except sqlite3.Error as error:
+            raise in_our_words(error, path) from error
+
+
+def _disk(path: str) -> Iterator[Finding]:
+    kept = sum(os.path.getsize(each) for each in (path, f"{path}-wal") if os.path.exists(each))
+    left = shutil.disk_usage(Path(path).parent).free
+    text = f"{size(kept)}, {size(left)} left on its disk; a commit is on the disk before it is acknowledged"
+    yield Finding("ok", "file", text)
+    if left < _LITTLE:
+        yield Finding("warn", "file", f"the disk of {path} is nearly full: free some, or `batonpass prune`")
+    if danger := network_danger(path):
+        yield Finding("warn", "file", f"{path} {danger}")
+
+
+def _schema(version: int, latest: int) -> Finding:
+    if version == latest:
+        return Finding("ok", "schema", f"{version}")
+    if version == 0:
+        return Finding("warn", "schema", "the file is empty: the first worker makes the store in it")
+    text = f"an older Batonpass made it (schema {version}; this one's is {latest}): it is migrated when it is opened"
+    return Finding("warn", "schema", f"{text}, by a worker or by any other command. Make a backup before")

@@ -1,0 +1,180 @@
+"""`batonpass doctor` finds what is wrong, says what to do, and changes nothing."""
+
+from __future__ import annotations
+
+import os
+import sqlite3
+from collections.abc import Callable
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+import redis
+from anyio.from_thread import start_blocking_portal
+
+import batonpass as bp
+from batonpass.cli.installed import judged
+from batonpass.coordinator.redis import scripts
+from batonpass.coordinator.rows import SCHEMA_VERSION
+from batonpass.coordinator.safety import UnsafeStore
+
+from .commandline import CommandLine, Ran, kept
+from .harness.cluster import Cluster
+from .harness.redis import RedisServer
+from .workers.serving import serving
+
+Doctor = Callable[..., Ran]
+
+
+class Old(bp.Contract, name="doctor.order"):
+    text: str
+
+
+class Order(bp.Contract, name="doctor.order", version=2):
+    text: str
+
+
+def made(accepts: type[bp.Contract]) -> bp.App:
+    app = bp.App("doctor")
+
+    @app.agent("bill", accepts=accepts, returns=accepts, retries=1)
+    def bill(order: bp.Contract) -> bp.Contract:
+        raise ValueError("no")
+
+    return app
+
+
+@pytest.fixture
+def doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Doctor:
+    return lambda url, *arguments: CommandLine(url, capsys, monkeypatch)("doctor", *arguments)
+
+
+def told(ran: Ran, about: str) -> tuple[str, str]:
+    """Level and text of the one finding about something."""
+    [found] = [each for each in ran.json["findings"] if each["about"] == about]
+    return found["level"], found["text"]
+
+
+def test_it_tells_who_waits_for_whom(store_url: str, doctor: Doctor) -> None:
+    with bp.connect(store_url, app=made(Old)) as coordinator:
+        coordinator.declare(made(Old))
+        coordinator.submit("bill", Old(text="a"))
+    with bp.connect(store_url, app=made(Order)) as coordinator:
+        coordinator.declare(made(Order))
+    before = kept(store_url)
+    ran = doctor(store_url, "--json")
+    assert (ran.code, ran.err, ran.json["ok"]) == (0, "", True)
+    bill = [(each["level"], each["text"]) for each in ran.json["findings"] if each["about"] == "agent bill"]
+    assert bill == [
+        ("ok", "doctor.order@2, app doctor, function; no live worker, no job waits"),
+        ("warn", "1 job(s) wait with doctor.order@1, and no live worker takes them; it accepts doctor.order@2 now, so "
+         "run the version before beside"),
+    ]  # fmt: skip
+    assert told(ran, "jobs")[1].startswith("1 in all; 0 running")
+    assert kept(store_url) == before
+
+
+def test_it_tells_who_serves_and_what_failed(store_url: str, doctor: Doctor) -> None:
+    app = made(Order)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, store_url)):
+        with bp.connect(store_url, app=app) as coordinator, pytest.raises(bp.JobFailed):
+            coordinator.schedule("daily", "bill", {"text": "b"}, cron="0 9 * * *")
+            coordinator.submit("bill", Order(text="a")).result(timeout=30)
+        ran = doctor(store_url, "--json")
+    level, text = told(ran, "agent bill")
+    assert (level, text.partition(": ")[0]) == ("ok", "doctor.order@2, app doctor, function; 1 worker(s)")
+    assert told(ran, "dead letters") == ("warn", "1 job(s) failed: `batonpass dead-letters` says why")
+    assert told(ran, "schedules") == ("ok", "1")
+    lines = doctor(store_url).out.splitlines()
+    assert all(line.split()[0] in ("ok", "warn") for line in lines)
+    assert any(line.startswith("warn  dead letters   1 job(s) failed") for line in lines)
+
+
+def test_a_reader_sees_it_all(own_redis: RedisServer, doctor: Doctor) -> None:
+    with bp.connect(own_redis.url, app=made(Order)) as coordinator:
+        coordinator.declare(made(Order))
+        coordinator.submit("bill", Order(text="a"))
+    with own_redis.client() as admin:
+        line = (Path(scripts.__file__).with_name("acl") / "reader.acl").read_text().replace(" off ", " on >secret ")
+        admin.execute_command("ACL", "SETUSER", *line.split()[1:])
+        before = kept(f"{own_redis.url}?namespace=default")
+        ran = doctor(own_redis.url.replace("://", "://batonpass-reader:secret@"), "--json")
+        assert kept(f"{own_redis.url}?namespace=default") == before
+    assert (ran.code, "secret" in ran.out) == (0, False)
+    assert told(ran, "safety") == ("ok", "append-only file, its appendfsync can't be seen from here")
+    assert told(ran, "agent bill") == ("warn", "1 job(s) wait, and no live worker serves it: start one")
+    assert "can't be looked at" not in ran.out
+
+
+def test_a_server_that_forgets_is_told_in_the_words_of_connect(own_redis: RedisServer, doctor: Doctor) -> None:
+    bp.connect(own_redis.url).open()
+    assert told(doctor(own_redis.url, "--json"), "safety")[1].startswith("append-only file, appendfsync always: ")
+    with own_redis.client() as admin:
+        admin.config_set("appendonly", "no")
+        with pytest.warns(UnsafeStore) as warned:
+            bp.connect(own_redis.url).open()
+        ran = doctor(own_redis.url, "--json")
+        warnings = [
+            each["text"] for each in ran.json["findings"] if (each["level"], each["about"]) == ("warn", "safety")
+        ]
+        assert (ran.code, ran.err, warnings) == (0, "", [str(warned[0].message)])
+        for name, value, complaint in (
+            ("moved", "moved 1 redis://other", "was moved to redis://other"),
+            ("schema", str(SCHEMA_VERSION + 1), "a newer Batonpass made this namespace"),
+        ):
+            before = admin.get(f"bp:{{default:0}}:{name}")
+            admin.set(f"bp:{{default:0}}:{name}", value)
+            ran = doctor(own_redis.url)
+            assert ran.code == 1
+            assert [line for line in ran.out.splitlines() if line.startswith("fail  namespace") and complaint in line]
+            admin.set(f"bp:{{default:0}}:{name}", before) if before else admin.delete(f"bp:{{default:0}}:{name}")
+        assert doctor(f"{own_redis.url}?namespace=new").code == 0
+        assert list(admin.scan_iter(match="bp:{new:*")) == []
+    ran = doctor("redis://127.0.0.1:1")
+    assert (ran.code, ran.out.splitlines()[-1][:29]) == (1, "fail  store          no Redis")
+
+
+def test_an_older_file_is_not_migrated(tmp_path: Path, doctor: Doctor) -> None:
+    path = tmp_path / "store.db"
+    with bp.connect(f"sqlite:////{path}"):
+        pass
+    with closing(sqlite3.connect(path)) as db:
+        [latest] = db.execute("PRAGMA user_version").fetchone()
+        db.execute(f"PRAGMA user_version = {latest - 1}")
+    ran = doctor(f"sqlite:////{path}", "--json")
+    assert ran.code == 0
+    assert told(ran, "schema")[0] == "warn"
+    with closing(sqlite3.connect(path)) as db:
+        assert db.execute("PRAGMA user_version").fetchone() == (latest - 1,)
+        db.execute("PRAGMA application_id = 7")
+    ran = doctor(f"sqlite:////{path}")
+    assert (ran.code, "fail  file           " in ran.out, "another program" in ran.out) == (1, True, True)
+    ran = doctor(f"sqlite:////{tmp_path}/none.db")
+    assert (ran.code, "there is no file" in ran.out, os.listdir(tmp_path)) == (1, True, ["store.db"])
+
+
+def test_all_partitions_of_a_cluster(three_nodes: Cluster, doctor: Doctor) -> None:
+    url = f"{three_nodes.url}?namespace=doctor"
+    assert "nothing is kept there yet" in told(doctor(url, "--json"), "namespace")[1]
+    with bp.connect(url, app=made(Order)) as coordinator:
+        coordinator.declare(made(Order))
+        for number in range(12):
+            coordinator.submit("bill", Order(text="a"), key=str(number))
+    ran = doctor(url, "--json")
+    assert told(ran, "agent bill") == ("warn", "12 job(s) wait, and no live worker serves it: start one")
+    assert told(ran, "jobs")[1].startswith("12 in all")
+    assert "16 partitions" in ran.out
+
+
+def test_what_is_installed() -> None:
+    found = [
+        (each.level, each.text)
+        for each in judged([
+            "pydantic<3,>=2; extra == 'a'", 'redis[hiredis]<2,>=1; extra == "redis"', "none>=1; extra == 'b'", "none>=1"
+        ])
+    ]  # fmt: skip
+    assert [level for level, _ in found] == ["warn", "ok", "ok"]
+    assert found[0][1] == f"redis {redis.__version__} is installed, but <2,>=1 is what was tested: " + (
+        "pip install 'batonpass[redis]'"
+    )
+    assert found[2][1] == "without the extras b (pip install 'batonpass[NAME]')"
