@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from dataclasses import replace
 
 import anyio
@@ -17,20 +18,38 @@ from .aside import Aside
 from .birth import Died
 from .closing import Closing
 from .pool import Pool
-from .session import LeaseSession
+from .session import PATIENCE, LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
+# Seconds that a child may take to write the end of a delivery: it is patient with a store that is away.
+_WRITING = PATIENCE + 5.0
+
+
+class Late:
+    """How long a child may take for a delivery: an agent's `timeout`, then what the write of its end may take."""
+
+    def __init__(self, timeout: float | None) -> None:
+        self.scope = anyio.move_on_after(timeout)
+        self.why = f"the attempt took longer than its timeout of {timeout:g} s" if timeout else ""
+
+    def ends(self) -> None:
+        """The agent is done."""
+        self.scope.deadline = anyio.current_time() + _WRITING
+        self.why = f"the end of the attempt was not written within {_WRITING:g} s"
 
 
 class Apart:
     """Runs deliveries in the children of a pool. The child writes how a run ended, unless it is killed for it."""
 
-    def __init__(self, app: App, store: Store, pool: Pool, closing: Closing, aside: Aside) -> None:
+    def __init__(
+        self, app: App, store: Store, pool: Pool, closing: Closing, aside: Aside, ends: Callable[[str], None]
+    ) -> None:
         self._app = app
         self._store = store
         self._pool = pool
         self._closing = closing
         self._aside = aside
+        self._ends = ends
         self._draining = False
 
     def drain(self) -> None:
@@ -50,19 +69,24 @@ class Apart:
             await self._closing.release(about, fence)
             return
         report, died = None, None
-        late = anyio.move_on_after(self._app[row.agent].timeout)
+        late = Late(self._app[row.agent].timeout)
+
+        def ends() -> None:
+            self._ends(row.lease)
+            late.ends()
+
         try:
             if not self._draining:
-                with late:
-                    report = await child.run(delivery)
+                with late.scope:
+                    report = await child.run(delivery, ends)
         except Died as error:
             died = str(error)
         finally:
             self._pool.give_back(child, report)
         if died is not None:
             await self._closing.crash(about, fence, died)
-        elif late.cancelled_caught:
-            await self._late(about, delivery)
+        elif late.scope.cancelled_caught:
+            await self._late(about, delivery, TimeoutError(late.why))
         elif report is None:
             await self._closing.release(about, fence)
         elif report["aside"]:
@@ -70,7 +94,7 @@ class Apart:
         else:
             self._aside.take_back(row.queue)
 
-    async def _late(self, about: str, delivery: Delivery) -> None:
+    async def _late(self, about: str, delivery: Delivery, error: TimeoutError) -> None:
         agent = self._app[delivery.job.agent]
         try:
             session = await self._now(delivery)
@@ -80,7 +104,6 @@ class Apart:
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
             return
-        error = TimeoutError(f"the attempt took longer than its timeout of {agent.timeout:g} s")
         await self._closing.fail(about, agent, session, error, delivery.job)
 
     async def _now(self, delivery: Delivery) -> LeaseSession:

@@ -37,6 +37,7 @@ class ChildProcess:
         self._on_gone = gone
         self._line = Line(self._hear, self._lose)
         self._said: asyncio.Future[Frame | None] = asyncio.get_running_loop().create_future()
+        self._ends: Callable[[], None] | None = None
 
     async def connect(self, sock: socket) -> None:
         """Use a socket, the other end of which the child has."""
@@ -50,8 +51,10 @@ class ChildProcess:
             raise Died(f"process {self.pid} {_how(self._status)}")
         return message
 
-    async def run(self, delivery: Delivery) -> Frame:
-        """Have it run a delivery: what it reports; `Died` if it ends in its middle."""
+    async def run(self, delivery: Delivery, ends: Callable[[], None]) -> Frame:
+        """Have it run a delivery: what it reports; `Died` if it ends in its middle. `ends` is called when it begins to
+        write the end."""
+        self._ends = ends
         if not self.gone:
             self._said = asyncio.get_running_loop().create_future()
             self.jobs += 1
@@ -79,7 +82,9 @@ class ChildProcess:
         self._lose()
 
     def _hear(self, message: Frame) -> None:
-        if not self._said.done():
+        if "ends" in message and self._ends is not None:
+            self._ends()
+        elif not self._said.done():
             self._said.set_result(message)
 
     def _lose(self) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
@@ -22,11 +23,13 @@ _log = logging.getLogger("batonpass.worker")
 
 
 class Closing:
-    """Ends deliveries of one worker. Never raises an error of the store's: the lease expires then."""
+    """Ends deliveries of one worker. Never raises an error of the store's: the lease expires then. `ends` is told the
+    lease before the write."""
 
-    def __init__(self, store: Store, book: Book) -> None:
+    def __init__(self, store: Store, book: Book, ends: Callable[[str], None]) -> None:
         self._store = store
         self._book = book
+        self._ends = ends
 
     async def fail(
         self,
@@ -53,12 +56,14 @@ class Closing:
             await session.aflush()
             if isinstance(error, Unanswered) and error.key:
                 await session.arecord({error.key: None})  # when it is redriven it asks again
+            self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
 
     async def release(self, about: str, fence: Fence) -> None:
         """The delivery is given back."""
+        self._ends(fence.lease_id)
         try:
             await self._store.acall(Release(fence))
             _log.info("%s: given back", about)
@@ -69,6 +74,7 @@ class Closing:
 
     async def crash(self, about: str, fence: Fence, how: str) -> None:
         """The process that ran it died: given back, and counted."""
+        self._ends(fence.lease_id)
         try:
             await self._store.acall(Release(fence, how))
             _log.error("%s: %s, given back", about, how)

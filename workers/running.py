@@ -6,7 +6,7 @@ import asyncio
 import logging
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Any, TypeVar
 
 import anyio
 
@@ -40,6 +40,7 @@ from .session import Drained, LeaseSession
 from .single import single
 from .spawning import spawning
 
+T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
 # Of what ends sooner (seconds) the log says only that: a line costs a short job a tenth of its time.
 _SHORT = 0.1
@@ -95,14 +96,16 @@ class Runner:
         self._adapters = adapters
         self._resources = resources
         self.aside = Aside()
-        self._closing = Closing(store, book)
-        self._apart = Apart(app, store, pool, self._closing, self.aside) if pool else None
+        self._closing = Closing(store, book, self._ends)
+        self._apart = Apart(app, store, pool, self._closing, self.aside, self._ends) if pool else None
         self._apart_agents = pool.agents if pool else frozenset[str]()
         self._loop = asyncio.get_running_loop()
         self._running: dict[str, _Running] = {}  # by lease
         self._over: dict[str, str] = {}  # leases that were lost before their delivery ran
-        # Told the lease of each delivery whose agent is done: its end is written next.
+        self._ending: set[str] = set()  # leases whose end is on its way, written by us
+        # Told the lease of each delivery whose agent is done, and of each whose end is written next, also a failure's.
         self.done: Callable[[str], None] | None = None
+        self.ends: Callable[[str], None] | None = None
         self._unsaid: dict[str, tuple[str, Delivery]] = {}  # deliveries that the log says nothing of yet, by lease
         self._saying = False
         self._draining = False
@@ -145,6 +148,7 @@ class Runner:
             if self._keeper is not None:
                 self._keeper.drop(delivery.job.lease)
             self._over.pop(delivery.job.lease, None)
+            self._ending.discard(delivery.job.lease)
             self._unsaid.pop(delivery.job.lease, None)
 
     def _say_later(self, about: str, delivery: Delivery) -> None:
@@ -201,15 +205,23 @@ class Runner:
 
     def _lost(self, lease: str, status: str) -> None:
         """From the keeper's thread: no write would count any more, so running code is cancelled where it can be."""
+        if lease in self._ending:  # it was our own end, or another: the answer to its write tells
+            return
         self._over[lease] = status
         if running := self._running.get(lease):
             if running.session is not None:
                 running.session.lose(status)
-            self._loop.call_soon_threadsafe(self._cancel, lease)
+            # In the turn after the next: what a child said before is read by then, also by a loop that was blocked.
+            self._loop.call_soon_threadsafe(self._loop.call_soon, self._cancel, lease)
 
     def _cancel(self, lease: str) -> None:
-        if running := self._running.get(lease):
+        if (running := self._running.get(lease)) and lease not in self._ending:
             running.cancel()
+
+    def _ends(self, lease: str) -> None:
+        self._ending.add(lease)
+        if self.ends is not None:
+            self.ends(lease)
 
     async def _opened(self, delivery: Delivery) -> tuple[LeaseSession, Envelope]:
         envelope = open_envelope(delivery.job.envelope, of=f"the envelope of job {delivery.job.id}")
@@ -255,8 +267,8 @@ class Runner:
             session.check()
             check_answered(agent, session)
             timeout = agent.timeout if self._keeper is not None else None
-            work = self._run_agent(about, agent, envelope, session)
-            await (work if timeout is None else _in_time(timeout, work))
+            work = self._run_agent(agent, envelope, session)
+            await self._end(about, session, await (work if timeout is None else _in_time(timeout, work)))
         except Drained:
             await self._closing.release(about, session.fence)
         except OverBudget as error:
@@ -268,7 +280,8 @@ class Runner:
         except Exception as error:
             await self._closing.fail(about, agent, session, single(error), row)
 
-    async def _run_agent(self, about: str, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> None:
+    async def _run_agent(self, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> Command[None]:
+        """Run the agent, unless its end is recorded; the command that commits its outcome."""
         payload = _open_payload(agent, envelope)
         if envelope.transcript is not None:
             session.inherit(envelope.transcript)
@@ -281,8 +294,12 @@ class Runner:
             command = await adrive(self._store, kept(self._book, session, envelope))
         if command is None:
             command = await self._run_to_end(agent, envelope, payload, session, context)
+        return command
+
+    async def _end(self, about: str, session: LeaseSession, command: Command[None]) -> None:
         if self.done is not None:
             self.done(session.fence.lease_id)
+        self._ends(session.fence.lease_id)
         await session.awrite(command)
         if isinstance(command, HandOff):
             _note("%s: handed off to %s", about, command.target.agent)
@@ -330,11 +347,10 @@ def _note(text: str, *arguments: object) -> None:
         _log.handle(_log.makeRecord(_log.name, logging.INFO, __file__, 0, text, arguments, None))
 
 
-async def _in_time(timeout: float, attempt: Coroutine[Any, Any, None]) -> None:
-    with anyio.move_on_after(timeout) as limit:
-        await attempt
-    if limit.cancelled_caught:
-        raise TimeoutError(f"the attempt took longer than its timeout of {timeout:g} s")
+async def _in_time(timeout: float, attempt: Coroutine[Any, Any, T]) -> T:
+    with anyio.move_on_after(timeout):
+        return await attempt
+    raise TimeoutError(f"the attempt took longer than its timeout of {timeout:g} s")
 
 
 def _resumed(delivery: Delivery) -> str:

@@ -8,11 +8,14 @@ import signal
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from typing import Any
 
 import batonpass as bp
+from batonpass.coordinator.commands import Complete
+from batonpass.workers.session import LeaseSession
 from tests.apps.evidence import ran
 
-from .agents import Done, Task, gated, is_open, pass_gate, work
+from .agents import Done, Task, await_gate, gated, is_open, pass_gate, work
 
 
 @asynccontextmanager
@@ -63,6 +66,35 @@ async def dies(task: Task) -> Done:
     ran("dies")
     os.kill(os.getpid(), signal.SIGSEGV)
     raise AssertionError
+
+
+_write = LeaseSession.awrite
+
+
+async def written_late(session: LeaseSession, command: Any) -> Any:
+    """A write whose answer, if it is that of an end, is lost when the gate opens: it is written again."""
+    answer = await _write(session, command)
+    if isinstance(command, Complete):
+        ran(f"{session.agent}:written")
+        await await_gate("answer")
+        answer = await _write(session, command)
+    return answer
+
+
+async def ends(task: Task) -> Done:
+    LeaseSession.awrite = written_late  # type: ignore[method-assign, assignment]
+    return Done(words=[str(os.getpid())])
+
+
+app.agent("ends", accepts=Task, returns=Done, timeout=1.0)(ends)
+app.agent("ends-apart", accepts=Task, returns=Done, timeout=1.0, isolation="process")(ends)
+
+
+@app.agent("blocks-loop", accepts=Task, returns=Done)
+async def blocks_loop(task: Task) -> Done:
+    ran("blocks-loop")
+    pass_gate("unblock")
+    return Done(words=[])
 
 
 @app.agent("pid", accepts=Task, returns=Done, isolation="process")
