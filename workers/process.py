@@ -73,6 +73,7 @@ class _Orders:
 
     def __init__(self) -> None:
         self.again = False
+        self._why = ""
         self._stop = anyio.Event()
         self._at_once = anyio.Event()
 
@@ -88,15 +89,15 @@ class _Orders:
                     self._at_once.set()
                     return
                 stopping = True
-                _log.info("stopping: running jobs are given back at their next checkpoint, on a second signal at once")
                 self.again = False
+                self._why = "stopping: running jobs are given back at their next checkpoint, on a second signal at once"
                 self._stop.set()
 
     async def by_changes(self, sources: Sources) -> None:
         """Take the order that is a change of the code."""
         path = await sources.change()
         if not self._stop.is_set():
-            _log.info("%s changed: running jobs are given back at their next checkpoint, to go on with it", path)
+            self._why = f"{path} changed: running jobs are given back at their next checkpoint, to go on with it"
             self.again = True
             self._stop.set()
 
@@ -104,6 +105,7 @@ class _Orders:
         """Stop the worker when that is ordered."""
         await self._stop.wait()
         worker.stop()
+        _log.info("%s", self._why)  # all have been told by now
         with anyio.move_on_after(grace):
             await self._at_once.wait()
         # Agent code in a thread can't be stopped, and Python would wait for it: its delivery is given back, so the

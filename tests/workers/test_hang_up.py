@@ -43,7 +43,7 @@ def test_sighup_drains_as_sigterm_does(desk: Desk) -> None:
 
 
 def test_a_worker_of_nohup_goes_on(desk: Desk) -> None:
-    worker = desk.start("--agents", "steps", app=APP, ignore=["SIGHUP"])
+    worker = desk.start("--agents", "steps", "--concurrency", "1", app=APP, ignore=["SIGHUP"])
     worker.wait_for("serves")
     desk.open_gate("two")
     with bp.connect(desk.url, app=app) as coordinator:
