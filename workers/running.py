@@ -34,6 +34,7 @@ from .guarding import Held, keep, kept
 from .joining import counting
 from .keeper import LeaseKeeper
 from .memory import remembering
+from .notes import Notes
 from .outcomes import ending
 from .pool import Pool
 from .session import Drained, LeaseSession
@@ -42,8 +43,6 @@ from .spawning import spawning
 
 T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
-# Of what ends sooner (seconds) the log says only that: a line costs a short job a tenth of its time.
-_SHORT = 0.1
 
 
 class _Running:
@@ -106,8 +105,7 @@ class Runner:
         # Told the lease of each delivery whose agent is done, and of each whose end is written next, also a failure's.
         self.done: Callable[[str], None] | None = None
         self.ends: Callable[[str], None] | None = None
-        self._unsaid: dict[str, tuple[str, Delivery]] = {}  # deliveries that the log says nothing of yet, by lease
-        self._saying = False
+        self._notes = Notes()
         self._draining = False
         self._stopping = False
 
@@ -149,26 +147,13 @@ class Runner:
                 self._keeper.drop(delivery.job.lease)
             self._over.pop(delivery.job.lease, None)
             self._ending.discard(delivery.job.lease)
-            self._unsaid.pop(delivery.job.lease, None)
-
-    def _say_later(self, about: str, delivery: Delivery) -> None:
-        self._unsaid[delivery.job.lease] = about, delivery
-        if not self._saying:
-            self._saying = True
-            self._loop.call_later(_SHORT, self._say)
-
-    def _say(self) -> None:
-        self._saying = False
-        for about, delivery in self._unsaid.values():
-            row = delivery.job
-            _log.info("%s: started (attempt %d, token %d%s)", about, row.attempt, row.token, _resumed(delivery))
-        self._unsaid.clear()
+            self._notes.over(delivery.job.lease)
 
     async def _run(self, delivery: Delivery) -> None:
         row = delivery.job
         about = f"job {row.id} hop {row.hop} {row.agent}"
         if self._keeper is not None:
-            self._say_later(about, delivery)
+            self._notes.begun(about, delivery)
         if self._apart is not None and row.agent in self._apart_agents:
             await self._held(about, row, None, self._apart.run(about, delivery))
             return
@@ -302,9 +287,9 @@ class Runner:
         self._ends(session.fence.lease_id)
         await session.awrite(command)
         if isinstance(command, HandOff):
-            _note("%s: handed off to %s", about, command.target.agent)
+            self._notes.ended(f"{about}: handed off to {command.target.agent}")
         else:
-            _note("%s: %s", about, _ENDS[type(command)])
+            self._notes.ended(f"{about}: {_ENDS[type(command)]}")
 
     async def _run_to_end(
         self, agent: Agent[Any], envelope: Envelope, payload: Contract, session: LeaseSession, context: Context
@@ -341,21 +326,10 @@ _ENDS: dict[type, str] = {
 }
 
 
-def _note(text: str, *arguments: object) -> None:
-    """`_log.info` for what is said of every job: looking for the line of code that says it would cost as much again."""
-    if _log.isEnabledFor(logging.INFO):
-        _log.handle(_log.makeRecord(_log.name, logging.INFO, __file__, 0, text, arguments, None))
-
-
 async def _in_time(timeout: float, attempt: Coroutine[Any, Any, T]) -> T:
     with anyio.move_on_after(timeout):
         return await attempt
     raise TimeoutError(f"the attempt took longer than its timeout of {timeout:g} s")
-
-
-def _resumed(delivery: Delivery) -> str:
-    mine = delivery.job.tip and delivery.checkpoint
-    return f", from checkpoint {delivery.job.tip}" if mine else ""
 
 
 def _bare(row: JobRow) -> JobRow:
