@@ -41,7 +41,8 @@ class Agent(Generic[In]):
     partition, of each version of the contract); a failed attempt counts, a wait for an answer does not. `limit_by`
     names a field of the payload: each of its values has these limits for itself. What may not run yet waits (reason
     "limited" or "rate_limited"). Changed numbers count as soon as a worker has them, also
-    for what waits; while others still run with the old ones, each worker goes by its own.
+    for what waits. While workers with others are live, each goes by its own: it starts one if fewer run in all than its
+    number says, so that between the smallest and the largest of their numbers run.
     `max_waiting`: while so many of its deliveries are ready or limited (in a partition, of the same value), `submit`
     raises `Overloaded`; handoffs are never refused, because their jobs exist. `max_payload` is in bytes; a larger
     payload is refused, at submits and handoffs.

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Generator
+from contextlib import contextmanager
 
 import anyio
 import pytest
@@ -24,12 +26,19 @@ class Watched:
         self.most: Counter[str] = Counter()
         self.done = 0
 
-    async def run(self, customer: str) -> None:
+    @contextmanager
+    def inside(self, customer: str) -> Generator[None]:
         self.now[customer] += 1
         self.most[customer] = max(self.most[customer], self.now[customer])
-        await anyio.sleep(0.01)
-        self.now[customer] -= 1
+        try:
+            yield
+        finally:
+            self.now[customer] -= 1
         self.done += 1
+
+    async def run(self, customer: str) -> None:
+        with self.inside(customer):
+            await anyio.sleep(0.01)
 
 
 @pytest.fixture(params=["memory", "sqlite", "redis"])
@@ -146,3 +155,36 @@ async def test_more_at_once_count_before_the_next_one_ends(url: str) -> None:
                 for job in jobs[1:]:
                     await job.result(timeout=30)
             hung.set()
+
+
+async def test_workers_that_differ_keep_between_their_numbers(url: str) -> None:
+    """One job hangs: the others get done if as many run as the smaller number says. No more run than the larger says,
+    and these as soon as the other worker is gone."""
+    watched, hung = Watched(), anyio.Event()
+
+    def limited(concurrency: int) -> bp.App:
+        app = bp.App("limits")
+
+        @app.agent("call", accepts=Call, returns=Call, concurrency=concurrency)
+        async def call(asked: Call, ctx: bp.Context) -> Call:
+            with watched.inside("a"):
+                await (anyio.sleep(0.01) if asked.number else hung.wait())
+            return asked
+
+        return app
+
+    few, more = limited(2), limited(4)
+    async with bp.connect(url, app=more) as coordinator, more.worker(coordinator, concurrency=8):
+        async with few.worker(coordinator, concurrency=8):
+            jobs = [await coordinator.submit("call", Call(customer="a", number=n)) for n in range(10)]
+            for job in jobs[1:]:
+                await job.result(timeout=30)
+        assert 2 <= watched.most["a"] <= 4
+        hanging = [await coordinator.submit("call", Call(customer="a")) for _ in range(4)]
+        for job in hanging[:3]:
+            await reached(job, bp.JobState.WORKING)
+        await reached(hanging[3], bp.JobState.SUBMITTED, reason="limited")
+        hung.set()
+        for job in (jobs[0], *hanging):
+            await job.result(timeout=30)
+    assert watched.most["a"] == 4
