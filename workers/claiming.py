@@ -4,17 +4,20 @@ from __future__ import annotations
 
 import logging
 import random
-from asyncio import TaskGroup, sleep
-from collections.abc import Mapping, Sequence
+from asyncio import Event, TaskGroup, sleep
+from collections.abc import Awaitable, Callable, Mapping, Sequence
+from functools import partial
+from time import monotonic
 
 import anyio
 
 from ..contracts.errors import Unavailable
 from ..contracts.names import mint
-from ..coordinator.commands import Claim, Claimed, Limits
+from ..coordinator.commands import Claim, Claimed, Fence, Heartbeat, Limits
 from ..coordinator.rows import Delivery
 from ..coordinator.store import Store, Topic, Watch
 from .running import Runner
+from .slots import Slots
 from .upkeep import Alarm
 
 _log = logging.getLogger("batonpass.worker")
@@ -25,6 +28,10 @@ _LOOK = 4.0
 _ASIDE_LOOK = 1.0
 # The share of claims that begin with the lowest priority.
 _UPWARDS = 0.1
+# Agents are quick that are done in the turn of the loop that starts them, if that takes no longer than this (seconds).
+_QUICK = 0.05
+# ... and a claim that gets no more than this is not worth having another beside it.
+_ENOUGH = 2
 
 
 class Claimer:
@@ -33,6 +40,9 @@ class Claimer:
 
     What is ready there is taken first. One claim in ten begins with the lowest priority: under a load that would keep
     the higher ones from ever being empty, the lower ones get about that share.
+
+    While there is more than it can take, and agents are done at once, two claims take turns, each for half the slots:
+    the server carries one out while the agents of the other run.
     """
 
     def __init__(
@@ -50,28 +60,30 @@ class Claimer:
         self._worker = worker
         self._bands = [list(band) for band in bands]
         self._queues = {queue: lease for band in bands for queue, lease in band.items()}
-        self._free = concurrency
-        self._taken: set[str] = set()  # leases whose agents need their slots
-        self._slots = concurrency
+        self._late = min(self._queues.values()) / 1000 / 4
+        self._slots = Slots(concurrency)
+        self._half = concurrency // 2
         runner.done = self._agent_done
         self._limits = limits
         self._alarm = alarm
-        self._freed = anyio.Event()
         self._stop = anyio.Event()
+        self._rush = Event()
         self._bare_wait: Watch | None = None  # the watch, while it is awaited without a claim
 
     def stop(self) -> None:
         """Claim nothing more."""
         self._stop.set()
-        self._freed.set()
+        self._slots.interrupt()
+        self._rush.set()
 
     async def run(self, tasks: TaskGroup) -> None:
         """Start claimed deliveries in `tasks` until stopped."""
         watch = self._store.watch(Topic(queues=tuple(self._queues)))
         try:
             await watch.aopen()
-            async with anyio.create_task_group() as interrupting:
-                interrupting.start_soon(self._interrupt, watch)
+            async with anyio.create_task_group() as claiming:
+                claiming.start_soon(self._interrupt, watch)
+                claiming.start_soon(self._claim_beside, tasks)
                 await self._claim_all(watch, tasks)
         finally:
             await watch.aclose()
@@ -83,40 +95,56 @@ class Claimer:
     async def _claim_all(self, watch: Watch, tasks: TaskGroup) -> None:
         found_nothing = False
         while not self._stop.is_set():
-            if not self._free:
-                await self._slot()
+            if not self._slots.free:
+                await self._slots.wait()
                 continue
-            deliveries = await self._claim(watch if found_nothing else None)
-            found_nothing = not deliveries
-            if deliveries.due >= 0:
-                self._alarm.due_in(deliveries.due / 1000)
-            for delivery in deliveries:
-                self._runner.hold(delivery, self._queues[delivery.job.queue])
-            for delivery in deliveries:
-                self._free -= 1
-                self._taken.add(delivery.job.lease)
-                tasks.create_task(self._run(delivery))
-            # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply
-            # lying, with leases that nobody keeps.
-            await sleep(0)
+            found_nothing = not await self._claim(watch if found_nothing else None, tasks)
 
-    async def _claim(self, watch: Watch | None) -> Claimed:
-        """Claim, after a wait if there is a watch."""
+    async def _claim_beside(self, tasks: TaskGroup) -> None:
+        """The other claim, in a rush."""
+        while not self._stop.is_set():
+            await self._rush.wait()
+            if not self._slots.free:
+                self._rush.clear()
+            elif not self._stop.is_set():
+                await self._claim(None, tasks)
+
+    async def _claim(self, watch: Watch | None, tasks: TaskGroup) -> bool:
+        """Claim, after a wait if there is a watch, and start what that brings; whether it is anything."""
+        deliveries = await self._claimed(watch)
+        if deliveries.due >= 0:
+            self._alarm.due_in(deliveries.due / 1000)
+        for delivery in deliveries:
+            self._runner.hold(delivery, self._queues[delivery.job.queue])
+        for delivery in deliveries:
+            tasks.create_task(self._run(delivery))
+        # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply lying,
+        # with leases that nobody keeps. Only where agents were quick until now there may be another claim meanwhile.
+        began = monotonic()
+        await sleep(0)
+        quick = monotonic() - began < _QUICK and self._slots.have_none_of(each.job.lease for each in deliveries)
+        if quick and len(deliveries) >= max(self._half, _ENOUGH):
+            self._rush.set()
+        elif not self._stop.is_set():
+            self._rush.clear()
+        return bool(deliveries)
+
+    async def _claimed(self, watch: Watch | None) -> Claimed:
         try:
             if self._runner.aside.among(self._queues):
                 return await self._claim_the_others(nap=watch is not None)
             if watch is None:
-                return await self._store.acall(self._for_free_slots())
+                return await self._reserving(self._asked)
             if not self._runner.busy:
                 # One: there is a wake-up for each, and a look for more would delay its start. The next claim does that.
-                return await self._store.acall_after(watch, _LOOK, self._for_free_slots(1))
+                return await self._reserving(partial(self._store.acall_after, watch, _LOOK), 1)
             # For the same reason nothing is claimed from within a wait while an agent runs.
             self._bare_wait = watch
             try:
                 await watch.await_(_LOOK)
             finally:
                 self._bare_wait = None
-            return Claimed() if self._stop.is_set() else await self._store.acall(self._for_free_slots())
+            return await self._reserving(self._asked)
         except Unavailable as error:
             _log.warning("can't claim, trying again: %s", error)
             await anyio.sleep(random.uniform(0.2, 1.0))
@@ -126,39 +154,50 @@ class Claimer:
         if nap:
             with anyio.move_on_after(_ASIDE_LOOK):
                 await self._stop.wait()
-        command = self._for_free_slots()
-        return await self._store.acall(command) if command.queues and not self._stop.is_set() else Claimed()
+        return await self._reserving(self._asked)
 
-    def _for_free_slots(self, most: int | None = None) -> Claim:
+    async def _reserving(self, ask: Callable[[Claim], Awaitable[Claimed]], most: int | None = None) -> Claimed:
+        """What a claim for the free slots brings, in a rush for half of them all."""
+        leases: list[str] = []
+        reserved = self._slots.reserve(most or (self._half if self._rush.is_set() else self._slots.count))
+        try:
+            command = self._for_slots(reserved)
+            if self._stop.is_set() or not (reserved and command.queues):
+                return Claimed()
+            claimed = await ask(command)
+            leases += [delivery.job.lease for delivery in claimed]
+            return claimed
+        finally:
+            self._slots.take(reserved, leases)
+
+    async def _asked(self, command: Claim) -> Claimed:
+        """What a claim brings; if that took long (an agent may have blocked the loop), what of it is still ours."""
+        began = monotonic()
+        claimed = await self._store.acall(command)
+        if not claimed or monotonic() - began < self._late:
+            return claimed
+        leases = [(Fence(job.id, job.token, job.lease), self._queues[job.queue]) for job in (d.job for d in claimed)]
+        lost = await self._store.acall(Heartbeat(tuple(leases)))
+        return Claimed((each for each, gone in zip(claimed, lost, strict=True) if not gone), due=claimed.due)
+
+    def _for_slots(self, number: int) -> Claim:
         left_alone = self._runner.aside.among(self._queues)
         bands = self._bands if random.random() >= _UPWARDS else self._bands[::-1]
         # Shuffled, so that no agent's queue starves another's.
         order = [queue for band in bands for queue in random.sample(band, len(band)) if queue not in left_alone]
         queues = tuple((queue, self._queues[queue]) for queue in order)
-        leases = tuple(mint("l") for _ in range(most or self._free))
-        return Claim(self._worker, queues, leases, self._limits)
+        return Claim(self._worker, queues, tuple(mint("l") for _ in range(number)), self._limits)
 
     async def _run(self, delivery: Delivery) -> None:
         try:
             await self._runner.run(delivery)
         finally:
-            self._done(delivery.job.lease)
+            self._slots.done(delivery.job.lease)
         if self._bare_wait is not None and not self._runner.busy:
             watch, self._bare_wait = self._bare_wait, None
             await watch.ainterrupt()  # from now on the wait can claim: that spares the next job a round trip
 
     def _agent_done(self, lease: str) -> None:
         """The claim for the next one goes along with the write of this one's end, unless such writes are piling up."""
-        if self._runner.busy < 2 * self._slots:
-            self._done(lease)
-
-    def _done(self, lease: str) -> None:
-        """A slot is free."""
-        if lease in self._taken:
-            self._taken.remove(lease)
-            self._free += 1
-            self._freed.set()
-
-    async def _slot(self) -> None:
-        self._freed = anyio.Event()
-        await self._freed.wait()
+        if self._runner.busy < 2 * self._slots.count:
+            self._slots.done(lease)

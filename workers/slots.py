@@ -1,0 +1,53 @@
+"""Slots: how many deliveries a worker may claim more."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import anyio
+
+
+class Slots:
+    """`count` of them, in one event loop. A claim reserves some until its reply is there; a delivery has one until its
+    agent is done."""
+
+    def __init__(self, count: int) -> None:
+        self.count = count
+        self.free = count
+        self._taken: set[str] = set()  # leases whose agents need their slots
+        self._freed = anyio.Event()
+
+    def reserve(self, most: int) -> int:
+        """Reserve so many, if they are free; how many were."""
+        number = min(most, self.free)
+        self.free -= number
+        return number
+
+    def take(self, reserved: int, leases: Iterable[str]) -> None:
+        """Let these leases have reserved slots; the rest is free again."""
+        before = len(self._taken)
+        self._taken.update(leases)
+        self._free_again(reserved - len(self._taken) + before)
+
+    def done(self, lease: str) -> None:
+        """Free the slot of a lease, if it still has one."""
+        if lease in self._taken:
+            self._taken.remove(lease)
+            self._free_again(1)
+
+    def have_none_of(self, leases: Iterable[str]) -> bool:
+        """Whether all of these leases' slots are free again."""
+        return self._taken.isdisjoint(leases)
+
+    def _free_again(self, number: int) -> None:
+        self.free += number
+        self._freed.set()
+
+    async def wait(self) -> None:
+        """Wait until one is freed, or `interrupt`."""
+        self._freed = anyio.Event()
+        await self._freed.wait()
+
+    def interrupt(self) -> None:
+        """End the wait."""
+        self._freed.set()
