@@ -12,11 +12,12 @@ from typing_extensions import Unpack
 from .agent import Agent, Isolation, Memory
 from .bounds import Rate
 from .checkpoint import Checkpoint
-from .contract import Contract, contract_ref
+from .contract import Contract, ContractRef, contract_ref
 from .errors import BadSetup, UnknownAgent
 from .inbox import Asks
 from .migrating import Migration, migrated
 from .retry import Retries
+from .upcasting import Upcasts
 
 In = TypeVar("In", bound=Contract)
 Fn = Callable[..., Any]
@@ -57,6 +58,7 @@ class App:
         self.lifespan = lifespan
         self._agents: dict[str, Agent[Any]] = {}
         self._migrations: dict[str, dict[int, Migration]] = {}
+        self._upcasts = Upcasts()
         _APPS.append(weakref.ref(self, _APPS.remove))
 
     @overload
@@ -110,6 +112,26 @@ class App:
         """The checkpoint with its state as its agent's present version has it, if that is an agent of this app."""
         agent = self._agents.get(checkpoint.agent)
         return migrated(checkpoint, agent, self._migrations.get(agent.name, {})) if agent else checkpoint
+
+    def upcast(self, contract: type[Contract], *, from_version: int) -> Callable[[Step], Step]:
+        """Declare how a payload of an older version becomes one of the next: `fn(values)` gives a dict for a dict.
+
+        Workers of this app then take the jobs that wait with that version, too. Limits count for each version apart.
+        """
+
+        def declare(fn: Step) -> Step:
+            self._upcasts.add(contract, from_version, fn)
+            return fn
+
+        return declare
+
+    def versions(self, contract: type[Contract]) -> list[ContractRef]:
+        """A contract's present version, and the older ones that are upcast to it."""
+        return self._upcasts.versions(contract)
+
+    def load(self, contract: type[In], ref: ContractRef, data: bytes) -> In:
+        """A stored payload of some version of a contract; `ContractViolation` names what does not fit."""
+        return self._upcasts.load(contract, ref, data)
 
     def add(self, agent: Agent[In]) -> Agent[In]:
         """Register an agent; a second one of the same name is refused."""

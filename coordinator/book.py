@@ -6,7 +6,7 @@ import json
 import time
 from collections.abc import Generator, Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic_core import from_json, to_json
 
@@ -33,6 +33,9 @@ from .commands import Command, Declared, Target
 
 # Seconds for which the store's record of agents is not asked for again: so long a client goes by what was declared.
 _FRESH = 5.0
+
+
+C = TypeVar("C", bound=Contract)
 
 
 class Numbers(NamedTuple):
@@ -94,6 +97,11 @@ class Book:
         """A stored payload as its class, or as a mapping where this process does not have the class."""
         contract = self.contract(ref)
         return load_payload(contract, data) if contract else load_mapping(ref, data)
+
+    def load(self, wanted: type[C], ref: ContractRef, data: bytes) -> C:
+        """A stored payload as a class, upcast if an app here knows how."""
+        app = next((app for app in self._apps() if ref in app.versions(wanted)), None)
+        return app.load(wanted, ref, data) if app else load_payload(wanted, data)
 
     def declaration(self, name: str) -> Generator[Command[Any], Any, Declaration]:
         """The store's record of an agent; `UnknownAgent` if there is none."""

@@ -13,7 +13,7 @@ import anyio
 from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
-from ..contracts.contract import Contract, contract_ref, load_payload
+from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Fenced, NotFound, OverBudget, Unavailable
 from ..contracts.handoff import Envelope
 from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
@@ -267,7 +267,7 @@ class Runner:
 
     async def _run_agent(self, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> Command[None]:
         """Run the agent, unless its end is recorded; the command that commits its outcome."""
-        payload = _open_payload(agent, envelope)
+        payload = _open_payload(self._app, agent, envelope)
         if envelope.transcript is not None:
             session.inherit(envelope.transcript)
         if agent.memory == "job":
@@ -345,9 +345,9 @@ def _bare(row: JobRow) -> JobRow:
     )
 
 
-def _open_payload(agent: Agent[Any], envelope: Envelope) -> Contract:
-    accepts = contract_ref(agent.accepts)
-    if envelope.contract != accepts:
+def _open_payload(app: App, agent: Agent[Any], envelope: Envelope) -> Contract:
+    if envelope.contract not in app.versions(agent.accepts):
+        accepts = contract_ref(agent.accepts)
         raise ContractViolation(f"agent {agent.name!r} accepts {accepts}, but got {envelope.contract}")
-    payload: Contract = load_payload(agent.accepts, envelope.payload)
+    payload: Contract = app.load(agent.accepts, envelope.contract, envelope.payload)
     return payload

@@ -18,7 +18,6 @@ from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.bounds import check_seconds
-from ..contracts.contract import contract_ref
 from ..contracts.errors import BadSetup
 from ..contracts.inbox import AskTerms
 from ..contracts.job import BANDS, DEFAULT_LEASE
@@ -148,16 +147,16 @@ class Worker:
     def _queues(self, priority: int) -> dict[str, int]:
         """The queues of one priority, each with the duration of its leases in ms."""
         return {
-            queue_of(agent.name, contract_ref(agent.accepts), priority): int((agent.lease or self._lease) * 1000)
+            queue_of(agent.name, ref, priority): int((agent.lease or self._lease) * 1000)
             for agent in self._agents
+            for ref in self._app.versions(agent.accepts)
         }
 
     def _limits(self) -> dict[str, Limits]:
         """The limits of those agents that have some, by queue."""
         found: dict[str, Limits] = {}
         for agent in self._agents:
-            if agent.bounds.limited:
-                ref = contract_ref(agent.accepts)
+            for ref in self._app.versions(agent.accepts) if agent.bounds.limited else ():
                 limits = Limits(lane_of(agent.name, ref), *numbers_of(agent))
                 found |= {queue_of(agent.name, ref, band): limits for band in BANDS.values()}
         return found

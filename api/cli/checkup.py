@@ -90,9 +90,7 @@ def _agent(taker: _Taker, declaration: Declaration | None, waiting: int, workers
         if waiting:
             yield Finding("ok", about, f"{waiting} job(s) are ready")
     elif workers:
-        yield Finding(
-            "ok", about, f"{contract}: {len(workers)} worker(s) of another version; {waiting} job(s) are ready"
-        )
+        yield Finding("ok", about, f"{contract}: {len(workers)} worker(s) take it, too; {waiting} job(s) are ready")
 
 
 def _jobs(load: Load) -> Iterator[Finding]:

@@ -9,7 +9,7 @@ from datetime import datetime, timedelta
 from hashlib import blake2b
 from typing import Any, TypeVar, get_args
 
-from ...contracts.contract import Contract, ContractRef, Payload, load_payload
+from ...contracts.contract import Contract, ContractRef, Payload
 from ...contracts.errors import BadSetup, Corrupted, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
 from ...contracts.guard import DEFAULT, NOTHING, Spent
 from ...contracts.handoff import Envelope
@@ -151,7 +151,7 @@ def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract
     if row.state == JobState.COMPLETED:
         contract, data, _ = _result(row)
         if returns is not None:
-            return load_payload(returns, data)
+            return book.load(returns, contract, data)
         return book.read(contract, data)
     if row.state == JobState.CANCELED:
         raise JobCanceled(f"job {row.id} was canceled", job_id=row.id, reason="canceled")

@@ -108,6 +108,14 @@ async def test_a_codec(sqlite_url: str) -> None:
     assert b"thread-of-it" in stored(sqlite_url)
 
 
+async def test_an_older_payload_is_read() -> None:
+    app = bp.App("upcasts")
+    names = await run(shown("@app.upcast"), {"bp": bp, "app": app})
+    old = bp.ContractRef("desk.notes", 1)
+    assert old in app.versions(names["Notes"])
+    assert app.load(names["Notes"], old, b'j{"facts": ["wet"]}').model_dump() == {"facts": ["wet"], "source": "unknown"}
+
+
 async def test_retries_are_declared() -> None:
     app = bp.App("retries")
     await run(shown("bp.Retry(on="), {"bp": bp, "app": app, "Topic": Topic, "Report": Report})
