@@ -14,6 +14,10 @@ from anyio.from_thread import start_blocking_portal
 
 import batonpass as bp
 from batonpass.cli.installed import judged
+from batonpass.contracts.contract import contract_ref
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.redis import scripts
 from batonpass.coordinator.rows import SCHEMA_VERSION
 from batonpass.coordinator.safety import UnsafeStore
@@ -88,6 +92,17 @@ def test_it_tells_who_serves_and_what_failed(store_url: str, doctor: Doctor) -> 
     lines = doctor(store_url).out.splitlines()
     assert all(line.split()[0] in ("ok", "warn") for line in lines)
     assert any(line.startswith("warn  dead letters   1 job(s) failed") for line in lines)
+
+
+def test_a_job_whose_workers_have_all_gone(store_url: str, doctor: Doctor) -> None:
+    app = made(Order)
+    with bp.connect(store_url, app=app) as coordinator:
+        coordinator.declare(app)
+        coordinator.submit("bill", Order(text="a"))
+        queue = queue_of("bill", contract_ref(Order))
+        assert len(coordinator.store.call(c.Claim("w", ((queue, 60_000),), (mint("l"),)))) == 1
+    levels = [each["level"] for each in doctor(store_url, "--json").json["findings"] if each["about"] == "jobs"]
+    assert levels == ["warn", "ok"]
 
 
 def test_a_reader_sees_it_all(own_redis: RedisServer, doctor: Doctor) -> None:

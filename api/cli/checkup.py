@@ -49,7 +49,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
         workers = frozenset[str]().union(*(load.queues.get(name, Queued()).workers for name in names))
         yield from _agent(taker, declared.get(taker[0]), waiting, workers)
     if not declared:
-        yield Finding("warn", "agents", "none is declared: start a worker")
+        yield Finding("ok", "agents", "none is declared: a worker's start does that, threads alone need none")
     yield from _jobs(load)
 
 
@@ -94,6 +94,12 @@ def _agent(taker: _Taker, declaration: Declaration | None, waiting: int, workers
 
 
 def _jobs(load: Load) -> Iterator[Finding]:
+    alive = any(queued.workers for queued in load.queues.values())
+    if load.running and not alive:
+        text = (
+            f"{load.running} are a worker's, and no worker is live: start one, they go on from their last checkpoints"
+        )
+        yield Finding("warn", "jobs", text)
     text = f"{load.jobs} in all; {load.running} running, {load.timed} due later (a delay, a retry, a question's time)"
     yield Finding("ok", "jobs", text)
     if load.asking:

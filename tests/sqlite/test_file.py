@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import warnings
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 
@@ -40,6 +41,12 @@ def test_a_closed_handle_opens_again(store: SqliteStore) -> None:
     store.close()
     store.close()
     assert store.call(c.ReadJob(job_id)).id == job_id
+
+
+def test_a_read_only_file_system(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(os, "statvfs", lambda _: SimpleNamespace(f_flag=os.ST_RDONLY))
+    with pytest.raises(bp.Unreachable, match="its file system is read-only"):
+        bp.connect(f"sqlite:///{path}").open()
 
 
 def test_another_programs_database(path: Path) -> None:
