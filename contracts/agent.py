@@ -37,6 +37,8 @@ class Agent(Generic[In]):
     `isolation` is where `batonpass worker` runs an attempt: "process" (in a child of its own, which is killed at the
     timeout, at a cancel and when the lease is lost; the default for "crewai"), "task" (in the worker's event loop: the
     default for async code) or "thread" (the default for a plain `def`). A framework's agent is the same in both.
+    A thread can't be stopped: when its attempt is over it is left behind, refused at its next call of the context, and
+    a `batonpass worker` with too many of them (`--threads-left`) begins anew.
     `concurrency` is how many deliveries run at once, `rate` how many start in a time, over all workers (of each
     partition, of each version of the contract); a failed attempt counts, a wait for an answer does not. `limit_by`
     names a field of the payload: each of its values has these limits for itself. What may not run yet waits (reason

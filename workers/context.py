@@ -8,7 +8,6 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
-from anyio import to_thread
 from typing_extensions import Unpack
 
 from ..contracts.contract import Contract
@@ -21,6 +20,7 @@ from .about import About
 from .asking import terms_of
 from .effects import Act, Ask, Commit, Perform, Record, Unsure
 from .steps import refuse_async
+from .threads import in_thread
 
 if TYPE_CHECKING:
     pass
@@ -220,8 +220,7 @@ class Context(About):
 async def _called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
     if inspect.iscoroutinefunction(fn):
         return await fn(*args, **kwargs)
-    # A thread can't be stopped: when the lease or the time is over it is left behind, unrecorded.
-    result = await to_thread.run_sync(lambda: fn(*args, **kwargs), abandon_on_cancel=True)
+    result = await in_thread(lambda: fn(*args, **kwargs))
     return await result if inspect.isawaitable(result) else result
 
 

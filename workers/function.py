@@ -6,8 +6,6 @@ import inspect
 from functools import lru_cache
 from typing import Any
 
-from anyio import to_thread
-
 from ..adapters.borders import is_outcome
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, contract_ref
@@ -17,6 +15,7 @@ from ..coordinator.session import Session
 from .asking import Asking
 from .context import Context
 from .joining import Spawning
+from .threads import in_thread
 
 
 class FunctionAdapter:
@@ -49,7 +48,4 @@ async def _call(agent: Agent[Any], payload: Contract, ctx: Context) -> Any:
     fn, (takes_context, is_async) = agent.fn, _form(agent)
     if is_async:
         return await (fn(payload, ctx) if takes_context else fn(payload))
-    # A thread can't be stopped: when the lease is lost it is left behind, and refused at its next write.
-    return await to_thread.run_sync(
-        lambda: fn(payload, ctx.sync) if takes_context else fn(payload), abandon_on_cancel=True
-    )
+    return await in_thread(lambda: fn(payload, ctx.sync) if takes_context else fn(payload))

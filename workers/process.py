@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import asyncio
 import gc
 import logging
 import os
 import signal
+import sys
 from collections.abc import Sequence
+from contextlib import suppress
 from threading import Timer
 
 import anyio
@@ -18,11 +21,14 @@ from ..coordinator.connection import connect
 from .children import Children
 from .single import alone
 from .sources import Sources, begin_anew
+from .threads import Executor, LeftBehind
 from .worker import Worker
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds that giving back may take once nothing is waited for any more.
 _LAST_WORDS = 3.0
+# Threads for frameworks' sync code, besides one for each slot.
+_THREADS = 32
 # Python looks for cycles whenever so many more objects were made than freed. By default 700 (3.14: 2000) are enough,
 # which a worker's slots hold at any time: looking at those, which are no cycles, takes a tenth of a short job's time.
 _YOUNG = 5000
@@ -40,15 +46,27 @@ async def serve(
     grace: float = 30.0,
     children: Children | None = None,
     sources: Sources | None = None,
+    most_left: int = 0,
 ) -> bool:
-    """Run a worker until SIGTERM, SIGINT or SIGHUP; whether it ended because one of its sources has changed.
+    """Run a worker until SIGTERM, SIGINT or SIGHUP; whether it is to begin anew, because one of its sources has changed
+    or `most_left` threads are left behind in it (0: never).
 
-    The first signal, or a change, drains: running deliveries are given back at their next checkpoint, after `grace`
+    The first signal, or one of these, drains: running deliveries are given back at their next checkpoint, after `grace`
     seconds at once. A second SIGTERM or SIGINT gives them back at once.
     """
     gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
     async with connect(url, namespace=namespace, app=app) as coordinator:
-        worker = Worker(app, coordinator, agents=agents, concurrency=concurrency, lease=lease, children=children)
+        worker = Worker(
+            app,
+            coordinator,
+            agents=agents,
+            concurrency=concurrency,
+            lease=lease,
+            children=children,
+            most_left=most_left,
+        )
+        # More threads than can be left behind: frameworks have few by default, which would all be taken.
+        asyncio.get_running_loop().set_default_executor(Executor(concurrency + most_left + _THREADS))
         orders = _Orders()
         try:
             await worker.prepare()
@@ -57,11 +75,14 @@ async def serve(
                     await tasks.start(orders.by_signals)
                     if sources is not None:
                         tasks.start_soon(orders.by_changes, sources)
+                    tasks.start_soon(orders.by_threads, worker.left)
                     tasks.start_soon(orders.carry_out, worker, grace)
                     await worker.run()
                     tasks.cancel_scope.cancel()
         finally:
             await worker.close()
+    if worker.left.number:  # Python would wait for them
+        orders.leave()
     return orders.again
 
 
@@ -106,6 +127,14 @@ class _Orders:
             self.again = True
             self._stop.set()
 
+    async def by_threads(self, left: LeftBehind) -> None:
+        """Take the order that is too many threads that don't end."""
+        await left.full.wait()
+        if not self._stop.is_set():
+            self._why = "too many threads are left behind: running jobs are given back, and this process begins anew"
+            self.again = True
+            self._stop.set()
+
     async def carry_out(self, worker: Worker, grace: float) -> None:
         """Stop the worker when that is ordered."""
         await self._stop.wait()
@@ -115,12 +144,15 @@ class _Orders:
             await self._at_once.wait()
         # Agent code in a thread can't be stopped, and Python would wait for it: its delivery is given back, so the
         # process may go.
-        leave_anyway = Timer(_LAST_WORDS, self._leave)
+        leave_anyway = Timer(_LAST_WORDS, self.leave, [1])
         leave_anyway.daemon = True
         leave_anyway.start()
         worker.stop_now()
 
-    def _leave(self) -> None:
+    def leave(self, code: int = 0) -> None:
+        """End this process without waiting for its threads."""
         if self.again:
             begin_anew()
-        os._exit(1)
+        with suppress(OSError, ValueError):
+            sys.stdout.flush()
+        os._exit(code)

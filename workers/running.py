@@ -40,6 +40,7 @@ from .pool import Pool
 from .session import Drained, LeaseSession
 from .single import single
 from .spawning import spawning
+from .threads import Calls, LeftBehind
 
 T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
@@ -87,6 +88,7 @@ class Runner:
         adapters: Mapping[str, Adapter],
         resources: Any,
         pool: Pool | None = None,
+        left: LeftBehind | None = None,
     ) -> None:
         self._app = app
         self._store = store
@@ -95,6 +97,7 @@ class Runner:
         self._adapters = adapters
         self._resources = resources
         self.aside = Aside()
+        self._left = left or LeftBehind()
         self._closing = Closing(store, book, self._ends)
         self._apart = Apart(app, store, pool, self._closing, self.aside, self._ends) if pool else None
         self._apart_agents = pool.agents if pool else frozenset[str]()
@@ -247,7 +250,8 @@ class Runner:
             await self._closing.fail(about, None, session, error)
 
     async def _attempt(self, about: str, row: JobRow, envelope: Envelope, session: LeaseSession) -> None:
-        agent = self._app[row.agent]
+        agent, calls = self._app[row.agent], Calls()
+        calls.enter()
         try:
             session.check()
             check_answered(agent, session)
@@ -264,6 +268,8 @@ class Runner:
             _log.error("%s: given up, the lease will expire: %s", about, error)
         except Exception as error:
             await self._closing.fail(about, agent, session, single(error), row)
+        finally:
+            self._left.take(about, calls)
 
     async def _run_agent(self, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> Command[None]:
         """Run the agent, unless its end is recorded; the command that commits its outcome."""
@@ -316,6 +322,8 @@ class Runner:
             if isinstance(rejecting, Rejecting):
                 return Rejected(str(rejecting))
             raise
+        finally:
+            session.leave()
 
 
 _ENDS: dict[type, str] = {

@@ -72,6 +72,7 @@ class LeaseSession:
         self.thread = row.thread
         self.key = row.key or None
         self._lost: Fenced | None = None
+        self._left = False
         self.draining = False
         self._opened = open_row(delivery.checkpoint) if delivery.checkpoint else None
         tip = self._opened.checkpoint if self._opened else None
@@ -196,8 +197,10 @@ class LeaseSession:
         return Emit(self.fence, tuple(seal_letter(value, path="emitted") for value in values))
 
     def check(self) -> None:
-        """Raise if the lease is known to be lost, or if more is spent than the job's guard allows."""
+        """Raise if the agent is over, the lease known to be lost, or more spent than the job's guard allows."""
         self.check_lease()
+        if self._left:
+            raise Fenced(f"job {self.job_id} hop {self.hop}: this attempt is over, stop working on it")
         self.budget.check(f"job {self.job_id}")
 
     def check_lease(self) -> None:
@@ -211,6 +214,10 @@ class LeaseSession:
             self._lost = Canceled(f"job {self.job_id} was canceled: stop working on it")
         else:
             self._lost = Fenced(f"job {self.job_id} was taken over: the lease with token {self.fence.token} is over")
+
+    def leave(self) -> None:
+        """The agent is over: code of it that still runs somewhere may begin nothing more."""
+        self._left = True
 
     def seal(self, snapshot: Snapshot) -> NewCheckpoint:
         """A snapshot packed for this delivery: what the last checkpoint keeps of it is not sent again."""

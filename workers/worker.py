@@ -33,6 +33,7 @@ from .keeper import LeaseKeeper
 from .running import Runner
 from .scheduling import keep_schedules
 from .single import alone
+from .threads import LeftBehind
 from .upkeep import Alarm, keep_up
 
 _log = logging.getLogger("batonpass.worker")
@@ -42,7 +43,8 @@ _SILENCE = 2.0  # seconds of starting after which a worker says what it does
 class Worker:
     """Runs agents of an app: `agents` by name, None for all; at most `concurrency` deliveries at once.
 
-    With `children` the agents that ask for a process of their own get one; else all run in this process.
+    With `children` the agents that ask for a process of their own get one; else all run in this process. `left` is the
+    code of jobs that are over which still runs in its threads; it is full with `most_left` of them (0: never).
     """
 
     def __init__(
@@ -54,6 +56,7 @@ class Worker:
         concurrency: int = 4,
         lease: float = DEFAULT_LEASE,
         children: Children | None = None,
+        most_left: int = 0,
     ) -> None:
         if concurrency < 1:
             raise BadSetup(f"concurrency={concurrency}, but a worker needs at least 1 slot")
@@ -73,6 +76,7 @@ class Worker:
         self._runner: Runner | None = None
         self._claimer: Claimer | None = None
         self._stopping = False
+        self.left = LeftBehind(most_left)
         apart = [agent for agent in self._agents if agent.isolated] if children else []
         self._here = [agent for agent in self._agents if agent not in apart]
         self._pool = children.pool(apart, concurrency) if children and apart else None
@@ -127,7 +131,7 @@ class Worker:
             keeper.start()
             stack.push_async_callback(_stopped, keeper)
             alarm, book = Alarm(), self._coordinator.book
-            runner = Runner(self._app, store, book, keeper, self._adapters, resources, self._pool)
+            runner = Runner(self._app, store, book, keeper, self._adapters, resources, self._pool, self.left)
             claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits(), alarm)
             self._runner, self._claimer = runner, claimer
             names = ", ".join(agent.name for agent in self._agents)

@@ -16,7 +16,7 @@ from batonpass.workers.finding import find_app
 from batonpass.workers.logs import log_lines
 from batonpass.workers.pool import Wear
 from batonpass.workers.process import serve
-from batonpass.workers.sources import Sources, keep_reloading
+from batonpass.workers.sources import Sources, begin_anew, keep_reloading
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
 
@@ -35,6 +35,9 @@ def worker(
     child_memory: Annotated[
         int, typer.Option(help="Replace a child process that keeps more MB than this after a job (0: never)", min=0)
     ] = 0,
+    threads_left: Annotated[
+        int, typer.Option(help="Begin anew when this many threads of jobs that are over don't end (0: never)", min=0)
+    ] = 8,
     reload: Annotated[bool, typer.Option("--reload", help="Begin anew when a .py file below this folder changes")] = (
         False
     ),
@@ -52,11 +55,12 @@ def worker(
 
     def run(sources: Sources | None = None) -> bool:
         serving = partial(serve, find_app(app), store, namespace=namespace, agents=names, concurrency=concurrency)
-        return anyio.run(partial(serving, lease=lease, grace=grace, children=children, sources=sources))
+        more = {"lease": lease, "grace": grace, "children": children, "sources": sources, "most_left": threads_left}
+        return anyio.run(partial(serving, **more))
 
     # Frameworks may ask at the terminal: a worker has nobody there, and must not wait for it.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if reload:
         keep_reloading(run)
-    else:
-        run()
+    elif run():
+        begin_anew()

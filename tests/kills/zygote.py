@@ -94,6 +94,7 @@ def run_command(arguments: list[str]) -> None:
 
     os.setpgid(0, 0)  # as a shell or a service manager does
     sys.argv = ["batonpass", *arguments]
+    sys.orig_argv = [sys.executable, "-m", *sys.argv]  # it may begin anew
     try:
         main()
     except SystemExit as end:

@@ -5,6 +5,7 @@ Gates are files that the test makes: an agent waits at one until the test lets i
 
 from __future__ import annotations
 
+import asyncio
 import os
 import sys
 import time
@@ -130,6 +131,18 @@ def computes(task: Task) -> Done:
 @app.agent("blocks-loop", accepts=Task, returns=Done)
 async def blocks_loop(task: Task) -> Done:
     return busy(lambda left: time.sleep(max(left, 0)), task)  # the point
+
+
+@app.agent("lingers", accepts=Task, returns=Done, timeout=0.2, retries=1)
+def lingers(task: Task) -> Done:
+    """Does not end."""
+    return Done(words=[gated(task.text, "never")])
+
+
+@app.agent("lingers-elsewhere", accepts=Task, returns=Done, timeout=0.2, retries=1)
+async def lingers_elsewhere(task: Task) -> Done:
+    """In a thread of the loop's, as frameworks run sync code."""
+    return Done(words=[await asyncio.to_thread(gated, task.text, "never")])
 
 
 @app.agent("modules", accepts=Task, returns=Done)

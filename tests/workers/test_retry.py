@@ -92,13 +92,19 @@ async def test_a_retry_waits_in_the_store(store_url: str) -> None:
 @pytest.mark.parametrize("how", ["async", "sync", "step"])
 async def test_the_timeout_ends_an_attempt(how: str) -> None:
     go_home = threading.Event()
+    late: list[str] = []
 
     async def slow(ask: Ask) -> Reply:
         await anyio.sleep_forever()
         raise AssertionError
 
-    def slow_sync(ask: Ask) -> Reply:
+    def slow_sync(ask: Ask, ctx: bp.SyncContext | None = None) -> Reply:
         go_home.wait(30)
+        try:
+            if ctx is not None:
+                ctx.step("late", late.append, "ran")
+        except bp.Fenced:
+            late.append("refused")
         return Reply(text="too late")
 
     async def slow_step(ask: Ask, ctx: bp.Context) -> Reply:
@@ -113,6 +119,10 @@ async def test_the_timeout_ends_an_attempt(how: str) -> None:
                 await job.result()
             assert (await job.info()).reason == "attempts"
             go_home.set()
+            with anyio.fail_after(20):
+                while how == "sync" and not late:
+                    await anyio.sleep(0.005)
+            assert late == (["refused"] if how == "sync" else [])
     finally:
         go_home.set()
 

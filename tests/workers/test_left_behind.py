@@ -1,0 +1,40 @@
+"""Code in a thread that does not end when its attempt does: it is counted, and a process with too many begins anew."""
+
+from __future__ import annotations
+
+import signal
+from collections import Counter
+
+import pytest
+
+import batonpass as bp
+
+from .agents import Done, Task, app
+from .families import times
+from .processes import DEADLINE, Desk
+
+
+@pytest.mark.timeout(120)
+def test_a_process_with_too_many_threads_left_behind_begins_anew(desk: Desk) -> None:
+    """Another job that runs there is given back at its checkpoint and goes on after that. One thread does not keep the
+    process from ending."""
+    worker = desk.serving("steps,lingers,lingers-elsewhere", "--threads-left", "2", "--lease", "60")
+    with bp.connect(desk.url, app=app) as coordinator:
+        job = coordinator.submit("steps", Task(text="a"), returns=Done)
+        desk.wait_for("a:two")
+        for number, name in enumerate(("lingers", "lingers-elsewhere"), 1):
+            with pytest.raises(bp.JobFailed, match=r"took longer than its timeout of 0\.2 s"):
+                coordinator.submit(name, Task(text=name)).result(timeout=DEADLINE)
+            worker.wait_for(f"left behind ({number} in all are now)")
+        worker.wait_for("begins anew")
+        desk.open_gate("two")
+        assert job.result(timeout=DEADLINE).words == ["a:one", "a:two", "a:three"]
+        assert [event.type for event in coordinator.events(job=job.id)].count("batonpass.job.released") == 1
+        assert worker.said().count(" serves ") == 2
+        again = coordinator.submit("lingers", Task(text="again"))
+        with pytest.raises(bp.JobFailed):
+            again.result(timeout=DEADLINE)
+        times(desk, "again", 1)
+        worker.send(signal.SIGTERM)
+        assert worker.exit_code() == 0
+    assert desk.ran() == Counter(["a:one", "a:two", "a:three", "lingers", "lingers-elsewhere", "again"])

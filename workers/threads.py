@@ -1,0 +1,95 @@
+"""Threads: agents' code that runs in some, and is left behind there when its attempt is over before it ends.
+
+A thread can't be stopped. Its code is refused at its next call of the context; what never comes to one stays, until its
+process begins anew.
+"""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextvars import ContextVar
+from functools import partial
+from typing import Any, TypeVar
+
+import anyio
+from anyio import to_thread
+from typing_extensions import ParamSpec
+
+T = TypeVar("T")
+P = ParamSpec("P")
+_log = logging.getLogger("batonpass.worker")
+_CURRENT: ContextVar[Calls | None] = ContextVar("batonpass_calls", default=None)
+
+
+class Calls:
+    """The calls of one attempt that run in threads."""
+
+    def __init__(self) -> None:
+        self._running: set[object] = set()
+
+    @property
+    def number(self) -> int:
+        """How many there are now."""
+        return len(self._running)
+
+    def enter(self) -> None:
+        """Those that this task makes from now on, and what it starts, belong to these."""
+        _CURRENT.set(self)
+
+    def note(self, future: Future[Any]) -> None:
+        """One that ends with a future."""
+        self._running.add(future)
+        future.add_done_callback(self._running.discard)
+
+    def run(self, fn: Callable[[], T]) -> T:
+        """Make one, in this thread."""
+        call = object()
+        self._running.add(call)
+        try:
+            return fn()
+        finally:
+            self._running.discard(call)
+
+
+async def in_thread(fn: Callable[[], T]) -> T:
+    """Run an agent's code in a thread. When this is cancelled, it is left behind."""
+    calls = _CURRENT.get()
+    return await to_thread.run_sync(fn if calls is None else partial(calls.run, fn), abandon_on_cancel=True)
+
+
+class Executor(ThreadPoolExecutor):
+    """A loop's default executor, in which frameworks run their users' sync code."""
+
+    def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
+        """Run a function in a thread."""
+        future = super().submit(fn, *args, **kwargs)
+        if (calls := _CURRENT.get()) is not None:
+            calls.note(future)
+        return future
+
+
+class LeftBehind:
+    """The calls of a worker that outlive their attempts. `full` is set once there are `most` of them (0: never)."""
+
+    def __init__(self, most: int = 0) -> None:
+        self.full = anyio.Event()
+        self._most = most
+        self._calls: list[Calls] = []
+
+    @property
+    def number(self) -> int:
+        """How many there are now."""
+        self._calls = [calls for calls in self._calls if calls.number]
+        return sum(calls.number for calls in self._calls)
+
+    def take(self, about: str, calls: Calls) -> None:
+        """An attempt is over: what of its calls still runs is left behind."""
+        if not calls.number:
+            return
+        self._calls.append(calls)
+        number = self.number
+        _log.warning("%s: its code still runs in a thread, which is left behind (%d in all are now)", about, number)
+        if 0 < self._most <= number:
+            self.full.set()
