@@ -14,9 +14,14 @@ import redis
 import redis.asyncio
 from redis import cluster, exceptions
 from redis.asyncio import cluster as asyncio_cluster
+from redis.asyncio.retry import Retry as AsyncRetry
+from redis.backoff import NoBackoff
+from redis.retry import Retry
 
 from ...contracts.errors import BadSetup
+from .cluster_pieces import at_once
 from .loops import PerLoop
+from .patience import patience
 from .place import Place, read_place, without_secrets
 
 # The client library is typed in part only.
@@ -32,11 +37,13 @@ TROUBLE = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
 # The async client closes connections under the hands of those that use them, when it looks for a slot's new node. They
 # stumble over that with an AttributeError.
 ASYNC_TROUBLE = (*TROUBLE, AttributeError)
-# Seconds between attempts, besides those that the client makes at once. Everything may be repeated: ids are minted by
-# the caller.
-_PAUSES = (0.05, 0.2, 0.5)
-# Seconds. A wait is a blocking call that may not be cut by these: see cluster_watch.py.
-_DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 5.0, "socket_timeout": 10.0}
+# Seconds between attempts. (The client library would make some by itself, for minutes if a node is silent.)
+_PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
+# Seconds. A wait is a blocking call that may not be cut by these: see cluster_watch.py. (Shorter than with a single
+# server, because the client may ask several nodes for the slots before it asks again.)
+_DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 3.0, "socket_timeout": 3.0}
+
+_NOT_ASKED: Any = object()
 
 
 class ClusterLink:
@@ -55,6 +62,7 @@ class ClusterLink:
             **({"ssl": True} if parts.scheme == "rediss+cluster" else {}),
         }
         self.url = f"{parts.scheme}://{','.join(f'{host}:{port}' for host, port in self._seeds)}"
+        self._patience = patience(self._options["socket_timeout"])
         self._sync: Any = None
         self._async = PerLoop(self._new_aclient, _aclose)
         self._making = Lock()
@@ -64,7 +72,11 @@ class ClusterLink:
         """The client for sync code. The first use connects."""
         with self._making:
             if self._sync is None:
-                self._sync = _Sync(startup_nodes=[_SyncNode(*seed) for seed in self._seeds], **self._options)
+                self._sync = _Sync(
+                    startup_nodes=[_SyncNode(*seed) for seed in self._seeds],
+                    retry=Retry(NoBackoff(), 0),
+                    **self._options,
+                )
             return self._sync
 
     @property
@@ -73,7 +85,8 @@ class ClusterLink:
         return self._async.here()
 
     def _new_aclient(self) -> Any:
-        return _Async(startup_nodes=[_AsyncNode(*seed) for seed in self._seeds], **self._options)
+        nodes = [_AsyncNode(*seed) for seed in self._seeds]
+        return _Async(startup_nodes=nodes, retry=AsyncRetry(NoBackoff(), 0), **self._options)
 
     def place_of(self, node: Any) -> Place:
         """One node as a place of its own."""
@@ -83,21 +96,22 @@ class ClusterLink:
 
     def exchange(self, requests: Sequence[Request]) -> list[Any]:
         """Send all at once to their nodes; the replies, in order. What went wrong is a reply too."""
+        ends = time.monotonic() + self._patience
         try:
             if len(requests) == 1:
-                return [self._one(*requests[0])]
-            client = self.client
-            with client.pipeline() as pipe:
-                for key, command in requests:
-                    pipe.execute_command(*command, **_to(client, key, command))
-                replies = pipe.execute(raise_on_error=False)
+                return [self._one(*requests[0], ends)]
+            replies = at_once(self.client, requests, self._options["socket_timeout"])
         except TROUBLE as error:
             replies = [_plain(error)] * len(requests)
-        return [self._one(*requests[i]) if _again(reply) else reply for i, reply in enumerate(replies)]
+        return [
+            self._one(*request, ends, reply) if _again(reply) else reply
+            for request, reply in zip(requests, replies, strict=True)
+        ]
 
-    def _one(self, key: str, command: Sequence[Any]) -> Any:
-        reply: Any = None
+    def _one(self, key: str, command: Sequence[Any], ends: float, reply: Any = _NOT_ASKED) -> Any:
         for pause in (0.0, *_PAUSES):
+            if reply is not _NOT_ASKED and time.monotonic() >= ends:
+                break
             time.sleep(pause)
             try:
                 return self.client.execute_command(*command, **_to(self.client, key, command))
@@ -109,10 +123,10 @@ class ClusterLink:
 
     async def aexchange(self, requests: Sequence[Request]) -> list[Any]:
         """`exchange` for async code."""
-        client = self.aclient
+        ends, client = time.monotonic() + self._patience, self.aclient
         try:
             if len(requests) == 1:
-                return [await self._aone(*requests[0])]
+                return [await self._aone(*requests[0], ends)]
             await client.initialize()
             pipe = client.pipeline()
             for key, command in requests:
@@ -120,11 +134,15 @@ class ClusterLink:
             replies = await pipe.execute(raise_on_error=False)
         except ASYNC_TROUBLE as error:
             replies = [_plain(error)] * len(requests)
-        return [await self._aone(*requests[i]) if _again(reply) else reply for i, reply in enumerate(replies)]
+        return [
+            await self._aone(*request, ends, reply) if _again(reply) else reply
+            for request, reply in zip(requests, replies, strict=True)
+        ]
 
-    async def _aone(self, key: str, command: Sequence[Any]) -> Any:
-        reply: Any = None
+    async def _aone(self, key: str, command: Sequence[Any], ends: float, reply: Any = _NOT_ASKED) -> Any:
         for pause in (0.0, *_PAUSES):
+            if reply is not _NOT_ASKED and time.monotonic() >= ends:
+                break
             if pause:
                 await anyio.sleep(pause)
             try:

@@ -79,6 +79,11 @@ class Lines:
         else:
             self._pool.release(connection)
 
+    def renew(self) -> None:
+        """Hang up where nobody is asking: a server that was silent on one connection may be gone for all of them."""
+        self.close()
+        self._pool.disconnect(inuse_connections=False)
+
     def close(self) -> None:
         """Give all idle connections back."""
         while self._idle:
@@ -139,6 +144,11 @@ class AsyncLines:
         finally:
             for future in asked:
                 future.cancel()  # nobody waits any more
+
+    async def renew(self) -> None:
+        """As `Lines.renew`."""
+        for connection in list(self._pool._available_connections):
+            await connection.disconnect(nowait=True)  # the pool's own way waits until the other side has closed
 
     def hang_up(self) -> None:
         """Have the server forget what it was asked and has not done yet."""

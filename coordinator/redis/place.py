@@ -6,13 +6,13 @@ import socket
 from collections.abc import Callable, Generator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
 
 import redis
 import redis.asyncio
-from redis.asyncio import retry as asyncio_retry
 from redis.asyncio import sentinel as asyncio_sentinel
 from redis.backoff import ExponentialWithJitterBackoff
 from redis.exceptions import ConnectionError, InvalidResponse, ResponseError, TimeoutError
@@ -20,6 +20,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from ...contracts.errors import BadSetup
+from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience
 
 # The client library is typed in part only.
 _Sync: Any = redis.Redis
@@ -56,9 +57,9 @@ _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 # if nobody answers. (The client library would ask by PING, which a server with a full disk answers with an error.)
 _SILENT = 30
 _LONGEST_WAIT = 30.0  # a server that hangs must not keep who waits for ever
-_DEFAULTS = {"max_connections": 10_000, "socket_connect_timeout": 5.0, "socket_timeout": 10.0}
-# Every command may be repeated after a lost reply: ids and leases are minted by the caller. It takes some 1.5 s until a
-# server is given up, and 5 s with Sentinels, which need some for a failover.
+_DEFAULTS = {"max_connections": 10_000, "socket_connect_timeout": ANSWER_WITHIN, "socket_timeout": ANSWER_WITHIN}
+# It takes some 1.5 s until a server that refuses connections is given up, and 5 s with Sentinels, which need some for a
+# failover. patience.py has how long one is asked that is silent.
 _REPEATS, _REPEATS_BY_SENTINEL = 4, 10
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 
@@ -94,13 +95,18 @@ class Place:
             return f"{self.scheme}://{hosts}/{self.db}"
         return f"{self.scheme}://{hosts}/{self.service}" + (f"/{self.db}" if self.db else "")
 
+    @cached_property
+    def patience(self) -> float:
+        """How long after it was first asked something may be asked again, in seconds."""
+        return patience(float(self.options.get("socket_timeout", ANSWER_WITHIN)))
+
     def client(self, *, waits: bool = False) -> Any:
         """A client for sync code; one that `waits` may be silent for long, and does not repeat what failed."""
-        return self._client(_Sync, _SyncSentinel, Retry, waits)
+        return self._client(_Sync, _SyncSentinel, Repeats, waits)
 
     def aclient(self, *, waits: bool = False) -> Any:
         """`client` for async code."""
-        return self._client(_Async, _AsyncSentinel, asyncio_retry.Retry, waits)
+        return self._client(_Async, _AsyncSentinel, AsyncRepeats, waits)
 
     @contextmanager
     def opening(self, client: Any) -> Generator[None]:
@@ -117,7 +123,9 @@ class Place:
     def _client(self, plain: Any, sentinel: Any, retry: Any, waits: bool) -> Any:
         options: dict[str, Any] = {**_DEFAULTS, **self.options, **({"socket_timeout": _LONGEST_WAIT} if waits else {})}
         repeats = 0 if waits else _REPEATS_BY_SENTINEL if self.service else _REPEATS
-        options |= {"db": self.db, "retry": retry(_backoff(), repeats)}
+        # A connection that was lost is made again to the same server: who is the master now only a new one is told.
+        again = retry(_backoff(), repeats, self.patience, late=not self.service)
+        options |= {"db": self.db, "retry": again}
         options |= {"socket_keepalive": True, "socket_keepalive_options": _keepalive()}
         if self.scheme.startswith("rediss"):
             options["ssl"] = True
@@ -125,7 +133,7 @@ class Place:
             if not self.service:
                 [(host, port)] = self.hosts
                 return plain(host=host, port=port, **options)
-            once = retry(ExponentialWithJitterBackoff(), 0)
+            once = retry(_backoff(), 0, 0.0, late=False)
             asked = {**self.sentinel_options, "retry": once, "socket_timeout": 1.0, "socket_connect_timeout": 1.0}
             if "ssl" in options:
                 asked |= {name: value for name, value in options.items() if name.startswith("ssl")}

@@ -33,6 +33,7 @@ class SharedLine(asyncio.Protocol):
         )
         self._asked: deque[tuple[asyncio.Future[Any], float]] = deque()  # and when
         self._unsent: list[bytes] = []
+        self._heard = 0.0  # when the server last said something
         self._waits = False
         self._transport: asyncio.WriteTransport = connection._writer.transport
         self._transport.set_protocol(self)
@@ -64,7 +65,7 @@ class SharedLine(asyncio.Protocol):
         self._waits = False
         if not self._asked or self._patience is None:
             return
-        due = self._asked[0][1] + self._patience
+        due = max(self._asked[0][1], self._heard) + self._patience  # a long answer may take long to come
         if due <= self.loop.time():
             self.close(Late("the server does not answer"))
         else:
@@ -73,6 +74,7 @@ class SharedLine(asyncio.Protocol):
 
     def data_received(self, data: bytes) -> None:
         """Hand out the replies."""
+        self._heard = self.loop.time()
         try:
             self._reader.feed(data)
             while not self.closed and (reply := self._reader.gets()) is not _NOT_YET:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Generator, Sequence
 from secrets import token_hex
+from time import monotonic
 from typing import Any, NamedTuple, TypeVar, cast
 
 from anyio import to_thread
@@ -21,6 +22,7 @@ from .checkup import counting, examining
 from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
 from .loops import PerLoop
+from .patience import asked, first_asked, over
 from .place import TROUBLE, connected_by, prefix_of, read_place
 from .scripts import Script, script
 from .segments import READERS, filled, held_by, lacking, needed
@@ -34,7 +36,8 @@ R = TypeVar("R")
 # What is sent at once, and the replies to it. An error that the server answered with is among them.
 _Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
 # What the client deals with: a server without the script, a connection that was lost. Commands may be sent twice.
-_ONCE_MORE = (exceptions.NoScriptError, exceptions.ConnectionError, exceptions.TimeoutError, OSError)
+_LOST = (exceptions.ConnectionError, exceptions.TimeoutError)
+_ONCE_MORE = (exceptions.NoScriptError, *_LOST, OSError)
 # How long replicas may take to confirm a write, in ms.
 _CONFIRMED_WITHIN = 1000
 # Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
@@ -48,6 +51,13 @@ class _Side(NamedTuple):
     client: Any
     lines: AsyncLines
     ends: Together
+
+    async def piped(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        async with self.client.pipeline(transaction=False) as pipe:
+            for command in commands:
+                pipe.execute_command(*command)
+            replies: list[Any] = await pipe.execute(raise_on_error=False)
+            return replies
 
     async def aclose(self) -> None:
         await self.lines.aclose()
@@ -86,18 +96,23 @@ class RedisStore:
         try:
             if isinstance(command, ReadSpans):
                 return cast("R", self._run(self._spans(command)))
+            began = monotonic()
             name, argv = arguments(command)
             if not self._replicas and not self._witness.due(command):
                 try:
                     reply = self._lines.ask("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
-                except _ONCE_MORE:
-                    pass
+                except _ONCE_MORE as error:
+                    if over(began, self._place.patience):
+                        raise
+                    if isinstance(error, exceptions.TimeoutError):
+                        self._lines.renew()
                 else:
                     result = self._answer(command, reply)
                     if isinstance(result, Unfinished):
                         return cast("R", self._run(self._finished(result)))
                     return self._run(self._whole(result)) if type(command) in READERS else result
-            return self._run(self._carefully(command, name, argv))
+            with asked(began):
+                return self._run(self._carefully(command, name, argv))
         except TROUBLE as error:
             raise self._failure(error) from error
 
@@ -106,18 +121,23 @@ class RedisStore:
         try:
             if isinstance(command, ReadSpans):
                 return cast("R", await self._arun(self._spans(command)))
+            began = monotonic()
             name, argv = arguments(command)
             if not self._replicas:
                 try:
                     reply = await self._areply(command, name, argv)
-                except _ONCE_MORE:
-                    pass
+                except _ONCE_MORE as error:
+                    if over(began, self._place.patience):
+                        raise
+                    if isinstance(error, exceptions.TimeoutError):
+                        await self._async.here().lines.renew()
                 else:
                     result = self._answer(command, reply)
                     if isinstance(result, Unfinished):
                         return cast("R", await self._arun(self._finished(result)))
                     return await self._arun(self._whole(result)) if type(command) in READERS else result
-            return await self._arun(self._carefully(command, name, argv))
+            with asked(began):
+                return await self._arun(self._carefully(command, name, argv))
         except TROUBLE as error:
             raise self._failure(error) from error
 
@@ -219,27 +239,46 @@ class RedisStore:
         try:
             sent = next(calls)
             while True:
-                with self._sync.pipeline(transaction=False) as pipe:
-                    for command in sent:
-                        pipe.execute_command(*command)
-                    replies = pipe.execute(raise_on_error=False)
-                sent = calls.send(replies)
+                sent = calls.send(self._sent(sent))
         except StopIteration as end:
             result: R = end.value
             return result
+
+    def _sent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        began = first_asked()
+        try:
+            return self._piped(commands)
+        except _LOST:
+            if not self._place.service or over(began, self._place.patience):
+                raise
+        self._lines.renew()  # another server may be the master now
+        return self._piped(commands)
+
+    def _piped(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        with self._sync.pipeline(transaction=False) as pipe:
+            for command in commands:
+                pipe.execute_command(*command)
+            replies: list[Any] = pipe.execute(raise_on_error=False)
+            return replies
 
     async def _arun(self, calls: _Calls[R]) -> R:
         try:
             sent = next(calls)
             while True:
-                async with self._async.here().client.pipeline(transaction=False) as pipe:
-                    for command in sent:
-                        pipe.execute_command(*command)
-                    replies = await pipe.execute(raise_on_error=False)
-                sent = calls.send(replies)
+                sent = calls.send(await self._asent(sent))
         except StopIteration as end:
             result: R = end.value
             return result
+
+    async def _asent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
+        began, side = first_asked(), self._async.here()
+        try:
+            return await side.piped(commands)
+        except _LOST:
+            if not self._place.service or over(began, self._place.patience):
+                raise
+        await side.lines.renew()
+        return await side.piped(commands)
 
     def _failure(self, error: Exception) -> BatonpassError:
         """The client's error in our words."""

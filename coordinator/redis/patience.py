@@ -1,0 +1,90 @@
+"""Patience: how long a server that does not answer is waited for, and how often it is asked again.
+
+Every command may be repeated after a lost reply: ids and leases are minted by the caller. So what gets no answer in
+time is asked once more, by a new connection (a firewall may have forgotten the first one, or another server be the
+master by now), and then given up.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from redis.asyncio.retry import Retry as _AsyncRetry
+from redis.backoff import AbstractBackoff
+from redis.exceptions import ConnectionError, TimeoutError
+from redis.retry import Retry as _Retry
+
+T = TypeVar("T")
+# Seconds. How long a user waits for an answer at most, about; and each of two attempts (`socket_timeout`).
+WITHIN = 10.0
+ANSWER_WITHIN = WITHIN / 2
+
+_began: ContextVar[float | None] = ContextVar("began", default=None)
+
+
+def patience(socket_timeout: float) -> float:
+    """How long after it was first asked something may be asked again, in seconds: once at least, also of a server that
+    is given more time to answer than usual."""
+    return max(WITHIN - socket_timeout, socket_timeout) * 1.25  # a busy process notices late that the time is over
+
+
+@contextmanager
+def asked(began: float) -> Generator[None]:
+    """A block in which patience runs since an earlier time: what it asks was asked before, in another way."""
+    token = _began.set(began)
+    try:
+        yield
+    finally:
+        _began.reset(token)
+
+
+def first_asked() -> float:
+    """When what is asked now was asked first."""
+    return _began.get() or time.monotonic()
+
+
+def over(began: float, seconds: float) -> bool:
+    """Whether so many seconds have gone by."""
+    return time.monotonic() - began >= seconds
+
+
+class Repeats(_Retry):
+    """As the client library repeats what failed, as long as there is patience. `late`: also what got no answer."""
+
+    def __init__(self, backoff: AbstractBackoff, retries: int, seconds: float, *, late: bool) -> None:
+        super().__init__(backoff, retries, (ConnectionError, TimeoutError) if late else (ConnectionError,))
+        self._seconds = seconds
+
+    def call_with_retry(self, do: Callable[[], T], fail: Callable[..., Any], *args: Any, **more: Any) -> T:
+        began = first_asked()
+
+        def failed(error: Exception, *count: int) -> None:
+            fail(error, *count)
+            if over(began, self._seconds):
+                raise error
+
+        return super().call_with_retry(do, failed, *args, **more)
+
+
+class AsyncRepeats(_AsyncRetry):
+    """`Repeats` for async code."""
+
+    def __init__(self, backoff: AbstractBackoff, retries: int, seconds: float, *, late: bool) -> None:
+        super().__init__(backoff, retries, (ConnectionError, TimeoutError) if late else (ConnectionError,))
+        self._seconds = seconds
+
+    async def call_with_retry(
+        self, do: Callable[[], Awaitable[T]], fail: Callable[..., Any], *args: Any, **more: Any
+    ) -> T:
+        began = first_asked()
+
+        async def failed(error: Exception, *count: int) -> None:
+            await fail(error, *count)
+            if over(began, self._seconds):
+                raise error
+
+        return await super().call_with_retry(do, failed, *args, **more)

@@ -1,0 +1,135 @@
+"""A server that stands still: what is asked of it is given up in time, and is safe to ask again.
+
+In the tests two attempts of 0.3 s take the place of two of five.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import partition_of
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis import patience
+from batonpass.coordinator.redis.cluster import ClusterStore
+from batonpass.coordinator.store import Store
+from batonpass.coordinator.urls import open_store
+from tests.harness.bench import new_job
+from tests.harness.cluster import Cluster
+from tests.harness.failover import SERVICE, failover, frozen
+from tests.harness.redis import RedisServer, tls_binary
+from tests.harness.tls import TlsServer
+from tests.harness.waiting import wait_until
+
+Ask = Callable[[c.Command[Any]], Any]
+pytestmark = pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
+_QUICK = "socket_timeout=0.3&socket_connect_timeout=0.3"
+# Two attempts take 0.6 s. Without an end to patience it is three and more, and minutes on a cluster.
+_SECONDS = 2.0
+
+
+@pytest.fixture(autouse=True)
+def quick(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(patience, "WITHIN", 0.6)
+
+
+@pytest.fixture
+def runner() -> Iterator[asyncio.Runner]:
+    with asyncio.Runner() as made:
+        yield made
+
+
+def _given_up(ask: Ask, command: c.Command[Any]) -> None:
+    began = time.monotonic()
+    with pytest.raises(bp.Unavailable):
+        ask(command)
+    assert time.monotonic() - began < _SECONDS
+
+
+def _try(
+    store: Store, runner: asyncio.Runner, side: str, *servers: RedisServer, second: c.Submit | None = None
+) -> None:
+    def ask(command: c.Command[Any]) -> Any:
+        return store.call(command) if side == "sync" else runner.run(store.acall(command))
+
+    first, second = new_job(), second or new_job()
+    ask(first)
+    with ExitStack() as stopped:
+        for server in servers:
+            stopped.enter_context(frozen(server))
+        for command in (c.ListJobs(), second, second):  # by the connections that there are, then by new ones
+            _given_up(ask, command)
+
+    def answers() -> list[Any]:
+        try:
+            assert ask(second).id == second.job_id
+            rows: list[Any] = ask(c.ListJobs())
+            return rows
+        except bp.Unavailable:
+            return []
+
+    rows = wait_until(answers, what="the server does not answer again")
+    assert {row.id for row in rows} == {first.job_id, second.job_id}
+    runner.run(store.aclose())
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_server(own_redis: RedisServer, runner: asyncio.Runner, side: str) -> None:
+    _try(open_store(f"{own_redis.url}?{_QUICK}"), runner, side, own_redis)
+
+
+@pytest.mark.capability("redis-tls")
+@pytest.mark.skipif(tls_binary() is None, reason="no redis-server with TLS at hand")
+def test_a_server_with_tls(tmp_path: Path, runner: asyncio.Runner) -> None:
+    server = TlsServer(tmp_path)
+    server.start()
+    try:
+        _try(open_store(f"{server.verified_url}&{_QUICK}"), runner, "async", server)
+    finally:
+        server.close()
+
+
+@pytest.mark.capability("redis-sentinel")
+def test_a_master_and_its_sentinel(tmp_path: Path, runner: asyncio.Runner) -> None:
+    with failover(tmp_path) as trio:
+        _try(open_store(f"{trio.url}?{_QUICK}"), runner, "sync", trio.master, trio.sentinel)
+
+
+@pytest.mark.capability("redis-sentinel")
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_master_whose_replica_takes_over(tmp_path: Path, runner: asyncio.Runner, side: str) -> None:
+    """What the silent one was asked is asked of the new one, by no connection that was there before."""
+    with failover(tmp_path) as trio:
+        store = open_store(f"{trio.url}?socket_timeout=1")
+        store.open()
+        kept = new_job()
+        runner.run(store.acall(kept))
+        store.call(c.ListJobs())
+        trio.settle()
+        with frozen(trio.master), trio.sentinel.client() as sentinel:
+            asks: Any = sentinel
+            master = partial(asks.sentinel_get_master_addr_by_name, SERVICE)
+            wait_until(lambda: master()[1] == trio.replica.port, what="the Sentinel did not promote the replica")
+            asked = c.ListJobs()
+            rows = store.call(asked) if side == "sync" else runner.run(store.acall(asked))
+            assert [row.id for row in rows] == [kept.job_id]
+        runner.run(store.aclose())
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_node_of_a_cluster(three_nodes: Cluster, runner: asyncio.Runner, side: str) -> None:
+    store = open_store(f"{three_nodes.url}?{_QUICK}&namespace=frozen-{side}")
+    store.open()
+    assert isinstance(store, ClusterStore)
+    node = three_nodes.nodes[1]
+    jobs = (new_job() for _ in range(1000))
+    there = next(job for job in jobs if three_nodes.owner(store.prefix(partition_of(job.job_id) % 16)) is node)
+    _try(store, runner, side, node, second=there)
