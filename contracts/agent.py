@@ -85,12 +85,7 @@ class Agent(Generic[In]):
         contracts: list[type[Contract]] = [self.accepts, *self.hands_to.values()]
         for contract in [*contracts, self.returns] if self.returns else contracts:
             contract_ref(contract)
-        if self.returns is None and not self.hands_to:
-            raise BadSetup(f"agent {self.name!r} neither returns nor hands off: declare returns= or hands_to=")
-        outcomes = len(self.hands_to) + (self.returns is not None)
-        inside = self.memory == "job" and self.returns is not None
-        if self.kind != "function" and self.leave is None and outcomes > 1 and not inside:
-            raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
+        self._check_outcomes()
         try:
             policies(self.retries)
             self.bounds.check()
@@ -107,6 +102,18 @@ class Agent(Generic[In]):
         self._check_function()
         self._check_isolation()
         self._check_limits()
+        self._check_framework()
+
+    def _check_outcomes(self) -> None:
+        if self.returns is None and not self.hands_to:
+            raise BadSetup(f"agent {self.name!r} neither returns nor hands off: declare returns= or hands_to=")
+        outcomes = len(self.hands_to) + (self.returns is not None)
+        inside = self.memory == "job" and self.returns is not None
+        if self.kind != "function" and self.leave is None and outcomes > 1 and not inside:
+            raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
+
+    def _check_framework(self) -> None:
+        """What frameworks alone can do, and some can't."""
         if self.memory not in get_args(Memory):
             raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it is hop or job")
         if self.asks is not None and self.kind == "function":

@@ -27,7 +27,7 @@ from ..coordinator.letters import open_letter, seal_letter
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
 from ..coordinator.refusals import Ungrounded
-from ..coordinator.rows import CheckpointRow, CommitLine, Delivery
+from ..coordinator.rows import CheckpointRow, CommitLine, Delivery, JobRow
 from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
@@ -44,6 +44,14 @@ PATIENCE = 30.0
 
 class Drained(Fenced):
     """The worker is stopping: the delivery is given back at this checkpoint."""
+
+
+def _question(row: JobRow) -> Any:
+    return open_letter(row.question, of=f"the question of job {row.id}")
+
+
+def _answer(row: JobRow) -> Answer:
+    return Answer(_question(row), open_letter(row.answer, of=f"the answer to job {row.id}"))
 
 
 class LeaseSession:
@@ -91,13 +99,8 @@ class LeaseSession:
         self.remembered: Checkpoint | None = None
         self._known = 0
         self.unanswered = bool(row.question) and row.answered == f"{row.asked} timeout"
-        self.asked: Any = None
-        if self.unanswered:
-            self.asked = open_letter(row.question, of=f"the question of job {row.id}")
-        self.answer: Answer | None = None
-        if row.answer:
-            question = open_letter(row.question, of=f"the question of job {row.id}")
-            self.answer = Answer(question, open_letter(row.answer, of=f"the answer to job {row.id}"))
+        self.asked: Any = _question(row) if self.unanswered else None
+        self.answer = _answer(row) if row.answer else None
 
     @cached_property
     def book(self) -> Book:

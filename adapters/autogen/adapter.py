@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from functools import partial
 from importlib.util import find_spec
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ...contracts.agent import Agent
+from ...contracts.checkpoint import Checkpoint
 from ...contracts.contract import Contract
 from ...contracts.errors import BadSetup, ContractViolation, MissingExtra
 from ...contracts.outcome import Finished, Outcome
@@ -17,6 +18,11 @@ from ...coordinator.transcripts import Saved
 from ..borders import enter, leave
 from ..factory import built
 from ..versions import warn_if_untested
+
+if TYPE_CHECKING:
+    from .folding import Dump
+    from .progress import Progress
+    from .team import Adopted
 
 
 class AutoGenAdapter:
@@ -64,14 +70,7 @@ class AutoGenAdapter:
             progress = Progress.restored(agent.name, session.checkpoint)
             if progress is None:
                 task = await enter(agent, payload, context, lambda: default_task(payload, team, session.news))
-                left = Progress.restored(agent.name, session.remembered)
-                if left is not None and not team.stepped:
-                    raise BadSetup(
-                        f"agent {agent.name!r}: memory='job', but its team can't be continued from its state: AutoGen "
-                        "does that for RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow"
-                    )
-                dumps = as_dumps(agent.name, task)
-                progress = left.again(dumps) if left is not None else Progress(pending=dumps)
+                progress = _begun(agent.name, team, session.remembered, as_dumps(agent.name, task))
             turns = Turns(team.team, session)
             while True:
                 suspended = await self._driver.drive(team, progress, session, turns)
@@ -84,3 +83,18 @@ class AutoGenAdapter:
                     if not correctable(agent, team, progress):
                         raise
                     progress = await corrected(agent, team, progress, error)
+
+
+def _begun(name: str, team: Adopted, remembered: Checkpoint | None, task: list[Dump]) -> Progress:
+    """A visit that begins: with what the team remembers of its last one in the job, if it does."""
+    from .progress import Progress
+
+    left = Progress.restored(name, remembered)
+    if left is None:
+        return Progress(pending=task)
+    if not team.stepped:
+        raise BadSetup(
+            f"agent {name!r}: memory='job', but its team can't be continued from its state: AutoGen does that for "
+            "RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow"
+        )
+    return left.again(task)

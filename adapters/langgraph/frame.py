@@ -65,22 +65,7 @@ def make_tip(
     visible: frozenset[str],
 ) -> Tip:
     """A checkpoint as a tip. The values of `visible` channels go to its state, once where that restores them."""
-    state: dict[str, Any] = {}
-    kept: dict[str, Sealed] = {}
-    messages: list[str] = []
-    for channel, value in checkpoint["channel_values"].items():
-        if channel in visible:
-            try:
-                state[channel] = plain(value)
-                continue
-            except NotPlain:
-                told = tell_all(value)
-            if told is not None:
-                state[channel] = told
-                messages.append(channel)
-                continue
-            state[channel] = readable(value)
-        kept[channel] = values.seal(value, f"state[{channel!r}]")
+    state, kept, messages = _channels(checkpoint["channel_values"], values, visible)
     updated = checkpoint.get("updated_channels")
     frame = Frame(
         v=FORMAT,
@@ -97,6 +82,29 @@ def make_tip(
         ran=_ran(checkpoint, before, values),
     )
     return Tip(frame, state)
+
+
+def _channels(
+    given: Mapping[str, Any], values: Values, visible: frozenset[str]
+) -> tuple[dict[str, Any], dict[str, Sealed], list[str]]:
+    """What goes to a tip's state, what is kept sealed, and which channels the state shows as messages."""
+    state: dict[str, Any] = {}
+    kept: dict[str, Sealed] = {}
+    messages: list[str] = []
+    for channel, value in given.items():
+        if channel in visible:
+            try:
+                state[channel] = plain(value)
+                continue
+            except NotPlain:
+                told = tell_all(value)
+            if told is not None:
+                state[channel] = told
+                messages.append(channel)
+                continue
+            state[channel] = readable(value)
+        kept[channel] = values.seal(value, f"state[{channel!r}]")
+    return state, kept, messages
 
 
 def load_tip(native: Any, state: Mapping[str, Any], where: str) -> Tip:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from batonpass.contracts.checkpoint import CheckpointSummary
 from batonpass.contracts.names import is_id
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
@@ -50,21 +51,14 @@ def timeline(
         return
     if not found:
         typer.echo(f"batonpass: {thread!r} has no such checkpoints", err=True)
-    rows = [
-        (
-            "damaged" if c.damaged else c.step_index,
-            c.id,
-            c.name,
-            c.agent,
-            c.hop,
-            c.framework,
-            c.step,
-            c.created_at,
-            dict(c.context) or None,
-        )
-        for c in found
-    ]
-    print_table(("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT"), rows)
+    headings = ("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT")
+    print_table(headings, map(_row, found))
+
+
+def _row(c: CheckpointSummary) -> tuple[Any, ...]:
+    number = "damaged" if c.damaged else c.step_index
+    context = dict(c.context) or None
+    return number, c.id, c.name, c.agent, c.hop, c.framework, c.step, c.created_at, context
 
 
 def events(

@@ -15,17 +15,9 @@ from .jobs import begin, emit, end_canceled, enqueue, store
 
 def submit(records: Records, command: Submit) -> JobRow:
     """Make a job. The same id or the same key again answers with the first job."""
-    there = records.job(command.job_id)
+    there = records.job(command.job_id) or _first(records, command)
     if there is not None:
         return there
-    if command.idem and (first := records.first_use(command.idem)):
-        job_id, payload_digest = first
-        if payload_digest != command.payload_digest:
-            raise refusal("key", command.key, job_id)
-        row = records.job(job_id)
-        if row is None:
-            raise refusal("no_job", job_id)
-        return row
     thread = records.thread(command.thread)
     terms = command.terms
     if thread.job and terms.on_busy == "reject":
@@ -47,6 +39,20 @@ def submit(records: Records, command: Submit) -> JobRow:
     records.add_job(row)
     if command.idem:
         records.put_first_use(command.idem, row.id, command.payload_digest)
+    return row
+
+
+def _first(records: Records, command: Submit) -> JobRow | None:
+    """The job that used the same key first."""
+    first = records.first_use(command.idem) if command.idem else None
+    if first is None:
+        return None
+    job_id, payload_digest = first
+    if payload_digest != command.payload_digest:
+        raise refusal("key", command.key, job_id)
+    row = records.job(job_id)
+    if row is None:
+        raise refusal("no_job", job_id)
     return row
 
 

@@ -27,9 +27,7 @@ def put(records: Records, command: Put) -> CommitLine:
         return read_commit(there.commit, there.id)
     thread = records.thread(new.thread)
     _check_owner(thread, row, new.id)
-    latest = records.latest_key(thread.name, where.scope) if command.tip is not None or not where.scope else None
-    if command.tip is not None and command.tip != (latest or ""):
-        raise refusal("outrun", thread.name, command.tip, latest or "")
+    latest = _latest(records, thread, where.scope, command.tip)
     check_grounded(records, new)
     spans = _spans(records, new.id, command.writes, new.appends)
     parent = records.place(thread.name, where.scope, command.parent) if command.parent else ""
@@ -50,6 +48,14 @@ def put(records: Records, command: Put) -> CommitLine:
     emit(records, kinds.SAVED, row, checkpoint=new.id, step=new.step)
     store(records, row)
     return commit
+
+
+def _latest(records: Records, thread: ThreadRow, scope: str, known: str | None) -> str | None:
+    """The greatest key of a scope, where it is needed; refused if it is not the one that is known."""
+    latest = records.latest_key(thread.name, scope) if known is not None or not scope else None
+    if known is not None and known != (latest or ""):
+        raise refusal("outrun", thread.name, known, latest or "")
+    return latest
 
 
 def put_writes(records: Records, command: PutWrites) -> None:
