@@ -213,13 +213,16 @@ class Opened:
     @property
     def checkpoint(self) -> Checkpoint:
         """As users see it; `Corrupted` if anything is damaged."""
+        self._check()
+        return self.partial
+
+    def _check(self) -> None:
         if self.damaged:
             what = ", ".join(self.damaged)
             raise Corrupted(
                 f"checkpoint {self.row.id}: its {what} is not what was saved; restore(partial=True) gives the rest, "
                 "and older checkpoints may be readable"
             )
-        return self.partial
 
     @property
     @understood("checkpoint {0.row.id}")
@@ -233,7 +236,8 @@ class Opened:
 
     @property
     def base(self) -> Base:
-        """What the next checkpoint may share with it."""
+        """What the next checkpoint may share with it; `Corrupted` if anything is damaged: it would look right there."""
+        self._check()
         below: tuple[dict[Path, Part], dict[Path, Part]] = ({}, {})
         for part in self.parts:
             assert part.part is not None

@@ -9,7 +9,7 @@ from typing import Any
 
 from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
 
-from ...contracts.errors import BadSetup
+from ...contracts.errors import BadSetup, Corrupted
 from ...coordinator.calls import Call, copies, places, retention
 from ...coordinator.calls.places import Found
 from ...coordinator.parts.bases import Bases
@@ -108,6 +108,8 @@ class Threads:
                 return Outline("", {}, frozenset())
             stored = found.opened.checkpoint
             state, native = stored.state, stored.native
+        elif None in bare.roots:
+            raise Corrupted(f"checkpoint {row.checkpoint.id}: it is not what was saved; older ones may be readable")
         read, frame = opened(native, row.checkpoint.id)
         outline = Outline(large_id(frame.parent), frame.versions, frozenset([*state, *read.get("hidden", ())]))
         self._shared.walked.note(row.checkpoint.id, outline)
