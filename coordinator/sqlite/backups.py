@@ -34,8 +34,9 @@ def copy_file(source: str, target: str, progress: Progress | None = None) -> Non
         _put_in_place(part, target)
     finally:
         handle.close()
-        with suppress(FileNotFoundError):
-            os.unlink(part)
+        for beside in ("", "-wal", "-shm", "-journal"):  # a disk that is full keeps SQLite from tidying up
+            with suppress(FileNotFoundError):
+                os.unlink(f"{part}{beside}")
 
 
 def _refuse_what_is_there(target: str) -> None:
