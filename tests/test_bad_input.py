@@ -174,6 +174,7 @@ def test_a_store_that_can_not_be_used(
     [
         ("nosuch:app", "there is no module 'nosuch' to import 'nosuch:app' from (in "),
         ("desk.nosuch:app", "there is no module 'desk.nosuch'"),
+        ("./sub/desk.py", "'./sub/desk.py' names a file: write the module as Python imports it, sub.desk:app"),
         ("needs:app", "app 'needs:app' can't be imported: No module named 'nosuchpackage'"),
         ("syntax:app", "app 'syntax:app' can't be imported: SyntaxError: "),
         ("raises:app", "app 'raises:app' can't be imported: RuntimeError: no luck"),
