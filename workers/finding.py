@@ -16,8 +16,8 @@ def find_app(name: str) -> App:
     if not module_name:
         raise BadSetup(f"{name!r} names no module: write MODULE:APP")
     if "/" in module_name or module_name.endswith(".py"):
-        module = module_name.removeprefix("./").removesuffix(".py").strip("/").replace("/", ".")
-        raise BadSetup(f"{name!r} names a file: write the module as Python imports it, {module}:{attribute or 'app'}")
+        meant = module_name.removeprefix("./").removesuffix(".py").strip("/").replace("/", ".")
+        raise BadSetup(f"{name!r} names a file: write the module as Python imports it, {meant}:{attribute or 'app'}")
     if os.getcwd() not in sys.path:
         sys.path.insert(0, os.getcwd())
     try:
