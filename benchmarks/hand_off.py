@@ -10,12 +10,11 @@ from anyio import run
 
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
-from batonpass.contracts.outcome import Finished
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import adrive, drive
 from batonpass.coordinator.snapshots import close_snapshot
 from batonpass.coordinator.store import Store
-from batonpass.workers.outcomes import ending
+from batonpass.workers.outcomes import handing_off
 from benchmarks.agents import Topic, app, pass_on
 from benchmarks.holding import held
 from benchmarks.places import Places
@@ -42,8 +41,8 @@ class _Jobs:
 
     def ended(self, number: int) -> tuple[Any, Any]:
         session, envelope = self._held[number]
-        outcome = Finished(bp.Handoff("start", Topic(number=1)), _FINAL)
-        return session, ending(self._book, pass_on, envelope, session, outcome)
+        handoff = bp.Handoff("start", Topic(number=1))
+        return session, handing_off(self._book, pass_on, envelope, session, handoff, _FINAL)
 
 
 def _sync(places: Places, effort: Effort) -> Result:

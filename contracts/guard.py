@@ -67,9 +67,14 @@ class Guard:
         times = rounds(path, self.repeats)
         return f"{times} rounds in a row are more than repeats={self.repeats}: {shown(path)}" if times else ""
 
+    @property
+    def limits_spending(self) -> bool:
+        """Whether it has any budget."""
+        return self.tokens is not None or self.cost is not None
+
     def over(self, spent: Spent) -> str:
         """Which budget is overdrawn; empty if none is."""
-        if self.tokens is None and self.cost is None:
+        if not self.limits_spending:
             return ""
         for name in ("tokens", "cost"):
             used, limit = getattr(spent, name), getattr(self, name)

@@ -39,6 +39,14 @@ def mint(kind: str, partition: int | None = 0) -> str:
     return f"{kind}{where}{_second(second)}{_PAIRS[rest]}{digits[:12]}"
 
 
+def mint_some(kind: str, count: int) -> list[str]:
+    """As many new ids in partition 0, at less cost."""
+    second, rest = divmod(time.time_ns() // 1_000_000, 1024)
+    begin = f"{kind}{_PAIRS[0]}{_second(second)}{_PAIRS[rest]}"
+    digits = token_bytes(12 * count).translate(_DIGITS).decode()
+    return [begin + digits[at : at + 12] for at in range(0, 12 * count, 12)]
+
+
 @lru_cache(maxsize=4)
 def _second(number: int) -> str:
     return _base32(number, 7)

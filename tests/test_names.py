@@ -9,7 +9,7 @@ from itertools import combinations
 
 import pytest
 
-from batonpass.contracts.names import MAX_PARTITIONS, digest, home, is_id, mint, partition_of
+from batonpass.contracts.names import MAX_PARTITIONS, digest, home, is_id, mint, mint_some, partition_of
 
 ALPHABET = set("0123456789abcdefghjkmnpqrstvwxyz")
 
@@ -21,6 +21,13 @@ def test_an_id_has_its_form(kind: str) -> None:
         assert (len(minted), minted[0], set(minted[1:]) <= ALPHABET) == (24, kind, True)
         assert is_id(minted, kind)
         assert not any(is_id(minted, other) for other in {"j", "c", "l"} - {kind})
+
+
+def test_some_ids_minted_at_once_are_ids_like_others() -> None:
+    some = mint_some("l", 500)
+    assert len({*some, mint("l")}) == 501
+    assert all(is_id(each, "l") and partition_of(each) == 0 for each in some)
+    assert some[0][:12] <= mint("l")[:12]  # the time: neighbours in an index
 
 
 @pytest.mark.parametrize("partition", [0, 1, 31, 32, 500, MAX_PARTITIONS - 1])

@@ -81,5 +81,5 @@ class Budget:
 
     def check(self, about: str) -> None:
         """Raise if more is spent than the guard allows."""
-        if over := self.guard.over(self.spent):
+        if self.guard.limits_spending and (over := self.guard.over(self.spent)):
             raise OverBudget(f"{about} is over its budget, {over}: redrive it with a guard= that allows more")

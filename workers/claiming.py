@@ -12,7 +12,7 @@ from time import monotonic
 import anyio
 
 from ..contracts.errors import Unavailable
-from ..contracts.names import mint
+from ..contracts.names import mint_some
 from ..coordinator.commands import Claim, Claimed, Fence, Heartbeat, Limits
 from ..coordinator.rows import Delivery
 from ..coordinator.store import Store, Topic, Watch
@@ -186,7 +186,7 @@ class Claimer:
         # Shuffled, so that no agent's queue starves another's.
         order = [queue for band in bands for queue in random.sample(band, len(band)) if queue not in left_alone]
         queues = tuple((queue, self._queues[queue]) for queue in order)
-        return Claim(self._worker, queues, tuple(mint("l") for _ in range(number)), self._limits)
+        return Claim(self._worker, queues, tuple(mint_some("l", number)), self._limits)
 
     async def _run(self, delivery: Delivery) -> None:
         try:

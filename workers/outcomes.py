@@ -8,7 +8,7 @@ from typing import Any
 
 from ..contracts.agent import Agent
 from ..contracts.checkpoint import Snapshot
-from ..contracts.contract import Contract, contract_ref, dump_payload, load_payload
+from ..contracts.contract import Contract, ContractRef, contract_ref, dump_payload, load_payload
 from ..contracts.errors import (
     Ambiguous,
     BatonpassError,
@@ -25,7 +25,7 @@ from ..contracts.errors import (
 from ..contracts.guard import Spent
 from ..contracts.handoff import Envelope, Handoff
 from ..contracts.job import CHILDREN
-from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
+from ..contracts.outcome import Finished, Rejected, Suspended
 from ..contracts.retry import policy_for
 from ..coordinator.book import Book
 from ..coordinator.calls.jobs import seal_result, seal_spent
@@ -37,21 +37,29 @@ from .onward import onward_transcript
 from .session import LeaseSession
 
 
-def ending(
-    book: Book, agent: Agent[Any], envelope: Envelope, session: LeaseSession, outcome: Outcome
-) -> Generator[Command[Any], Any, Command[None]]:
-    """The command that commits an outcome, checked against what the agent declares. Yields what it must look up."""
+def ending(agent: Agent[Any], session: LeaseSession, outcome: Finished | Suspended | Rejected) -> Command[None]:
+    """The command that commits an outcome that hands nothing off, checked against what the agent declares."""
     if isinstance(outcome, Rejected):
         spent = seal_spent(session.budget.in_all)
         return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected", spent)
-    assert not isinstance(outcome, FannedOut)
     final = session.seal(outcome.final) if outcome.final else None
     if isinstance(outcome, Suspended):
         return suspending(session.fence, outcome.question, asked_as(agent, outcome.terms), agent.kind, final)
-    if not isinstance(outcome.result, Handoff):
-        return Complete(session.fence, _result(agent, outcome, session.budget.spent), final)
-    tip = final.id if final else session.tip_id
-    sent = yield from onward(book, agent, envelope, session, outcome.result, tip, outcome.final)
+    return Complete(session.fence, _result(agent, outcome, session.budget.spent), final)
+
+
+def handing_off(
+    book: Book,
+    agent: Agent[Any],
+    envelope: Envelope,
+    session: LeaseSession,
+    handoff: Handoff[Any],
+    last: Snapshot | None,
+) -> Generator[Command[Any], Any, Command[None]]:
+    """The command that commits a handoff, checked against what the agent declares; `Held` if the guard refuses it.
+    Yields what it must look up."""
+    final = session.seal(last) if last else None
+    sent = yield from onward(book, agent, envelope, session, handoff, final.id if final else session.tip_id, last)
     if why := allowed(sent.envelope, session):
         raise Held(why, sent)
     return (yield from sent.command(book, session, final))
@@ -97,16 +105,19 @@ def _result(agent: Agent[Any], outcome: Finished, spent: Spent) -> bytes:
             f"agent {agent.name!r} returned {kind}, but it only hands off (to {allowed}): declare returns="
         )
     assert isinstance(outcome.result, Contract)
-    _fits(agent, outcome.result, agent.returns)
+    contract = _fits(agent, outcome.result, agent.returns)
     data = dump_payload(outcome.result)
     load_payload(type(outcome.result), data)
-    return seal_result(contract_ref(type(outcome.result)), data, spent)
+    return seal_result(contract, data, spent)
 
 
-def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> None:
-    given = contract_ref(type(payload)) if isinstance(payload, Contract) else type(payload).__name__
-    if given != contract_ref(declared):
-        raise ContractViolation(f"agent {agent.name!r} gave {given}, but it declares {contract_ref(declared)}")
+def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> ContractRef:
+    accepted = contract_ref(declared)
+    if type(payload) is not declared:
+        given = contract_ref(type(payload)) if isinstance(payload, Contract) else type(payload).__name__
+        if given != accepted:
+            raise ContractViolation(f"agent {agent.name!r} gave {given}, but it declares {accepted}")
+    return accepted
 
 
 def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> Fail:

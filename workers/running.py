@@ -13,9 +13,10 @@ import anyio
 from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
+from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Fenced, NotFound, OverBudget, Unavailable
-from ..contracts.handoff import Envelope
+from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive, afollow
@@ -35,7 +36,7 @@ from .joining import counting
 from .keeper import LeaseKeeper
 from .memory import remembering
 from .notes import Notes
-from .outcomes import ending
+from .outcomes import ending, handing_off
 from .pool import Pool
 from .session import Drained, LeaseSession
 from .single import single
@@ -307,11 +308,19 @@ class Runner:
             await session.aflush()
         if isinstance(outcome, FannedOut):
             return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
-        await adrive(self._store, counting(session))
+        if session.budget.open:
+            await adrive(self._store, counting(session))
+        if isinstance(outcome, Finished) and isinstance(outcome.result, Handoff):
+            return await self._hand_off(agent, envelope, session, outcome.result, outcome.final)
+        return ending(agent, session, outcome)
+
+    async def _hand_off(
+        self, agent: Agent[Any], envelope: Envelope, session: LeaseSession, handoff: Handoff[Any], last: Snapshot | None
+    ) -> Command[None]:
         try:
-            return await adrive(self._store, ending(self._book, agent, envelope, session, outcome))
+            return await adrive(self._store, handing_off(self._book, agent, envelope, session, handoff, last))
         except Held as held:
-            await keep(session, envelope, outcome.final if isinstance(outcome, Finished) else None, held)
+            await keep(session, envelope, last, held)
             raise
 
     async def _outcome(self, agent: Agent[Any], payload: Contract, session: LeaseSession, context: Context) -> Outcome:

@@ -59,7 +59,8 @@ def _unread(answer: object) -> Iterator[list[Span]]:
         yield from (read_spans(write.spans) for write in answer.writes if not write.bodies)
     elif isinstance(answer, list):
         for delivery in cast("list[Delivery]", answer):
-            yield from _unread(delivery.checkpoint)
+            if delivery.checkpoint is not None:
+                yield from _unread(delivery.checkpoint)
 
 
 def _delivery(delivery: Delivery, found: Mapping[str, bytes | None]) -> Delivery:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
+from itertools import compress
 from operator import methodcaller
 from typing import Any, TypeVar, cast
 
@@ -250,8 +251,9 @@ def _unpacked(items: bytes) -> list[Any]:
 
 
 def _delivery(worker: str, parts: list[Any]) -> Delivery:
-    told = zip(_CLAIMED, parts[0], strict=False)
-    row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told if value})
+    values = parts[0]
+    told = compress(zip(_CLAIMED, values, strict=False), values)  # half of them are empty
+    row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told})
     checkpoint = None
     if parts[1]:
         id_, *stored = parts[1]
