@@ -22,6 +22,7 @@ BatonpassError                 catch this to catch them all
 │   └── OverBudget             ... because its chain has spent more than its guard allows: it is parked
 ├── Corrupted                  stored bytes do not match their checksum, or can't be understood
 ├── Trimmed                    events after that cursor are gone (.first_available is where those left begin)
+│   └── Rewound                ... because the store lost its last ones, the cursor's among them
 ├── ChildrenFailed             too many children of a fan-out failed (.failed says which, and why)
 ├── StepMismatch               a recorded step was replayed with other arguments
 ├── Ambiguous                  an effect was begun, and nobody recorded whether it was done. Look, then redrive
@@ -146,6 +147,12 @@ class Trimmed(BatonpassError):
     def __init__(self, message: str, *, first_available: str) -> None:
         super().__init__(message)
         self.first_available = first_available
+
+
+class Rewound(Trimmed):
+    """The store went back in time and does not have the cursor's event any more (a failover, a power loss, an old
+    backup). What was written since may lie before the cursor: from `first_available`, which is earlier, nothing of it
+    is missed, and what was seen before comes again."""
 
 
 class ChildrenFailed(BatonpassError):

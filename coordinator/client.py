@@ -214,7 +214,7 @@ class Coordinator(Scheduling):
         None is left out and none comes twice, also where the store goes away and comes back while they are followed.
         `job`, `thread`, `agent` and `types` say which are wanted; a type ends with `*` for all that begin so
         ("job.*"), and "batonpass." may be left out. `Trimmed` is raised where events after the cursor are not kept any
-        more.
+        more, and `Rewound` where the store has lost its last events, the cursor's among them.
         """
         reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url)
         watch = self.store.watch(Topic(subject=job or ""))

@@ -17,6 +17,7 @@ from ..contracts.errors import (
     KeyConflict,
     NotFound,
     Overloaded,
+    Rewound,
     ThreadBusy,
     Trimmed,
     WrongState,
@@ -108,6 +109,14 @@ def _trimmed(position: str, gone: str) -> BatonpassError:
     )
 
 
+def _rewound(position: str, back: str) -> BatonpassError:
+    return Rewound(
+        f"the store went back in time and has no event {position!r} any more: go on from .first_available, where some "
+        "events come again",
+        first_available=back,
+    )
+
+
 def _behind(name: str, gone: str) -> BatonpassError:
     return Trimmed(
         f"events that group {name!r} has not done are not kept any more: move_group({name!r}, to='begin') goes on with "
@@ -184,6 +193,7 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "not_failed": _not_failed,
     "cursor": _cursor,
     "trimmed": _trimmed,
+    "rewound": _rewound,
     "behind": _behind,
     "no_group": _no_group,
     "named": _named,

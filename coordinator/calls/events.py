@@ -36,12 +36,14 @@ class Reader:
         self._which = which
         self._source = source
         self._memory = Memory(job, which)
+        self._stored = True  # what it read itself it remembers
         self.patience = Patience()
 
     def page(self) -> Call[list[Event]]:
         """The next events. Each is given out once, whatever becomes of the connection meanwhile."""
         before = self.after
-        rows: list[EventRow] = yield Events(before, self._job, PAGE, self._which)
+        rows: list[EventRow] = yield Events(before, self._job, PAGE, self._which, self._stored)
+        self._stored = False
         missed = yield from self._memory.missed(rows)
         self._memory.add(before, rows)
         self.after = rows[-1].position if rows else before

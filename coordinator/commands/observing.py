@@ -28,7 +28,8 @@ class Events(Command[list[EventRow]]):
     """Events after a position, oldest first; of one subject only, if given. `after` "" is the beginning.
 
     At most `limit` are looked at. The last row returned may be one that is not wanted, and the only one where there
-    are none at all: it carries the position only. `Trimmed` if there were events after `after` that are gone.
+    are none at all: it carries the position only. `Trimmed` if there were events after `after` that are gone; with
+    `stored`, for one who kept `after` since then, `Rewound` if its event is gone with the store's last ones.
     Whatever is wanted, an event that tells that the store went back in time is among them.
     """
 
@@ -36,6 +37,7 @@ class Events(Command[list[EventRow]]):
     subject: str = ""
     limit: int = 100
     which: Which = ANY
+    stored: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,6 +19,8 @@ def events(records: Records, command: Events) -> list[EventRow]:
     gone = records.trimmed()
     if command.after and int(command.after) < int(gone):
         raise refusal("trimmed", command.after, gone)
+    if command.stored and command.after and int(command.after) > int(records.last_event()):
+        raise refusal("rewound", command.after, gone)
     rows = records.events(command.after or gone, command.limit)
     if not rows and not command.after:
         return [EventRow(gone, {})]

@@ -64,7 +64,7 @@ def _untrimmed(outcomes: list[Any], asked: Sequence[Ask], read: list[str]) -> li
         read[at] = error.first_available
     if gone:
         at, error = next(iter(gone.items()))
-        raise Trimmed(str(error), first_available=position(at, read))
+        raise type(error)(str(error), first_available=position(at, read))
     return good(outcomes)
 
 

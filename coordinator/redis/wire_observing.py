@@ -12,7 +12,7 @@ from .wire_checkpoints import Arg, read_text
 
 
 def events_args(m: c.Events) -> list[Arg]:
-    return [m.after, m.subject, m.limit, *_which(m.which)]
+    return [m.after, m.subject, m.limit, int(m.stored), *_which(m.which)]
 
 
 def _which(which: c.Which) -> list[Arg]:

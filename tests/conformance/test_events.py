@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import pytest
 
 import batonpass as bp
@@ -217,3 +219,16 @@ def test_a_follower_that_falls_behind_is_told(bench: Bench) -> None:
         following()
     left = bench.run(bench.face().events(after=caught.value.first_available, job=fence.job_id))
     assert [event.type for event in left] == ["batonpass.checkpoint.saved"]
+
+
+def test_a_stored_cursor_of_an_event_that_is_not_there(bench: Bench) -> None:
+    """The store has lost its last events. From the cursor that is offered instead all that are left can be read."""
+    bench.submit()
+    known = [row for row in bench.do(c.Events()) if row.fields]
+    place = known[-1].position.partition("~")[0].rpartition(".")[2]  # of a cluster: in its partition
+    behind_it = re.sub(r"\d+$", lambda number: str(int(number[0]) + 1), place)
+    ahead = known[-1].position.replace(place, behind_it)
+    assert bench.do(c.Events(known[-1].position, stored=True)) == []
+    with pytest.raises(bp.Rewound, match="has no event") as told:
+        bench.do(c.Events(ahead, stored=True))
+    assert [row for row in bench.do(c.Events(told.value.first_available, stored=True)) if row.fields] == known

@@ -19,7 +19,7 @@ from batonpass.coordinator.store import Store
 ENDED = ("completed", "failed", "canceled", "rejected")
 # Keys that are there once in a namespace, for ever.
 SINGLE = {
-    *("schema", "epoch", "partitions", "rewound", "trimmed", "groups", "agents", "clock", "log"),
+    *("schema", "epoch", "partitions", "rewound", "trimmed", "dealt", "groups", "agents", "clock", "log"),
     *(
         "jobs",
         "dead",

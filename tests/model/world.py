@@ -236,7 +236,7 @@ class World:
             last = bench.do(c.LastEvent())
             assert not known or known[-1].position == last
             after = known[start % len(known)].position if known else last
-            pages.append(comparable(bench.do(c.Events(after, subject, limit, which))))
+            pages.append(comparable(bench.do(c.Events(after, subject, limit, which, True))))
         assert pages == pages[:1] * len(pages)
         self.count(c.LastEvent())
 

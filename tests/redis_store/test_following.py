@@ -165,7 +165,7 @@ def test_connections_of_a_cluster_are_killed(three_nodes: Cluster, side: str) ->
 @pytest.mark.parametrize("lost", [True, False], ids=["writes lost", "nothing lost"])
 def test_a_replica_whose_clock_is_behind_takes_over(redis_server: str, lost: bool) -> None:
     """Its events come after those that a follower has seen, although they are of an earlier time. If what the follower
-    saw last is lost, it is told so."""
+    saw last is lost, it is told so; also one that comes back with a cursor from before."""
     url = f"{redis_server}?namespace=behind-{lost}"
     with bp.connect(url) as coordinator, bp.connect(url) as other, redis.Redis.from_url(redis_server) as connection:
         server: Any = connection
@@ -176,10 +176,18 @@ def test_a_replica_whose_clock_is_behind_takes_over(redis_server: str, lost: boo
         server.xadd(key, {"type": "ahead", "subject": "t"}, id=f"{ahead}-5")
         seen = list(coordinator.events())
         assert seen[-1].type == "ahead"
+        follower = coordinator.events(after=seen[0].cursor, follow=True)
+        assert next(follower).type == "ahead"
         if lost:
             server.restore(key, 0, replicated, replace=True)
-        follower = coordinator.events(after=seen[-1].cursor, follow=True)
-        assert not lost or next(follower).type == "batonpass.store.rewound"
+            early = other.save(thread="t", agent="a", state="early")
+            with bp.connect(url) as later, pytest.raises(bp.Rewound, match="has no event") as told:
+                next(later.events(after=seen[-1].cursor))
+            with bp.connect(url) as later:
+                again = list(later.events(after=told.value.first_available))
+                assert [event.data["checkpoint"] for event in again] == [seen[0].data["checkpoint"], early.id]
+            assert next(follower).data["checkpoint"] == early.id
+            assert next(follower).type == "batonpass.store.rewound"
         for number in range(3):
             made = other.save(thread="t", agent="a", state=number)
             assert next(follower).data["checkpoint"] == made.id
@@ -211,4 +219,7 @@ def test_what_it_writes_before_that_is_noticed_is_not_missed(redis_server: str, 
         made = coordinator.save(thread="t", agent="a", state=2)
         after = next(follower)
         assert after.data["checkpoint"] == made.id
-        assert [event.id for event in coordinator.events(after=found[0].cursor, types="checkpoint.*")] == [after.id]
+        with pytest.raises(bp.Rewound) as told:  # who kept the cursor of one that came late
+            list(coordinator.events(after=found[0].cursor))
+        again = coordinator.events(after=told.value.first_available, types="checkpoint.*")
+        assert [event.id for event in again][-4:] == [*early, after.id]

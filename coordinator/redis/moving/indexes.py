@@ -67,10 +67,14 @@ def groups(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> Iter
 
 def last_event(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> Iterator[Piece]:
     """New events come behind all that groups and cursors know, also where the new server's clock is behind."""
-    newest, gone = reader.ask([(at, "XREVRANGE", "events", "+", "-", "COUNT", 1), (at, "GET", "trimmed")])
+    newest, gone, dealt = reader.ask(
+        [(at, "XREVRANGE", "events", "+", "-", "COUNT", 1), (at, "GET", "trimmed"), (at, "GET", "dealt")]
+    )
     has_it = of(at, newest[0][1]) if newest else -1
     position = newest[0][0] if newest else gone.partition(b" ")[0] if gone else None
     for to in targets:
+        if position:
+            yield Piece(to, "dealt", "string", [max(position, dealt or b"0-0", key=_number)])
         if position and to != has_it:
             yield Piece(to, "events", "last", [position])
 

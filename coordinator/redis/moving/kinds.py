@@ -68,4 +68,4 @@ SPLIT: Mapping[str, tuple[Form, Callable[[Any], int]]] = {
 }
 # What somebody makes anew who opens the namespace, waits or works there; and what goes along with another key: gates
 # with lines, items' values and groups' places with their indexes.
-LEFT = frozenset({"schema", "epoch", "partitions", "moved", "rewound", "d", "p", "w", "x", "e", "gates", "h"})
+LEFT = frozenset({"schema", "epoch", "partitions", "moved", "rewound", "dealt", "d", "p", "w", "x", "e", "gates", "h"})

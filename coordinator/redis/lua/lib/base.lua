@@ -22,6 +22,7 @@
 --   i:<digest>  hash    first use of an idempotency key: job, payload; when it was noted, if the job lives elsewhere
 --   groups      hash    group digest -> its name     h:<group digest>  hash  how far it is, see lib/groups.lua
 --   trimmed     string  newest event that was trimmed, and how many were
+--   dealt       string  how far cursors may be whose events are in another partition since `batonpass repartition`
 --   moved       string  there while `batonpass repartition` moves or fills the namespace, and where it was moved from
 --   d:<queue>   zset    of a cluster, in partition 0: partition -> deliveries that a worker may not know of yet
 --   x:<id>      list    ends one worker's wait; made and awaited by watch.py alone
