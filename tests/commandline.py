@@ -14,10 +14,7 @@ from urllib.parse import parse_qs, urlsplit
 import pytest
 import redis
 
-from batonpass.cli import app, main
-
-# `main` adds those of other packages, once in a process of its own; here, each time that a test calls it.
-_COMMANDS = tuple(app.registered_commands)
+from batonpass.cli import main
 
 
 @dataclass(frozen=True)
@@ -52,7 +49,6 @@ class CommandLine:
 
     def __call__(self, *arguments: str) -> Ran:
         self._monkeypatch.setattr(sys, "argv", ["batonpass", *arguments])
-        self._monkeypatch.setattr(app, "registered_commands", [*_COMMANDS])
         self._capsys.readouterr()
         with pytest.raises(SystemExit) as ended:
             main()

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import errno
 import sys
-from collections.abc import Callable
-from importlib.metadata import entry_points
 from typing import Annotated
 
 import typer
@@ -14,23 +12,7 @@ from batonpass import __version__
 from batonpass.contracts.errors import BatonpassError, JobError
 from batonpass.workers.logs import warn_by
 
-from . import (
-    backup,
-    dead,
-    doctor,
-    groups,
-    history,
-    import_langgraph,
-    inbox,
-    jobs,
-    repartition,
-    retention,
-    schedule,
-    serve,
-    travel,
-    webhooks,
-    worker,
-)
+from .commands import Commands
 from .printing import shortened
 
 # A full disk, or one that breaks: stores word their own.
@@ -39,6 +21,7 @@ _LONGEST = 1000  # characters of an error: what an agent raised may hold a whole
 
 app = typer.Typer(
     name="batonpass",
+    cls=Commands,
     help="Jobs that pass from agent to agent and survive.",
     no_args_is_help=True,
     add_completion=False,
@@ -46,44 +29,6 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"max_content_width": 120},
 )
-
-
-def _summary(command: Callable[..., None]) -> str:
-    """A command's first sentence, whole: what is longer than a line, click would cut."""
-    line = (command.__doc__ or "").partition("\n")[0]
-    return line.partition(". ")[0].removesuffix(".")
-
-
-for _command in (
-    worker.worker,
-    jobs.submit,
-    jobs.jobs,
-    jobs.show,
-    inbox.inbox,
-    inbox.answer,
-    jobs.cancel,
-    dead.dead_letters,
-    dead.redrive,
-    history.timeline,
-    history.events,
-    travel.restore,
-    travel.diff,
-    travel.fork,
-    travel.rollback,
-    travel.name,
-    travel.copy,
-    retention.prune,
-    retention.delete,
-    serve.serve,
-    doctor.doctor,
-    backup.backup,
-    repartition.repartition,
-    import_langgraph.import_langgraph,
-):
-    app.command(short_help=_summary(_command))(_command)
-app.add_typer(schedule.app, name="schedule")
-app.add_typer(webhooks.app, name="webhooks")
-app.add_typer(groups.app, name="groups")
 
 
 def _print_version(wanted: bool) -> None:
@@ -101,13 +46,7 @@ def _options(
 
 
 def main() -> None:
-    """Run the command line; commands of other packages join by the entry-point group `batonpass.commands`."""
-    for point in entry_points(group="batonpass.commands"):
-        try:
-            command = point.load()
-            app.command(name=point.name, short_help=_summary(command))(command)
-        except ImportError as error:  # another package's trouble must not take our commands away
-            typer.echo(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
+    """Run the command line."""
     warn_by(lambda text: typer.echo(f"batonpass: {text}", err=True))
     try:
         app()

@@ -10,7 +10,9 @@ import typer
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import print_json, print_table
 
-app = typer.Typer(help="Groups of consumers that share the events.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Groups of consumers that share the events.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
 
 
 @app.command("list")

@@ -13,7 +13,9 @@ from .jobs import mapping
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, AgentName, Json, Namespace, PayloadText, Store, opened
 from .printing import print_json, print_table
 
-app = typer.Typer(help="Jobs at the times of a cron expression.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Jobs at the times of a cron expression.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name")]
 
 

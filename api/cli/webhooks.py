@@ -19,7 +19,9 @@ from batonpass.workers.webhooks import Courier
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import print_json, print_table
 
-app = typer.Typer(help="Send events to web addresses.", no_args_is_help=True, rich_markup_mode=None)
+app = typer.Typer(
+    help="Send events to web addresses.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The webhook's name")]
 
 

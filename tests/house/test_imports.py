@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import subprocess
 import sys
 from pathlib import Path
@@ -54,3 +55,37 @@ def test_naming_an_entry_point_imports_no_framework(group: str, tmp_path: Path) 
 def test_the_console_script_has_its_target(tmp_path: Path) -> None:
     module, _, name = PYPROJECT["project"]["scripts"]["batonpass"].partition(":")
     assert imported(module, name, cwd=tmp_path)[1] & {*FRAMEWORKS, "redis", "starlette", "uvicorn"} == set()
+
+
+LISTING = """
+import json, sys
+from batonpass.cli import app
+app(["jobs", "--help"], standalone_mode=False)
+print(json.dumps([name for name in sys.modules if name.startswith("batonpass.")]))
+"""
+OTHERS = "batonpass.workers.children", "batonpass.workers.worker", "batonpass.examples", "batonpass.cli.serve"
+
+
+def test_a_command_imports_what_it_needs(tmp_path: Path) -> None:
+    run = subprocess.run([sys.executable, "-c", LISTING], cwd=tmp_path, capture_output=True, text=True, check=True)
+    assert not set(json.loads(run.stdout.splitlines()[-1])) & set(OTHERS)
+
+
+def test_a_command_of_another_package_that_is_broken_takes_no_other_away(tmp_path: Path) -> None:
+    package = tmp_path / "broken-1.0.dist-info"
+    package.mkdir()
+    (package / "METADATA").write_text("Metadata-Version: 2.1\nName: broken\nVersion: 1.0\n")
+    (package / "entry_points.txt").write_text("[batonpass.commands]\nbroken = no_such_module:command\n")
+    path = os.pathsep.join([str(tmp_path), os.environ.get("PYTHONPATH", "")])
+
+    def ran(*arguments: str) -> tuple[int, str]:
+        command = [sys.executable, "-m", "batonpass", *arguments]
+        run = subprocess.run(command, cwd=tmp_path, env={**os.environ, "PYTHONPATH": path}, capture_output=True)
+        return run.returncode, run.stderr.decode()
+
+    told = "batonpass: the command 'broken' of no_such_module:command can't be loaded: No module named"
+    assert ran("--version") == (0, "")
+    assert ran("--help")[0] == 0
+    assert told in ran("--help")[1]
+    code, error = ran("broken")
+    assert (code, told in error, "No such command 'broken'" in error) == (2, True, True)

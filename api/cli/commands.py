@@ -1,0 +1,81 @@
+"""The commands, each imported when it is asked for: who lists jobs waits for neither the worker nor the demo."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, entry_points
+from typing import Any
+
+import typer
+from typer.core import TyperGroup
+
+_OURS = {
+    "worker": "worker:worker",
+    "submit": "jobs:submit",
+    "jobs": "jobs:jobs",
+    "show": "jobs:show",
+    "inbox": "inbox:inbox",
+    "answer": "inbox:answer",
+    "cancel": "jobs:cancel",
+    "dead-letters": "dead:dead_letters",
+    "redrive": "dead:redrive",
+    "timeline": "history:timeline",
+    "events": "history:events",
+    "restore": "travel:restore",
+    "diff": "travel:diff",
+    "fork": "travel:fork",
+    "rollback": "travel:rollback",
+    "name": "travel:name",
+    "copy": "travel:copy",
+    "prune": "retention:prune",
+    "delete": "retention:delete",
+    "serve": "serve:serve",
+    "doctor": "doctor:doctor",
+    "backup": "backup:backup",
+    "repartition": "repartition:repartition",
+    "import-langgraph": "import_langgraph:import_langgraph",
+    "schedule": "schedule:app",
+    "webhooks": "webhooks:app",
+    "groups": "groups:app",
+}
+GROUP = "batonpass.commands"
+"""The entry points by which other packages add commands."""
+
+
+class Commands(TyperGroup):
+    """Ours, and those of other packages. Only help, and a name that is not ours, need to look at the latter."""
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # typer brings its own click, or does not, by its version
+        if cmd_name in _OURS:
+            self._add(EntryPoint(cmd_name, f"batonpass.cli.{_OURS[cmd_name]}", GROUP))
+        elif cmd_name not in self.commands:
+            self.list_commands(ctx)
+        return self.commands.get(cmd_name)
+
+    def list_commands(self, ctx: Any) -> list[str]:
+        for name in _OURS:
+            self.get_command(ctx, name)
+        for point in entry_points(group=GROUP):
+            try:
+                self._add(point)
+            except ImportError as error:  # another package's trouble must not take our commands away
+                typer.echo(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
+        return list(self.commands)
+
+    def _add(self, point: EntryPoint) -> None:
+        if point.name not in self.commands:
+            self.add_command(_made(point.name, point.load()), point.name)
+
+
+def _made(name: str, target: Callable[..., None] | typer.Typer) -> Any:
+    if isinstance(target, typer.Typer):
+        return typer.main.get_command(target)
+    single = typer.Typer(add_completion=False, rich_markup_mode=None)
+    single.command(name=name, short_help=_summary(target))(target)
+    return typer.main.get_command(single)
+
+
+def _summary(command: Callable[..., None]) -> str:
+    """A command's first sentence, whole: what is longer than a line, click would cut."""
+    line = (command.__doc__ or "").partition("\n")[0]
+    return line.partition(". ")[0].removesuffix(".")
