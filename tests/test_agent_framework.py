@@ -145,7 +145,7 @@ def points() -> list[str]:
     return labels + [f"{when}:{n}" for n in range(1, len(SUPERSTEPS) + 2) for when in ("before", "after")]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("store", ["sqlite", "redis"])
 def test_a_run_killed_anywhere_goes_on_in_another_process(
     store: str, redis_server: str, tmp_path: Path, pytestconfig: pytest.Config

@@ -267,7 +267,6 @@ def test_events_are_printed_oldest_first(cli: CommandLine, worker: Worker) -> No
     assert "is not an event cursor" in cli("events", "--after", "nonsense").complaint
 
 
-@pytest.mark.timeout(90)
 def test_events_are_followed_until_ctrl_c(cli: CommandLine) -> None:
     first = cli("submit", "bill", '{"text": "tea"}').out.strip()
     with process("events", "--follow", "--json", url=cli.url) as following:
@@ -284,7 +283,6 @@ def test_events_are_followed_until_ctrl_c(cli: CommandLine) -> None:
     assert (out, err, following.returncode) == ("", "", 130)
 
 
-@pytest.mark.timeout(90)
 def test_a_reader_that_goes_away_ends_it_quietly(cli: CommandLine) -> None:
     cli("submit", "bill", '{"text": "tea"}')
     with process("events", "--follow", url=cli.url) as following:

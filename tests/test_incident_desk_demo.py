@@ -96,7 +96,7 @@ def test_a_job_survives_its_killed_worker_and_refuses_its_zombie(tmp_path: Path)
     assert alive(tmp_path) == []
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_ctrl_c_leaves_no_worker_behind(tmp_path: Path) -> None:
     command = [*RUN, "--store", f"sqlite:////{tmp_path}/desk.db"]
     with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.PIPE) as process:

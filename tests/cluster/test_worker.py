@@ -25,7 +25,7 @@ def desk(cluster_url: str, tmp_path: Path) -> Iterator[Desk]:
     made.close()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_jobs_of_all_partitions_run_once(desk: Desk) -> None:
     desk.open_gate("two")
     for _ in range(2):
@@ -39,7 +39,7 @@ def test_jobs_of_all_partitions_run_once(desk: Desk) -> None:
     assert set(desk.ran().values()) == {1}
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_another_worker_takes_over_what_a_killed_one_left(desk: Desk) -> None:
     first = desk.serving("sync", "--concurrency", "4")
     with bp.connect(desk.url, app=app) as coordinator:

@@ -32,7 +32,7 @@ def act(url: str, what: str, flow_id: str) -> int:
     return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60).returncode
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("store", ["sqlite", "redis"])
 def test_what_is_asked_stays_until_the_flow_has_finished(store: str, new_url: Callable[[str], str]) -> None:
     url = new_url(store)

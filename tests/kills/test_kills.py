@@ -17,7 +17,7 @@ from .matrix import APPS, CONSTRUCTS, STORES, kills, module_of, sample
 SORTS = 3
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize(
     ("kind", "agent"),
     [

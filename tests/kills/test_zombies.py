@@ -71,7 +71,7 @@ def run(
         made.end_worker(pid)
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 @pytest.mark.parametrize("kind", CASES)
 def test_a_woken_zombie_changes_nothing(kind: str, run: Run) -> None:
     agent, label = CASES[kind]

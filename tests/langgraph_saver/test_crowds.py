@@ -56,7 +56,7 @@ sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
 """
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_processes_on_one_thread(shared_url: str) -> None:
     """No error reaches them, nothing is lost, and each checkpoint goes on from one that is there."""
     ran = subprocess.run([sys.executable, "-c", _PARENT, shared_url], capture_output=True, text=True)
@@ -67,7 +67,7 @@ def test_processes_on_one_thread(shared_url: str) -> None:
     check_chain(found)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 async def test_threads_at_once(shared_url: str) -> None:
     async with BatonpassSaver.from_url(shared_url) as saver:
         made = graph(saver)

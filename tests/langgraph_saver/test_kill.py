@@ -16,7 +16,7 @@ from tests.kills.matrix import STORES
 from .kills import warm
 from .matrix import WAYS, kills
 
-pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.timeout(180)]
+pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.timeout(300)]
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from tests.model.running import never_done, run_examples
 from tests.model.stores import Stores
 
 
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(600)
 def test_every_store_is_as_the_model(redis_server: str) -> None:
     note("sqlite")
     with ram_folder() as folder:

@@ -80,7 +80,7 @@ def may(server: RedisServer, role: str, scene: Scene) -> bool:
     return not refusal
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_who_may_do_what(server: RedisServer) -> None:
     for name, scene in SCENES.items():
         assert may(server, "worker", scene), name

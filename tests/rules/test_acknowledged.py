@@ -71,7 +71,7 @@ def check(store: Store, log: Path) -> None:
 
 
 @pytest.mark.each_store
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_writers_are_killed(store_url: str, tmp_path: Path) -> None:
     log = tmp_path / "acknowledged.log"
     store = open_store(store_url)
@@ -83,7 +83,7 @@ def test_writers_are_killed(store_url: str, tmp_path: Path) -> None:
     store.close()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_the_redis_server_is_killed(own_redis: RedisServer, tmp_path: Path) -> None:
     log = tmp_path / "acknowledged.log"
     for kill in range(KILLS):

@@ -63,7 +63,7 @@ def run(store_url: str, tmp_path: Path) -> Iterator[Run]:
 
 
 @pytest.mark.each_store
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_one_owner_and_nothing_lost(run: Run) -> None:
     assert len(run.rows) == JOBS
     noted = Counter((what, job_id) for what, job_id, _ in run.notes)

@@ -13,7 +13,7 @@ from tests.simulation.faults import ON_A_COMMAND, ON_A_TICK
 from tests.simulation.report import Total, run_some
 from tests.simulation.seeds import simulate
 
-SEEDS = 400
+SEEDS = 250
 # A job's place and what is asked: its places then, and the refusals, that must be seen among so many seeds.
 EXPECTED = """
 none            Submit     ready scheduled

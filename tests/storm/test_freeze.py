@@ -10,7 +10,7 @@ from tests.storm.freeze import Report, freeze, warm
 
 
 @pytest.mark.each_store
-@pytest.mark.timeout(180)
+@pytest.mark.timeout(300)
 def test_who_was_frozen_writes_nothing(store_url: str, tmp_path: Path) -> None:
     report = Report()
     with warm() as parent:

@@ -19,7 +19,7 @@ def zygote() -> Iterator[Zygote]:
         yield made
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("storm", [on_sqlite, on_redis])
 def test_nothing_is_lost(storm: Callable[[Path, Zygote, int, int], Report], tmp_path: Path, zygote: Zygote) -> None:
     report = storm(tmp_path, zygote, KILLS, 1)

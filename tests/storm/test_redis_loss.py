@@ -9,7 +9,7 @@ import pytest
 from tests.storm.redis_loss import Report, cut, killed
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     report = Report()
     killed(tmp_path, 4, 1, report)
@@ -17,7 +17,7 @@ def test_a_server_that_is_killed_loses_nothing(tmp_path: Path) -> None:
     assert report.acknowledged > 200
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_power_loss_is_whole_and_said(tmp_path: Path) -> None:
     report = Report()
     cut(tmp_path, 6, 1, report)

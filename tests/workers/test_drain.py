@@ -20,7 +20,7 @@ def types(coordinator: bp.SyncCoordinator, job: bp.SyncJob[Done]) -> list[str]:
     return [event.type.removeprefix("batonpass.") for event in coordinator.events(job=job.id)]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("agent", ["steps", "sync"])
 def test_sigterm_gives_the_job_back_at_its_next_checkpoint(desk: Desk, agent: str) -> None:
     first = desk.serving(agent, "--lease", "30")
@@ -49,7 +49,7 @@ def test_sigterm_gives_the_job_back_at_its_next_checkpoint(desk: Desk, agent: st
     assert ([pid for pid, what in desk.lines() if what == "a:three"]) == [second.pid]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("agent", ["steps", "sync", "threaded"])
 def test_a_second_signal_gives_the_job_back_at_once(desk: Desk, agent: str) -> None:
     first = desk.serving(agent, "--lease", "60")
@@ -71,7 +71,7 @@ def test_a_second_signal_gives_the_job_back_at_once(desk: Desk, agent: str) -> N
     assert (desk.ran()["a:one"], desk.ran()["a:two"]) == (1, 2)
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_the_grace_ends_the_waiting_for_a_checkpoint(desk: Desk) -> None:
     first = desk.serving("steps", "--lease", "60", "--grace", "0.5")
     with bp.connect(desk.url, app=app) as coordinator:
@@ -82,7 +82,7 @@ def test_the_grace_ends_the_waiting_for_a_checkpoint(desk: Desk) -> None:
         assert types(coordinator, job)[-1] == "job.released"
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_an_idle_worker_ends_at_once(desk: Desk) -> None:
     worker = desk.serving("steps")
     worker.send(signal.SIGTERM)

@@ -20,7 +20,7 @@ from .processes import DEADLINE, Desk
 
 
 @pytest.mark.each_store
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_killed_while_it_waits(desk: Desk) -> None:
     """The children go on at another worker from their steps, and so does the parent."""
     first = desk.serving("parent,child")
@@ -41,7 +41,7 @@ def test_killed_while_it_waits(desk: Desk) -> None:
 
 
 @pytest.mark.each_store
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_killed_while_it_stages(desk: Desk) -> None:
     """What it had staged never is; the next worker stages anew, and makes all of its own."""
     first = desk.serving("parent,child")

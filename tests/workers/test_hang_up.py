@@ -16,7 +16,7 @@ from .families import APP, children, serving_apart, who
 from .processes import DEADLINE, Desk
 
 PIECES = ("one", "two", "three")
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 
 def test_sighup_drains_as_sigterm_does(desk: Desk) -> None:

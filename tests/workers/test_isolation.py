@@ -18,7 +18,7 @@ from .apart import app
 from .families import alive, serving_apart, times, wait_for_end, who
 from .processes import DEADLINE, Desk
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 
 def happened(coordinator: bp.SyncCoordinator, job: bp.SyncJob[Done]) -> list[str]:

@@ -15,7 +15,7 @@ LEASE, LONG = 0.75, 6
 KINDS = ("blocks-loop", "blocks-thread", "computes")
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_heartbeats_go_on_under_blocking_code(desk: Desk) -> None:
     """Sync code, code that never lets go of the processor, and async code that blocks its loop: all for six leases,
     claimed at once by one process; another worker stands by to take over."""

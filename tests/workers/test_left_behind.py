@@ -14,7 +14,7 @@ from .families import times
 from .processes import DEADLINE, Desk
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_process_with_too_many_threads_left_behind_begins_anew(desk: Desk) -> None:
     """Another job that runs there is given back at its checkpoint and goes on after that. One thread does not keep the
     process from ending."""

@@ -12,7 +12,7 @@ from .agents import Done, Task, app
 from .processes import Desk
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize(("agents", "imported"), [("modules", []), ("modules,graph", ["langgraph"])])
 def test_only_the_named_agents_frameworks_are_imported(
     agents: str, imported: list[str], sqlite_url: str, tmp_path: Path
@@ -28,7 +28,7 @@ def test_only_the_named_agents_frameworks_are_imported(
         desk.close()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_worker_leaves_other_agents_jobs_alone(sqlite_url: str, tmp_path: Path) -> None:
     desk = Desk(sqlite_url, tmp_path)
     try:

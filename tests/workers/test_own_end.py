@@ -14,7 +14,7 @@ from .apart import app
 from .families import alive, serving_apart, times, wait_for_end, who
 from .processes import DEADLINE, Desk
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 
 
 def test_a_heartbeat_that_hears_of_the_own_end_first(desk: Desk) -> None:

@@ -18,7 +18,7 @@ from tests.harness.waiting import wait_until
 
 from .processes import DEADLINE
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 APP = """
 import os
 import time

@@ -19,7 +19,7 @@ from .apart import app
 from .families import children, serving_apart, times, wait_for_end, who
 from .processes import DEADLINE, Desk
 
-pytestmark = pytest.mark.timeout(120)
+pytestmark = pytest.mark.timeout(240)
 PIECES = ["one", "two", "three"]
 
 

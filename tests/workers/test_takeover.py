@@ -19,7 +19,7 @@ from .processes import DEADLINE, Desk
 WORDS = ["a:one", "a:two", "a:three"]
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("agent", ["steps", "sync"])
 def test_another_worker_takes_over_what_a_killed_one_left(
     desk: Desk, agent: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
@@ -45,7 +45,7 @@ def test_another_worker_takes_over_what_a_killed_one_left(
         request.config.get_terminal_writer().line(f" takeover after SIGKILL: {seconds:.1f} s")
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 @pytest.mark.parametrize("agent", ["steps", "sync"])
 def test_a_job_outlives_a_restart_of_redis(agent: str, own_redis: RedisServer, tmp_path: Path) -> None:
     desk = Desk(own_redis.url, tmp_path)
@@ -66,7 +66,7 @@ def test_a_job_outlives_a_restart_of_redis(agent: str, own_redis: RedisServer, t
         desk.close()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_an_idle_worker_outlives_a_restart_of_redis(own_redis: RedisServer, tmp_path: Path) -> None:
     desk = Desk(own_redis.url, tmp_path)
     desk.open_gate("two")
@@ -81,7 +81,7 @@ def test_an_idle_worker_outlives_a_restart_of_redis(own_redis: RedisServer, tmp_
         desk.close()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_worker_that_starts_before_its_store_says_so_and_ends(own_redis: RedisServer, tmp_path: Path) -> None:
     """Whoever starts processes (compose, systemd) starts it again."""
     desk = Desk(own_redis.url, tmp_path)
@@ -97,7 +97,7 @@ def test_a_worker_that_starts_before_its_store_says_so_and_ends(own_redis: Redis
         desk.close()
 
 
-@pytest.mark.timeout(120)
+@pytest.mark.timeout(240)
 def test_a_question_outlives_the_worker_that_asked_it(desk: Desk) -> None:
     first = desk.serving("asks")
     with bp.connect(desk.url, app=app) as coordinator:
