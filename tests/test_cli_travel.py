@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import re
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from decimal import Decimal
 from typing import Any
 
 import pytest
+from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.cli.places import put
@@ -171,3 +173,28 @@ PLACES: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("place", "expected"), PLACES)
 def test_places(place: str, expected: Any) -> None:
     assert put({"a": 1, "b": [{"c": 1}]}, place, 9) == expected
+
+
+class Turn(BaseModel, frozen=True):
+    text: str
+    tags: list[str] = []
+
+
+@dataclass(frozen=True)
+class Seen:
+    turn: Turn
+    at: int = 0
+
+
+def test_places_in_objects() -> None:
+    """What `diff` prints of a model or a dataclass can be set."""
+    state = {"seen": [Seen(Turn(text="hi", tags=["a"]))]}
+    changed = put(put(state, "seen[0].turn.text", "hello"), "state['seen'][0].at", 3)
+    assert changed == {"seen": [Seen(Turn(text="hello", tags=["a"]), 3)]}
+    assert put(changed, "seen[0].turn.tags[1]", "b")["seen"][0].turn.tags == ["a", "b"]
+    with pytest.raises(bp.BadSetup, match=r"a Turn has text, tags, not 'txt'"):
+        put(changed, "seen[0].turn.txt", "x")
+    with pytest.raises(
+        bp.BadSetup, match=r"'seen\[0\].turn.text' can't be that in a Turn: Input should be a valid string"
+    ):
+        put(changed, "seen[0].turn.text", 7)

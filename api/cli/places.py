@@ -3,29 +3,63 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any
 
+from pydantic import BaseModel, ValidationError
+
 from batonpass.contracts.errors import BadSetup
+from batonpass.contracts.state_types import UnknownValue
 
 _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\]]+)\]")
 
 
 def put(state: Any, place: str, value: Any) -> Any:
     """The state with a value at a place: an item of a list, or one that is added at its end; a key of a dict, old or
-    new. The state given is changed."""
-    *way, last = _steps(place)
-    at = state
-    for step in way:
-        _check(at, step, place, new=False)
-        at = at[step]
-    _check(at, last, place, new=True)
-    if issubclass(type(at), list) and last == len(at):
-        at.append(value)
+    new; a field of a model or a dataclass. The state given is changed."""
+    return _with(state, list(_steps(place)), place, value)
+
+
+def _with(held: Any, way: list[Any], place: str, value: Any) -> Any:
+    """What is held at the beginning of the way, with the value at its end."""
+    if not way:
+        return value
+    step, *rest = way
+    parts = _parts(held)
+    if parts is not None:
+        return _rebuilt(held, parts, step, lambda part: _with(part, rest, place, value), place)
+    _check(held, step, place, new=not rest)
+    if issubclass(type(held), list) and step == len(held):
+        held.append(value)
     else:
-        at[last] = value
-    return state
+        held[step] = _with(held[step] if rest else None, rest, place, value)
+    return held
+
+
+def _parts(held: Any) -> dict[str, Any] | None:
+    """The fields of a model or a dataclass; None of anything else."""
+    if isinstance(held, BaseModel):
+        return dict(held)
+    if isinstance(held, UnknownValue) or not dataclasses.is_dataclass(held):
+        return None
+    return {field.name: getattr(held, field.name) for field in dataclasses.fields(held)}
+
+
+def _rebuilt(held: Any, parts: dict[str, Any], name: str, changed: Callable[[Any], Any], place: str) -> Any:
+    """A model or a dataclass with another value in a field: it may be frozen, and it may refuse the value."""
+    if name not in parts:
+        raise BadSetup(f"there is no {place!r}: a {type(held).__name__} has {', '.join(parts)}, not {name!r}")
+    part = changed(parts[name])
+    try:
+        if not isinstance(held, BaseModel):
+            return dataclasses.replace(held, **{name: part})
+        given = {key: item for key, item in parts.items() if key in held.model_fields_set}
+        return type(held).model_validate({**given, name: part}, by_name=True)
+    except (ValueError, TypeError) as error:
+        why = "; ".join(each["msg"] for each in error.errors()) if isinstance(error, ValidationError) else str(error)
+        raise BadSetup(f"{place!r} can't be that in a {type(held).__name__}: {why}") from None
 
 
 def _check(held: Any, step: Any, place: str, *, new: bool) -> None:
