@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Generator, Sequence
 from secrets import token_hex
 from time import monotonic
@@ -11,7 +10,7 @@ from typing import Any, NamedTuple, TypeVar, cast
 from anyio import to_thread
 from redis import exceptions
 
-from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unconfirmed, Unreachable
+from ...contracts.errors import BadSetup, BatonpassError, Unconfirmed
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import AckEvents, Claim, Command, Complete, Heartbeat, ReadSpans, Reap, TakeEvents
@@ -19,6 +18,7 @@ from ..operations import READING
 from ..rows import SCHEMA_VERSION
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
+from .failures import failure, first_line
 from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
 from .loops import PerLoop
@@ -42,7 +42,6 @@ _ONCE_MORE = (exceptions.NoScriptError, *_LOST, OSError)
 _CONFIRMED_WITHIN = 1000
 # Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
 _REPEATABLE = READING | {AckEvents, Claim, Heartbeat, Reap, TakeEvents}
-_ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"
 
 
 class _Side(NamedTuple):
@@ -283,26 +282,7 @@ class RedisStore:
     def _failure(self, error: Exception) -> BatonpassError:
         """The client's error in our words."""
         self._witness.hurry()
-        text = _first_line(error)
-        if isinstance(error, exceptions.AuthenticationError):
-            return BadSetup(f"{self.url} refused the login: {error}")
-        if isinstance(error, exceptions.NoPermissionError) or any(words in text for words in _NO_PERMISSION):
-            return BadSetup(f"{self.url}: the user may not do what this needs ({_ACL}): {text}")
-        if isinstance(error, exceptions.MovedError):
-            return BadSetup(f"{self.url} is one node of a cluster: write redis+cluster:// instead of redis://")
-        if "CERTIFICATE_VERIFY_FAILED" in text:
-            return BadSetup(f"{self.url} shows a certificate that can't be verified (?ssl_ca_certs=FILE): {text}")
-        if isinstance(error, exceptions.InvalidResponse):
-            return Unreachable(f"what answers at {self.url} is no Redis: {text}")
-        if not isinstance(error, exceptions.ResponseError):
-            return Unreachable(f"no Redis at {self.url}: {text}")
-        if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
-            return Overloaded(f"{self.url} is out of memory: nothing was written, free some and try again")
-        if "MISCONF" in text:
-            return Overloaded(f"{self.url} can't write to its disk: nothing was written, free some, try again: {text}")
-        if isinstance(error, exceptions.ReadOnlyError) or text.startswith(("BUSY", "LOADING", "READONLY")):
-            return Overloaded(f"{self.url} can't write now: {text}")
-        return Unreachable(f"{self.url} answered with an error: {text}")
+        return failure(error, self.url)
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
         """Wait, then carry a command out: the server does both, and answers once."""
@@ -330,7 +310,7 @@ class RedisStore:
             with self._place.opening(self._sync):
                 self._run(self._opening())
         except TypeError as error:  # how the client says that it does not know an option of the URL
-            raise BadSetup(f"store URL of {self.url} can't be used: {_first_line(error)}") from None
+            raise BadSetup(f"store URL of {self.url} can't be used: {first_line(error)}") from None
         except TROUBLE as error:
             raise self._failure(error) from error
 
@@ -389,15 +369,3 @@ class RedisStore:
     async def aclose(self) -> None:
         self.close()
         await self._async.aclose()
-
-
-_FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")
-# What a script's call is refused with: by Redis up to 7.0, by later ones and Valkey.
-_NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
-
-
-def _first_line(error: Exception) -> str:
-    # Of the Sentinels that it asked the client shows all that it knows about their connections.
-    text = (str(error) or type(error).__name__).splitlines()[0].partition(" : <redis")[0].rstrip(".")
-    # A script's error says where in it. Redis 6.2 puts that before it, and says it with a dash: "-READONLY You can't".
-    return _FRAME.sub("", text)

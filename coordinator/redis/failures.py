@@ -1,0 +1,46 @@
+"""What the client library or the server raised, in our words."""
+
+from __future__ import annotations
+
+import re
+
+from redis import exceptions
+
+from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachable
+
+_ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"
+_FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")
+# What a script's call is refused with: by Redis up to 7.0, by later ones and Valkey.
+_NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
+
+
+def first_line(error: Exception) -> str:
+    """What an error says, without where in our scripts it arose."""
+    # Of the Sentinels that it asked the client shows all that it knows about their connections.
+    text = (str(error) or type(error).__name__).splitlines()[0].partition(" : <redis")[0].rstrip(".")
+    # A script's error says where in it. Redis 6.2 puts that before it, and says it with a dash: "-READONLY You can't".
+    return _FRAME.sub("", text)
+
+
+def failure(error: Exception, url: str) -> BatonpassError:
+    """What happened at the server of that URL, and what to do."""
+    text = first_line(error)
+    if isinstance(error, exceptions.AuthenticationError):
+        return BadSetup(f"{url} refused the login: {error}")
+    if isinstance(error, exceptions.NoPermissionError) or any(words in text for words in _NO_PERMISSION):
+        return BadSetup(f"{url}: the user may not do what this needs ({_ACL}): {text}")
+    if isinstance(error, exceptions.MovedError):
+        return BadSetup(f"{url} is one node of a cluster: write redis+cluster:// instead of redis://")
+    if "CERTIFICATE_VERIFY_FAILED" in text:
+        return BadSetup(f"{url} shows a certificate that can't be verified (?ssl_ca_certs=FILE): {text}")
+    if isinstance(error, exceptions.InvalidResponse):
+        return Unreachable(f"what answers at {url} is no Redis: {text}")
+    if not isinstance(error, exceptions.ResponseError):
+        return Unreachable(f"no Redis at {url}: {text}")
+    if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
+        return Overloaded(f"{url} is out of memory: nothing was written, free some and try again")
+    if "MISCONF" in text:
+        return Overloaded(f"{url} can't write to its disk: nothing was written, free some, try again: {text}")
+    if isinstance(error, exceptions.ReadOnlyError) or text.startswith(("BUSY", "LOADING", "READONLY")):
+        return Overloaded(f"{url} can't write now: {text}")
+    return Unreachable(f"{url} answered with an error: {text}")
