@@ -11,7 +11,7 @@ from ..contracts.errors import ChildrenFailed, StepMismatch
 from ..contracts.fanout import ChildFailed, FanOut
 from ..contracts.guard import NOTHING, Spent
 from ..coordinator.book import Book
-from ..coordinator.commands import Command, ReadOutcomes, Record
+from ..coordinator.commands import Command, ReadOutcomes, Reap, Record
 from ..coordinator.commands.children import AT_ONCE
 from ..coordinator.letters import open_letter
 from ..coordinator.rows import LATE, OutcomeRow
@@ -65,9 +65,14 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
 
 
 def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
-    """Count what children have spent that were canceled, or ended, after the join: before the job goes on elsewhere."""
+    """Count what children have spent that were canceled, or ended, after the join: before the job goes on elsewhere.
+    Those that nobody waits for any more and that still run are canceled now: after its end nobody would count them."""
     for fan, total in list(session.budget.open.items()):
         rows: list[OutcomeRow] = yield from _outcomes(session, fan, total)
+        for _ in range(len(rows), total, AT_ONCE):
+            yield Reap(AT_ONCE)
+        if len(rows) < total:
+            rows = yield from _outcomes(session, fan, total)
         _count(session, fan, total, rows)
 
 
