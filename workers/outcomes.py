@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Generator
-from dataclasses import replace
 from typing import Any
 
 from ..contracts.agent import Agent
@@ -84,14 +83,15 @@ def onward(
     transcript, about = None, None
     if handoff.transcript:
         transcript, about = yield from onward_transcript(book, session, handoff.to, final)
-    to = replace(
-        envelope,
+    to = Envelope(
         contract=contract,
         payload=data,
         path=(*envelope.path, handoff.to),
         sender=agent.name,
         checkpoint=tip or None,
+        trace=envelope.trace,
         transcript=transcript,
+        guard=envelope.guard,
         spent=session.budget.spent,
     )
     return Onward(to, about or {})

@@ -363,8 +363,8 @@ def _bare(row: JobRow) -> JobRow:
 
 
 def _open_payload(app: App, agent: Agent[Any], envelope: Envelope) -> Contract:
-    if envelope.contract not in app.versions(agent.accepts):
-        accepts = contract_ref(agent.accepts)
+    accepts = contract_ref(agent.accepts)
+    if envelope.contract != accepts and envelope.contract not in app.versions(agent.accepts):
         raise ContractViolation(f"agent {agent.name!r} accepts {accepts}, but got {envelope.contract}")
     payload: Contract = app.load(agent.accepts, envelope.contract, envelope.payload)
     return payload

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Generator, Sequence
 from secrets import token_hex
 from time import monotonic
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, TypeVar, cast
 
 from anyio import to_thread
 from redis import exceptions
@@ -27,6 +27,7 @@ from .place import TROUBLE, connected_by, prefix_of, read_place
 from .scripts import Script, script
 from .segments import READERS, filled, held_by, lacking, needed
 from .server import check_namespace, check_server
+from .side import Side
 from .together import Together
 from .watch import RedisWatch
 from .wire import answer, arguments, unfolded
@@ -42,26 +43,6 @@ _ONCE_MORE = (exceptions.NoScriptError, *_LOST, OSError)
 _CONFIRMED_WITHIN = 1000
 # Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
 _REPEATABLE = READING | {AckEvents, Claim, Heartbeat, Reap, TakeEvents}
-
-
-class _Side(NamedTuple):
-    """What one event loop asks by."""
-
-    client: Any
-    lines: AsyncLines
-    ends: Together
-
-    async def piped(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        async with self.client.pipeline(transaction=False) as pipe:
-            for command in commands:
-                pipe.execute_command(*command)
-            replies: list[Any] = await pipe.execute(raise_on_error=False)
-            return replies
-
-    async def aclose(self) -> None:
-        await self.lines.aclose()
-        for client in connected_by(self.client):
-            await client.aclose()
 
 
 class RedisStore:
@@ -81,14 +62,14 @@ class RedisStore:
         self.url = self._place.url
         self._sync = self._place.client()
         self._lines = Lines(self._sync)
-        self._async = PerLoop(self._new_side, _Side.aclose)
+        self._async = PerLoop(self._new_side, Side.aclose)
         self._replicas = self._place.replicas
         self._witness = Witness(self.url)
 
-    def _new_side(self) -> _Side:
+    def _new_side(self) -> Side:
         client = self._place.aclient()
         lines = AsyncLines(client)
-        return _Side(client, lines, Together(lines, lambda: self._scripts("complete"), self.prefix))
+        return Side(client, lines, Together(lines, lambda: self._scripts("complete"), self.prefix))
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip."""
@@ -143,10 +124,11 @@ class RedisStore:
     async def _areply(self, command: Command[Any], name: str, argv: Sequence[Any]) -> Any:
         """The reply to a command, with a look at the store behind it if it is time for one."""
         side = self._async.here()
+        looks = self._witness.due(command)
+        if not looks and type(command) is Complete and command.checkpoint is None:
+            return await side.ends.ask(argv)
         sent = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
-        if not self._witness.due(command):
-            if type(command) is Complete and command.checkpoint is None:
-                return await side.ends.ask(argv)
+        if not looks:
             return await side.lines.ask(*sent)
         reply, seen = await side.lines.ask_all(sent, self._look("EVALSHA"))
         if isinstance(reply, Exception):
