@@ -18,8 +18,8 @@ Everything a user needs is a name of this module. Importing it imports no framew
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING
 
+TYPE_CHECKING = False  # as of typing, which takes longer to import than this module
 if TYPE_CHECKING:
     from batonpass.adapters.plain import (
         AsyncKeeper,

@@ -44,7 +44,7 @@ async def check_others(agents: Sequence[Agent[Any]], coordinator: Coordinator) -
 def _difference(agent: Agent[Any], other: Declaration) -> str | None:
     accepts = contract_ref(agent.accepts)
     if accepts.name != other.accepts.name:
-        return f"accepts {other.accepts}, not {accepts}: name one of these agents otherwise"
+        return f"accepts {other.accepts}, not {accepts}: name one otherwise, give its app another namespace"
     if accepts == other.accepts and not same_fields(agent.accepts.model_json_schema(), other.schema):
         return f"has other fields in {accepts}: raise version= of one"
     return None

@@ -75,7 +75,7 @@ def _server(info: Mapping[str, Any], url: str, replicas: int) -> Iterator[Findin
         return
     name, version = product_of(info)
     most = int(info.get("maxmemory", 0))
-    memory = f"{size(int(info.get('used_memory', 0)))} in memory of {size(most) if most else 'any number'}"
+    memory = f"{size(int(info.get('used_memory', 0)))} in memory, {f'at most {size(most)}' if most else 'no limit set'}"
     attached = int(info.get("connected_slaves", 0))
     confirmed = f"{replicas} confirm each write" if replicas else "none is waited for"
     told = f", {attached} replica(s), of which {confirmed}" if attached else ""
