@@ -100,8 +100,10 @@ class Book:
 
     def load(self, wanted: type[C], ref: ContractRef, data: bytes) -> C:
         """A stored payload as a class, upcast if an app here knows how."""
-        app = next((app for app in self._apps() if ref in app.versions(wanted)), None)
-        return app.load(wanted, ref, data) if app else load_payload(wanted, data)
+        for app in self._apps() if wanted.__contract_ref__ not in (None, ref) else ():
+            if ref in app.versions(wanted):
+                return app.load(wanted, ref, data)
+        return load_payload(wanted, data)
 
     def declaration(self, name: str) -> Generator[Command[Any], Any, Declaration]:
         """The store's record of an agent; `UnknownAgent` if there is none."""

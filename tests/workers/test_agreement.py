@@ -38,7 +38,10 @@ def notes(*, name: str = "agree.notes", version: int = 1, **annotations: Any) ->
     [
         (notes(facts=list[int]), r"has other fields in agree\.notes@1: raise version= of one, or stop that worker"),
         (notes(facts=list[str], more=int), "has other fields in"),
-        (notes(name="agree.topic", facts=list[str]), r"accepts agree\.notes@1, not agree\.topic@1: name one otherwise, give its"),
+        (
+            notes(name="agree.topic", facts=list[str]),
+            r"accepts agree\.notes@1, not agree\.topic@1: name one otherwise, give its",
+        ),
     ],
 )
 async def test_a_worker_with_another_contract_is_refused_while_one_is_live(

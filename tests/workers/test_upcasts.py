@@ -90,6 +90,17 @@ async def test_a_step_that_fails_parks_the_job(sqlite_url: str) -> None:
         assert failed.value.reason == "contract"
 
 
+async def test_a_result_is_read_as_a_contract_without_a_name(sqlite_url: str) -> None:
+    class Words(bp.Contract):
+        words: list[str]
+
+    app = bp.App("words")
+    app.agent("bill", accepts=Second, returns=Second)(lambda order: order)
+    async with serving(app, sqlite_url) as coordinator:
+        job = await coordinator.submit("bill", Second(words=["tea"]), returns=Words)
+        assert await job.result(timeout=DEADLINE) == Words(words=["tea"])
+
+
 def test_a_step_that_leads_nowhere_is_refused() -> None:
     app = newest()
     with pytest.raises(bp.BadSetup, match=r"upcasts.order@3 has no older version 3: raise version="):
