@@ -94,6 +94,15 @@ def test_it_tells_who_serves_and_what_failed(store_url: str, doctor: Doctor) -> 
     assert any(line.startswith("warn  dead letters   1 job(s) failed") for line in lines)
 
 
+def test_a_version_may_be_a_date(sqlite_url: str, doctor: Doctor) -> None:
+    class Dated(bp.Contract, name="doctor.dated", version=20_311_122):
+        text: str
+
+    with bp.connect(sqlite_url, app=made(Dated)) as coordinator:
+        coordinator.declare(made(Dated))
+    assert told(doctor(sqlite_url, "--json"), "agent bill")[1].startswith("doctor.dated@20311122")
+
+
 def test_a_job_whose_workers_have_all_gone(store_url: str, doctor: Doctor) -> None:
     app = made(Order)
     with bp.connect(store_url, app=app) as coordinator:

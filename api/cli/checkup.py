@@ -18,6 +18,8 @@ from .printing import cell
 
 # Of so many jobs, the newest, it is looked where they wait; agents that are declared are looked at in any case.
 _NEWEST = 500
+# So many older versions of a contract are looked at: a version may be a date.
+_OLDER = 10
 _Taker = tuple[str, ContractRef]
 
 
@@ -57,7 +59,7 @@ def _takers(declared: Mapping[str, Declaration]) -> Iterator[_Taker]:
     """Agents with the contracts that may wait for them: that of today, and older versions."""
     for name, declaration in sorted(declared.items()):
         accepts = declaration.accepts
-        for version in range(accepts.version, 0, -1):
+        for version in range(accepts.version, max(accepts.version - _OLDER, 1) - 1, -1):
             yield name, ContractRef(accepts.name, version)
 
 
