@@ -26,7 +26,7 @@ class Handoff(Generic[P]):
     transcript: bool = False
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(kw_only=True, slots=True)  # not frozen: one is made with every delivery
 class Envelope:
     """What is delivered to an agent: the payload's bytes, its contract, and where it came from.
 

@@ -13,7 +13,7 @@ from .handoff import Handoff
 from .inbox import AskTerms
 
 
-@dataclass(frozen=True)
+@dataclass(slots=True)  # not frozen: one is made with every run
 class Finished:
     """The agent is done: its result, and a last snapshot that is committed together with it (None: saved already)."""
 

@@ -248,7 +248,7 @@ class OutcomeRow:
     result: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Delivery:
     """A claimed delivery: the leased job, the checkpoint to go on from, and the hop's journal."""
 

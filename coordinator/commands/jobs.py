@@ -11,7 +11,7 @@ from .base import Command, Fence, NewCheckpoint
 from .threads import Freed
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as NewCheckpoint
 class Target:
     """Where a delivery goes, and what with. `queue` is the digest of agent, contract and version, and band. `about` is
     what its event says more. `lane` is the digest of the key under which it is limited, "" for that of all of the
@@ -111,7 +111,7 @@ class Record(Command[None]):
 SPENT = "spent"
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as NewCheckpoint
 class HandOff(Command[None]):
     """End this delivery and make the next one, for another agent, with the last checkpoint. `spent` is the first
     record of the next hop's journal, if it is not empty."""
@@ -122,7 +122,7 @@ class HandOff(Command[None]):
     spent: bytes = b""
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # as NewCheckpoint
 class Complete(Command[None]):
     """End the job with its result."""
 
