@@ -162,6 +162,10 @@ class Records(Protocol):
         """Note that a user of it is gone; True if it was the last one that used exactly this span."""
         ...
 
+    def grown(self, span: Span) -> bool:
+        """Whether it is seen at once that one living span has all of it, as of a text that only grew."""
+        ...
+
     def used(self, log: str) -> list[tuple[int, int]]:
         """The spans of a log that are in use, in order of their beginnings."""
         ...

@@ -239,6 +239,9 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         del uses[span.first, span.last]
         return True
 
+    def grown(self, span: Span) -> bool:
+        return (span.first, len(self._logs[span.log])) in self._uses[span.log]
+
     def used(self, log: str) -> list[tuple[int, int]]:
         return sorted(self._uses.get(log, ()))
 

@@ -158,7 +158,7 @@ def let_go(records: Records, spans: Iterable[Span]) -> None:
     """Note that each of these spans has a user less, and free what nobody uses any more."""
     dropped: dict[str, list[Span]] = {}
     for span in spans:
-        if records.disuse(span):
+        if records.disuse(span) and not records.grown(span):
             dropped.setdefault(span.log, []).append(span)
     for log, of_log in dropped.items():
         used = records.used(log)

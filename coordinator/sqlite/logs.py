@@ -80,6 +80,10 @@ class SqliteLogs:
         self._db.execute(f"UPDATE span SET uses = uses - 1 {where}", span)
         return self._db.execute(f"DELETE FROM span {where} AND uses <= 0", span).rowcount > 0
 
+    def grown(self, span: Span) -> bool:
+        where = "log = (SELECT number FROM log WHERE name = ?) AND first = ? AND last > ?"
+        return self._db.execute(f"SELECT 1 FROM span WHERE {where} LIMIT 1", span).fetchone() is not None
+
     def used(self, log: str) -> list[tuple[int, int]]:
         return self._db.execute(
             "SELECT first, last FROM span WHERE log = (SELECT number FROM log WHERE name = ?) ORDER BY first", (log,)

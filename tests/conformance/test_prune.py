@@ -6,8 +6,11 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.memory.records import MemoryRecords
+from batonpass.coordinator.sqlite.logs import SqliteLogs
 from tests.conformance.test_growth import Thread, _grown, _kept
 from tests.harness.bench import MINUTE, Bench
+from tests.harness.stores import RedisHarness
 
 DAY = 24 * 60 * MINUTE
 
@@ -259,3 +262,28 @@ def test_pruning_many_jobs(bench: Bench) -> None:
     assert count == 6
     assert [row.id for row in bench.do(c.ListJobs())] == [kept]
     assert bench.do(c.Threads()) == [kept]
+
+
+def test_what_leaves_a_long_thread_is_freed_without_a_look_at_all_that_stays(
+    bench: Bench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A thread of 10,000 steps has as many spans: whoever looked at all of them would hold others up with each one."""
+    saved = _grown(Thread(bench), 40)
+
+    def look(*_: object) -> list[tuple[int, int]]:
+        pytest.fail("it looked at all spans")
+
+    for records in (MemoryRecords, SqliteLogs):
+        monkeypatch.setattr(records, "used", look)
+    server = bench.harness.server if type(bench.harness) is RedisHarness else None
+    if server:
+        server.config_resetstat()
+    bench.do(c.Expire(saved[30][0]))
+    bench.run(bench.face().prune("run", keep_last=3))
+    if server:
+        assert "cmdstat_hkeys" not in server.info("commandstats")
+    assert [row.id for row in bench.line("run")] == [id_ for id_, _ in saved[:-4:-1]]
+    assert bench.run(bench.face().restore(saved[-1][0])).state == saved[-1][1]
+    monkeypatch.undo()
+    bench.run(bench.face().delete("run"))
+    assert bench.harness.logs() == {}

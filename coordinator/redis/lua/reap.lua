@@ -16,6 +16,18 @@ local closing = redis.call('ZRANGE', P .. 'closing', 0, limit - 1)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
 local lapsed = redis.call('ZRANGEBYSCORE', P .. 'lapses', '-inf', num(now), 'LIMIT', 0, limit)
 
+-- What a server that evicts, or somebody with a client of his own, took away must not keep all others waiting.
+local gone = {}
+local function there(ids)
+  local found = {}
+  for _, id in ipairs(ids) do
+    local list = redis.call('EXISTS', P .. 'j:' .. id) == 1 and found or gone
+    list[#list + 1] = id
+  end
+  return found
+end
+late, expired, due, opening = there(late), there(expired), there(due), there(opening)
+
 local ended, asking = {}, {}
 for _, id in ipairs(late) do
   ended[id] = true
@@ -43,6 +55,13 @@ local function join(queues)
   end
 end
 relieve()
+for _, id in ipairs(gone) do
+  for _, key in ipairs({ LIMITS, LEASES, TIMERS, ASKING }) do
+    redis.call('ZREM', key, id)
+  end
+  redis.call('ZREM', P .. 'opening', id)
+  redis.call('UNLINK', P .. 'b:' .. id)
+end
 for _, id in ipairs(late) do
   join(fail_late(id, now))
 end
@@ -95,19 +114,27 @@ end
 for _, fan in ipairs(closing) do
   local left = limit > canceled and redis.call('ZRANGE', P .. 'v:' .. fan, 0, limit - canceled - 1) or {}
   for _, id in ipairs(left) do
-    join(end_canceled(id, read_ending(id, 'worker')))
+    local job = read_ending(id, 'worker')
+    if job then
+      join(end_canceled(id, job))
+    else
+      redis.call('ZREM', P .. 'v:' .. fan, id)
+    end
     canceled = canceled + 1
   end
   if redis.call('EXISTS', P .. 'v:' .. fan) == 0 then
     redis.call('ZREM', P .. 'closing', fan)
   end
 end
-local dropped = {}
+local dropped, needed = {}, {}
 for _, id in ipairs(old) do
   local record, head = read_head(id)
+  if record then
+    needed[head.thread] = needed[head.thread] or needed_on(head.thread)
+  end
   if not record then
     redis.call('ZREM', P .. 'expiry', id)
-  elseif needed_on(head.thread)[id] then
+  elseif needed[head.thread][id] then
     -- An unended job would resume from it: looked at again a minute later.
     redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
   else

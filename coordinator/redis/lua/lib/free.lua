@@ -44,16 +44,28 @@ local function free_span(log, first, last, living)
   end
 end
 
+-- Whether for each of these spans there is a living one from the same byte to the log's end, as of a text that only grew.
+-- (A long thread has one for each checkpoint: to look at all of them takes ms.)
+local function all_grown(log, spans)
+  local stop = redis.call('HGET', P .. 'u:' .. log, 'end')
+  for _, span in ipairs(spans) do
+    if not stop or redis.call('HEXISTS', P .. 'u:' .. log, num(span[1]) .. ':' .. stop) == 0 then
+      return false
+    end
+  end
+  return true
+end
+
 -- Frees what checkpoints that were dropped used alone: `dropped` is log -> list of spans.
 local function free_logs(dropped)
   for log, spans in pairs(dropped) do
-    local living = covered(log)
-    for _, span in ipairs(spans) do
+    local living = not all_grown(log, spans) and covered(log)
+    for _, span in ipairs(living and spans or {}) do
       free_span(log, span[1], span[2], living)
     end
-    if #living == 0 then
+    if living and #living == 0 then
       redis.call('DEL', P .. 'u:' .. log)
-    else
+    elseif living then
       redis.call('HSET', P .. 'u:' .. log, 'end', num(living[#living][2]))
     end
   end

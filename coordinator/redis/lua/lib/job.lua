@@ -65,10 +65,13 @@ end
 
 -- The first in a lane's line (lib/turns.lua) becomes ready. Its queue; nil if there is none.
 local function let_out(lane, now)
-  local id = redis.call('ZPOPMIN', P .. 'lw:' .. lane)[1]
+  local id, job = nil, nil
+  repeat  -- one that a server has evicted is passed over
+    id = redis.call('ZPOPMIN', P .. 'lw:' .. lane)[1]
+    job = id and redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
+  until not id or job[1]
   if id then
     close_line(lane)
-    local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
     redis.call('ZADD', P .. 'la:' .. lane, 0, id)
     enqueue(id, job[1], 'slot', lane, 'waits', '0', 'updated', num(now))
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
@@ -143,11 +146,14 @@ end
 
 -- Lets the job that waits for a thread first begin: from its origin, or from the thread's tip. Its queue, if it is ready.
 local function give_turn(thread, now)
-  local id = redis.call('LPOP', P .. 'z:' .. thread)
+  local id, job = nil, nil
+  repeat  -- one that a server has evicted is passed over
+    id = redis.call('LPOP', P .. 'z:' .. thread)
+    job = id and redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'due', 'tip')
+  until not id or job[1]
   if not id then
     return nil
   end
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'due', 'tip')
   local state = redis.call('HMGET', P .. 't:' .. thread, 'tip', 'count')
   local tip, count = job[5], ''
   if tip == '' then

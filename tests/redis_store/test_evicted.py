@@ -1,0 +1,56 @@
+"""Jobs whose records a server has evicted, which it is said to at connect: the others go on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from batonpass.coordinator import commands as c
+from tests.harness.bench import MINUTE, Bench
+from tests.harness.children import Family
+from tests.harness.stores import RedisHarness
+
+
+@pytest.fixture
+def bench(redis_server: str) -> Iterator[Bench]:
+    harness = RedisHarness(redis_server)
+    with Bench(harness, side="sync") as made:
+        yield made
+    harness.close()
+
+
+def _evict(bench: Bench, job_id: str) -> None:
+    assert isinstance(bench.harness, RedisHarness)
+    [key] = bench.harness.server.scan_iter(match=f"bp:{{{bench.harness.own}*:j:{job_id}")
+    bench.harness.server.delete(key)
+
+
+def test_upkeep_passes_over_them(bench: Bench) -> None:
+    leased, other = (bench.start(lease=1).job_id for _ in range(2))
+    timed, late = bench.submit(delay=1), bench.submit(terms=c.Terms(within=1))
+    asking = bench.start("ask").job_id
+    bench.do(c.Suspend(c.Fence(asking, (row := bench.job(asking)).token, row.lease), b"sure?", timeout=1))
+    for job_id in (leased, timed, late, asking):
+        _evict(bench, job_id)
+    bench.clock.advance(MINUTE)
+    assert bench.do(c.Reap()).moved == 1
+    assert bench.state(other) == ("submitted", "ready")
+    assert bench.do(c.Reap()).next_due == -1
+
+
+def test_children_of_which_some_are_gone(bench: Bench) -> None:
+    family = Family(bench, bench.start("parent"), 3)
+    family.spawn()
+    _evict(bench, family.children[0].job_id)
+    bench.do(c.Cancel(family.parent))
+    bench.do(c.Reap())
+    assert {bench.state(child.job_id)[0] for child in family.children[1:]} == {"canceled"}
+
+
+def test_the_next_one_in_a_threads_line_begins(bench: Bench) -> None:
+    fence = bench.start(thread="run")
+    gone, following = (bench.submit(thread="run", on_busy="queue") for _ in range(2))
+    _evict(bench, gone)
+    bench.do(c.Complete(fence, b"result"))
+    assert bench.state(following) == ("submitted", "ready")
