@@ -21,8 +21,8 @@ from .pool import Pool
 from .session import PATIENCE, LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
-# Seconds that a child may take to write the end of a delivery: it is patient with a store that is away.
-_WRITING = PATIENCE + 5.0
+# Seconds that the write of a delivery's end may take: who writes is patient with a store that is away.
+WRITING = PATIENCE + 5.0
 
 
 class Late:
@@ -34,8 +34,8 @@ class Late:
 
     def ends(self) -> None:
         """The agent is done."""
-        self.scope.deadline = anyio.current_time() + _WRITING
-        self.why = f"the end of the attempt was not written within {_WRITING:g} s"
+        self.scope.deadline = anyio.current_time() + WRITING
+        self.why = f"the end of the attempt was not written within {WRITING:g} s"
 
 
 class Apart:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import math
 import time
 from collections.abc import Callable
 from threading import Event, Lock, Thread
@@ -14,8 +15,8 @@ from ..coordinator.store import Store
 _log = logging.getLogger("batonpass.worker")
 # Heartbeats in the time of one lease: three may be lost.
 _BEATS = 4
-# A lease, its duration in ms, and who is told when it is over.
-_Held = tuple[Fence, int, Callable[[str, str], None]]
+# A lease, its duration in ms, who is told when it is over, and the time when it is given up.
+_Held = tuple[Fence, int, Callable[[str, str], None], float]
 
 
 class LeaseKeeper:
@@ -40,14 +41,15 @@ class LeaseKeeper:
         self._wake.set()
         self._thread.join(timeout=5)
 
-    def hold(self, fence: Fence, duration: int, lost: Callable[[str, str], None]) -> None:
-        """Keep a lease of `duration` ms; `lost(lease, "lost" or "canceled")`, from the keeper's thread: it is over.
+    def hold(self, fence: Fence, duration: int, lost: Callable[[str, str], None], most: float = math.inf) -> None:
+        """Keep a lease of `duration` ms, `most` seconds long; `lost(lease, "lost" or "canceled")`, from the keeper's
+        thread: it is over.
 
         The thread is not woken, because it would only get in the way of the agent that is about to start: it looks
         often enough.
         """
         with self._lock:
-            self._held[fence.lease_id] = (fence, duration, lost)
+            self._held[fence.lease_id] = (fence, duration, lost, time.monotonic() + most)
 
     def drop(self, lease: str) -> None:
         """Stop keeping a lease."""
@@ -65,17 +67,24 @@ class LeaseKeeper:
         self._store.close()
 
     def _beat(self, held: list[_Held]) -> None:
+        now = time.monotonic()
+        for each in [each for each in held if each[3] < now]:
+            held.remove(each)
+            self._lose(each, "lost")
         try:
-            answers = self._store.call(Heartbeat(tuple((fence, duration) for fence, duration, _ in held)))
+            answers = self._store.call(Heartbeat(tuple((fence, duration) for fence, duration, *_ in held)))
         except BatonpassError as error:
             _log.warning("heartbeat failed, trying again: %s", error)
             time.sleep(0.1)
             self._wake.set()
             return
-        for (fence, _, lost), status in zip(held, answers, strict=True):
-            if not status:
-                continue
-            with self._lock:
-                still_held = self._held.pop(fence.lease_id, None)
-            if still_held:
-                lost(fence.lease_id, status)
+        for each, status in zip(held, answers, strict=True):
+            if status:
+                self._lose(each, status)
+
+    def _lose(self, held: _Held, status: str) -> None:
+        fence, _, lost, _ = held
+        with self._lock:
+            still_held = self._held.pop(fence.lease_id, None)
+        if still_held:
+            lost(fence.lease_id, status)

@@ -10,6 +10,7 @@ import signal
 import sys
 from collections.abc import Sequence
 from contextlib import suppress
+from functools import partial
 from threading import Timer
 
 import anyio
@@ -22,6 +23,7 @@ from .children import Children
 from .single import alone
 from .sources import Sources, begin_anew
 from .threads import Executor, LeftBehind
+from .watchdog import Watchdog
 from .worker import Worker
 
 _log = logging.getLogger("batonpass.worker")
@@ -72,7 +74,7 @@ async def serve(
             await worker.prepare()
             with alone():
                 async with anyio.create_task_group() as tasks:
-                    await tasks.start(orders.by_signals)
+                    await tasks.start(orders.by_signals, grace)
                     if sources is not None:
                         tasks.start_soon(orders.by_changes, sources)
                     tasks.start_soon(orders.by_threads, worker.left)
@@ -103,9 +105,19 @@ class _Orders:
         self._stop = anyio.Event()
         self._at_once = anyio.Event()
 
-    async def by_signals(self, *, task_status: TaskStatus[None]) -> None:
-        """Take the orders that are signals."""
-        with anyio.open_signal_receiver(*stopping_signals()) as signals:
+    async def by_signals(self, grace: float, *, task_status: TaskStatus[None]) -> None:
+        """Take the orders that are signals. Code that blocks the loop must not keep the process."""
+        watchdog = Watchdog(grace + 2 * _LAST_WORDS, 2 * _LAST_WORDS, partial(os._exit, 1))
+        try:
+            await self._by_signals(watchdog, task_status)
+            await anyio.sleep_forever()
+        finally:
+            watchdog.call_off()
+
+    async def _by_signals(self, watchdog: Watchdog, task_status: TaskStatus[None]) -> None:
+        known = stopping_signals()
+        with anyio.open_signal_receiver(*known) as signals:
+            watchdog.listen(known, [each for each in known if each != _HANG_UP])
             task_status.started()
             stopping = False
             async for number in signals:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import math
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -26,7 +27,7 @@ from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
 from .about import Rejecting
-from .apart import Apart
+from .apart import WRITING, Apart
 from .aside import Aside
 from .asking import check_answered
 from .closing import Closing
@@ -139,8 +140,12 @@ class Runner:
         Called before any delivery claimed with it runs: one that blocks the loop must not cost the others their lease.
         """
         row = delivery.job
-        if self._keeper is not None:
-            self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost)
+        if self._keeper is None:
+            return
+        most = math.inf
+        if row.agent not in self._apart_agents and (timeout := self._app[row.agent].timeout):
+            most = timeout + WRITING  # code that blocks this loop is not stopped at its time
+        self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost, most)
 
     async def run(self, delivery: Delivery) -> None:
         """Run a delivery that is held. Never raises: what goes wrong ends in the job."""

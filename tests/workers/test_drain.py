@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 
 import batonpass as bp
+from tests.harness.waiting import wait_until
 
 from .agents import Done, Task, app
 from .processes import Desk
@@ -87,3 +88,17 @@ def test_an_idle_worker_ends_at_once(desk: Desk) -> None:
     worker = desk.serving("steps")
     worker.send(signal.SIGTERM)
     assert worker.exit_code() == 0
+
+
+@pytest.mark.timeout(120)
+def test_code_that_blocks_the_loop_does_not_keep_the_process(desk: Desk) -> None:
+    """It can't give its jobs back: their leases expire."""
+    first = desk.serving("blocks-loop", "--lease", "1", "--grace", "0")
+    with bp.connect(desk.url, app=app) as coordinator:
+        job = coordinator.submit("blocks-loop", Task(text="a", seconds=60), returns=Done)
+        desk.wait_for("a")
+        first.send(signal.SIGTERM)
+        assert first.exit_code() == 1
+        desk.serving("blocks-loop")
+        wait_until(lambda: desk.ran()["a"] == 2, timeout=40, what="a takeover")
+        assert "lease.expired" in types(coordinator, job)

@@ -7,6 +7,11 @@ from collections import Counter
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.contract import contract_ref
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.book import queue_of
+from batonpass.workers.keeper import LeaseKeeper
+from tests.harness.waiting import wait_until
 
 from .agents import Task, app
 from .processes import Desk
@@ -31,3 +36,22 @@ def test_heartbeats_go_on_under_blocking_code(desk: Desk) -> None:
             assert events == ["job.submitted", "job.started", "job.completed"], first.said()
             assert (info.attempt, info.hop) == (1, 0)
     assert desk.ran() == Counter(KINDS)
+
+
+def test_the_lease_of_what_takes_too_long_is_given_up(sqlite_url: str) -> None:
+    """As when code blocks its loop, so that its timeout can't stop it: the keeper renews it no more."""
+    with bp.connect(sqlite_url, app=app) as coordinator:
+        job = coordinator.submit("steps", Task())
+        claim = c.Claim("w", ((queue_of("steps", contract_ref(Task)), 400),), ("l" * 24,))
+        [delivery] = coordinator.store.call(claim)
+        keeper, told = LeaseKeeper(coordinator.store.sibling(), 400), list[str]()
+        fence = c.Fence(job.id, delivery.job.token, delivery.job.lease)
+        keeper.hold(fence, 400, lambda lease, status: told.append(status), most=1.0)
+        keeper.start()
+        try:
+            first = job.info().lease
+            wait_until(lambda: job.info().lease != first, what="a heartbeat")
+            wait_until(lambda: coordinator.store.call(c.Reap()).moved, what="the end of the lease")
+        finally:
+            keeper.stop()
+    assert told == ["lost"]
