@@ -7,15 +7,22 @@ generators that were begun in it, and one of those holds it.
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import AsyncGenerator, Awaitable, Callable
 from concurrent.futures import Future
 from contextlib import suppress
-from typing import Generic, TypeVar
+from typing import Generic, NamedTuple, TypeVar
 
 import anyio
 
 T = TypeVar("T")
 _CLOSED_WITHIN = 2.0  # seconds
+
+
+class _Held(NamedTuple, Generic[T]):
+    made: T
+    life: AsyncGenerator[None]
+    pid: int
 
 
 class PerLoop(Generic[T]):
@@ -24,20 +31,20 @@ class PerLoop(Generic[T]):
     def __init__(self, make: Callable[[], T], close: Callable[[T], Awaitable[None]]) -> None:
         self._make = make
         self._close = close
-        self._held: dict[asyncio.AbstractEventLoop, tuple[T, AsyncGenerator[None]]] = {}
+        self._held: dict[asyncio.AbstractEventLoop, _Held[T]] = {}
 
     def here(self) -> T:
         """That of the running loop."""
         loop = asyncio.get_running_loop()
         held = self._held.get(loop)
-        return held[0] if held is not None else self._begin(loop)
+        return held.made if held is not None else self._begin(loop)
 
     def _begin(self, loop: asyncio.AbstractEventLoop) -> T:
         made = self._make()
         life = self._life(loop, made)
         with suppress(StopIteration):  # it waits for nothing
             life.asend(None).send(None)
-        self._held[loop] = made, life
+        self._held[loop] = _Held(made, life, os.getpid())
         for gone in [each for each in list(self._held) if each.is_closed()]:  # by who closes no generators
             del self._held[gone]
         return made
@@ -50,13 +57,13 @@ class PerLoop(Generic[T]):
             await self._close(made)
 
     async def aclose(self) -> None:
-        """Close all, each in its loop."""
+        """Close all, each in its loop. (After a fork the loops of the parent only look as if they ran.)"""
         here, ending = asyncio.get_running_loop(), list[Future[None]]()
-        for loop, (_, life) in list(self._held.items()):
+        for loop, held in list(self._held.items()):
             if loop is here:
-                await life.aclose()
-            elif loop.is_running():
-                ending.append(asyncio.run_coroutine_threadsafe(life.aclose(), loop))
+                await held.life.aclose()
+            elif loop.is_running() and held.pid == os.getpid():
+                ending.append(asyncio.run_coroutine_threadsafe(held.life.aclose(), loop))
         with anyio.move_on_after(_CLOSED_WITHIN):  # a loop that blocks keeps what is its own until it ends
             for each in ending:
                 await asyncio.wrap_future(each)

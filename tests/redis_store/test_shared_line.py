@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import asyncio
 import dataclasses
+import os
 import signal
+import threading
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
 from typing import Any
@@ -15,6 +17,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis.loops import PerLoop
 from batonpass.coordinator.store import Store, Topic
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import fence_of, new_job, new_target
@@ -162,3 +165,37 @@ async def test_a_server_that_hangs_is_given_up(own_redis: RedisServer, store: St
         own_redis.signal(signal.SIGCONT)
     assert all(isinstance(answer, bp.Unavailable) for answer in answers)
     assert len(await store.acall(c.ListJobs(10))) == 1
+
+
+def test_what_a_parents_loop_holds_is_the_parents(monkeypatch: pytest.MonkeyPatch) -> None:
+    """After a fork that loop looks as if it ran: whoever waited for it to close would wait in vain."""
+    closed: list[str] = []
+
+    async def close(made: str) -> None:
+        closed.append(made)
+
+    names = iter(("parent", "child"))
+    held = PerLoop(lambda: next(names), close)
+    begun, ended = threading.Event(), threading.Event()
+
+    async def parent() -> None:
+        assert held.here() == held.here() == "parent"
+        begun.set()
+        await asyncio.to_thread(ended.wait, 20)
+
+    async def child() -> None:
+        monkeypatch.setattr(os, "getpid", lambda: -1)
+        assert held.here() == "child"
+        await held.aclose()
+        assert closed == ["child"]
+
+    thread = threading.Thread(target=asyncio.run, args=(parent(),))
+    thread.start()
+    assert begun.wait(20)
+    try:
+        asyncio.run(child())
+    finally:
+        monkeypatch.undo()
+        ended.set()
+        thread.join()
+    assert closed == ["child", "parent"]
