@@ -141,7 +141,7 @@ class _Orders:
 
     async def by_threads(self, left: LeftBehind) -> None:
         """Take the order that is too many threads that don't end."""
-        await left.full.wait()
+        await left.full()
         if not self._stop.is_set():
             self._why = "too many threads are left behind: running jobs are given back, and this process begins anew"
             self.again = True

@@ -19,6 +19,8 @@ from typing_extensions import ParamSpec
 
 T = TypeVar("T")
 P = ParamSpec("P")
+# Seconds.
+_MOMENT = 2.0
 _log = logging.getLogger("batonpass.worker")
 _CURRENT: ContextVar[Calls | None] = ContextVar("batonpass_calls", default=None)
 
@@ -71,10 +73,10 @@ class Executor(ThreadPoolExecutor):
 
 
 class LeftBehind:
-    """The calls of a worker that outlive their attempts. `full` is set once there are `most` of them (0: never)."""
+    """The calls of a worker that outlive their attempts; `most` are too many (0: no number is)."""
 
     def __init__(self, most: int = 0) -> None:
-        self.full = anyio.Event()
+        self._many = anyio.Event()
         self._most = most
         self._calls: list[Calls] = []
 
@@ -92,4 +94,13 @@ class LeftBehind:
         number = self.number
         _log.warning("%s: its code still runs in a thread, which is left behind (%d in all are now)", about, number)
         if 0 < self._most <= number:
-            self.full.set()
+            self._many.set()
+
+    async def full(self) -> None:
+        """Wait until there are too many, which don't end in a moment: those of a store that was away do."""
+        while True:
+            await self._many.wait()
+            self._many = anyio.Event()
+            await anyio.sleep(_MOMENT)
+            if self.number >= self._most:
+                return

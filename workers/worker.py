@@ -44,7 +44,7 @@ class Worker:
     """Runs agents of an app: `agents` by name, None for all; at most `concurrency` deliveries at once.
 
     With `children` the agents that ask for a process of their own get one; else all run in this process. `left` is the
-    code of jobs that are over which still runs in its threads; it is full with `most_left` of them (0: never).
+    code of jobs that are over which still runs in its threads; `most_left` are too many (0: no number is).
     """
 
     def __init__(

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import signal
 from collections import Counter
+from concurrent.futures import Future
 
+import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.workers import threads
 
 from .agents import Done, Task, app
 from .families import times
@@ -38,3 +41,23 @@ def test_a_process_with_too_many_threads_left_behind_begins_anew(desk: Desk) -> 
         worker.send(signal.SIGTERM)
         assert worker.exit_code() == 0
     assert desk.ran() == Counter(["a:one", "a:two", "a:three", "lingers", "lingers-elsewhere", "again"])
+
+
+async def test_threads_that_end_soon_are_not_too_many(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(threads, "_MOMENT", 0.1)
+    left, short, long = threads.LeftBehind(1), Future[None](), Future[None]()
+
+    def leave(future: Future[None]) -> None:
+        calls = threads.Calls()
+        calls.note(future)
+        left.take("a job", calls)
+
+    leave(short)
+    short.set_result(None)
+    with anyio.move_on_after(0.3) as waiting:
+        await left.full()
+    assert waiting.cancelled_caught
+    leave(long)
+    with anyio.fail_after(20):
+        await left.full()
+    assert left.number == 1
