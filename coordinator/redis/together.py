@@ -28,6 +28,7 @@ class Together:
         self._lines = lines
         self._script = script
         self._prefix = prefix
+        self._loop = get_running_loop()
         self._waiting: list[tuple[Sequence[Any], Future[Any]]] = []
 
     async def ask(self, argv: Sequence[Any]) -> Any:
@@ -35,12 +36,11 @@ class Together:
 
         What others asked with it may be the reason of an error: it has to be asked alone then (`ConnectionError`).
         """
-        if not await self._lines.ready():
+        if not self._waiting and not await self._lines.ready():
             return await self._lines.ask("EVALSHA", self._script().sha, 1, self._prefix, *argv)
-        loop = get_running_loop()
-        reply: Future[Any] = loop.create_future()
+        reply: Future[Any] = self._loop.create_future()
         if not self._waiting:
-            loop.call_soon(self._send)
+            self._loop.call_soon(self._send)
         self._waiting.append((argv, reply))
         if len(self._waiting) == _MOST:
             self._send()
