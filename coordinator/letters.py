@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Any
 
 import msgpack
@@ -22,6 +21,15 @@ _TEXTS: Any = msgpack.Packer()
 def seal_letter(value: Any, *, path: str) -> bytes:
     """Plain values as stored bytes."""
     return _closed(pack(value, path=path))
+
+
+def seal_plain(value: Any, *, path: str) -> bytes:
+    """`seal_letter` for lists and dicts of texts, numbers and bytes alone: nothing has to be looked at."""
+    try:
+        body = _TEXTS.pack(value)
+    except (ValueError, TypeError, OverflowError):
+        return seal_letter(value, path=path)  # says what is wrong in our words
+    return _closed(body)
 
 
 def _closed(body: bytes) -> bytes:
@@ -45,10 +53,7 @@ def seal_envelope(envelope: Envelope) -> bytes:
     while more and more[-1] is None:
         more.pop()
     whole = [*fields, dict(envelope.trace), *more]
-    if not more:  # texts, numbers and bytes alone: nothing has to be looked at
-        with suppress(ValueError, TypeError, OverflowError):  # said in our words below
-            return _closed(_TEXTS.pack(whole))
-    return seal_letter(whole, path="envelope")
+    return seal_letter(whole, path="envelope") if more else seal_plain(whole, path="envelope")
 
 
 def _limits(envelope: Envelope) -> list[Any]:

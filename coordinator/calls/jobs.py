@@ -20,7 +20,7 @@ from ...contracts.understood import understood
 from ..book import Book, parse_ref, queue_of, target
 from ..coded.codec import MissingKey
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
-from ..letters import open_envelope, open_letter, seal_envelope, seal_letter
+from ..letters import open_envelope, open_letter, seal_envelope, seal_letter, seal_plain
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
@@ -265,7 +265,7 @@ def checked(job_id: str) -> str:
 
 def seal_result(contract: ContractRef, data: bytes, spent: Spent = NOTHING) -> bytes:
     """A result as stored, with what its chain has spent in all."""
-    return seal_letter([*contract, data, *([[spent.tokens, spent.cost]] if spent else [])], path="result")
+    return seal_plain([*contract, data, *([[spent.tokens, spent.cost]] if spent else [])], path="result")
 
 
 def seal_spent(spent: Spent) -> bytes:
