@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Awaitable
 from functools import lru_cache
 from typing import Any
 
@@ -44,8 +45,9 @@ def _form(agent: Agent[Any]) -> tuple[bool, bool]:
     return len(inspect.signature(agent.fn).parameters) > 1, inspect.iscoroutinefunction(agent.fn)
 
 
-async def _call(agent: Agent[Any], payload: Contract, ctx: Context) -> Any:
+def _call(agent: Agent[Any], payload: Contract, ctx: Context) -> Awaitable[Any]:
     fn, (takes_context, is_async) = agent.fn, _form(agent)
     if is_async:
-        return await (fn(payload, ctx) if takes_context else fn(payload))
-    return await in_thread(lambda: fn(payload, ctx.sync) if takes_context else fn(payload))
+        called: Awaitable[Any] = fn(payload, ctx) if takes_context else fn(payload)
+        return called
+    return in_thread(lambda: fn(payload, ctx.sync) if takes_context else fn(payload))
