@@ -35,7 +35,6 @@ LINE = re.compile(r"batonpass: |\d{4}-\d\d-\d\d [\d:,]+ INFO ")
     ],
     ids=["own imports", "the command line's imports", "app", "app of a submit", "app in a child", "exit"],
 )
-@pytest.mark.timeout(60)
 def test_ctrl_c_leaves_no_traceback(files: dict[str, str], command: list[str], tmp_path: Path) -> None:
     for name, text in files.items():
         (tmp_path / name).write_text(text)

@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 
-from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph import BatonpassSaver, checkpointer
 from batonpass.adapters.langgraph.compact import (
     large_id,
     large_time,
@@ -74,6 +74,7 @@ def test_with_the_put_that_follows_they_are_one_commit_and_kept_once(
     side: str, saver: BatonpassSaver, thread: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(saver._shared, "put_writes", _alone)
+    monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)  # seconds: a busy machine may take its time between the two
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     before: Any = config
     held: list[Any] = [AIMessage("a long beginning " * 2000, id="0")]

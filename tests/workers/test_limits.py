@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Generator
 from contextlib import contextmanager
+from secrets import token_hex
 
 import anyio
 import pytest
@@ -45,7 +46,8 @@ class Watched:
 def url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
     """Each kind of store."""
     if request.param == "redis":
-        return f"{request.getfixturevalue('redis_server')}?namespace=limits"
+        # One for each test: what is left in it would run in the next one.
+        return f"{request.getfixturevalue('redis_server')}?namespace=limits-{token_hex(4)}"
     return sqlite_url if request.param == "sqlite" else "memory://"
 
 
@@ -187,4 +189,4 @@ async def test_workers_that_differ_keep_between_their_numbers(url: str) -> None:
         hung.set()
         for job in (jobs[0], *hanging):
             await job.result(timeout=30)
-    assert watched.most["a"] == 4
+        assert watched.most["a"] == 4
