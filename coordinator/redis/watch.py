@@ -5,7 +5,7 @@ from __future__ import annotations
 from contextlib import suppress
 from typing import Any
 
-from anyio import move_on_after
+from anyio import CancelScope, Lock, move_on_after
 from redis import exceptions
 
 from ...contracts.names import mint
@@ -31,6 +31,8 @@ class RedisWatch:
         self._sync: Any = None  # the client itself, or a subscription of it
         self._async: Any = None
         self._alines: AsyncLines | None = None  # of `_async`
+        self._interrupting = Lock()
+        self._asking: CancelScope | None = None  # what interrupts
 
     def wait(self, timeout: float) -> None:
         try:
@@ -96,13 +98,14 @@ class RedisWatch:
 
     async def ainterrupt(self) -> None:
         """Wake this wait alone, from another connection of its client."""
-        if self._async is None or not self._wakes:
-            return
-        with suppress(*TROUBLE):
-            async with self._async.pipeline(transaction=True) as pipe:
-                pipe.rpush(self._interrupt, 1)
-                pipe.pexpire(self._interrupt, 10_000)  # in case that nobody was waiting
-                await pipe.execute()
+        async with self._interrupting:
+            if self._async is None or not self._wakes:
+                return
+            with CancelScope() as self._asking, suppress(*TROUBLE):
+                async with self._async.pipeline(transaction=True) as pipe:
+                    pipe.rpush(self._interrupt, 1)
+                    pipe.pexpire(self._interrupt, 10_000)  # in case that nobody was waiting
+                    await pipe.execute()
 
     def close(self) -> None:
         if self._sync is not None:
@@ -115,9 +118,12 @@ class RedisWatch:
             return
         ending, lines = [self._async, *connected_by(self._aclient)], self._alines
         self._async = self._aclient = self._alines = None
+        if self._asking is not None:
+            self._asking.cancel()  # a connection that is closed while it opens trips its client up
         with move_on_after(_CLOSED_WITHIN, shield=True):  # whoever waited may have been cancelled
-            if lines is not None:
-                await lines.aclose()
-            for each in ending:
-                with suppress(*TROUBLE):
-                    await each.aclose()
+            async with self._interrupting:
+                if lines is not None:
+                    await lines.aclose()
+                for each in ending:
+                    with suppress(*TROUBLE):
+                        await each.aclose()
