@@ -9,6 +9,7 @@ from typing import Any, TypeVar
 
 from ...contracts.errors import BadSetup
 from ..checkup import Examined, Finding, Load, Queued, size
+from .failures import raise_first
 from .server import check_namespace, check_replicas, check_schema, check_version, dangers, product_of
 
 R = TypeVar("R")
@@ -30,9 +31,7 @@ def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Ex
     names = ("schema", "moved", "partitions", "rewound")
     asked = [("INFO", "everything"), ("MGET", *(f"{prefix}{name}" for name in names))]
     info, kept, *told = yield [*asked, *([("CONFIG GET", "appendfsync")] if whole else [])]
-    for reply in (info, kept):
-        if isinstance(reply, Exception):
-            raise reply
+    raise_first((info, kept))
     schema, moved, partitions, rewound = kept
     found = [
         *_server(info, url, replicas),
@@ -47,16 +46,13 @@ def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Ex
 def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
     """Count what lies in a namespace or partition."""
     [info] = yield [("INFO", "server")]
-    if isinstance(info, Exception):
-        raise info
+    raise_first((info,))
     now = int(info.get("server_time_usec", time.time() * 1e6)) // 1000
     numbers = [("ZCOUNT", f"{prefix}{name}", *_ALL) for name in ("jobs", "leases", "timers", "asking", "dead")]
     waiting = [("XLEN", f"{prefix}q:{queue}") for queue in queues]
     alive = [("ZRANGEBYSCORE", f"{prefix}p:{queue}", f"({now}", "+inf") for queue in queues]
     replies = yield [*numbers, *waiting, *alive]
-    for reply in replies:
-        if isinstance(reply, Exception):
-            raise reply
+    raise_first(replies)
     jobs, running, timed, asking, dead = replies[:5]
     rest, workers = replies[5 : 5 + len(queues)], replies[5 + len(queues) :]
     there = {

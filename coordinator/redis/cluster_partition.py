@@ -9,6 +9,7 @@ from ...contracts.errors import BatonpassError
 from ..commands import Command, ReadSpans
 from .checkup import counting, examining
 from .cluster_link import TROUBLE, Request
+from .failures import raise_first
 from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
 from .scripts import Script
 from .store import RedisStore
@@ -97,9 +98,7 @@ class Partition(RedisStore):
         known, made = yield [("GET", partitions), ("GET", schema)]
         if known is None:
             _, known = yield [("SET", partitions, 1 if made is not None else count, "NX"), ("GET", partitions)]
-        for reply in (known, made):
-            if isinstance(reply, Exception):
-                raise reply
+        raise_first((known, made))
         return int(known)
 
     def trouble(self, error: Exception) -> BatonpassError:

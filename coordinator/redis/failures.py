@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from typing import Any
 
 from redis import exceptions
 
@@ -12,6 +14,13 @@ _ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of 
 _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")
 # What a script's call is refused with: by Redis up to 7.0, by later ones and Valkey.
 _NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
+
+
+def raise_first(replies: Iterable[Any]) -> None:
+    """Raise the first of a pipeline's replies that is an error, if one is."""
+    for reply in replies:
+        if isinstance(reply, Exception):
+            raise reply
 
 
 def first_line(error: Exception) -> str:

@@ -18,7 +18,7 @@ from ..operations import READING
 from ..rows import SCHEMA_VERSION
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
-from .failures import failure, first_line
+from .failures import failure, first_line, raise_first
 from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
 from .loops import PerLoop
@@ -306,9 +306,7 @@ class RedisStore:
         info, found, events, published = yield [
             ("INFO", "everything"), ("MGET", schema, epoch, moved, partitions), newest, publish
         ]  # fmt: skip
-        for reply in (info, found, events):
-            if isinstance(reply, Exception):
-                raise reply
+        raise_first((info, found, events))
         version, known, mark, count = found
         if isinstance(published, Exception) and "channel" in str(published):
             raise published
