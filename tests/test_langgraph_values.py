@@ -78,3 +78,16 @@ def test_a_type_that_is_gone_is_named_at_load() -> None:
 def test_what_could_not_be_restored_is_refused(value: Any) -> None:
     with pytest.raises(bp.Unserializable, match="state"):
         VALUES.seal(value, "state")
+
+
+@pytest.mark.parametrize(
+    ("kind", "data"),
+    [
+        ("json", b'{"lc": 2, "type": "constructor", "id": ["os", "getcwd"], "kwargs": {}}'),
+        ("pickle", b"cos\ngetcwd\n(tR."),
+        ("other", b""),
+    ],
+)
+def test_a_kind_that_is_never_written_is_not_read(kind: str, data: bytes) -> None:
+    with pytest.raises(bp.Corrupted, match=f"of kind '{kind}', which is never written"):
+        Values([]).open([kind, data, []])

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import AsyncIterator, Collection, Generator, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from copy import copy
-from dataclasses import dataclass
 from random import random
 from typing import Any, Literal, TypeVar
 
@@ -36,8 +34,8 @@ from .checkpointing import BRANCHES, Checkpointing, config_of
 from .driver import Driver, thread_of
 from .listing import Listing
 from .owning import Owning
-from .waiting import Batch, Spot
-from .writes import Note, notes_of
+from .waiting import Batch, Spot, Waiting
+from .writes import notes_of
 
 T = TypeVar("T")
 # How often the loop turns, and how many seconds a thread waits, until the put that follows a superstep's last write has
@@ -48,15 +46,27 @@ _MOMENT = 0.005  # no less than what another thread may have to wait for the int
 _PATIENCE = 5.0
 
 
-@dataclass(slots=True)
 class _Flight:
     """A put on its way: the writes that it takes along, and those that went alone before. `soon`: for the disk those
     wait that it takes along."""
 
-    batches: list[Batch]
-    alone: list[Note]
-    soon: bool
-    store: Store | None = None
+    __slots__ = ("_ending", "_spot", "_waiting", "alone", "batches", "soon", "store")
+
+    def __init__(self, waiting: Waiting, config: RunnableConfig, spot: Spot) -> None:
+        parent = _parent(config)
+        self.batches, self.alone = waiting.take((*spot[:2], parent)) if parent else ([], [])
+        self.soon = bool(self.batches) and _is_soon(config)
+        self.store: Store | None = None
+        self._waiting = waiting
+        self._spot = spot
+        self._ending = waiting.begin(spot)
+
+    def __enter__(self) -> _Flight:
+        return self
+
+    def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
+        behind = self.store.behind() if self.soon and self.store else None
+        self._waiting.end(self._spot, self._ending, self.batches, error, behind)
 
 
 class BatonpassSaver(Driver):
@@ -146,7 +156,7 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """Commit a checkpoint, together with the writes that led to it if they are on their way."""
         spot = _spot(config, checkpoint["id"])
-        with self._flying(config, spot) as flight:
+        with _Flight(self._shared.waiting, config, spot) as flight:
             flight.store = self._handles.store()
             drive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
         return config_of(*spot)
@@ -160,7 +170,7 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """`put` for async code."""
         spot = _spot(config, checkpoint["id"])
-        with self._flying(config, spot) as flight:
+        with _Flight(self._shared.waiting, config, spot) as flight:
             flight.store = await self._handles.astore()
             await adrive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
         return config_of(*spot)
@@ -186,22 +196,6 @@ class BatonpassSaver(Driver):
             new=new_versions,
             soon=flight.soon,
         )
-
-    @contextmanager
-    def _flying(self, config: RunnableConfig, spot: Spot) -> Generator[_Flight]:
-        waiting, parent = self._shared.waiting, _parent(config)
-        batches, alone = waiting.take((*spot[:2], parent)) if parent else ([], [])
-        flight = _Flight(batches, alone, bool(batches) and _is_soon(config))
-        ending = waiting.begin(spot)
-        failed: BaseException | None = None
-        try:
-            yield flight
-        except BaseException as error:
-            failed = error
-            raise
-        finally:
-            behind = flight.store.behind() if flight.soon and flight.store else None
-            waiting.end(spot, ending, batches, failed, behind)
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""

@@ -10,6 +10,7 @@ from weakref import WeakSet
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.constants import START
 
 from ...contracts.errors import Conflict, Unserializable
 from ...contracts.names import digest
@@ -76,6 +77,8 @@ class Checkpointing:
         """Commit a checkpoint, with the writes that led to it. `new` are the channels that have new versions."""
         thread, scope, key = spot
         run = metadata.get("run_id")
+        known = (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
+        held: Held | None = known.held if known else None
         putting = Putting(
             thread,
             Place(scope, key, run_digest(str(run)) if run else ""),
@@ -85,10 +88,9 @@ class Checkpointing:
             ttl=self._ttl,
             codec=self.codec,
             soon=soon,
-            writes=_with(notes),
+            writes=_with(notes, held.given if held and held.key == parent else b""),
         )
-        known = (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
-        record = Record(checkpoint, metadata, parent, known.held if known else None, new)
+        record = Record(checkpoint, metadata, parent, held, new)
         if record.keeps_deltas:  # what its value has in common is with the last one that was kept, some way back
             known = self.recent.get((thread, scope, DELTAS)) or known
         try:
@@ -99,6 +101,8 @@ class Checkpointing:
                 raise
             self._awkward = self._awkward | awkward
             made, held = yield from self._put(putting, record, carrier, known)
+        if START in checkpoint["channel_values"]:
+            held.given = made.new.native
         made_known = Known(made.nodes.id, lambda: made.nodes, made.nodes.size, held)
         self.recent.put((thread, scope, ""), made_known)
         if record.keeps_deltas:
@@ -154,12 +158,13 @@ def read_tuple(
     stored = reading.stored(found.opened) if reading else found.opened.checkpoint
     checkpoint, metadata, parent = checkpoint_of(place.key, stored, carrier)
     config = config_of(thread, place.scope, place.key, **({BRANCHES: True} if branches else {}))
+    where = f"checkpoint {place.key} of thread {thread!r}"
     return CheckpointTuple(
         config=config,
         checkpoint=checkpoint,
         metadata=cast("CheckpointMetadata", metadata),
         parent_config=config_of(thread, place.scope, parent) if parent else None,
-        pending_writes=pending(found.writes, carrier, f"checkpoint {place.key} of thread {thread!r}"),
+        pending_writes=pending(found.writes, found.opened.row, carrier, where),
     )
 
 
@@ -173,13 +178,13 @@ def config_of(thread: str, scope: str, key: str, **more: object) -> RunnableConf
     return {"configurable": {"thread_id": thread, "checkpoint_ns": scope, "checkpoint_id": key, **more}}
 
 
-def _with(notes: tuple[Sequence[Batch], Sequence[Note]]) -> Callable[[Sequence[Append]], Sequence[Write]]:
-    """A put's writes: those that waited for it, and those that went alone and can be named now by what it keeps."""
+def _with(notes: tuple[Sequence[Batch], Sequence[Note]], given: bytes) -> Callable[[Sequence[Append]], Sequence[Write]]:
+    """A put's writes: those that waited for it, and those that went alone and can be named now by what is kept."""
     batches, alone = notes
 
     def writes(appends: Sequence[Append]) -> Sequence[Write]:
-        named = [note.reference(appends) or note.write() for batch in batches for note in batch.notes]
-        again = [replace(write, again=True) for note in alone if (write := note.reference(appends))]
+        named = [note.reference(appends, given) or note.write() for batch in batches for note in batch.notes]
+        again = [replace(write, again=True) for note in alone if (write := note.reference(appends, given))]
         return [*again, *named]
 
     return writes

@@ -11,6 +11,8 @@ from typing import Any
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _WIDTH = 32
 _UUID = 16  # bytes
+# How LangGraph calls the tasks of nodes that an edge leads to: most are.
+_PULLED = "~__pregel_pull, "
 
 
 def small_version(version: Any) -> Any:
@@ -104,3 +106,13 @@ def read_name(name: str) -> tuple[int, str]:
         return int(index), task
     index, _, encoded = name.partition("=")
     return int(index), large_id(urlsafe_b64decode(encoded + "=="))
+
+
+def small_path(path: str) -> Any:
+    """A task's path: behind the usual beginning, what follows it."""
+    return [path[len(_PULLED) :]] if path.startswith(_PULLED) else path
+
+
+def large_path(small: Any) -> str:
+    """The path again."""
+    return small if type(small) is str else _PULLED + small[0]

@@ -6,17 +6,25 @@ packed is remembered, so that a put packs what changed.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import lru_cache
 from typing import Any, NamedTuple
 
+import msgpack
 from langgraph.checkpoint.base import Checkpoint
 
 from ...contracts.codec import pack
 from .compact import small_id, small_time, small_version
 
-Seen = Mapping[str, tuple[Mapping[str, Any], bytes]]
-"""By node: which versions it has seen, and both packed (empty if they were not, so far)."""
+
+class Seen(NamedTuple):
+    """By node: which versions it has seen, and its name and those packed (of none that was read, so far)."""
+
+    versions: dict[str, Mapping[str, Any]]
+    packed: dict[str, bytes]
+
+
+NOTHING_SEEN = Seen({}, {})
 
 
 class Frame(NamedTuple):
@@ -35,31 +43,35 @@ class Frame(NamedTuple):
 
 def pack_frame(checkpoint: Checkpoint, parent: str, seen: Seen) -> bytes:
     """A packed `Frame`."""
-    updated = checkpoint.get("updated_channels")
-    versions = checkpoint["channel_versions"]
     return b"".join(
         [
-            array_head(len(Frame._fields)),
-            pack(checkpoint["v"], path="v"),
-            pack(small_time(checkpoint["ts"]), path="ts"),
+            _BEGIN,
+            _packed_format(checkpoint["v"]),
+            _packed_time(checkpoint["ts"]),
             _packed_id(parent),
-            _packed_versions(versions),
-            map_head(len(seen)),
-            *[packed for _, packed in seen.values()],
-            pack(None if updated is None else list(updated), path="updated_channels"),
+            _packed_versions(checkpoint["channel_versions"]),
+            map_head(len(seen.packed)),
+            *seen.packed.values(),
+            _packed_names(checkpoint.get("updated_channels")),
         ]
     )
 
 
-def seen_of(versions_seen: Mapping[str, Mapping[str, Any]], before: Seen) -> Seen:
-    """What nodes have seen, packed where that is not remembered."""
-    seen: dict[str, tuple[Mapping[str, Any], bytes]] = {}
-    for node, versions in versions_seen.items():
-        known = before.get(node)
-        if known is None or not known[1] or known[0] != versions:
-            known = dict(versions), _text(node) + _packed_versions(versions)
-        seen[node] = known
-    return seen
+def seen_of(versions_seen: Mapping[str, Mapping[str, Any]], before: Seen) -> tuple[Seen, list[str]]:
+    """What nodes have seen, and which of them have seen something else before. What is known packed stays so."""
+    known, packed = before
+    new = [node for node, versions in versions_seen.items() if known.get(node) != versions]
+    seen = {**known, **{node: dict(versions_seen[node]) for node in new}}
+    if len(seen) != len(versions_seen):  # some are gone
+        seen = {node: seen[node] for node in versions_seen}
+    packed = {**packed, **{node: _packed_seen(node, seen[node]) for node in new}}
+    if packed.keys() != seen.keys():
+        packed = {node: packed.get(node) or _packed_seen(node, versions) for node, versions in seen.items()}
+    return Seen(seen, packed), new
+
+
+def _packed_seen(node: str, versions: Mapping[str, Any]) -> bytes:
+    return packed_name(node) + _packed_versions(versions)
 
 
 def _packed_versions(versions: Mapping[str, Any]) -> bytes:
@@ -70,20 +82,43 @@ def _packed_versions(versions: Mapping[str, Any]) -> bytes:
         return pack({channel: small_version(version) for channel, version in versions.items()}, path="versions")
 
 
-# A version is in many checkpoints: that of a channel, and what each node has seen of it.
+# A version is in many checkpoints: that of a channel, and what each node has seen of it. Channels that were updated
+# together have the same.
 @lru_cache(maxsize=8192, typed=True)
 def _version(channel: str, version: Any) -> bytes:
-    return _text(channel) + pack(small_version(version), path=f"the version of {channel!r}")
+    return packed_name(channel) + _packed_version(version)
+
+
+@lru_cache(maxsize=1024, typed=True)
+def _packed_version(version: Any) -> bytes:
+    return pack(small_version(version), path="a channel's version")
+
+
+@lru_cache(maxsize=16, typed=True)
+def _packed_format(number: Any) -> bytes:
+    return pack(number, path="v")
+
+
+def _packed_names(names: Sequence[str] | None) -> bytes:
+    return _NOTHING if names is None else b"".join([array_head(len(names)), *map(packed_name, names)])
 
 
 @lru_cache(maxsize=4096)
-def _text(name: str) -> bytes:
+def packed_name(name: str) -> bytes:
+    """The name of a node or channel, packed."""
     return pack(name, path="a name of a node or channel")
+
+
+def _packed_time(text: str) -> bytes:
+    small = small_time(text)
+    packed: bytes = _NUMBERS.pack(small) if type(small) is int else pack(small, path="ts")
+    return packed
 
 
 @lru_cache(maxsize=1024)
 def _packed_id(text: str) -> bytes:
-    return pack(small_id(text), path="checkpoint_id")
+    small = small_id(text)
+    return _UUID + small if type(small) is bytes else pack(small, path="checkpoint_id")
 
 
 def array_head(count: int) -> bytes:
@@ -100,3 +135,9 @@ def _head(short: int, long: int, count: int) -> bytes:
     if count < 16:
         return bytes([short | count])
     return bytes([long]) + count.to_bytes(2, "big") if count < 65_536 else bytes([long + 1]) + count.to_bytes(4, "big")
+
+
+_NUMBERS: Any = msgpack.Packer()
+_UUID = pack(bytes(16))[:2]  # how a packed one begins
+_BEGIN = array_head(len(Frame._fields))
+_NOTHING = pack(None)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, NotRequired, TypedDict, cast
@@ -20,7 +20,7 @@ from ...coordinator.parts.nodes import Base, Branch, Inline, children_of
 from ...coordinator.parts.nodes import value as value_of
 from .carrier import Carrier
 from .compact import is_unique, large_id, large_time, large_versions
-from .framing import Frame, map_head, pack_frame, seen_of
+from .framing import NOTHING_SEEN, Frame, map_head, pack_frame, seen_of
 from .framing import Seen as NodesSeen
 from .glimpse import Glimpse, Single, news, seen_after
 from .internals import PREVIOUS
@@ -54,16 +54,20 @@ class Native(TypedDict):
 
 @dataclass(slots=True)
 class Held:
-    """What is remembered of a checkpoint beside its state: what was seen of its channels (None if nothing was), which
-    nodes had seen what, which were sent tasks, the channels' versions, and which values are dressed."""
+    """What is remembered of a checkpoint beside its state: its id, what was seen of its channels (None if nothing was),
+    which nodes had seen what, which were sent tasks, the channels' versions, and which values are dressed. `given` is
+    the native part of one that has a run's input."""
 
+    key: str
     channels: Seen | None
     nodes: NodesSeen
     sent: list[str]
     versions: Mapping[str, Any]
     dressed: Collection[str]
+    given: bytes = b""
 
 
+@lru_cache(maxsize=1024)
 def is_visible(channel: str) -> bool:
     """Whether a channel's values are the user's, not what LangGraph needs for itself."""
     return channel in _RESULTS or not channel.startswith(("__", "branch:"))
@@ -118,13 +122,15 @@ class Record:
         context = self._metadata
         if changed:
             context = {key: dressed.get(_meta(key), value) for key, value in context.items()}
-        nodes = seen_of(self._checkpoint["versions_seen"], self._before.nodes if self._before else {})
+        before = self._before.nodes if self._before else NOTHING_SEEN
+        nodes, ran = seen_of(self._checkpoint["versions_seen"], before)
         if same and held:
             changed += [name for name in held.dressed if name in same]
         native = self._native(nodes, dressed, changed)
-        snapshot = Snapshot(step=self._step(nodes), framework="langgraph", native=native, context=context)
+        snapshot = Snapshot(step=self._step(nodes, ran), framework="langgraph", native=native, context=context)
         seen = self._fill(snapshot, base, held, dressed, same)
-        return snapshot, Held(seen, nodes, _sent(self._values), dict(self._checkpoint["channel_versions"]), changed)
+        versions = dict(self._checkpoint["channel_versions"])
+        return snapshot, Held(self._checkpoint["id"], seen, nodes, _sent(self._values), versions, changed)
 
     def _same(self, base: Base | None, held: Held | None) -> dict[str, str]:
         """The channels, by the names of their values, that are as `base` keeps them, as their versions say. A node or a
@@ -193,17 +199,12 @@ class Record:
         frame = pack_frame(self._checkpoint, self._parent, nodes)
         return Packed(b"".join([map_head(2 + len(rest)), _BEGINS, frame, *rest]))
 
-    def _step(self, nodes: NodesSeen) -> str:
+    def _step(self, nodes: NodesSeen, ran: Sequence[str]) -> str:
         """What a timeline calls the superstep that ended here: its nodes, or where its values came from."""
         source = str(self._metadata.get("source") or "")
         if self._before is None or source != "loop":
             return source
-        before = self._before.nodes
-        ran = [
-            node
-            for node, known in nodes.items()
-            if known is not before.get(node) and known[0] and node != INTERRUPT and known[0] != _seen_by(before, node)
-        ]
+        ran = [node for node in ran if nodes.versions[node] and node != INTERRUPT]
         named = [node for node in [*ran, *self._before.sent] if node != START]
         if len(named) < 2:
             return named[0] if named else "input"
@@ -248,9 +249,10 @@ def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
 
 def held_of(checkpoint: Checkpoint, native: Any) -> Held:
     """What is remembered of a checkpoint that was read, and of its native part."""
-    nodes = {node: (dict(versions), b"") for node, versions in checkpoint["versions_seen"].items()}
+    nodes = NodesSeen({node: dict(versions) for node, versions in checkpoint["versions_seen"].items()}, {})
     dressed: list[str] = native.get("dressed", [])
-    return Held(None, nodes, _sent(checkpoint["channel_values"]), dict(checkpoint["channel_versions"]), dressed)
+    versions = dict(checkpoint["channel_versions"])
+    return Held(checkpoint["id"], None, nodes, _sent(checkpoint["channel_values"]), versions, dressed)
 
 
 def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:
@@ -259,10 +261,6 @@ def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:
         return {channel: value_of(node) for channel, node in base.state.children.items() if channel in channels}
     state: dict[str, Any] = value_of(base.state)
     return {channel: state[channel] for channel in channels if channel in state}
-
-
-def _seen_by(nodes: NodesSeen, node: str) -> Mapping[str, Any]:
-    return nodes[node][0] if node in nodes else {}
 
 
 def _sent(values: Mapping[str, Any]) -> list[str]:

@@ -24,7 +24,7 @@ from ...contracts.errors import BadSetup, Corrupted
 from ...contracts.understood import understood
 from ...coordinator.calls import Call, items
 from ...coordinator.calls.inputs import milliseconds, text
-from ...coordinator.items import ItemChange, ItemName, ItemRow
+from ...coordinator.items import SCHEDULES, ItemChange, ItemName, ItemRow
 from ...coordinator.letters import open_letter, seal_letter
 from .matching import check_conditions, check_filter, common_prefix, meets, passes
 from .vectors import Embed, Vectors
@@ -168,6 +168,8 @@ def _labels(namespace: Iterable[object]) -> tuple[str, ...]:
         if not isinstance(label, str):
             raise InvalidNamespaceError(f"Namespace labels must be strings, but {label!r} in {labels!r} is none.")
         text(label, "namespace label")
+    if labels[:1] == (SCHEDULES,):
+        raise InvalidNamespaceError(f"Root label for namespace cannot be {SCHEDULES!r}: that is Batonpass's own.")
     return cast("tuple[str, ...]", labels)
 
 

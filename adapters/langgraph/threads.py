@@ -164,7 +164,8 @@ class Threads:
             if not left:
                 return
             where = f"checkpoint {row.place.key} of thread {thread!r}"
-            for write in reversed(pending([filled(write, held) for write in row.writes], carrier, where)):
+            writes = [filled(write, held) for write in row.writes]
+            for write in reversed(pending(writes, row.checkpoint, carrier, where)):
                 if write[1] in left:
                     collected[write[1]].append(write)
             kept = left & (yield from self._outline(thread, row)).kept

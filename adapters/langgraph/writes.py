@@ -7,19 +7,23 @@ from dataclasses import dataclass
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite, writes_sort_key
+from langgraph.constants import START
 
-from ...contracts.codec import pack
-from ...contracts.errors import Unserializable
+from ...contracts.codec import pack, unpack
+from ...contracts.errors import Corrupted, Unserializable
 from ...coordinator.parts.body import LIST, OTHER, body_of
 from ...coordinator.parts.spans import Append, Span, write_spans
-from ...coordinator.rows import Write
+from ...coordinator.rows import CheckpointRow, Write
 from ...coordinator.seals import content_hash
+from ...coordinator.snapshots import open_row
 from ...coordinator.written import close_write, open_write
 from .carrier import Carrier
-from .compact import read_name, write_name
+from .compact import large_path, read_name, small_path, write_name
+from .framing import packed_name
 
 # A shorter value is stored as it is: a reference would not be much shorter.
 _LEAST = 160
+_NOTHING = pack(None)
 
 
 @dataclass(slots=True)
@@ -42,10 +46,17 @@ class Note:
 
     def write(self) -> Write:
         """The write with its value."""
-        return Write(self.name, close_write([self.path, self.channel, self.dressed, self.packed]), again=self.again)
+        return self._closed([self.packed])
 
-    def reference(self, appends: Sequence[Append]) -> Write | None:
-        """The write with its value where a checkpoint keeps the same bytes; None if none does."""
+    def reference(self, appends: Sequence[Append], given: bytes) -> Write | None:
+        """The write with its value where a checkpoint keeps the same bytes; None if none does. `given` is the native
+        part of the checkpoint on which its task ran, if that has a run's input."""
+        if len(self.packed) < _LEAST:
+            return None
+        at = given.find(packed_name(self.channel) + self.packed)
+        if at >= 0:
+            last = at + len(packed_name(self.channel)) + len(self.packed)
+            return self._closed([[last - len(self.packed), last, content_hash(self.packed)], _NOTHING])
         wanted = self.packed[self.items :]
         if len(wanted) < _LEAST:
             return None
@@ -54,9 +65,12 @@ class Note:
             if at >= 0:
                 span = Span(append.log, append.at + at, append.at + at + len(wanted))
                 kind = LIST if self.items else OTHER
-                about = [self.path, self.channel, self.dressed, kind, self.count, content_hash(wanted)]
-                return Write(self.name, close_write(about), write_spans([span]), again=self.again)
+                return self._closed([kind, self.count, content_hash(wanted)], write_spans([span]))
         return None
+
+    def _closed(self, value: list[Any], spans: str = "") -> Write:
+        about = [small_path(self.path), self.channel, self.dressed, *value]
+        return Write(self.name, close_write(about), spans, again=self.again)
 
 
 def notes_of(written: Sequence[tuple[str, Any]], task: str, path: str, carrier: Carrier) -> list[Note]:
@@ -70,6 +84,8 @@ def notes_of(written: Sequence[tuple[str, Any]], task: str, path: str, carrier: 
 
 
 def _note(name: str, path: str, channel: str, value: Any, carrier: Carrier) -> Note:
+    if value is None:  # as those are that lead to the next node
+        return Note(name, path, channel, False, _NOTHING, 1, 0)
     where = f"what a node wrote to {channel!r}"
     dressed: Any = value
     try:
@@ -82,16 +98,31 @@ def _note(name: str, path: str, channel: str, value: Any, carrier: Carrier) -> N
     return Note(name, path, channel, dressed is not value, packed, body.count if is_list else 1, body.start * is_list)
 
 
-def pending(writes: Sequence[Write], carrier: Carrier, where: str) -> list[PendingWrite]:
-    """Writes that were read, in the order in which LangGraph applies them."""
+def pending(writes: Sequence[Write], on: CheckpointRow, carrier: Carrier, where: str) -> list[PendingWrite]:
+    """Writes that were read, in the order in which LangGraph applies them. `on` is the checkpoint of their place."""
     found: list[tuple[tuple[str, str, int], PendingWrite]] = []
     for write in writes:
         index, task = read_name(write.name)
-        path, channel, value = _read(write, carrier, where)
+        path, channel, value = _read(write, on, carrier, where)
         found.append((writes_sort_key(path, task, index), (task, channel, value)))
     return [write for _, write in sorted(found, key=lambda each: each[0])]
 
 
-def _read(write: Write, carrier: Carrier, where: str) -> tuple[str, str, Any]:
-    (path, channel, dressed), value = open_write(write, where)
-    return path, channel, carrier.undress(value) if dressed else value
+def _read(write: Write, on: CheckpointRow, carrier: Carrier, where: str) -> tuple[str, str, Any]:
+    (path, channel, dressed, *given), value = open_write(write, where)
+    if given:
+        value = _given(channel, given[0], on, where)
+    return large_path(path), channel, carrier.undress(value) if dressed else value
+
+
+def _given(channel: str, place: Sequence[Any], on: CheckpointRow, where: str) -> Any:
+    """What a checkpoint has of a run's input for a channel."""
+    first, last, digest = place
+    packed = on.native[first:last]
+    if content_hash(packed) == digest:
+        return unpack(packed)
+    # Somebody has put another checkpoint under the same id since: what counts is the input that it says itself.
+    try:
+        return open_row(on).checkpoint.native["hidden"][START][channel]
+    except (KeyError, TypeError):
+        raise Corrupted(f"what was written at {where} is not there; older checkpoints may be readable") from None

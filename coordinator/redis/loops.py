@@ -53,17 +53,29 @@ class PerLoop(Generic[T]):
         try:
             yield
         finally:
-            self._held.pop(loop, None)
-            await self._close(made)
+            await self._hang_up(loop, made)
+
+    async def _hang_up(self, loop: asyncio.AbstractEventLoop, made: T) -> bool:
+        """In that loop, and once: it may be ending already, and end all its generators at the same time."""
+        held = self._held.get(loop)
+        if held is None or held.made is not made:
+            return False
+        del self._held[loop]
+        await self._close(made)
+        return True
+
+    async def _end(self, loop: asyncio.AbstractEventLoop, held: _Held[T]) -> None:
+        if await self._hang_up(loop, held.made):
+            await held.life.aclose()  # it has nothing to wait for any more
 
     async def aclose(self) -> None:
         """Close all, each in its loop. (After a fork the loops of the parent only look as if they ran.)"""
         here, ending = asyncio.get_running_loop(), list[Future[None]]()
         for loop, held in list(self._held.items()):
             if loop is here:
-                await held.life.aclose()
+                await self._end(loop, held)
             elif loop.is_running() and held.pid == os.getpid():
-                ending.append(asyncio.run_coroutine_threadsafe(held.life.aclose(), loop))
+                ending.append(asyncio.run_coroutine_threadsafe(self._end(loop, held), loop))
         with anyio.move_on_after(_CLOSED_WITHIN):  # a loop that blocks keeps what is its own until it ends
             for each in ending:
                 await asyncio.wrap_future(each)

@@ -27,17 +27,23 @@ from .telling import difference, told, values
 
 _ACTS = ["run", "run", "go on", "answer", "answer", "update", "travel", "fork", "ask for some", "forget"]
 _MOST = 9
+# Some graphs never end by themselves.
+_SUPERSTEPS = 30
+_TRIES = 10
 
 
 class Play:
     """One graph, from both savers, step by step."""
 
-    def __init__(self, seed: int, saver: BatonpassSaver, thread: str) -> None:
+    def __init__(self, seed: int, saver: BatonpassSaver | InMemorySaver, thread: str) -> None:
         self._chance = Random(seed)
         plan = chance.made(self._chance)
         side = self._chance.choice(["sync", "async"])
         self._saver = saver
-        self._pair = [Runner(chance.build(plan, each), thread, side) for each in (saver, InMemorySaver())]
+        self._pair = [
+            Runner(chance.build(plan, each).with_config(recursion_limit=_SUPERSTEPS), thread, side)
+            for each in (saver, InMemorySaver())
+        ]
         # With "async" LangGraph goes on changing in place what it has given to the saver, before that is called.
         self._durabilities = ["sync", "exit", *([] if plan.in_place else ["async"])]
         self.did: list[str] = [f"seed {seed}, {side}, {plan}"]
@@ -82,7 +88,7 @@ class Play:
                 return runner.run(None, runner.update(config, given, as_node=node), durability=durability)
             elif act == "ask for some":
                 return told(runner.history(before=config, **some))
-            elif runner is self._pair[0]:
+            elif runner is self._pair[0] and isinstance(self._saver, BatonpassSaver):
                 self._saver._shared.recent = Recent()  # as another process begins
             return None
 
@@ -90,6 +96,12 @@ class Play:
 
     def _said(self, what: str, ours: Any, theirs: Any) -> str:
         return "\n".join([*self.did, f"{what} differs: {difference(ours, theirs)}"])
+
+
+def wavers(seed: int) -> bool:
+    """Whether LangGraph's own saver differs from itself in the same play. Of several nodes of a part that ask at once
+    one is shown and gets the answer, whichever was first."""
+    return any(Play(seed, InMemorySaver(), f"again {number}").on() for number in range(_TRIES))
 
 
 def _answer(runner: Runner, number: int) -> Any:
@@ -120,7 +132,7 @@ def main() -> None:
     parser.add_argument("--plays", type=int, default=100)
     parser.add_argument("--first", type=int, default=0, help="the first seed")
     asked = parser.parse_args()
-    found = 0
+    found = vain = 0
     with (
         tempfile.TemporaryDirectory(prefix="batonpass-plays-") as name,
         stores_in(Path(name), asked.store) as new_url,
@@ -128,11 +140,14 @@ def main() -> None:
     ):
         for seed in range(asked.first, asked.first + asked.plays):
             problem = Play(seed, saver, f"play {seed}").on()
-            if problem:
+            if problem and wavers(seed):
+                vain += 1
+            elif problem:
                 found += 1
                 sys.stdout.write(f"{problem}\n\n")
                 sys.stdout.flush()
-    sys.stdout.write(f"{asked.plays} plays on {asked.store}, {found} differed\n")
+    told = f"{found} differed, {vain} prove nothing: LangGraph's own saver differs from itself"
+    sys.stdout.write(f"{asked.plays} plays on {asked.store}, {told}\n")
     sys.exit(bool(found))
 
 

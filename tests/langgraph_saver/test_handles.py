@@ -102,6 +102,18 @@ print(chat(saver).get_state(config).values["turns"])
 """
 
 
+def test_a_loop_that_ends_closes_what_is_its_own_without_a_word(
+    shared_url: str, thread: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It ends its generators all at once, in whichever order."""
+    saver = BatonpassSaver.from_url(shared_url)
+    runner = Runner(chat(saver), thread, "async")
+    for _ in range(12):
+        runner.state()
+    saver.close()
+    assert [record.getMessage() for record in caplog.records if record.name == "asyncio"] == []
+
+
 def test_a_forgotten_close_neither_hangs_nor_leaks(shared_url: str) -> None:
     command = [
         sys.executable,

@@ -20,7 +20,7 @@ from langgraph.store.base import BaseStore, GetOp, InvalidNamespaceError, PutOp,
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassStore
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.items import ItemChange, ItemName
+from batonpass.coordinator.items import SCHEDULES, ItemChange, ItemName
 from batonpass.coordinator.letters import seal_letter
 
 from .memories import Memory, told
@@ -101,6 +101,9 @@ def test_hostile_names_do_not_mix(memory: Memory) -> None:
     [
         (PutOp((), "k", {}), InvalidNamespaceError, "empty"),
         (PutOp((1,), "k", {}), InvalidNamespaceError, "strings"),  # type: ignore[arg-type]
+        (PutOp((SCHEDULES, "defined"), "k", {}), InvalidNamespaceError, "Batonpass's own"),
+        (GetOp((SCHEDULES, "defined"), "k"), InvalidNamespaceError, "Batonpass's own"),
+        (SearchOp((SCHEDULES,)), InvalidNamespaceError, "Batonpass's own"),
         (PutOp(("\ud800",), "k", {}), bp.BadSetup, "half of a character"),
         (PutOp(("a",), "\ud800", {}), bp.BadSetup, "half of a character"),
         (PutOp(("a",), 1, {}), bp.BadSetup, "must be a text"),  # type: ignore[arg-type]

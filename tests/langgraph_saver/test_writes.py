@@ -23,6 +23,7 @@ from batonpass.adapters.langgraph.compact import (
     small_version,
     write_name,
 )
+from batonpass.coordinator.coded.codec import Codec
 from batonpass.coordinator.commands import Find
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -102,6 +103,29 @@ def test_with_the_put_that_follows_they_are_one_commit_and_kept_once(
     assert row is not None
     assert [bool(write.spans) for write in row.writes] == [True, True]
     assert max(len(write.data) for write in row.writes) < 100
+
+
+@pytest.mark.parametrize("codec", [None, Codec(encrypt={"k": b"k" * 32})], ids=["plain", "encrypted"])
+def test_an_input_is_kept_once(codec: Codec | None, url: str, thread: str) -> None:
+    """In the checkpoint that it made; what its task wrote says where. One that is put again in its place counts."""
+    text = "a long question " * 20
+    names = {"thread_id": thread, "checkpoint_ns": ""}
+
+    def turn(text: str, id_: str, saver: BatonpassSaver) -> Any:
+        values = {"__start__": {"text": text, "other": 1}}
+        checkpoint: Any = {**empty_checkpoint(), "id": id_, "channel_values": values}
+        return saver.put({"configurable": names}, checkpoint, {"source": "input"}, {"__start__": "1"})
+
+    with BatonpassSaver.from_url(url, codec=codec) as saver:
+        put = turn(text, first := str(uuid6()), saver)
+        saver.put_writes(put, [("text", text), ("other", text)], "task")
+        saver.put(put, {**empty_checkpoint(), "id": str(uuid6())}, {}, {})
+        row = saver._shared.handles.store().call(Find(thread, "", first))
+        assert row is not None
+        assert sorted(len(write.data) > 100 for write in row.writes) == [False, True]
+        assert pending(saver, put) == [("task", "text", text), ("task", "other", text)]
+        turn("another", first, saver)
+        assert pending(saver, put) == [("task", "text", "another"), ("task", "other", text)]
 
 
 def _alone(*given: Any) -> None:
