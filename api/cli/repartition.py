@@ -14,7 +14,7 @@ from batonpass.contracts.errors import BadSetup
 from .options import Json
 from .printing import print_json
 
-# Keys between two lines of progress.
+# Keys, or rows, between two lines of progress.
 _PACE = 500
 
 
@@ -38,7 +38,7 @@ def repartition(
     if cancel and drop_old:
         raise BadSetup("--cancel gives a move up, --drop-old is for one that is done: give one of them")
     about: Mapping[str, object]
-    progress = _Progress(shown=sys.stderr.isatty())
+    progress = Progress(shown=sys.stderr.isatty())
     with closing(Move(source, target, progress)) as move:
         if cancel:
             move.cancel()
@@ -58,7 +58,7 @@ def repartition(
     print_json(about) if as_json else typer.echo(text)
 
 
-class _Progress:
+class Progress:
     """Says how far it is, now and then, in one line of a terminal."""
 
     def __init__(self, *, shown: bool) -> None:
@@ -68,7 +68,7 @@ class _Progress:
     def __call__(self, done: str, keys: int) -> None:
         if self._shown and abs(keys - self._told) >= _PACE:
             self._told = keys
-            typer.echo(f"\r{done} {keys:,} keys   ", err=True, nl=False)
+            typer.echo(f"\r{done} {keys:,}   ", err=True, nl=False)
 
     def end(self) -> None:
         """End the line."""

@@ -34,9 +34,9 @@ class OfUsers(World):
         return super().ask(command)
 
 
-def fill(bench: Bench, steps: int, seed: int) -> World:
-    """Make so many moves in a store."""
-    world, chance = OfUsers({MODEL: bench}, Counter()), random.Random(seed)
+def fill(bench: Bench, steps: int, seed: int, **others: Bench) -> World:
+    """Make so many moves in a store, and in others that answer the same."""
+    world, chance = OfUsers({MODEL: bench, **others}, Counter()), random.Random(seed)
     for _ in range(steps):
         make(chance.choice(WEIGHTED), world, Picks(chance.getrandbits(256)))
         world.rows = bench.do(c.ListJobs(ALL))

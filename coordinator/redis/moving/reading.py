@@ -38,7 +38,7 @@ class Reader:
         if form == "string":
             yield piece._replace(elements=[value])
         elif form == "hash":
-            for elements in _portions(value):
+            for elements in portions(value):
                 yield piece._replace(elements=elements)
         else:
             elements, first = _elements(form, value), 0
@@ -77,7 +77,8 @@ def _elements(form: Form, value: list[Any]) -> list[Any]:
     return [(member, repr(score).encode() if isinstance(score, float) else score) for member, score in pairs]
 
 
-def _portions(value: dict[bytes, bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
+def portions(value: dict[bytes, bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
+    """Pairs, in parts of a size that can be sent."""
     portion: list[tuple[bytes, bytes]] = []
     size = 0
     for pair in value.items():

@@ -47,7 +47,7 @@ class Side:
     def __init__(self, url: str) -> None:
         store = open_store(url)  # says what is wrong with the URL
         if not isinstance(store, RedisStore | ClusterStore):
-            raise BadSetup(f"{store.url} is no Redis: only there a namespace has partitions")
+            raise BadSetup(f"{store.url} is no Redis: `batonpass move` takes a SQLite file to one")
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query))
         self.namespace = options.pop("namespace", "default")
