@@ -19,6 +19,8 @@ Everything a user needs is a name of this module. Importing it imports no framew
 
 from importlib import import_module
 
+from batonpass.contracts.version import __version__ as __version__
+
 TYPE_CHECKING = False  # as of typing, which takes longer to import than this module
 if TYPE_CHECKING:
     from batonpass.adapters.plain import (
@@ -95,8 +97,6 @@ if TYPE_CHECKING:
     from batonpass.coordinator.sync_client import SyncCoordinator
     from batonpass.workers.context import Context, SyncContext, current
     from batonpass.workers.worker import Worker
-
-__version__ = "0.1.0"
 
 __all__ = [
     "Agent",

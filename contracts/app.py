@@ -47,14 +47,22 @@ class Options(TypedDict, total=False):
 
 
 class App:
-    """A registry of agents. The name is a label; agents' names are unique in a namespace, over all its apps.
+    """A registry of agents. The name is a label; agents' names are unique in a namespace, over all its apps. `version`
+    is a label, too, e.g. a commit: `batonpass workers` and `doctor` tell which live workers run which.
 
     `lifespan` is an async context manager without arguments: entered once per worker process, what it yields is
     `ctx.resources` (connection pools, clients).
     """
 
-    def __init__(self, name: str, *, lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None) -> None:
+    def __init__(
+        self,
+        name: str,
+        *,
+        version: str = "",
+        lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
+    ) -> None:
         self.name = name
+        self.version = version
         self.lifespan = lifespan
         self._agents: dict[str, Agent[Any]] = {}
         self._migrations: dict[str, dict[int, Migration]] = {}

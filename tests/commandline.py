@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import logging
 import sqlite3
 import sys
-from collections.abc import Mapping
-from contextlib import closing
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import closing, contextmanager
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, urlsplit
@@ -50,10 +52,22 @@ class CommandLine:
     def __call__(self, *arguments: str) -> Ran:
         self._monkeypatch.setattr(sys, "argv", ["batonpass", *arguments])
         self._capsys.readouterr()
-        with pytest.raises(SystemExit) as ended:
+        with _own_logging(), pytest.raises(SystemExit) as ended:
             main()
         out, err = self._capsys.readouterr()
         return Ran(int(ended.value.code or 0), out, err)
+
+
+@contextmanager
+def _own_logging() -> Iterator[None]:
+    """A command that logs to stderr does so for as long as its process lives: here that is for this one command."""
+    logger = logging.getLogger("batonpass")
+    before = (*logger.handlers,), logger.level, logger.propagate, warnings.showwarning
+    try:
+        yield
+    finally:
+        logger.handlers[:], level, logger.propagate, warnings.showwarning = before
+        logger.setLevel(level)
 
 
 def kept(url: str) -> Mapping[str, object]:

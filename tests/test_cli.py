@@ -134,8 +134,9 @@ def test_a_job_that_does_not_end_well_is_exit_code_1(cli: CommandLine, worker: W
     assert (ended.code, ended.out) == (1, "")
     [about, *_, complaint] = ended.err.splitlines()
     assert re.fullmatch(rf"batonpass: job j\w+ {says}", complaint)
-    job = about.removeprefix("job ")
-    assert "tea" in cli("jobs", "--state", "failed").out if agent == "fail" else job in cli("jobs").out
+    listed = cli("jobs", "--state", "failed" if agent == "fail" else "rejected")
+    assert about.removeprefix("job ") in listed.out, (listed, ended)
+    assert ("tea" in listed.out) == (agent == "fail")
 
 
 def test_jobs_lists_what_is_asked_for(cli: CommandLine, worker: Worker) -> None:

@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
+from typing import Any
 
 import pytest
 import redis
@@ -18,6 +19,7 @@ from batonpass.contracts.contract import contract_ref
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import queue_of
+from batonpass.coordinator.presence import Present, close_present
 from batonpass.coordinator.redis import scripts
 from batonpass.coordinator.rows import SCHEMA_VERSION
 from batonpass.coordinator.safety import UnsafeStore
@@ -25,6 +27,7 @@ from batonpass.coordinator.safety import UnsafeStore
 from .commandline import CommandLine, Ran, kept
 from .harness.cluster import Cluster
 from .harness.redis import RedisServer
+from .harness.waiting import wait_until
 from .workers.serving import serving
 
 Doctor = Callable[..., Ran]
@@ -38,14 +41,19 @@ class Order(bp.Contract, name="doctor.order", version=2):
     text: str
 
 
-def made(accepts: type[bp.Contract]) -> bp.App:
-    app = bp.App("doctor")
+def made(accepts: type[bp.Contract], version: str = "") -> bp.App:
+    app = bp.App("doctor", version=version)
 
     @app.agent("bill", accepts=accepts, returns=accepts, retries=1)
     def bill(order: bp.Contract) -> bp.Contract:
         raise ValueError("no")
 
     return app
+
+
+@pytest.fixture
+def cli(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    return CommandLine(store_url, capsys, monkeypatch)
 
 
 @pytest.fixture
@@ -94,6 +102,37 @@ def test_it_tells_who_serves_and_what_failed(store_url: str, doctor: Doctor) -> 
     assert any(line.startswith("warn  dead letters   1 job(s) failed") for line in lines)
 
 
+def test_live_workers_are_listed_with_their_versions(store_url: str, doctor: Doctor, cli: CommandLine) -> None:
+    """A deploy that is not over shows, be it of an app or of Batonpass."""
+    apps = [made(Order, version=version) for version in ("2.4", "2.3")]
+    older = Present("other-1", "0.0.9", "doctor", "2.4")
+    assert cli("workers", "--json").code == (2 if store_url.startswith("sqlite") else 0)
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(serving(apps[0], store_url)) as coordinator,
+    ):
+        present = wait_until(lambda: cli("workers", "--json").json)
+        assert [{**each, "id": ""} for each in present] == [
+            {"id": "", "batonpass": bp.__version__, "app": "doctor", "version": "2.4", "agents": ["bill"]}
+        ]
+        text = f"1 live: Batonpass {bp.__version__}, app doctor 2.4"
+        assert told(doctor(store_url, "--json"), "workers") == ("ok", text)
+        queues = (queue_of("bill", contract_ref(Order)),)
+        portal.call(coordinator.store.acall, c.Reap(worker=close_present(older), queues=queues, presence=60_000))
+        with portal.wrap_async_context_manager(serving(apps[1], store_url)):
+            wait_until(lambda: len(cli("workers", "--json").json) == 3)
+            ran, listed = doctor(store_url, "--json"), cli("workers").out
+    assert [line.split()[1:] for line in listed.splitlines() if line.startswith("other-1")] == [
+        ["doctor", "2.4", "0.0.9", "bill"]
+    ]
+    warned = [each["text"] for each in ran.json["findings"] if (each["about"], each["level"]) == ("workers", "warn")]
+    assert [text.partition(" (")[0] for text in warned] == [
+        "live workers run several versions of Batonpass",
+        "live workers run several versions of app doctor",
+    ]
+    assert "0.0.9: other-1; 0.1.0: " in warned[0]
+
+
 def test_a_version_may_be_a_date(sqlite_url: str, doctor: Doctor) -> None:
     class Dated(bp.Contract, name="doctor.dated", version=20_311_122):
         text: str
@@ -112,6 +151,26 @@ def test_a_job_whose_workers_have_all_gone(store_url: str, doctor: Doctor) -> No
         assert len(coordinator.store.call(c.Claim("w", ((queue, 60_000),), (mint("l"),)))) == 1
     levels = [each["level"] for each in doctor(store_url, "--json").json["findings"] if each["about"] == "jobs"]
     assert levels == ["warn", "ok"]
+
+
+def test_a_job_that_its_workers_die_of(store_url: str, doctor: Doctor, cli: CommandLine) -> None:
+    """It looks as any other that waits, and has no error yet."""
+    with bp.connect(store_url, app=made(Order)) as coordinator:
+        coordinator.declare(made(Order))
+        job = coordinator.submit("bill", Order(text="a"))
+        queue = queue_of("bill", contract_ref(Order))
+        for crashes in (1, 2):
+            lease = (mint("l"),)
+            wait_until(lambda lease=lease: coordinator.store.call(c.Claim("w", ((queue, 1),), lease)))  # type: ignore[misc]
+            wait_until(lambda: coordinator.store.call(c.Reap()).moved)
+            assert job.info().crashes == crashes
+            died = f"{crashes} worker(s) died or went silent while they ran it"
+            assert died in cli("jobs").out
+            found = doctor(store_url, "--json").json["findings"]
+            warned = [each["text"] for each in found if each["about"] == "crashes"]
+            assert [text.partition(" (10 park it): ")[0] for text in warned] == (
+                [f"1 job(s) lose their workers, e.g. {job.id} at bill, {died}"] if crashes > 1 else []
+            )
 
 
 def test_a_reader_sees_it_all(own_redis: RedisServer, doctor: Doctor) -> None:
@@ -156,6 +215,22 @@ def test_a_server_that_forgets_is_told_in_the_words_of_connect(own_redis: RedisS
         assert list(admin.scan_iter(match="bp:{new:*")) == []
     ran = doctor("redis://127.0.0.1:1")
     assert (ran.code, ran.out.splitlines()[-1][:29]) == (1, "fail  store          no Redis")
+
+
+def test_a_server_that_is_full(own_redis: RedisServer, doctor: Doctor) -> None:
+    """What lies there is told all the same."""
+    with bp.connect(own_redis.url, app=made(Order)) as coordinator:
+        coordinator.declare(made(Order))
+        coordinator.submit("bill", Order(text="a"))
+    with own_redis.client() as admin:
+        admin.set("ballast", "x" * 20_000_000)  # beside it a connection is little
+        used: Any = admin.info("memory")
+        for most, level, code in ((0.5, "fail", 1), (1.05, "warn", 0), (5, "", 0)):
+            admin.config_set("maxmemory", int(used["used_memory"] * most))
+            ran = doctor(own_redis.url, "--json")
+            levels = [each["level"] for each in ran.json["findings"] if each["about"] == "memory"]
+            assert (ran.code, levels) == (code, [level] if level else [])
+            assert told(ran, "jobs")[1].startswith("1 in all")
 
 
 def test_an_older_file_is_not_migrated(tmp_path: Path, doctor: Doctor) -> None:

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
-from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.errors import BatonpassError
-from batonpass.contracts.job import BANDS, JobState
-from batonpass.coordinator.book import Declaration, open_declaration, parse_ref, queue_of
+from batonpass.contracts.job import JobState
+from batonpass.coordinator.book import Declaration, open_declaration, parse_ref
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.commands import Declared, ListJobs
+from batonpass.coordinator.operations.upkeep import POISON
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 
+from .jobs import died
+from .live import Taker, judged, live_workers, queues_of, serving, takers
 from .printing import cell
 
 # Of so many jobs, the newest, it is looked where they wait; agents that are declared are looked at in any case.
 _NEWEST = 500
-# So many older versions of a contract are looked at: a version may be a date.
-_OLDER = 10
-_Taker = tuple[str, ContractRef]
 
 
 def look_around(store: Examines, coordinator: SyncCoordinator) -> Iterator[Finding]:
@@ -42,36 +41,28 @@ def _said(about: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding
 
 def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[Finding]:
     declared = {name: open_declaration(kept) for name, kept in coordinator.store.call(Declared()).items()}
-    takers = dict.fromkeys(_takers(declared))
-    takers |= dict.fromkeys(_waited_for(coordinator))
-    queues = {taker: [queue_of(*taker, band) for band in BANDS.values()] for taker in takers}
+    rows: list[JobRow] = coordinator.store.call(ListJobs(_NEWEST, ""))
+    queues = queues_of(dict.fromkeys([*takers(declared), *_waited_for(rows)]))
     load = store.count([queue for names in queues.values() for queue in names])
     for taker, names in queues.items():
         waiting = sum(load.queues.get(name, Queued()).waiting for name in names)
-        workers = frozenset[str]().union(*(load.queues.get(name, Queued()).workers for name in names))
+        workers = frozenset(worker.id for worker in serving(load, names))
         yield from _agent(taker, declared.get(taker[0]), waiting, workers)
     if not declared:
         yield Finding("ok", "agents", "none is declared: a worker's start does that, threads alone need none")
+    yield from judged(live_workers(load, queues))
+    yield from _crashes(rows)
     yield from _jobs(load)
 
 
-def _takers(declared: Mapping[str, Declaration]) -> Iterator[_Taker]:
-    """Agents with the contracts that may wait for them: that of today, and older versions."""
-    for name, declaration in sorted(declared.items()):
-        accepts = declaration.accepts
-        for version in range(accepts.version, max(accepts.version - _OLDER, 1) - 1, -1):
-            yield name, ContractRef(accepts.name, version)
-
-
-def _waited_for(coordinator: SyncCoordinator) -> Iterator[_Taker]:
+def _waited_for(rows: Sequence[JobRow]) -> Iterator[Taker]:
     """Agents with the contracts that new jobs wait with: an agent may have had another contract before."""
-    rows: list[JobRow] = coordinator.store.call(ListJobs(_NEWEST, ""))
     for row in rows:
         if row.state == JobState.SUBMITTED:
             yield row.agent, parse_ref(row.contract)
 
 
-def _agent(taker: _Taker, declaration: Declaration | None, waiting: int, workers: frozenset[str]) -> Iterator[Finding]:
+def _agent(taker: Taker, declaration: Declaration | None, waiting: int, workers: frozenset[str]) -> Iterator[Finding]:
     name, contract = taker
     about, today = f"agent {name}", declaration.accepts if declaration else None
     if waiting and not workers and contract == today:
@@ -93,6 +84,16 @@ def _agent(taker: _Taker, declaration: Declaration | None, waiting: int, workers
             yield Finding("ok", about, f"{waiting} job(s) are ready")
     elif workers:
         yield Finding("ok", about, f"{contract}: {len(workers)} worker(s) take it, too; {waiting} job(s) are ready")
+
+
+def _crashes(rows: Sequence[JobRow]) -> Iterator[Finding]:
+    """Jobs that more than one worker died of: one may have been killed for another reason."""
+    dying = [row for row in rows if row.crashes > 1 and row.state in (JobState.SUBMITTED, JobState.WORKING)]
+    if dying:
+        worst = max(dying, key=lambda row: row.crashes)
+        text = f"{len(dying)} job(s) lose their workers, e.g. {worst.id} at {worst.agent}, {died(worst.crashes)}"
+        what = f"({POISON} park it): look into the workers' logs, or `batonpass cancel` it"
+        yield Finding("warn", "crashes", f"{text} {what}")
 
 
 def _jobs(load: Load) -> Iterator[Finding]:

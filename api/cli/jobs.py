@@ -107,9 +107,17 @@ def jobs(
     if as_json:
         print_json([described(info) for info in found])
         return
-    rows = [(info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, info.error) for info in found]
+    rows = [
+        (info.id, _state(info), info.agent, info.hop, info.attempt, info.created_at, info.error or died(info.crashes))
+        for info in found
+    ]
     print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
     tell_unreadable(unreadable(found))
+
+
+def died(crashes: int) -> str | None:
+    """What is said of a job that its workers died of, which nobody was left to say."""
+    return f"{crashes} worker(s) died or went silent while they ran it" if crashes else None
 
 
 def show(

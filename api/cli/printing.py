@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Literal, cast
@@ -28,20 +29,13 @@ def as_json(
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
     """Columns under headings, as wide as they need: ids can be copied. Only a long text (an error) is cut."""
-    from rich.console import Console
-    from rich.table import Table
-    from rich.text import Text
+    from rich.cells import cell_len  # its tables take as long to import as all that a list of jobs needs besides
 
-    console = Console(highlight=False, soft_wrap=True)
-    table = Table(box=None, pad_edge=False, header_style="" if console.no_color else "bold")
-    for heading in headings:
-        table.add_column(heading, no_wrap=True)
-    for row in rows:
-        table.add_row(*(Text(shortened(cell(value), _LONGEST)) for value in row))
-    console.width = 10_000
-    with console.capture() as capture:
-        console.print(table)
-    typer.echo("\n".join(line.rstrip() for line in capture.get().splitlines()))
+    lines = [[shortened(cell(value), _LONGEST) for value in row] for row in rows]
+    widths = [max(map(cell_len, column)) for column in zip(headings, *lines, strict=True)]
+    for number, line in enumerate((headings, *lines)):
+        text = "  ".join(f"{each}{' ' * (width - cell_len(each))}" for each, width in zip(line, widths, strict=True))
+        typer.echo(text.rstrip() if number or "NO_COLOR" in os.environ else typer.style(text.rstrip(), bold=True))
 
 
 def cell(value: Any) -> str:

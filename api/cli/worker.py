@@ -15,8 +15,9 @@ from batonpass.workers.children import Children
 from batonpass.workers.finding import find_app
 from batonpass.workers.logs import log_lines
 from batonpass.workers.pool import Wear
-from batonpass.workers.process import serve
+from batonpass.workers.process import at_last, serve
 from batonpass.workers.sources import Sources, begin_anew, keep_reloading
+from batonpass.workers.steady import STEADY
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
 
@@ -56,7 +57,8 @@ def worker(
     def run(sources: Sources | None = None) -> bool:
         serving = partial(serve, find_app(app), store, namespace=namespace, agents=names, concurrency=concurrency)
         more = {"lease": lease, "grace": grace, "children": children, "sources": sources, "most_left": threads_left}
-        return anyio.run(partial(serving, **more))
+        with at_last():
+            return anyio.run(partial(serving, **more), backend_options=STEADY)
 
     # Frameworks may ask at the terminal: a worker has nobody there, and must not wait for it.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

@@ -16,6 +16,8 @@ R = TypeVar("R")
 _Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
 # Seconds by which a server's clock may differ, the time of the question included.
 _CLOCK = 2.0
+# The part of its memory above which a server is nearly full.
+_NEARLY_FULL = 0.9
 # Seconds for which it is told that the store went back in time.
 _LATELY = 7 * 86_400
 _POWER_LOSS = {
@@ -40,7 +42,8 @@ def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Ex
         *_namespace(schema, moved, partitions if whole else None, url),
         *_rewound(rewound),
     ]
-    return Examined(tuple(found), schema is not None and all(each.level != "fail" for each in found))
+    opens = schema is not None and all(each.level != "fail" for each in found)
+    return Examined((*found, *_memory(info)), opens)  # one that is full can be read
 
 
 def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
@@ -76,6 +79,17 @@ def _server(info: Mapping[str, Any], url: str, replicas: int) -> Iterator[Findin
     confirmed = f"{replicas} confirm each write" if replicas else "none is waited for"
     told = f", {attached} replica(s), of which {confirmed}" if attached else ""
     yield Finding("ok", "server", f"{name} {version}, {memory}{told}")
+
+
+def _memory(info: Mapping[str, Any]) -> Iterator[Finding]:
+    """One that evicts is among the dangers."""
+    used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
+    if most and used >= _NEARLY_FULL * most and info.get("maxmemory_policy", "noeviction") == "noeviction":
+        what = "raise maxmemory, or free some with `batonpass prune --older-than 30d --jobs`"
+        if used >= most:
+            yield Finding("fail", "memory", f"full ({size(used)}): every write that grows is refused. {what}")
+        else:
+            yield Finding("warn", "memory", f"{size(used)} of {size(most)}: writes are refused when it is full. {what}")
 
 
 def _safety(info: Mapping[str, Any], url: str, policy: Any) -> Iterator[Finding]:
