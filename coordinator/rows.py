@@ -6,6 +6,8 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+from ..contracts.nothing import nothing
+
 SCHEMA_VERSION = 6
 # A time that does not come, in ms since 1970: in lua/lib/base.lua, too.
 NEVER = 9 * 10**15
@@ -173,7 +175,7 @@ class CommitLine:
         return f"{line} {self.place.text}" if self.place else line
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)  # not frozen: one is made with every restore
 class CheckpointRow:
     """A checkpoint as stored. `commit` is `CommitLine.line()`. `bodies` is what each of its spans holds.
 
@@ -238,7 +240,8 @@ LATE = "late"
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
     """How a child of a fan-out ended: what was counted, whatever became of the child later. Without a result, `result`
-    is what it spent. One that is not counted has `LATE` and a blank before its state."""
+    is what it spent. One that is not counted has `LATE` and a blank before its state. `fan` is the last fan-out of a
+    child that was not completed: its own children may have ended after it."""
 
     job_id: str
     number: int
@@ -246,6 +249,7 @@ class OutcomeRow:
     reason: str = ""
     error: str = ""
     result: bytes = b""
+    fan: str = ""
 
 
 @dataclass(slots=True)
@@ -254,4 +258,4 @@ class Delivery:
 
     job: JobRow
     checkpoint: CheckpointRow | None
-    journal: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    journal: Mapping[str, bytes] = field(default_factory=nothing)

@@ -29,7 +29,6 @@ from .seals import FORMAT, content_hash, read_commit, seal_of
 _NO_CONTEXT = pack({})
 # Of texts, numbers and bytes alone nothing has to be looked at.
 _TEXTS = msgpack.Packer()
-_PLAIN = 9
 _NO_PARTS: tuple[list[Any], list[Span]] = ([], [])
 
 
@@ -62,6 +61,7 @@ def draft(
     What the checkpoint `base` keeps is not kept again, as far as `sharing` allows. `more` is what few headers say.
     New logs are named after `log`, by default after the checkpoint. `place` is where a framework finds it.
     """
+    plain = not more  # then the header holds but texts, numbers and bytes
     if place is not None:
         more = {**(more or {}), "place": [place.scope, place.key]}
     checkpoint_id = checkpoint_id or mint("c", home(thread))
@@ -84,7 +84,7 @@ def draft(
     new = NewCheckpoint(
         id=checkpoint_id,
         thread=thread,
-        header=FORMAT + _header(about),
+        header=FORMAT + _header(about, plain=plain and not entries),
         state=held,
         native=held_native,
         agent=agent,
@@ -99,8 +99,8 @@ def draft(
     return Draft(new, Base(checkpoint_id, state, native, more.get("version", 1) if more else 1))
 
 
-def _header(about: list[Any]) -> bytes:
-    if len(about) == _PLAIN:
+def _header(about: list[Any], *, plain: bool) -> bytes:
+    if plain:
         try:
             packed: bytes = _TEXTS.pack(about)
             return packed
@@ -232,7 +232,9 @@ class Opened:
         for part in self.parts:
             if part.part is not None:
                 put_in(roots, part)
-        return Checkpoint(**self.about, state=roots[STATE], native=roots[NATIVE], damaged=tuple(self.damaged))
+        made = Checkpoint.__new__(Checkpoint)  # what is frozen is slow to make, and `about` has all fields by name
+        made.__dict__.update(self.about, state=roots[STATE], native=roots[NATIVE], damaged=tuple(self.damaged))
+        return made
 
     @property
     def base(self) -> Base:

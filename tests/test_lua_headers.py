@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import dataclasses
 import re
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -19,11 +20,13 @@ from tests.harness.children import Family
 from tests.harness.redis import RedisServer, binaries
 from tests.harness.scripts import with_shebang
 from tests.harness.stores import RedisHarness
+from tests.rules.redis_types import READS
 
 FOLDER = Path(scripts.__file__).with_name("lua")
 NAMES = scripts.names()
 LIBRARIES = sorted(FOLDER.glob("lib/*.lua"))
 USER = "user's {text}:"
+_EACH = re.MULTILINE | re.DOTALL
 
 # What the documented order of a command's fields is: one of each, with texts of users where users give texts.
 FENCE = c.Fence(mint("j"), 7, mint("l"))
@@ -193,7 +196,7 @@ def test_keys_are_the_prefix_a_fixed_suffix_and_an_id(path: Path) -> None:
         assert re.match(r"'(?:[a-z]{1,2}:'|live:'|[a-z]+'$)", expression), expression
     for call in re.findall(r"redis\.p?call\('(\w+)', ([^,)]+)", text):
         command, key = call
-        known = r"P \.\.|LEASES|TIMERS|LIMITS|GATES|ASKING|EVENTS|\w*key\b"
+        known = r"P \.\.|unpack\(keys|LEASES|TIMERS|LIMITS|GATES|ASKING|EVENTS|\w*key\b"
         assert command in ("TIME", "XREAD") or re.match(known, key.strip()), call
     assert all(value.startswith("P ..") for value in re.findall(r"local \w*key = ([^\n]+)", text))
 
@@ -223,6 +226,13 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
             value = argv[int(index) - 1]
             assert re.fullmatch(r"[0-9a-z]{24}|[0-9a-z]{32}|", str(value)), (index, value)
             assert USER not in str(value)
+
+
+def test_a_claim_tells_what_its_reader_expects() -> None:
+    """The names of the fields are in the script, and in the client by the order of what the script answers."""
+    told, rare = re.findall(r"redis\.call\('HMGET', P \.\. 'j:' \.\. id,([^)]*)\)", code(body("claim")))
+    assert re.findall(r"'(\w+)'", told)[5:] == [*wire._TOLD[8:], *wire._ASKED]
+    assert re.findall(r"'(\w+)'", rare) == list(wire._RARE)
 
 
 def test_keys_at_work(redis_server: str) -> None:
@@ -261,6 +271,34 @@ def test_of_its_libraries_a_script_has_what_it_calls_alone(name: str) -> None:
     }
     called = set(re.findall(r"(?<![.:\w])(\w+)\(", re.sub(r"^local function \w+", "", text, flags=re.MULTILINE)))
     assert called & known == made & known
+
+
+def functions() -> dict[str, str]:
+    """What the libraries define, by name."""
+    found = (
+        re.finditer(r"^(?:local function |function )?(\w+)(?: = function)?\(.*?^end$", code(path.read_text()), _EACH)
+        for path in LIBRARIES
+    )
+    return {function[1]: function[0] for each in found for function in each}
+
+
+def first_write(text: str, writing: Iterable[str]) -> int:
+    """Where a text first calls the server to write, or one of these functions."""
+    calls = [found.start() for found in re.finditer(r"redis\.p?call\('(\w+)'", text) if found[1] not in READS]
+    calls += [found.start() for name in writing for found in re.finditer(rf"(?<![.\w]){name}\(", text)]
+    return min(calls, default=len(text))
+
+
+def test_a_script_refuses_before_it_writes() -> None:
+    """A refusal undoes nothing."""
+    bodies = {name: text.partition("\n")[2] for name, text in functions().items()}
+    writing: set[str] = set()
+    while more := {name for name, text in bodies.items() if first_write(text, writing) < len(text)} - writing:
+        writing |= more
+    assert {"enqueue", "park_poisoned", "put_batch"} < writing
+    for name, text in {**{name: code(body(name)) for name in NAMES}, **bodies}.items():
+        refusals = [found.end() for found in re.finditer(r"\brefuse\(|return (?:nil, )?(?:refused|wrong)\b", text)]
+        assert max(refusals, default=0) <= first_write(text, writing), name
 
 
 @pytest.mark.parametrize("name", NAMES)

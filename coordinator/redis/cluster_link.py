@@ -22,7 +22,7 @@ from ...contracts.errors import BadSetup
 from .cluster_pieces import at_once
 from .loops import PerLoop
 from .patience import patience
-from .place import Place, read_place, without_secrets
+from .place import NAMED, Place, read_place, without_secrets
 
 # The client library is typed in part only.
 _Sync: Any = redis.RedisCluster
@@ -57,6 +57,7 @@ class ClusterLink:
             raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: a cluster has no db= and no replicas=")
         self._seeds = [place.hosts[0] for place in places]
         self._options = {
+            **NAMED,
             **_DEFAULTS,
             **places[0].options,
             **({"ssl": True} if parts.scheme == "rediss+cluster" else {}),

@@ -20,6 +20,7 @@ from redis.retry import Retry
 from redis.sentinel import Sentinel
 
 from ...contracts.errors import BadSetup
+from ...contracts.version import __version__
 from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience
 
 # The client library is typed in part only.
@@ -57,6 +58,18 @@ _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 # if nobody answers. (The client library would ask by PING, which a server with a full disk answers with an error.)
 _SILENT = 30
 _LONGEST_WAIT = 30.0  # a server that hangs must not keep who waits for ever
+
+
+def _named() -> dict[str, Any]:
+    """As what a server lists our connections. (The client library would look its own version up for each client.)"""
+    try:
+        from redis.driver_info import DriverInfo
+    except ImportError:  # before 7.4
+        return {"lib_name": "batonpass", "lib_version": __version__}
+    return {"driver_info": DriverInfo("batonpass", __version__)}
+
+
+NAMED = _named()
 _DEFAULTS = {"max_connections": 10_000, "socket_connect_timeout": ANSWER_WITHIN, "socket_timeout": ANSWER_WITHIN}
 # It takes some 1.5 s until a server that refuses connections is given up, and 5 s with Sentinels, which need some for a
 # failover. patience.py has how long one is asked that is silent.
@@ -121,7 +134,12 @@ class Place:
             client.set_retry(usual)
 
     def _client(self, plain: Any, sentinel: Any, retry: Any, waits: bool) -> Any:
-        options: dict[str, Any] = {**_DEFAULTS, **self.options, **({"socket_timeout": _LONGEST_WAIT} if waits else {})}
+        options: dict[str, Any] = {
+            **NAMED,
+            **_DEFAULTS,
+            **self.options,
+            **({"socket_timeout": _LONGEST_WAIT} if waits else {}),
+        }
         repeats = 0 if waits else _REPEATS_BY_SENTINEL if self.service else _REPEATS
         # A connection that was lost is made again to the same server: who is the master now only a new one is told.
         again = retry(_backoff(), repeats, self.patience, late=not self.service)
@@ -134,7 +152,13 @@ class Place:
                 [(host, port)] = self.hosts
                 return plain(host=host, port=port, **options)
             once = retry(_backoff(), 0, 0.0, late=False)
-            asked = {**self.sentinel_options, "retry": once, "socket_timeout": 1.0, "socket_connect_timeout": 1.0}
+            asked = {
+                **NAMED,
+                **self.sentinel_options,
+                "retry": once,
+                "socket_timeout": 1.0,
+                "socket_connect_timeout": 1.0,
+            }
             if "ssl" in options:
                 asked |= {name: value for name, value in options.items() if name.startswith("ssl")}
             return sentinel(list(self.hosts), sentinel_kwargs=asked, **options).master_for(self.service)

@@ -29,6 +29,7 @@ from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, commit_line,
 
 R = TypeVar("R")
 _USUAL = c.Terms()
+_PACKED = 0x90  # with what a packed list begins, or more
 
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
@@ -50,7 +51,9 @@ def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
 def unfolded(reply: Any) -> list[Any]:
     """A script's reply, which may have come in one piece."""
     if isinstance(reply, bytes):
-        return [reply] if reply == b"+" else _unpacked(reply)
+        if reply[0] >= _PACKED:
+            return _unpacked(reply)
+        return [reply] if reply == b"+" else [b"+", reply]
     given: list[Any] = reply
     return given
 
@@ -120,7 +123,7 @@ def _claim(m: c.Claim) -> list[Arg]:
     limits: bytes = b""
     if m.limits:
         limits = msgpack.packb({q: (x.lane, x.concurrency, x.count, x.per) for q, x in m.limits.items()})
-    return [m.worker, limits, len(m.queues), *queues, len(_ASKED), *_ASKED, len(_RARE), *_RARE, *m.leases]
+    return [m.worker, limits, len(m.queues), *queues, *m.leases]
 
 
 def _heartbeat(m: c.Heartbeat) -> list[Arg]:
@@ -208,8 +211,9 @@ _JOB_FIELDS = {field.name.encode(): (field.name, _READERS[str(field.type)]) for 
 _JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
 
 
-# What a claim tells of a job, in this order: what it wrote or has to know, then what it is asked for, then what only
-# a job has that has asked or has had children. The others are known.
+# What a claim tells of a job, in this order: what it wrote or has to know, then the rest, then what only a job has that
+# has asked or has had children. The others are known. (lua/claim.lua has the names, too: sent, they cost each claim
+# more than all else that it is sent.)
 _TOLD = (
     *("id", "queue", "lease", "token", "lease_until", "updated", "lane", "slot", "deadline", "brood", "parent"),
     *("priority", "agent", "hop", "tip", "attempt", "failing", "asked", "children"),
@@ -269,10 +273,9 @@ def _claimed(m: c.Claim, reply: list[Any]) -> c.Claimed:
 def _outcomes(_: object, reply: list[Any]) -> list[OutcomeRow]:
     rows: list[OutcomeRow] = []
     for number, packed in reply:
-        job_id, state, reason, error, result = _unpacked(packed)
-        rows.append(
-            OutcomeRow(read_text(job_id), number, read_text(state), read_text(reason), read_text(error), result)
-        )
+        job_id, state, reason, error, result, below = _unpacked(packed)
+        about = (read_text(state), read_text(reason), read_text(error))
+        rows.append(OutcomeRow(read_text(job_id), number, *about, result, read_text(below)))
     return rows
 
 

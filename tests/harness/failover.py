@@ -53,16 +53,21 @@ class Failover:
     def start(self) -> None:
         self.master.start()
         self.replica.start()
-        with self.master.client() as master, self.replica.client() as replica:
+        with self.master.client() as master:
             master.execute_command("ACL SETUSER", _READER, "on", f">{_PASSWORD}", "+psync", "+replconf", "+ping")
-            replica.config_set("masteruser", _READER)
-            replica.config_set("masterauth", _PASSWORD)
-            replica.replicaof("127.0.0.1", self.master.port)
+        self.attach(self.replica)
         wait_until(self.follows, what="the replica does not follow")
         self.settle()
         self.sentinel.start()
         with self.sentinel.client() as sentinel:
             wait_until(lambda: sentinel.sentinel_slaves(SERVICE), what="the Sentinel does not see the replica")
+
+    def attach(self, server: RedisServer) -> None:
+        """Have a server become a replica of the master, soon."""
+        with server.client() as replica:
+            replica.config_set("masteruser", _READER)
+            replica.config_set("masterauth", _PASSWORD)
+            replica.replicaof("127.0.0.1", self.master.port)
 
     def follows(self) -> bool:
         """Whether the replica is connected to the master."""

@@ -248,7 +248,9 @@ class Keyspace:
             "t": lambda id_: True,
             "c": lambda id_: True,  # on a thread, see above
             "b": lambda id_: self._unended(id_),
-            "f": lambda id_: self._unended(id_) or id_ in {job.decode() for job in self.single("dead")},
+            "f": lambda id_: (
+                self._unended(id_) or id_ in {job.decode() for job in self.single("dead")} or self._told_on(id_)
+            ),
             "v": lambda id_: id_.encode() in self.single("closing") or id_ in self._open_fans(),
             "n": lambda id_: self._unended(id_) or id_ in {job.decode() for job in self.single("dead")},
             "o": lambda id_: f"t:{id_}" in self.keys,
@@ -281,6 +283,11 @@ class Keyspace:
         """What keys of what was written at places end with."""
         spots = ((thread, member.rpartition(b"\0")) for thread, places in self.of("g").items() for member in places)
         return {f"{thread}:{sha1(b''.join(spot[:2]), usedforsecurity=False).hexdigest()}" for thread, spot in spots}
+
+    def _told_on(self, id_: str) -> bool:
+        """Whether it was a child that ended without a result: how its own children ended is its parent's to read."""
+        job = self.of("j").get(id_, {})
+        return bool(job.get(b"brood") and job.get(b"fan")) and job[b"state"] in (b"canceled", b"rejected")
 
     def _unended(self, job: str) -> bool:
         return f"j:{job}" in self.keys and self.keys[f"j:{job}"][b"state"].decode() not in ENDED

@@ -7,8 +7,8 @@ from hashlib import sha1
 
 from batonpass.coordinator.redis.scripts import Script, script
 
-_CLOCK = """local function now_ms()
-  return tonumber(redis.call('GET', P .. 'clock'))
+_CLOCK = """local function now_text()
+  return redis.call('GET', P .. 'clock')
 end"""
 # Stands before a script: `redis.call` keeps a log of what it is asked, and raises at call number `at`.
 _WATCHED = """
@@ -33,7 +33,7 @@ def _again(name: str, source: str) -> Script:
 def with_clock(name: str) -> Script:
     """The script with the time that the test keeps in the partition."""
     source = script(name).source
-    head, mark, rest = source.partition("local function now_ms()")
+    head, mark, rest = source.partition("local function now_text()")
     if not mark:
         return script(name)
     _, _, rest = rest.partition("\nend")

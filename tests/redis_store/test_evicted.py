@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench
+from tests.harness.bench import MINUTE, Bench, new_target
 from tests.harness.children import Family
 from tests.harness.stores import RedisHarness
 
@@ -54,3 +54,15 @@ def test_the_next_one_in_a_threads_line_begins(bench: Bench) -> None:
     _evict(bench, gone)
     bench.do(c.Complete(fence, b"result"))
     assert bench.state(following) == ("submitted", "ready")
+
+
+def test_an_entry_that_is_not_the_jobs_delivery_is_not_run(bench: Bench) -> None:
+    """As one is that somebody put there, or an older backup brought back."""
+    assert isinstance(bench.harness, RedisHarness)
+    fence = bench.start()
+    [prefix] = {key.rpartition("j:")[0] for key in [*bench.harness.keys()] if f"j:{fence.job_id}" in key}
+    queue = f"{prefix}q:{new_target().queue}"
+    bench.harness.server.xadd(queue, {"job": fence.job_id})
+    assert bench.claim() == []
+    assert bench.harness.server.xlen(queue) == 0
+    bench.do(c.Complete(fence, b"result"))

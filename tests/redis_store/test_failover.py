@@ -20,6 +20,7 @@ from batonpass.coordinator.store import Store
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import MINUTE, fence_of, new_checkpoint, new_job, new_target
 from tests.harness.failover import Failover, failover, frozen
+from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 from tests.workers.serving import Ask, Reply, only
 
@@ -191,6 +192,23 @@ def test_reads_and_leases_do_not_wait_for_replicas(trio: Failover) -> None:
 def test_replicas_that_are_not_there(trio: Failover) -> None:
     with pytest.raises(bp.BadSetup, match=r"has 1 replica\(s\), but \?replicas=2 asks that many"):
         bp.connect(f"{trio.url}?replicas=2").open()
+
+
+def test_as_many_replicas_confirm_as_are_asked_for(trio: Failover, tmp_path: Path) -> None:
+    (tmp_path / "second").mkdir()
+    second = RedisServer(tmp_path / "second")
+    second.start()
+    try:
+        trio.attach(second)
+        with trio.master.client() as master:
+            wait_until(lambda: master.wait(2, 100) == 2, what="the second replica does not follow")
+        store = open_store(f"{trio.url}?replicas=2")
+        assert store.call(job := new_job()).id == job.job_id
+        with frozen(second), pytest.raises(bp.Unconfirmed, match=r"1 of 2 replica\(s\) confirmed"):
+            store.call(new_job())
+        store.close()
+    finally:
+        second.close()
 
 
 def test_no_sentinel_and_no_such_service(trio: Failover) -> None:

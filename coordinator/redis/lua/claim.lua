@@ -1,9 +1,8 @@
 -- Leases ready deliveries, queue by queue, first in first out. The entry leaves its stream in the same step: the
 -- lease is the only record of ownership. What may not run now goes to its lane's line.
 -- KEYS prefix
--- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, number of
---      fields, name of each field of a job that is to be told, number of others, name of each that is told of a job which
---      has asked or has had children, lease id for each delivery wanted
+-- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, lease id for each
+--      delivery wanted
 -- Returns {'+', {{id, queue, lease, token, lease's end, time, lane, slot, deadline, brood, parent, priority, agent, hop, tip,
 --      attempt, failing, asked, children, fields ...}, {id, commit line, record, what each span holds ...} or false, journal} ...,
 --      queue of each that was let out of its line ..., ms until the next is due or -1, if no more is ready}
@@ -20,11 +19,10 @@ end
 
 local worker, queues = ARGV[1], tonumber(ARGV[3])
 local limits = ARGV[2] ~= '' and cmsgpack.unpack(ARGV[2]) or {}
-local first_field = 5 + 2 * queues
-local first_other = first_field + tonumber(ARGV[first_field - 1]) + 1
-local first_lease = first_other + tonumber(ARGV[first_other - 1])
+local first_lease = 4 + 2 * queues
 local wanted = #ARGV - first_lease + 1
-local seen, found, stale, now = {}, 0, {}, now_ms()
+local seen, found, stale, stamp = {}, 0, {}, now_text()
+local now = tonumber(stamp)
 -- The heads of all queues at once. (No other script uses XREAD: who may not claim is refused here.)
 local streams, heads = {}, {}
 for q = 1, queues do
@@ -38,7 +36,8 @@ local function look(queue, lease_ms, entry)
   local id = entry[2][2]
   local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'slot', 'lane', 'token', 'deadline', 'brood',
     'parent', 'priority', 'agent', 'hop', 'tip', 'attempt', 'failing', 'asked', 'children',
-    unpack(ARGV, first_field, first_other - 2))
+    'thread', 'contract', 'crashes', 'began', 'key', 'idem', 'key_ttl', 'closed', 'created', 'error', 'number',
+    'envelope')
   local expires, deadline = tonumber(job[2] or 0), tonumber(job[6] or 0)
   if job[1] ~= entry[1] then
     stale[#stale + 1] = { queue, entry[1] }
@@ -48,7 +47,9 @@ local function look(queue, lease_ms, entry)
       lease_ms = lease_ms, expires = expires, deadline = deadline, fields = job }
     local slot = job[3] or ''
     if job[15] or job[16] then
-      for _, value in ipairs(redis.call('HMGET', P .. 'j:' .. id, unpack(ARGV, first_other, first_lease - 1))) do
+      for _, value in ipairs(redis.call('HMGET', P .. 'j:' .. id,
+        'answered', 'assignee', 'escalation', 'escalated', 'question', 'answer', 'terms', 'otherwise', 'fan',
+        'verdict', 'need', 'spare', 'done', 'lost')) do
         job[#job + 1] = value
       end
     end
@@ -65,7 +66,7 @@ end
 local cut_short = {}
 for q = 1, queues do
   local queue, lease_ms = ARGV[2 + 2 * q], tonumber(ARGV[3 + 2 * q])
-  local entries, looked = heads[streams[q]] or {}, 0
+  local entries, looked, asked = heads[streams[q]] or {}, 0, wanted
   while found < wanted and #entries > 0 do
     if looked >= 500 then
       cut_short[queue] = true
@@ -77,8 +78,9 @@ for q = 1, queues do
       end
     end
     looked = looked + #entries
-    entries = found < wanted and redis.call('XRANGE', P .. 'q:' .. queue, '(' .. entries[#entries][1], '+',
-      'COUNT', wanted - found) or {}
+    local more = found < wanted and #entries == asked
+    asked = wanted - found
+    entries = more and redis.call('XRANGE', P .. 'q:' .. queue, '(' .. entries[#entries][1], '+', 'COUNT', asked) or {}
   end
 end
 
@@ -88,10 +90,10 @@ end
 local function start(job, lease)
   local job_key, lane, slot = P .. 'j:' .. job.id, job.lane_known, ''
   -- A token from the clock is greater than any that the store knew before it lost its last writes.
-  local token, until_ms = num(math.max(job.token + 1, now)), num(now + job.lease_ms)
+  local token, until_ms = job.token < now and stamp or num(job.token + 1), num(now + job.lease_ms)
   redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
   redis.call('HSET', job_key, 'state', 'working', 'reason', '', 'delivery', '', 'lease', lease, 'worker', worker,
-    'token', token, 'lease_until', until_ms, 'updated', num(now))
+    'token', token, 'lease_until', until_ms, 'updated', stamp)
   redis.call('ZADD', LEASES, until_ms, job.id)
   if job.lane then
     lane, slot = job.lane.name, job.lane.name
@@ -118,7 +120,7 @@ local function start(job, lease)
     journal = redis.call('HGETALL', P .. 'n:' .. job.id)
     redis.call('UNLINK', P .. 'b:' .. job.id)
   end
-  local told = { job.id, job.queue, lease, token, until_ms, num(now), lane, slot, unpack(job.fields, 6) }
+  local told = { job.id, job.queue, lease, token, until_ms, stamp, lane, slot, unpack(job.fields, 6) }
   return { told, checkpoint, journal }
 end
 
@@ -136,13 +138,17 @@ for queue in pairs(refilled) do
 end
 if found < wanted then
   -- Nothing is left in these queues: wake-ups still lying there would only cause looks for nothing.
+  local keys = {}
   for q = 1, queues do
     local queue = ARGV[2 + 2 * q]
     if cut_short[queue] then
       redis.call('RPUSH', P .. 'w:' .. queue, '1')
     elseif not refilled[queue] then
-      redis.call('DEL', P .. 'w:' .. queue)
+      keys[#keys + 1] = P .. 'w:' .. queue
     end
+  end
+  if keys[1] then
+    redis.call('DEL', unpack(keys))
   end
   deliveries[#deliveries + 1] = due_in(now)
 end

@@ -11,22 +11,21 @@ local function complete(at, now)
   if not fields then
     return refused
   end
-  local last, wrong = read_last(at + 4, fields.thread)
+  local last, wrong = read_last(at + 4, fields)
   if wrong then
     return wrong
   end
-  local count = last and counted(fields)
 
   if last then
     relieve()
-    append_last(last, id, fields, count, now)
+    append_last(last, id, fields, now)
   end
   local filled = finish(id, fields, 'completed', '', now, 'result', ARGV[at + 3], 'error', '', 'tip', fields.tip)
   emit_job(id, 'batonpass.job.completed', fields.agent, fields.hop, 'checkpoint', fields.tip)
   return { '+', unpack(filled) }
 end
 
-local ends, now = {}, now_ms()
+local ends, now = {}, now_text()
 for at = 1, #ARGV, ARGV[5] == '' and 9 or #ARGV do
   ends[#ends + 1] = complete(at, now)
 end

@@ -7,7 +7,8 @@
 --         {'!rewound', position, an earlier one}; the last may have no fields: it only says how far was looked
 --@ uses events
 
--- A failover or a power loss takes seconds of events: from so many ms earlier on, all are there that are new.
+-- So many ms may the clock of a server that takes over be behind: what it writes comes after the cursor's event, so from so
+-- much earlier on it is all there, however much was lost.
 local LOST_MS = 600000
 local after, subject = ARGV[1], ARGV[2]
 if after ~= '' and not string.match(after, '^%d+%-%d+$') then

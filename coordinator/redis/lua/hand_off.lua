@@ -5,18 +5,17 @@
 -- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off', 'slot')
 if not fields then
   return refused
 end
-local last, wrong = read_last(11, fields.thread)
+local last, wrong = read_last(11, fields)
 if wrong then
   return wrong
 end
-local count = last and counted(fields)
 
-local now, hop = now_ms(), num(tonumber(fields.hop) + 1)
-append_last(last, id, fields, count, now)
+local now, hop = now_text(), num(fields.hop + 1)
+append_last(last, id, fields, now)
 enqueue(id, ARGV[6], unheld(fields.closed, now, 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6],
   'envelope', ARGV[7], 'hop', hop, 'lane', ARGV[9], 'attempt', '1', 'crashes', '0', 'failing', '0', 'question', '',
   'answer', '', 'error', '', 'fan', '', 'tip', fields.tip, 'count', fields.count))
@@ -25,6 +24,6 @@ redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id)
 if ARGV[10] ~= '' then
   redis.call('HSET', P .. 'n:' .. id, 'spent', ARGV[10])
 end
-emit_job(id, 'batonpass.job.handed_off', ARGV[4], hop, 'sender', fields.agent, 'checkpoint', fields.tip,
-  told(ARGV[8]))
-return in_one({ '+', leave_lane(id, fields.slot, now) })
+emit(id, id, 'batonpass.job.handed_off', 'agent', ARGV[4], 'hop', hop, 'sender', fields.agent,
+  'checkpoint', fields.tip, told(ARGV[8]))
+return leave_lane(id, fields.slot, now) or '+'

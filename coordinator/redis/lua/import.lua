@@ -35,7 +35,7 @@ for _, one in ipairs(found) do
   end
 end
 
-local now, lines = now_ms(), { '+' }
+local now, lines = now_text(), { '+' }
 for i, one in ipairs(found) do
   local id = one.checkpoint.id
   lines[#lines + 1] = append(one.checkpoint, thread, num(count + i - 1), one.parent, now,

@@ -10,4 +10,4 @@ end
 local reply = read_whole(found[1][1])
 table.insert(reply, 2, ARGV[2])
 table.insert(reply, 3, found[1][2])
-return { '+', reply }
+return in_one({ '+', reply })

@@ -81,7 +81,7 @@ local tip = fields and fields.count ~= '' and fields.tip or state[2] or ''
 local moved = tip == there or scope == '' and (is_last or tip == '')
 local more = num(tonumber(count) + 1)
 checkpoint.looked, checkpoint.dropped = true, {}
-local commit = append(checkpoint, thread, count, not orphan and parent or '', now,
+local commit = append(checkpoint, thread, count, not orphan and parent or '', num(now),
   'name', name, 'count', more, unpack(moved and { 'tip', checkpoint.id } or {}))
 if not commit then
   return { '+', saved_before(checkpoint.id) }

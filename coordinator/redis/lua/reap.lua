@@ -72,7 +72,7 @@ for _, id in left_of(expired) do
     join(park_poisoned(id, job, num(crashes), now))
     parked = parked + 1
   else
-    close(id, nil, now, 'crashes', num(crashes))
+    close(id, nil, num(now), 'crashes', num(crashes))
     enqueue(id, queue)
     filled[#filled + 1] = queue
     -- Who waits first may be the very worker that is frozen, and would swallow the one wake-up.

@@ -10,7 +10,7 @@ if not fields then
   return refused
 end
 
-local crashes, now = num(tonumber(fields.crashes) + 1), now_ms()
+local crashes, now = num(fields.crashes + 1), now_text()
 relieve()
 if crash == '' then
   redis.call('ZREM', LEASES, id)

@@ -3,11 +3,20 @@
 -- ARGV checkpoint
 -- Returns {'+', {id, thread name, name, commit line, record, what each span holds ...}}, {'!no_checkpoint', id}
 --@ uses clock record parts whole
-local record, head = read_head(ARGV[1])
-if not record or hidden(ARGV[1], head, now_ms()) then
-  return refuse('no_checkpoint', ARGV[1])
+local id = ARGV[1]
+local record = redis.call('GET', P .. 'c:' .. id)
+if not record then
+  return refuse('no_checkpoint', id)
 end
-local reply = read_whole(ARGV[1])
-table.insert(reply, 2, redis.call('HGET', P .. 't:' .. head.thread, 'name'))
-table.insert(reply, 3, name_of(ARGV[1], head.thread))
-return { '+', reply }
+local thread = string.sub(record, 1, 32)
+local known, name = redis.call('HMGET', P .. 't:' .. thread, id, 'name'), name_of(id, thread)
+local commit = known[1] or ''
+local expires, spans = string.match(commit, '^%S+ %S+ %d+ (%d+) (%S+) ')
+if expires and expires ~= '0' and name == '' and expires - now_text() <= 0 then
+  return refuse('no_checkpoint', id)
+end
+local reply = { id, known[2] or '', name, commit, record }
+if spans and spans ~= '-' then
+  read_spans(spans, reply)
+end
+return in_one({ '+', reply })

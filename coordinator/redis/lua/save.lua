@@ -17,13 +17,13 @@ if not grounded(checkpoint) then
   return before and { '+', before } or refuse('ungrounded', checkpoint.base)
 end
 
-local count, now = counted(fields), now_ms()
+local count, now = counted(fields), now_text()
 local commit = append(checkpoint, fields.thread, count, fields.tip, now)
 if not commit then
   return { '+', saved_before(checkpoint.id) }
 end
 append_journal(id, rest)
-redis.call('HSET', P .. 'j:' .. id, 'tip', checkpoint.id, 'count', num(tonumber(count) + 1), 'updated', num(now))
-emit_job(id, 'batonpass.checkpoint.saved', fields.agent, fields.hop, 'checkpoint', checkpoint.id,
+redis.call('HSET', P .. 'j:' .. id, 'tip', checkpoint.id, 'count', num(count + 1), 'updated', now)
+emit(id, id, 'batonpass.checkpoint.saved', 'agent', fields.agent, 'hop', fields.hop, 'checkpoint', checkpoint.id,
   'step', checkpoint.step)
-return in_one({ '+', commit })
+return commit

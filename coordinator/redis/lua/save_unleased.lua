@@ -35,8 +35,8 @@ if not grounded(checkpoint) then
 end
 
 local count = state[1] or '0'
-local commit = append(checkpoint, thread, count, parent, now_ms(),
-  'tip', checkpoint.id, 'count', num(tonumber(count) + 1), unpack(state[1] and {} or { 'name', name }))
+local commit = append(checkpoint, thread, count, parent, now_text(), 'tip', checkpoint.id, 'count', num(count + 1),
+  unpack(state[1] and {} or { 'name', name }))
 if not commit then
   return { '+', saved_before(checkpoint.id) }
 end
@@ -44,4 +44,4 @@ if not state[1] then
   redis.call('ZADD', P .. 'threads', 0, name)
 end
 emit(name, thread, 'batonpass.checkpoint.saved', 'agent', ARGV[5], 'checkpoint', checkpoint.id, 'step', checkpoint.step)
-return { '+', commit }
+return commit

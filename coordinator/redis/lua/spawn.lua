@@ -7,7 +7,7 @@
 --      {'!unstaged', job, how many are there, how many should be}
 --@ uses clock fence job parts append checkpoint children
 local id, fan, given = ARGV[1], ARGV[4], tonumber(ARGV[8])
-local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'priority', 'failing')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'spawn', 'slot', 'priority', 'failing')
 if not fields then
   return refused
 end
@@ -15,16 +15,15 @@ local staged = redis.call('LLEN', P .. 'b:' .. id)
 if staged + given ~= tonumber(ARGV[5]) then
   return refuse('unstaged', id, num(staged), num(tonumber(ARGV[5]) - given))
 end
-local last, wrong = read_last(9, fields.thread)
+local last, wrong = read_last(9, fields)
 if wrong then
   return wrong
 end
-local count = last and counted(fields)
 local _, first = read_checkpoint(9)
 
 local now = now_ms()
-append_last(last, id, fields, count, now)
-redis.call('HSET', P .. 'j:' .. id, unheld(fields.closed, now, 'state', 'working', 'reason', 'waiting_children',
+append_last(last, id, fields, num(now))
+redis.call('HSET', P .. 'j:' .. id, unheld(fields.closed, num(now), 'state', 'working', 'reason', 'waiting_children',
   'fan', fan, 'verdict', '', 'children', ARGV[5], 'need', ARGV[6], 'spare', ARGV[7], 'done', '0', 'lost', '0',
   'failing', paused(fields.failing, now), 'tip', fields.tip, 'count', fields.count))
 redis.call('ZREM', LEASES, id)

@@ -63,14 +63,16 @@ if origin ~= '' or waits then
   tip, count = origin, ''
 end
 
-local now = now_ms()
+local stamp = now_text()
+local now = tonumber(stamp)
 local fields = { 'id', id, 'thread', ARGV[8], 'thread_digest', thread, 'agent', ARGV[11], 'contract', ARGV[12],
   'queue', ARGV[7], 'envelope', ARGV[13], 'tip', tip, 'count', count, 'key', ARGV[9], 'idem', idem, 'key_ttl', ARGV[10],
   'hop', '0', 'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '',
-  'created', num(now), 'updated', num(now) }
+  'created', stamp, 'updated', stamp }
 local deadline = terms.within and now + terms.within or terms.deadline
-local bounds = { 'priority', num(terms.priority or 0), 'expires', num(terms.expires and now + terms.expires or 0),
-  'deadline', num(deadline or 0), 'lane', ARGV[16] }
+local bounds = { 'priority', terms.priority and num(terms.priority) or '0',
+  'expires', terms.expires and num(now + terms.expires) or '0', 'deadline', deadline and num(deadline) or '0',
+  'lane', ARGV[16] }
 if ARGV[15] ~= '' or ARGV[16] ~= '' then
   for _, part in ipairs(bounds) do
     fields[#fields + 1] = part
@@ -88,13 +90,13 @@ if waits or at > now then
 else
   entry = enqueue(id, ARGV[7], unpack(fields))
 end
-redis.call('ZADD', P .. 'jobs', num(now), id)
+redis.call('ZADD', P .. 'jobs', stamp, id)
 note_limit(id, bounds[4], bounds[6])
 if not state[3] then
-  redis.call('ZADD', P .. 'threads', 0, ARGV[8])
+  redis.call('ZADD', P .. 'threads', '0', ARGV[8])
 end
 if ARGV[8] ~= id then
-  redis.call('ZADD', P .. 'y:' .. thread, num(now), id)
+  redis.call('ZADD', P .. 'y:' .. thread, stamp, id)
 end
 if idem ~= '' then
   redis.call('HSET', P .. 'i:' .. idem, 'job', id, 'payload', payload)
@@ -115,4 +117,4 @@ emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due ~= '0' and due
   told(ARGV[14]))
 -- A worker is waiting for the end of this script: it reads nothing back.
 return in_one({ '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
-  'began', began, 'created', num(now), 'updated', num(now), unpack(bounds) }), unpack(filled) })
+  'began', began, 'created', stamp, 'updated', stamp, unpack(bounds) }), unpack(filled) })

@@ -5,22 +5,21 @@
 -- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id, timeout = ARGV[1], tonumber(ARGV[7])
-local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'asked', 'failing', 'queue')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'slot', 'asked', 'failing', 'queue')
 if not fields then
   return refused
 end
-local last, wrong = read_last(10, fields.thread)
+local last, wrong = read_last(10, fields)
 if wrong then
   return wrong
 end
-local count = last and counted(fields)
 
 local now = now_ms()
 -- No question of the job has the name of another one.
 local asked = num(math.max(now, tonumber(fields.asked or '0') + 1))
 local due = timeout > 0 and num(now + timeout) or ''
-append_last(last, id, fields, count, now)
-redis.call('HSET', P .. 'j:' .. id, unheld(fields.closed, now, 'state', 'input_required', 'reason', 'question',
+append_last(last, id, fields, num(now))
+redis.call('HSET', P .. 'j:' .. id, unheld(fields.closed, num(now), 'state', 'input_required', 'reason', 'question',
   'question', ARGV[4], 'answer', '', 'terms', ARGV[5], 'assignee', ARGV[6], 'otherwise', ARGV[8],
   'escalation', ARGV[9], 'escalated', '0', 'asked', asked, 'due', due,
   'failing', paused(fields.failing, now), 'tip', fields.tip, 'count', fields.count))

@@ -44,7 +44,7 @@ local function num(value)
 end
 
 -- A reply in one piece, as wire.py reads it, too. The server sends each array by a write(2) of its own (before 7.0), and wakes
--- its reader with each.
+-- its reader with each. (Packing is dear: where '+' would come with one text of letters and digits, that is given alone.)
 local function in_one(reply)
   return #reply == 1 and reply[1] or cmsgpack.pack(reply)
 end
@@ -53,15 +53,10 @@ local function refuse(code, ...)
   return { '!' .. code, ... }
 end
 
--- Appends an event of a subject. What follows are names and values; empty ones are not shown.
-local function tell(subject, kind, ...)
-  return redis.call('XADD', EVENTS, '*', 'type', kind, 'subject', subject, ...)
-end
-
--- Appends an event and wakes who listens. A wake-up that can't be sent (a user without channels) must not break the
+-- Appends an event of a subject and wakes who listens. What follows are names and values; empty ones are not shown. A wake-up that can't be sent (a user without channels) must not break the
 -- commit: it costs latency.
 local function emit(subject, channel, kind, ...)
-  local id = tell(subject, kind, ...)
+  local id = redis.call('XADD', EVENTS, '*', 'type', kind, 'subject', subject, ...)
   redis.pcall('PUBLISH', P .. 'live:' .. channel, kind .. ' ' .. id)
 end
 

@@ -7,12 +7,14 @@ local settle
 -- number of appends, and log, place and bytes of each. Behind the spans and a blank the text of its place may follow.
 -- Answers where the arguments go on, too.
 local function read_checkpoint(at)
-  local checkpoint = { id = ARGV[at], record = ARGV[at + 1], step = ARGV[at + 2], ttl = ARGV[at + 3],
-    spans = ARGV[at + 4] }
-  local blank = string.find(checkpoint.spans, ' ', 1, true)
+  local spans = ARGV[at + 4]
+  local checkpoint = { id = ARGV[at], record = ARGV[at + 1], step = ARGV[at + 2], ttl = ARGV[at + 3], spans = spans }
+  if spans == '' then
+    return checkpoint, at + 5
+  end
+  local blank = string.find(spans, ' ', 1, true)
   if blank then
-    checkpoint.spans, checkpoint.place = string.sub(checkpoint.spans, 1, blank - 1),
-      string.sub(checkpoint.spans, blank + 1)
+    checkpoint.spans, checkpoint.place = string.sub(spans, 1, blank - 1), string.sub(spans, blank + 1)
   end
   if checkpoint.spans == '' then
     return checkpoint, at + 5
@@ -28,7 +30,7 @@ local function saved_before(id)
   return thread ~= '' and redis.call('HGET', P .. 't:' .. thread, id) or nil
 end
 
--- Adds a checkpoint to a thread, as number `count`; answers the commit line, sealed together with the header. The
+-- Adds a checkpoint to a thread, as number `count`, at a time (`now_text`); answers the commit line, sealed together with the header. The
 -- caller notes the new tip and count. Nil if it was added before: nothing is written then.
 -- (The record is one text as it came: a hash with a large value costs five times as much, and each key, and each text
 -- put together, more than its bytes.)
@@ -37,8 +39,8 @@ local function append(checkpoint, thread, count, parent, now, ...)
   if redis.call('ZADD', P .. 'o:' .. thread, 'NX', count, id) == 0 then
     return nil
   end
-  local expires = checkpoint.ttl ~= '0' and num(now + tonumber(checkpoint.ttl)) or '0'
-  local commit = count .. ' ' .. (parent ~= '' and parent or '-') .. ' ' .. num(now) .. ' ' .. expires .. ' ' ..
+  local expires = checkpoint.ttl ~= '0' and num(now + checkpoint.ttl) or '0'
+  local commit = count .. ' ' .. (parent ~= '' and parent or '-') .. ' ' .. now .. ' ' .. expires .. ' ' ..
     (spans ~= '' and spans or '-')
   local header = string.sub(record, 51, 50 + tonumber(string.sub(record, 33, 40)))
   commit = commit .. ' ' .. redis.sha1hex(header .. ' ' .. commit)
@@ -67,12 +69,14 @@ local function counted(fields)
 end
 
 -- The last checkpoint of a delivery that is ending, if there is one: from ARGV[at], '' for none. Or nil and a refusal.
-local function read_last(at, thread)
+-- Its number is in `fields` then.
+local function read_last(at, fields)
   if ARGV[at] == '' then
     return nil
   end
   local checkpoint = read_checkpoint(at)
-  if string.sub(checkpoint.record, 1, 32) ~= thread then
+  fields.count = counted(fields)
+  if string.sub(checkpoint.record, 1, 32) ~= fields.thread then
     return nil, refuse('thread', checkpoint.id)
   elseif not grounded(checkpoint) then
     return nil, refuse('ungrounded', checkpoint.base)
@@ -82,12 +86,12 @@ end
 
 -- Saves the last checkpoint, if there is one, and tells so; the event of the ending, which comes next, wakes who
 -- listens. The job's new tip and count are in `fields` then.
-local function append_last(checkpoint, id, fields, count, now)
+local function append_last(checkpoint, id, fields, now)
   if not checkpoint then
     return
   end
-  append(checkpoint, fields.thread, count, fields.tip, now)
-  fields.tip, fields.count = checkpoint.id, num(tonumber(count) + 1)
-  tell(id, 'batonpass.checkpoint.saved', 'agent', fields.agent, 'hop', fields.hop,
-    'checkpoint', checkpoint.id, 'step', checkpoint.step)
+  append(checkpoint, fields.thread, fields.count, fields.tip, now)
+  fields.tip, fields.count = checkpoint.id, num(fields.count + 1)
+  redis.call('XADD', EVENTS, '*', 'type', 'batonpass.checkpoint.saved', 'subject', id, 'agent', fields.agent,
+    'hop', fields.hop, 'checkpoint', checkpoint.id, 'step', checkpoint.step)
 end

@@ -1,17 +1,16 @@
 -- Who may write for a job.
 
--- The fence: the job's agent, hop, thread, tip, count, slot and the other fields named, if the lease is held; what will say
--- that it was ended by this operation is `closed`. Else nil and the reply to give: {'+'} when the same lease ended its delivery by the same operation before (a retry after a lost reply),
--- a refusal otherwise.
+-- The fence: the job's agent, hop, thread, tip, count and the other fields named, if the lease is held; what will say
+-- that it was ended by this operation is `closed`. Else nil and the reply to give: {'+'} when the same lease ended its
+-- delivery by the same operation before (a retry after a lost reply), a refusal otherwise.
 local function held(id, token, lease, operation, ...)
   local key = P .. 'j:' .. id
-  local job = redis.call('HMGET', key, 'token', 'lease', 'agent', 'hop', 'thread_digest', 'tip', 'count', 'slot',
-    ...)
+  local job = redis.call('HMGET', key, 'token', 'lease', 'agent', 'hop', 'thread_digest', 'tip', 'count', ...)
   if job[1] == token and job[2] == lease then
-    local fields = { agent = job[3], hop = job[4], thread = job[5], tip = job[6], count = job[7] or '', slot = job[8],
+    local fields = { agent = job[3], hop = job[4], thread = job[5], tip = job[6], count = job[7] or '',
       closed = operation and operation .. ' ' .. lease }
-    for i, name in ipairs({ ... }) do
-      fields[name] = job[8 + i]
+    for i = 8, #job do
+      fields[select(i - 7, ...)] = job[i]
     end
     return fields
   end

@@ -45,12 +45,13 @@ local function note_limit(id, expires, deadline)
   end
 end
 
--- The fields of a job that nobody holds any more, and other fields. `closed` says what its holder ended it by.
+-- The fields of a job that nobody holds any more, and other fields. `closed` says what its holder ended it by, `now` is a
+-- text.
 local function unheld(closed, now, ...)
-  return 'closed', closed or '', 'lease', '', 'worker', '', 'lease_until', '0', 'updated', num(now), ...
+  return 'closed', closed or '', 'lease', '', 'worker', '', 'lease_until', '0', 'updated', now, ...
 end
 
--- Ends a delivery: nobody holds the job. A full server accepts it.
+-- Ends a delivery: nobody holds the job. A full server accepts it. `now` is a text.
 local function close(id, closed, now, ...)
   redis.call('ZREM', LEASES, id)
   redis.call('HSET', P .. 'j:' .. id, unheld(closed, now, ...))
@@ -103,11 +104,11 @@ end
 -- too late to count is kept for a parent that may fan out again, so that it is not done twice; of others that are late,
 -- what they spent.
 local function tell_parent(id, fan, state, reason, spent)
-  local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result')
+  local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result', 'fan')
   local parent, job_key = child[1], P .. 'j:' .. child[1]
   redis.call('ZREM', P .. 'v:' .. fan, id)
   local job = redis.call('HMGET', job_key, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost', 'queue',
-    'agent', 'hop', 'state')
+    'agent', 'hop', 'state', 'brood')
   if job[1] ~= fan then
     return
   end
@@ -115,14 +116,16 @@ local function tell_parent(id, fan, state, reason, spent)
   if state ~= 'completed' and (result or '') == '' then
     result = redis.call('HGET', P .. 'n:' .. id, 'spent')
   end
-  if late and (state ~= 'completed' or job[2] == 'met') then
+  local below = state ~= 'completed' and child[5] or ''
+  local over = job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected'
+  if late and (state ~= 'completed' or job[2] == 'met' or over) then
     shown = 'late ' .. state
   end
-  if late and (not result or job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected') then
+  if late and ((not result and below == '') or (over and (job[11] == 'completed' or (job[12] or '') == ''))) then
     return
   end
   redis.call('HSET', P .. 'f:' .. parent, fan .. ' ' .. child[2],
-    cmsgpack.pack({ id, shown, reason, child[3] or '', result or '' }))
+    cmsgpack.pack({ id, shown, reason, child[3] or '', result or '', below }))
   if late then
     return
   end
@@ -161,7 +164,7 @@ local function give_turn(thread, now)
   end
   redis.call('HSET', P .. 't:' .. thread, 'job', id)
   redis.call('HSET', P .. 'j:' .. id, 'tip', tip, 'count', count, 'began', tip, 'updated', num(now))
-  if tonumber(job[4]) > now then
+  if job[4] - now > 0 then
     redis.call('HSET', P .. 'j:' .. id, 'reason', 'scheduled')
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'due', job[4])
     return set_timer(id, job[4], job[1], now)
@@ -172,11 +175,11 @@ local function give_turn(thread, now)
 end
 
 -- What the end of a job must know of it, besides what its fence tells.
-local ENDING = { 'idem', 'key_ttl', 'brood', 'fan', 'verdict', 'lane', 'waits', 'due', 'expires', 'deadline' }
+local ENDING = { 'slot', 'idem', 'key_ttl', 'brood', 'fan', 'verdict', 'lane', 'waits', 'due', 'expires', 'deadline' }
 
 -- That of a job which its holder does not end, and other fields, by name. Nil for an unknown job.
 local function read_ending(id, ...)
-  local names = { 'agent', 'hop', 'thread_digest', 'tip', 'count', 'slot', 'queue', 'delivery', 'reason', ... }
+  local names = { 'agent', 'hop', 'thread_digest', 'tip', 'count', 'queue', 'delivery', 'reason', ... }
   for _, name in ipairs(ENDING) do
     names[#names + 1] = name
   end
@@ -194,9 +197,9 @@ end
 
 -- Ends a job, and its delivery (`close`): its idempotency key begins to age, its parent is told, its thread knows its tip
 -- again and is the next one's that waits for it (with an heir the caller sees to that). Its journal is dropped, unless it may
--- go on with that when it is redriven. `delivery` and `queue` are of one that was not claimed, the reason tells that it waited
--- for its thread, `spent` what a child spent that has no result. Answers the queues of a parent that goes on, and of who is
--- next.
+-- go on with that when it is redriven; its parent may read how its own children ended. `delivery` and `queue` are of one that was not claimed, the reason tells that it waited
+-- for its thread, `spent` what a child spent that has no result, `now` is a text. Answers the queues of a parent that goes
+-- on, and of who is next.
 local function finish(id, fields, state, reason, now, ...)
   local filled, waited = {}, fields.reason == 'thread_busy'
   close(id, fields.closed, now, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '', ...)
@@ -229,10 +232,13 @@ local function finish(id, fields, state, reason, now, ...)
     redis.call('HSET', P .. 't:' .. fields.thread, 'job', '')
   end
   if state == 'failed' then
-    redis.call('ZADD', P .. 'dead', num(now), id)
+    redis.call('ZADD', P .. 'dead', now, id)
     redis.call('UNLINK', P .. 'b:' .. id)
   else
-    redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id, P .. 'b:' .. id)
+    redis.call('UNLINK', P .. 'n:' .. id, P .. 'b:' .. id)
+    if state == 'completed' or not (is_set(fields.brood) and is_set(fields.fan)) then
+      redis.call('UNLINK', P .. 'f:' .. id)
+    end
   end
   if is_set(fields.idem) and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
@@ -249,7 +255,7 @@ end
 local function end_canceled(id, fields, heir)
   redis.call('ZREM', ASKING, id)
   fields.heir = heir
-  local filled = finish(id, fields, 'canceled', '', now_ms())
+  local filled = finish(id, fields, 'canceled', '', now_text())
   emit_job(id, 'batonpass.job.canceled', fields.agent, fields.hop, 'worker', fields.worker, 'by', heir or '')
   return filled
 end
@@ -257,7 +263,7 @@ end
 -- Ends a job whose workers keep dying. Answers as `finish`.
 local function park_poisoned(id, fields, crashes, now)
   local text = crashes .. ' workers died or went silent while they ran this hop'
-  local filled = finish(id, fields, 'failed', 'poison', now, 'error', text, 'crashes', crashes)
+  local filled = finish(id, fields, 'failed', 'poison', num(now), 'error', text, 'crashes', crashes)
   emit_job(id, 'batonpass.job.failed', fields.agent, fields.hop, 'reason', 'poison', 'error', text)
   return filled
 end
@@ -270,7 +276,7 @@ local function fail_late(id, now)
   if expires > 0 and (deadline == 0 or expires <= deadline) then
     reason, text = 'expired', 'no worker started it before it expired'
   end
-  local filled = finish(id, fields, 'failed', reason, now, 'error', text)
+  local filled = finish(id, fields, 'failed', reason, num(now), 'error', text)
   redis.call('ZREM', ASKING, id)
   emit_job(id, 'batonpass.job.failed', fields.agent, fields.hop, 'reason', reason, 'error', text)
   return filled
