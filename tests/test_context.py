@@ -108,6 +108,17 @@ async def test_a_step_is_recorded_once_by_name_and_ordinal(how: str, store_url: 
     assert ran == Counter("abcde")
 
 
+async def test_names_of_steps_do_not_run_into_each_other() -> None:
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        names: list[tuple[str, str | None]] = [("a", None), ("a", None), ("a#1", None), ("a:b", None), ("a", "b")]
+        names += [("a:b", "c"), ("a", "b:c"), ("a\\", "b"), ("a\\:b", None), ("effect", "b"), ("ask", None)]
+        got = [await ctx.step(name, lambda at=at: at, key=key) for at, (name, key) in enumerate(names)]
+        assert got == [*range(len(names))]
+        return Reply(text=await ctx.effect("b", lambda: "done"))
+
+    assert await run(agent) == "done"
+
+
 async def test_a_new_hop_has_steps_of_its_own() -> None:
     app = bp.App("again")
 

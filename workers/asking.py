@@ -52,8 +52,11 @@ def terms_of(
     default: Any = MISSING,
     assignee: str | None = None,
     escalate: str | Sequence[tuple[str, float | timedelta]] | None = None,
+    **unknown: object,
 ) -> AskTerms:
-    """What the options of `ctx.ask` say; `BadSetup` where they are at odds."""
+    """What the options of `ctx.ask` say; `BadSetup` where they are at odds, or unknown."""
+    for name in unknown:
+        raise BadSetup(f"ctx.ask() has no option {name}=: it has answer, timeout, default, assignee and escalate")
     if timeout is None and (default is not MISSING or escalate):
         raise BadSetup("default= and escalate= say what happens when the timeout= of a question is over: give one")
     steps = [(escalate, timeout or 0)] if isinstance(escalate, str) else list(escalate or ())

@@ -8,7 +8,8 @@ from threading import Lock
 from typing import Any
 
 from ..contracts.errors import BadSetup, OverBudget
-from ..contracts.guard import DEFAULT, NOTHING, Guard, Spent
+from ..contracts.guard import DEFAULT, NOTHING, Spent
+from ..contracts.handoff import Envelope
 from ..coordinator.commands import SPENT
 
 
@@ -18,23 +19,24 @@ class Budget:
 
     def __init__(self, journal: Mapping[str, Any]) -> None:
         self.guard = DEFAULT
+        self.born = NOTHING
         self._before = NOTHING
         self._journal = journal
         self._lock = Lock()
         self._joined: dict[str, Spent] = {}  # what children have spent, by their fan-out
         self.open: dict[str, int] = {}
-        """The fan-outs of which not all children have ended, and how many those have."""
+        """The fan-outs of which more may be to count, and how many children those have."""
         self._hop = self._kept[0]
 
-    def limit(self, guard: Guard, before: Spent) -> None:
-        """Take the chain's guard, and what its earlier hops have spent."""
-        self.guard, self._before = guard, before
+    def limit(self, envelope: Envelope) -> None:
+        """Take the chain's guard, what its earlier hops have spent, and what was spent when this job was made."""
+        self.guard, self._before, self.born = envelope.guard, envelope.spent, envelope.born
 
     @property
     def _kept(self) -> tuple[Spent, Spent]:
         """What the journal says: of this hop, and in all."""
         kept = self._journal.get(SPENT)
-        return (Spent(*kept[:2]), Spent(*kept[2:])) if kept else (NOTHING, NOTHING)
+        return (Spent(*kept[:2]), Spent(*kept[2:4])) if kept else (NOTHING, NOTHING)
 
     @property
     def spent(self) -> Spent:
@@ -50,17 +52,24 @@ class Budget:
 
     @property
     def news(self) -> dict[str, Any]:
-        """The record that the hop's journal lacks; empty if it has all."""
+        """The record that the hop's journal lacks; empty if it has all. It ends with the fan-outs that it counts."""
         hop, in_all, (known, known_in_all) = self._hop, self.in_all, self._kept
         if hop == known and (in_all == known_in_all or not self._joined):
             return {}
-        return {SPENT: [hop.tokens, hop.cost, in_all.tokens, in_all.cost]}
+        kept = self._journal.get(SPENT)
+        fans = sorted({*self._joined, *(kept[6] if kept else ())})
+        return {SPENT: [*_numbers(hop, in_all, in_all - self.born), fans]}
 
     @property
     def first_news(self) -> list[Any] | None:
         """The next hop's first record, None if nothing was spent."""
         spent = self.spent
-        return [0, 0.0, spent.tokens, spent.cost] if spent else None
+        return [*_numbers(NOTHING, spent, spent - self.born), []] if spent else None
+
+    @property
+    def at_the_end(self) -> list[Any]:
+        """What is told of a job that ends without a result, and has counted what there is: no fan-outs follow."""
+        return _numbers(self._hop, self.in_all, self.in_all - self.born)
 
     def spend(self, tokens: int, cost: float) -> None:
         """Count what was used."""
@@ -69,17 +78,15 @@ class Budget:
         with self._lock:
             self._hop += Spent(int(tokens), float(cost))
 
-    def children(self, fan: str) -> dict[str, Any]:
-        """The record of what its children begin with: theirs is what they spend more."""
-        spent = self.spent
-        return {f"{SPENT}/{fan}": [spent.tokens, spent.cost]}
-
     def join(self, fan: str, ended: Iterable[Spent]) -> None:
         """Count what children have spent that have ended. Said again by each replay, so it is in no record."""
-        begun = Spent(*self._journal.get(f"{SPENT}/{fan}", (0, 0.0)))
-        self._joined[fan] = sum((spent - begun for spent in ended), NOTHING)
+        self._joined[fan] = sum(ended, NOTHING)
 
     def check(self, about: str) -> None:
         """Raise if more is spent than the guard allows."""
         if self.guard.limits_spending and (over := self.guard.over(self.spent)):
             raise OverBudget(f"{about} is over its budget, {over}: redrive it with a guard= that allows more")
+
+
+def _numbers(*spent: Spent) -> list[Any]:
+    return [number for each in spent for number in (each.tokens, each.cost)]

@@ -23,6 +23,7 @@ from ..coordinator.connection import connect
 from .frames import Frame, frame, read_frame, unpack_delivery
 from .running import Runner
 from .setup import Prepared, prepare
+from .steady import STEADY
 
 _log = logging.getLogger("batonpass.worker")
 _FOR_THE_WORKER = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
@@ -47,7 +48,7 @@ def live(sock: socket, prepared: Prepared) -> None:
     leave_to_worker()
     code = 0
     try:
-        anyio.run(_serve, sock, prepared)
+        anyio.run(_serve, sock, prepared, backend_options=STEADY)
     except BaseException as error:
         _log.exception("child %d ends", os.getpid())
         tell_failure(sock, error)

@@ -43,8 +43,9 @@ class Closing:
         if isinstance(error, Fenced) and not isinstance(error, OverBudget):
             _log.warning("%s: refused: %s", about, error)
             return
-        with suppress(BatonpassError):
-            await adrive(self._store, counting(session))
+        if session.budget.open:
+            with suppress(BatonpassError):
+                await adrive(self._store, counting(session))
         command = failing(agent, session, error)
         again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
         trace = None if isinstance(error, BatonpassError) else error

@@ -37,7 +37,7 @@ class SyncContext(About):
     def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T:
         """Run `fn(*args, **kwargs)` once in this hop: see `Context.step`."""
         refuse_async(f"step {name!r}", fn)
-        full, digest, recorded = self._steps.begin(name, key, [args, kwargs])
+        full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
             result: T = recorded.result
             return result
@@ -124,7 +124,7 @@ class Context(About):
         agent, needs a `key` that is its own in this hop. Raises `StepMismatch` if
         the recorded arguments were others. If the process dies while `fn` runs, it runs again.
         """
-        full, digest, recorded = self._steps.begin(name, key, [args, kwargs])
+        full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
             return recorded.result
         try:

@@ -51,6 +51,7 @@ def falling_back(
         checkpoint=session.tip_id or None,
         transcript=transcript,
         spent=session.budget.spent,
+        born=session.budget.born,
     )
     if why := allowed(to, session):
         _log.error("%s", why)

@@ -7,18 +7,20 @@ from dataclasses import replace
 from typing import Any, TypeAlias
 
 from ..contracts.contract import ContractRef
-from ..contracts.errors import ChildrenFailed, StepMismatch
+from ..contracts.errors import ChildrenFailed, NotFound, StepMismatch
 from ..contracts.fanout import ChildFailed, FanOut
 from ..contracts.guard import NOTHING, Spent
 from ..coordinator.book import Book
-from ..coordinator.commands import Command, ReadOutcomes, Reap, Record
+from ..coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
 from ..coordinator.commands.children import AT_ONCE
 from ..coordinator.letters import open_letter
-from ..coordinator.rows import LATE, OutcomeRow
+from ..coordinator.rows import LATE, JobRow, OutcomeRow
 from .session import LeaseSession, packed
 from .steps import Steps
 
 _PREFIX = "fan/"
+# How often the store is asked at most to cancel those that nobody waits for: 500 at a time.
+_ROUNDS = 100
 Joining: TypeAlias = Generator[ReadOutcomes | Record, Any, list[Any]]
 
 
@@ -50,7 +52,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
             )
         ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
         for fan, rows in ended.items():
-            rows += yield from _outcomes(session, fan, len(wanted.handoffs))
+            rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
         done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
         if not fans or (fans[-1] and fans[-1] == session.cut):
             asked = Spawning(replace(wanted, done=done), full, digest, fans)
@@ -65,37 +67,58 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
 
 
 def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
-    """Count what children have spent that were canceled, or ended, after the join: before the job goes on elsewhere.
-    Those that nobody waits for any more and that still run are canceled now: after its end nobody would count them."""
+    """Count what children have spent that were canceled, or ended, after the join, and theirs: before the job goes on
+    elsewhere. Those that nobody waits for any more and that still run are canceled now, as nobody counts them later."""
+    for _ in range(_ROUNDS):
+        reaped: Reaped = yield Reap(AT_ONCE)
+        if reaped.next_due:
+            break
     for fan, total in list(session.budget.open.items()):
-        rows: list[OutcomeRow] = yield from _outcomes(session, fan, total)
-        for _ in range(len(rows), total, AT_ONCE):
-            yield Reap(AT_ONCE)
-        if len(rows) < total:
-            rows = yield from _outcomes(session, fan, total)
-        _count(session, fan, total, rows)
+        rows: list[OutcomeRow] = yield from _outcomes(session.job_id, fan, total)
+        session.budget.join(fan, [*map(_spent, rows), *(yield from _below(rows))])
 
 
-def _outcomes(session: LeaseSession, fan: str, total: int) -> Generator[ReadOutcomes, Any, list[OutcomeRow]]:
+def _outcomes(job_id: str, fan: str, total: int) -> Generator[ReadOutcomes, Any, list[OutcomeRow]]:
     rows: list[OutcomeRow] = []
     for start in range(0, total, AT_ONCE):
-        rows += yield ReadOutcomes(session.job_id, fan, start, AT_ONCE)
+        rows += yield ReadOutcomes(job_id, fan, start, AT_ONCE)
     return rows
 
 
+def _below(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[Spent]]:
+    """What children's children have spent that these had not counted when they ended."""
+    found: list[Spent] = []
+    for row in rows:
+        counted = _letter(row)[6:] if row.fan else ()
+        if not row.fan or (row.result and not counted):  # it ended by itself, and has counted all
+            continue
+        try:
+            child: JobRow = yield ReadJob(row.job_id)
+        except NotFound:
+            continue
+        below: list[OutcomeRow] = yield from _outcomes(row.job_id, row.fan, child.children)
+        if counted and row.fan in counted[0]:
+            below = [each for each in below if each.state.startswith(LATE)]
+        found += [*map(_spent, below), *(yield from _below(below))]
+    return found
+
+
 def _count(session: LeaseSession, fan: str, total: int, rows: Sequence[OutcomeRow]) -> None:
-    session.budget.join(fan, [spent for row in rows if (spent := _spent(row)) is not None])
-    if len(rows) < total:
+    session.budget.join(fan, map(_spent, rows))
+    if len(rows) < total or any(row.fan for row in rows):
         session.budget.open[fan] = total
 
 
-def _spent(row: OutcomeRow) -> Spent | None:
-    if not row.result:
-        return None
-    letter = open_letter(row.result, of=_about(row))
-    if not row.state.endswith("completed"):
-        return Spent(*letter[-2:])  # a journal says before that what was spent in its hop
-    return Spent(*letter[3]) if len(letter) > 3 else NOTHING
+def _letter(row: OutcomeRow) -> Sequence[Any]:
+    return open_letter(row.result, of=_about(row)) if row.result else ()
+
+
+def _spent(row: OutcomeRow) -> Spent:
+    """What a child has spent itself (`Budget.news`, `at_the_end`, `seal_result`)."""
+    letter = _letter(row)
+    if row.state.endswith("completed"):
+        return Spent(*letter[3][2:]) if len(letter) > 3 else NOTHING
+    return Spent(*letter[4:6])
 
 
 def _about(row: OutcomeRow) -> str:

@@ -7,6 +7,7 @@ import sys
 import time
 import warnings
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from typing import TextIO
 
@@ -51,10 +52,18 @@ class _TextLines(logging.Formatter):
         return f"{words},{int(record.msecs):03d}"
 
 
+class _Lines(logging.StreamHandler[TextIO]):
+    """Lines on stderr. Code of an agent may close that: it must not take the worker along."""
+
+    def handleError(self, record: logging.LogRecord) -> None:
+        with suppress(ValueError):
+            super().handleError(record)
+
+
 def log_lines(as_json: bool, namespace: str) -> None:
     """Write what Batonpass logs to stderr, as text or as one JSON object a line. They name another namespace than the
     default one."""
-    handler = logging.StreamHandler(sys.stderr)
+    handler = _Lines(sys.stderr)
     handler.setFormatter(_JsonLines(namespace) if as_json else _TextLines(namespace))
     logger = logging.getLogger("batonpass")
     logger.addHandler(handler)

@@ -22,6 +22,12 @@ from .setup import Setup
 _log = logging.getLogger("batonpass.worker")
 # Seconds that a process may take to import its app and frameworks, and to open its store.
 _PATIENCE = 120.0
+# ... and a zygote to fork: it does nothing else, and needs some ms for it.
+_FORKING = 3.0
+
+
+class _Gone(Exception):
+    """The zygote has died, or stood still."""
 
 
 class Nursery:
@@ -57,6 +63,16 @@ class Nursery:
 
     async def birth(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
         """A child that is ready; `BadSetup` if it does not become so."""
+        try:
+            return await self._birth(gone)
+        except _Gone:
+            pass
+        try:
+            return await self._birth(gone)
+        except _Gone:
+            raise BadSetup("the process that forks children has died twice") from None
+
+    async def _birth(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
         await self.open()
         child = ChildProcess(gone)
         try:
@@ -121,7 +137,7 @@ class _Zygote:
         return bool(message["forks"])
 
     async def fork(self, child: ChildProcess) -> None:
-        """Have it fork a child, which gets one end of a new socket."""
+        """Have it fork a child, which gets one end of a new socket; `_Gone` if it does not."""
         ours, theirs = socketpair()
         try:
             async with self._lock:
@@ -137,11 +153,15 @@ class _Zygote:
         self._expected = child
         message = None
         if not self.gone and self._sock is not None:
-            with suppress(OSError):
+            with suppress(OSError), anyio.move_on_after(_FORKING) as waited:
                 send_fds(self._sock, [b"f"], [end.fileno()])
                 message = await self._said
+            if waited.cancelled_caught:
+                _log.warning("the process that forks children does not do so for %g s: it is killed", _FORKING)
+                self.gone = True
+                self._kill()
         if message is None:
-            raise BadSetup("the process that forks children has died")
+            raise _Gone
 
     async def close(self) -> None:
         """End it."""

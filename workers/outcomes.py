@@ -21,30 +21,32 @@ from ..contracts.errors import (
     UndeclaredHandoff,
     UnknownAgent,
 )
-from ..contracts.guard import Spent
 from ..contracts.handoff import Envelope, Handoff
 from ..contracts.job import CHILDREN
 from ..contracts.outcome import Finished, Rejected, Suspended
 from ..contracts.retry import policy_for
 from ..coordinator.book import Book
-from ..coordinator.calls.jobs import seal_result, seal_spent
-from ..coordinator.commands import Command, Complete, Fail
+from ..coordinator.calls.jobs import seal_result
+from ..coordinator.commands import SPENT, Command, Complete, Fail
+from ..coordinator.letters import seal_letter
 from ..coordinator.questions import suspending
 from .asking import asked_as
 from .guarding import Held, Onward, OverLimit, allowed
 from .onward import onward_transcript
 from .session import LeaseSession
 
+# Characters of an error's text that are kept: with the job, and in an event of each attempt.
+_LONGEST = 10_000
+
 
 def ending(agent: Agent[Any], session: LeaseSession, outcome: Finished | Suspended | Rejected) -> Command[None]:
     """The command that commits an outcome that hands nothing off, checked against what the agent declares."""
     if isinstance(outcome, Rejected):
-        spent = seal_spent(session.budget.in_all)
-        return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected", spent)
+        return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected", _spent(session))
     final = session.seal(outcome.final) if outcome.final else None
     if isinstance(outcome, Suspended):
         return suspending(session.fence, outcome.question, asked_as(agent, outcome.terms), agent.kind, final)
-    return Complete(session.fence, _result(agent, outcome, session.budget.spent), final)
+    return Complete(session.fence, _result(agent, outcome, session), final)
 
 
 def handing_off(
@@ -93,11 +95,12 @@ def onward(
         transcript=transcript,
         guard=envelope.guard,
         spent=session.budget.spent,
+        born=session.budget.born,
     )
     return Onward(to, about or {})
 
 
-def _result(agent: Agent[Any], outcome: Finished, spent: Spent) -> bytes:
+def _result(agent: Agent[Any], outcome: Finished, session: LeaseSession) -> bytes:
     if agent.returns is None:
         allowed = ", ".join(agent.hands_to)
         kind = type(outcome.result).__name__
@@ -108,7 +111,14 @@ def _result(agent: Agent[Any], outcome: Finished, spent: Spent) -> bytes:
     contract = _fits(agent, outcome.result, agent.returns)
     data = dump_payload(outcome.result)
     load_payload(type(outcome.result), data)
-    return seal_result(contract, data, spent)
+    spent = session.budget.spent
+    return seal_result(contract, data, spent, spent - session.budget.born if spent else spent)
+
+
+def _spent(session: LeaseSession) -> bytes:
+    """What is told of a job that ends without a result: nothing of nothing."""
+    told = session.budget.at_the_end
+    return seal_letter(told, path=SPENT) if any(told) else b""
 
 
 def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> ContractRef:
@@ -122,7 +132,7 @@ def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> Contr
 
 def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> Fail:
     """The command for an attempt that raised: tried again, unless trying again can't help."""
-    text = _writable(str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}")
+    text = _writable(str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {_said(error)}")
     reason, pause = _lasting(error), 0.0
     policy = policy_for(agent.retries, error) if agent else None
     if reason is None and agent is not None and policy is None:
@@ -134,12 +144,22 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
         if policy.within is not None and session.failing_for + pause > policy.within:
             reason = "out_of_time"
     if reason is not None:
-        return Fail(session.fence, text, reason, spent=seal_spent(session.budget.in_all))
+        return Fail(session.fence, text, reason, spent=_spent(session))
     return Fail(session.fence, text, "", int(pause * 1000))
 
 
+def _said(error: BaseException) -> str:
+    try:
+        return str(error)
+    except Exception as broken:
+        return f"(its text can't be had: {type(broken).__name__})"
+
+
 def _writable(text: str) -> str:
-    """An agent's words, which may hold anything: half of a surrogate pair (a file name) shows as an escape."""
+    """An agent's words, which may hold anything: half of a surrogate pair (a file name) shows as an escape, of a page
+    that somebody put into an error the beginning and the end are kept."""
+    if len(text) > _LONGEST:
+        text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
     return text.encode("utf-8", "backslashreplace").decode()
 
 

@@ -8,8 +8,8 @@ import logging
 import os
 import signal
 import sys
-from collections.abc import Sequence
-from contextlib import suppress
+from collections.abc import Generator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from threading import Timer
 
@@ -17,6 +17,7 @@ import anyio
 from anyio.abc import TaskStatus
 
 from ..contracts.app import App
+from ..contracts.errors import BatonpassError
 from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
 from .children import Children
@@ -86,6 +87,21 @@ async def serve(
     if worker.left.number:  # Python would wait for them
         orders.leave()
     return orders.again
+
+
+@contextmanager
+def at_last() -> Generator[None]:
+    """A block around the loop of this process: if it ends by an error that is none of ours, so does the process.
+    Agents' code can break a loop (closing all files), and nobody stops its threads then."""
+    try:
+        yield
+    except BatonpassError:
+        raise
+    except BaseException:
+        leave = Timer(_LAST_WORDS, os._exit, [1])
+        leave.daemon = True
+        leave.start()
+        raise
 
 
 def stopping_signals() -> list[signal.Signals]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -32,6 +33,7 @@ from .aside import Aside
 from .asking import check_answered
 from .closing import Closing
 from .context import Context, entered
+from .copies import end_if_copied
 from .guarding import Held, keep, kept
 from .joining import counting
 from .keeper import LeaseKeeper
@@ -43,35 +45,10 @@ from .session import Drained, LeaseSession
 from .single import single
 from .spawning import spawning
 from .threads import Calls, LeftBehind
+from .underway import Underway
 
 T = TypeVar("T")
 _log = logging.getLogger("batonpass.worker")
-
-
-class _Running:
-    """A delivery that runs in this task. (A cancel scope of anyio's would cost a tenth of a short job.)"""
-
-    def __init__(self, session: LeaseSession | None) -> None:
-        self.session = session  # None: it runs in a child
-        self._task = asyncio.current_task()
-        self._canceled = False
-
-    def cancel(self) -> None:
-        """Have its code stop where it waits next."""
-        if self._task is not None and not self._canceled:
-            self._canceled = True
-            self._task.cancel()
-
-    def caught(self) -> bool:
-        """Whether it was this that stopped it, and nobody who stops the task itself."""
-        return self._canceled and self._task is not None and self._task.uncancel() == 0
-
-    def lose(self, status: str) -> None:
-        """Its lease was over before it began."""
-        if self.session is not None:
-            self.session.lose(status)
-        else:
-            self.cancel()
 
 
 class Runner:
@@ -104,7 +81,8 @@ class Runner:
         self._apart = Apart(app, store, pool, self._closing, self.aside, self._ends) if pool else None
         self._apart_agents = pool.agents if pool else frozenset[str]()
         self._loop = asyncio.get_running_loop()
-        self._running: dict[str, _Running] = {}  # by lease
+        self._home = os.getpid()
+        self._running: dict[str, Underway] = {}  # by lease
         self._over: dict[str, str] = {}  # leases that were lost before their delivery ran
         self._ending: set[str] = set()  # leases whose end is on its way, written by us
         # Told the lease of each delivery whose agent is done, and of each whose end is written next, also a failure's.
@@ -181,7 +159,7 @@ class Runner:
         self, about: str, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
     ) -> None:
         """Do the work of a delivery until its lease is over or this worker stops."""
-        running = self._running[row.lease] = _Running(session)
+        running = self._running[row.lease] = Underway(session)
         if status := self._over.get(row.lease):
             running.lose(status)
         try:
@@ -272,7 +250,9 @@ class Runner:
             _log.warning("%s: refused: %s", about, lost)
         except Unavailable as error:
             _log.error("%s: given up, the lease will expire: %s", about, error)
-        except Exception as error:
+        except BaseException as error:
+            if self._running[row.lease].stopped_by(error):
+                raise
             await self._closing.fail(about, agent, session, single(error), row)
         finally:
             self._left.take(about, calls)
@@ -311,10 +291,10 @@ class Runner:
         session.check_lease()
         if isinstance(outcome, Suspended | FannedOut):
             await session.aflush()
+        if session.budget.open and not isinstance(outcome, Suspended):
+            await adrive(self._store, counting(session))
         if isinstance(outcome, FannedOut):
             return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
-        if session.budget.open:
-            await adrive(self._store, counting(session))
         if isinstance(outcome, Finished) and isinstance(outcome.result, Handoff):
             return await self._hand_off(agent, envelope, session, outcome.result, outcome.final)
         return ending(agent, session, outcome)
@@ -337,6 +317,7 @@ class Runner:
                 return Rejected(str(rejecting))
             raise
         finally:
+            end_if_copied(self._home)
             session.leave()
 
 

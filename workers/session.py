@@ -125,7 +125,7 @@ class LeaseSession:
 
     def guard(self, envelope: Envelope) -> None:
         """Take the limits of the job's chain."""
-        self.budget.limit(envelope.guard, envelope.spent)
+        self.budget.limit(envelope)
 
     def spend(self, tokens: int = 0, cost: float = 0.0) -> None:
         """Count what the agent used. Kept with the next write."""

@@ -31,6 +31,7 @@ def spawning(
         if number in wanted.done:
             continue
         sent = yield from onward(book, agent, envelope, session, handoff, final.id, outcome.final)
+        sent.envelope.born = session.budget.spent
         if why := over_limit(sent.envelope):
             raise OverLimit(
                 f"job {session.job_id} has no child at {sent.to!r}, {why}: redrive it with a guard= that allows it"
@@ -39,7 +40,6 @@ def spawning(
     for start in range(AT_ONCE, len(children), AT_ONCE):
         yield Stage(session.fence, start - AT_ONCE, tuple(children[start : start + AT_ONCE]))
     fan = mint("f", at)
-    record = {**outcome.record(fan), **session.budget.children(fan)}
-    records = {key: seal_letter(value, path=key) for key, value in record.items()}
+    records = {key: seal_letter(value, path=key) for key, value in outcome.record(fan).items()}
     need = wanted.need - len(wanted.done)
     return Spawn(session.fence, fan, len(children), need, wanted.spare, tuple(children[:AT_ONCE]), final, records)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
@@ -16,6 +17,9 @@ from ..contracts.errors import BadSetup, StepMismatch, Unserializable
 from ..coordinator.session import Session
 
 _PREFIX = "step/"
+# What else is recorded as steps are, by names of its own.
+_OTHERS = ("ask", "effect", "fan_out")
+_SIGNS = re.compile(r"[\\#:]")
 
 
 @dataclass(frozen=True)
@@ -27,7 +31,8 @@ class Recorded:
 
 
 class Steps:
-    """The recorded steps of one hop, by key: `name#ordinal`, or the step's own `key`.
+    """The recorded steps of one hop, by key: `name`, `name#ordinal` from the second of that name on, or `name:key` with
+    the step's own `key`.
 
     Each is a record of the hop's journal. A plain function's steps are also its state: each is a checkpoint, and a
     resumed function replays them from its top. (The journal decides: of two steps that end at once the later
@@ -61,8 +66,11 @@ class Steps:
         """Whether there is a state in which a result can be put in before the job is redriven."""
         return self._own_state and bool(self._done)
 
-    def begin(self, name: str, key: str | None, arguments: object) -> tuple[str, bytes, Recorded | None]:
-        """Enter a step: its key, its arguments' digest, and its record if it is done. Raises if the lease is lost."""
+    def begin(
+        self, name: str, key: str | None, arguments: object, *, users: bool = False
+    ) -> tuple[str, bytes, Recorded | None]:
+        """Enter a step: its key, its arguments' digest, and its record if it is done. `users`: a user named it. Raises
+        if the lease is lost."""
         self._session.check()
         if key is None and not self._own_state:
             raise BadSetup(
@@ -70,12 +78,13 @@ class Steps:
             )
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each its own key=, so that they can be told apart")
+        said = _unmistakable(name) if users else name
         if key is None:
-            ordinal = self._counts.get(name, 0)
-            self._counts[name] = ordinal + 1
-            full = f"{name}#{ordinal}" if ordinal else name
+            ordinal = self._counts.get(said, 0)
+            self._counts[said] = ordinal + 1
+            full = f"{said}#{ordinal}" if ordinal else said
         else:
-            full = f"{name}:{key}"
+            full = f"{said}:{key}"
         digest = _digest(arguments)
         recorded = self._done.get(full)
         if recorded is not None and recorded.digest not in (None, digest):
@@ -101,6 +110,12 @@ class Steps:
         """All that is recorded, as a plain function's state."""
         state = {key: recorded.result for key, recorded in self._done.items()}
         return Snapshot(step=step, state=state, native={"v": 1, "asking": asking})
+
+
+def _unmistakable(name: str) -> str:
+    """A user's name as keys have it: no part of it is taken for an ordinal, a key, or a call of another kind."""
+    said = _SIGNS.sub(r"\\\g<0>", name)
+    return f"\\{said}" if said in _OTHERS else said
 
 
 def refuse_async(what: str, fn: Callable[..., object]) -> None:

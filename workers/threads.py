@@ -7,6 +7,7 @@ process begins anew.
 from __future__ import annotations
 
 import logging
+import os
 from collections.abc import Callable
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextvars import ContextVar
@@ -16,6 +17,8 @@ from typing import Any, TypeVar
 import anyio
 from anyio import to_thread
 from typing_extensions import ParamSpec
+
+from .copies import end_if_copied
 
 T = TypeVar("T")
 P = ParamSpec("P")
@@ -47,11 +50,14 @@ class Calls:
 
     def run(self, fn: Callable[[], T]) -> T:
         """Make one, in this thread."""
-        call = object()
+        call, home = object(), os.getpid()
         self._running.add(call)
         try:
             return fn()
+        except GeneratorExit as error:
+            raise RuntimeError("GeneratorExit") from error  # thrown into who awaits it, this would close all of them
         finally:
+            end_if_copied(home)
             self._running.discard(call)
 
 

@@ -51,14 +51,15 @@ class Alarm:
             self._due = math.inf
 
 
-async def keep_up(store: Store, worker: str, queues: Sequence[str], alarm: Alarm) -> None:
-    """Reap when the next lease or timer is due, and at least every second. Ends by cancellation."""
+async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alarm) -> None:
+    """Reap when the next lease or timer is due, and at least every second. `present` is what the worker is noted by.
+    Ends by cancellation."""
     noted = trimmed = float("-inf")
     while True:
         note = time.monotonic() - noted > _PRESENCE / 2
         try:
             reaped = await store.acall(
-                Reap(500, worker=worker, queues=tuple(queues), presence=int(_PRESENCE * 1000) if note else 0)
+                Reap(500, worker=present, queues=tuple(queues), presence=int(_PRESENCE * 1000) if note else 0)
             )
         except Unavailable as error:
             _log.warning("upkeep failed, trying again: %s", error)

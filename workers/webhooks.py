@@ -18,6 +18,7 @@ from ..coordinator.calls import adrive, webhooks
 from ..coordinator.calls.webhooks import Webhook
 from ..coordinator.client import Coordinator
 from ..coordinator.consumer import Consumer
+from .single import single
 
 _log = logging.getLogger("batonpass.webhooks")
 # Seconds between an event's attempts: some four hours in all, after which the webhook is paused.
@@ -56,7 +57,6 @@ class Courier:
         self._served: dict[str, tuple[Webhook, anyio.CancelScope]] = {}
         # No redirects: they could lead a signed event anywhere.
         self._http = httpx.AsyncClient(follow_redirects=False, timeout=timeout)
-        self._troubles: tuple[type[Exception], ...] = (httpx.HTTPError, httpx.InvalidURL)
 
     async def run(self) -> None:
         """Serve until it is cancelled. What is being sent then is sent again by the next one."""
@@ -141,8 +141,9 @@ class Courier:
                     status = reply.status_code
         except TimeoutError:
             raise Failure(f"no answer within {self._timeout:g} s") from None
-        except self._troubles as error:
-            raise Failure(f"{type(error).__name__}: {error}"[:200]) from None
+        except Exception as error:  # whatever the libraries make of an address: others must be served
+            found = single(error)
+            raise Failure(f"{type(found).__name__}: {found}"[:200]) from None
         if not 200 <= status < 300:
             raise Failure(f"it answered {status}", final=status == _GONE)
 

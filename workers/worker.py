@@ -21,9 +21,11 @@ from ..contracts.bounds import check_seconds
 from ..contracts.errors import BadSetup
 from ..contracts.inbox import AskTerms
 from ..contracts.job import BANDS, DEFAULT_LEASE
+from ..contracts.version import __version__
 from ..coordinator.book import lane_of, numbers_of, queue_of
 from ..coordinator.client import Coordinator
 from ..coordinator.commands import Limits
+from ..coordinator.presence import Present, close_present
 from .adapters import load_adapter
 from .agreement import check_others, check_receivers
 from .asking import asked_as
@@ -139,7 +141,8 @@ class Worker:
             if self._stopping:
                 return
             async with anyio.create_task_group() as upkeep:
-                upkeep.start_soon(keep_up, store, self.id, tuple(queues), alarm)
+                present = close_present(Present(self.id, __version__, self._app.name, self._app.version))
+                upkeep.start_soon(keep_up, store, present, tuple(queues), alarm)
                 upkeep.start_soon(keep_schedules, self._coordinator)
                 if self._pool is not None:
                     upkeep.start_soon(self._pool.run)

@@ -178,3 +178,32 @@ async def asks(task: Task, ctx: bp.Context) -> Done:
     before = await ctx.step("before", work, f"{task.text}:before")
     verdict = await ctx.ask("go on?", answer=Verdict, assignee="ann")
     return Done(words=[before, await ctx.step("after", work, f"{task.text}:{verdict.word}")])
+
+
+async def leave() -> None:
+    sys.exit(3)
+
+
+@app.agent("leaves-in-task", accepts=Task, returns=Done, retries=1)
+async def leaves_in_task(task: Task) -> Done:
+    """As a framework runs a node."""
+    await asyncio.create_task(leave())
+    return Done(words=[])
+
+
+@app.agent("forks", accepts=Task, returns=Done)
+async def forks(task: Task) -> Done:
+    ran("copied" if os.fork() == 0 else "forked")
+    return Done(words=[str(os.getpid())])
+
+
+@app.agent("forks-thread", accepts=Task, returns=Done)
+def forks_thread(task: Task) -> Done:
+    ran("copied" if os.fork() == 0 else "forked")
+    return Done(words=[str(os.getpid())])
+
+
+@app.agent("breaks-loop", accepts=Task, returns=Done)
+def breaks_loop(task: Task) -> Done:
+    os.closerange(3, 300)
+    return Done(words=[])

@@ -12,6 +12,7 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator.commands import AnswerJob
 from batonpass.coordinator.letters import seal_letter
+from batonpass.workers.asking import terms_of
 
 from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 
@@ -176,3 +177,9 @@ async def test_a_question_that_is_asked_wrongly(options: dict[str, Any], words: 
         assert info.error is not None
         assert words in info.error
         assert await coordinator.inbox() == []
+
+
+def test_an_unknown_option_is_named() -> None:
+    """... as what the user wrote, not as a function of ours."""
+    with pytest.raises(bp.BadSetup, match=r"ctx\.ask\(\) has no option options=: it has answer, timeout"):
+        terms_of(None, options=["yes", "no"])

@@ -8,6 +8,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator import commands as c
 
 from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 
@@ -83,6 +84,50 @@ async def test_sync_code_is_stopped_at_its_next_call(
             assert await kinds(coordinator, job) == before
     finally:
         go_on.set()
+
+
+@pytest.mark.parametrize("how", ["async", "sync"])
+async def test_code_whose_job_is_another_ones_is_stopped(how: str) -> None:
+    """As by a takeover: async code where it awaits, sync code by `ctx.check`. Neither has to write for that."""
+    began, ended = threading.Event(), threading.Event()
+
+    async def sleeper(ask: Ask, ctx: bp.Context) -> Reply:
+        if began.is_set():
+            return Reply(text="again")
+        began.set()
+        try:
+            await anyio.sleep_forever()
+        finally:
+            ended.set()
+        raise AssertionError
+
+    def checker(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        if began.is_set():
+            return Reply(text="again")
+        began.set()
+        try:
+            while not ended.wait(0.01):
+                ctx.check()
+        except bp.Fenced:
+            ended.set()
+            raise
+        raise AssertionError
+
+    app = only(sleeper if how == "async" else checker)
+    try:
+        async with serving(app, lease=LEASE) as coordinator:
+            job = await coordinator.submit("a", Ask(), returns=Reply)
+            lease = (await reached(job, bp.JobState.WORKING)).lease
+            assert lease is not None
+            with anyio.fail_after(DEADLINE):
+                while not began.is_set():
+                    await anyio.sleep(0.01)
+                await coordinator.store.acall(c.Release(c.Fence(job.id, lease.token, lease.id)))
+                assert (await job.result()).text == "again"
+                while not ended.is_set():
+                    await anyio.sleep(0.01)
+    finally:
+        ended.set()
 
 
 async def test_the_slot_of_a_cancelled_job_is_free_again() -> None:

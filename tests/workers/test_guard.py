@@ -273,3 +273,48 @@ async def test_what_canceled_children_spent_counts(store_url: str, monkeypatch: 
             await coordinator.job(each).cancel()
         assert (await job.result(timeout=30)).text == "1012"
         assert (await job.info()).spent == bp.Spent(1112)
+
+
+@pytest.mark.parametrize("at", ["below", "joined"])
+async def test_what_children_of_canceled_children_spent_counts(
+    at: str, store_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Of a child that waits for its own, one done and one running, and of one that goes on after they ended."""
+    monkeypatch.setattr(upkeep, "_PAUSE", 3600.0)
+    app, hanging, release = bp.App("family"), anyio.Event(), anyio.Event()
+
+    @app.agent("below", accepts=Ask, returns=Reply)
+    async def below(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("paid", lambda: ctx.spend(tokens=ask.number))
+        if ask.number > 1 and at == "below":
+            hanging.set()
+            await anyio.sleep_forever()
+        return Reply(text="")
+
+    @app.agent("middle", accepts=Ask, hands_to={"below": Ask}, returns=Reply)
+    async def middle(ask: Ask, ctx: bp.Context) -> Reply:
+        if not ask.number:
+            await release.wait()
+            return Reply(text="")
+        await ctx.step("paid", lambda: ctx.spend(tokens=100))
+        await ctx.fan_out([ctx.hand_off("below", Ask(number=n)) for n in (1, 10)])
+        await ctx.step("after", lambda: ctx.spend(tokens=1000))
+        hanging.set()
+        await anyio.sleep_forever()
+        raise AssertionError
+
+    @app.agent("a", accepts=Ask, hands_to={"middle": Ask}, returns=Reply)
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("paid", lambda: ctx.spend(tokens=10_000))
+        await ctx.fan_out([ctx.hand_off("middle", Ask(number=n)) for n in (1, 0)], wait="any")
+        return Reply(text="")
+
+    async with serving(app, store_url, concurrency=8) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        with anyio.fail_after(30):
+            await hanging.wait()
+            while at == "below" and "completed" not in {each.state for each in await coordinator.jobs()}:
+                await anyio.sleep(0.005)
+        release.set()
+        await job.result(timeout=30)
+        assert (await job.info()).spent == bp.Spent(10_111 if at == "below" else 11_111)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import signal
+import threading
 from collections import Counter
 from concurrent.futures import Future
 
@@ -15,6 +16,7 @@ from batonpass.workers import threads
 from .agents import Done, Task, app
 from .families import times
 from .processes import DEADLINE, Desk
+from .serving import Ask, Reply, only, serving
 
 
 @pytest.mark.timeout(240)
@@ -61,3 +63,27 @@ async def test_threads_that_end_soon_are_not_too_many(monkeypatch: pytest.Monkey
     with anyio.fail_after(20):
         await left.full()
     assert left.number == 1
+
+
+async def test_what_is_left_behind_begins_nothing_more() -> None:
+    goes_on, ran, ended = threading.Event(), list[str](), list[type[BaseException]]()
+
+    def lingers(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        goes_on.wait(DEADLINE)
+        try:
+            ctx.step("late", ran.append, "late")
+        except BaseException as error:
+            ended.append(type(error))
+        return Reply(text="late")
+
+    async with serving(only(lingers, timeout=0.1, retries=1)) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        try:
+            with pytest.raises(bp.JobFailed):
+                await job.result(timeout=DEADLINE)
+        finally:
+            goes_on.set()
+        with anyio.fail_after(DEADLINE):
+            while not ended:
+                await anyio.sleep(0.01)
+    assert (ended, ran) == ([bp.Fenced], [])

@@ -119,6 +119,26 @@ def test_a_dead_zygote_is_replaced_and_its_children_go_on(desk: Desk) -> None:
         assert second != zygote
 
 
+def test_a_zygote_that_stands_still_is_replaced_and_its_children_go_on(desk: Desk) -> None:
+    """What it was asked for comes from the next one, without a crash or an attempt of the job's."""
+    worker = serving_apart(desk, "steps,pid", "--concurrency", "2", "--child-jobs", "1")
+    with bp.connect(desk.url, app=app) as coordinator:
+        job = coordinator.submit("steps", Task(text="a"), returns=Done)
+        child = who(desk, "a:two")
+        [zygote] = children(worker.pid)
+        os.kill(zygote, signal.SIGSTOP)
+        others = [coordinator.submit("pid", Task(), returns=Done) for _ in range(3)]  # one is kept warm
+        began = time.monotonic()
+        for each in others:
+            each.result(timeout=DEADLINE)
+            assert happened(coordinator, each) == ["job.submitted", "job.started", "job.completed"]
+        assert time.monotonic() - began < 20
+        wait_for_end(zygote)
+        desk.open_gate("two")
+        assert job.result(timeout=DEADLINE).words == [f"a:{piece}" for piece in PIECES]
+        assert who(desk, "a:three") == child
+
+
 async def test_a_child_that_was_never_born_is_not_killed(monkeypatch: pytest.MonkeyPatch) -> None:
     """A zygote that dies before it forks leaves a child without a number: 0 would mean every process of our group."""
     killed: list[int] = []

@@ -7,9 +7,12 @@ import time
 from collections import Counter
 from pathlib import Path
 
+import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.testing.serving import claimed
+from batonpass.workers.session import LeaseSession
 from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 
@@ -64,6 +67,26 @@ def test_a_job_outlives_a_restart_of_redis(agent: str, own_redis: RedisServer, t
         assert desk.ran() == Counter(WORDS)
     finally:
         desk.close()
+
+
+async def test_what_could_not_be_written_is_not_taken_for_written(
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """When the patience with a store that is away is over, the step's code is told."""
+    monkeypatch.setattr("batonpass.workers.session.PATIENCE", 0.1)
+    async with bp.connect(own_redis.url, app=app) as coordinator:
+        await coordinator.submit("steps", Task(text="a"))
+        store = coordinator.store
+        session = LeaseSession(store, await claimed(coordinator, app["steps"]))
+        own_redis.kill()
+        with pytest.raises(bp.Unreachable):
+            await session.arecord({"a": 1})
+        with pytest.raises(bp.Unreachable):
+            await anyio.to_thread.run_sync(session.record, {"b": 1})
+        assert session.journal == {}
+        own_redis.start()
+        await session.arecord({"c": 1})
+        assert session.journal == {"c": 1}
 
 
 @pytest.mark.timeout(240)

@@ -44,6 +44,7 @@ class Receiver:
 
 
 HANG, CUT = 1, 2
+GOOD_AND_BAD = {"good": "active", "bad": "paused"}
 
 
 def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
@@ -165,6 +166,19 @@ async def test_one_that_is_gone_waits_until_it_goes_on(url: str, receiver: Recei
         await coordinator.delete_webhook("w")
         assert await coordinator.webhooks() == []
     assert [event["data"]["step"] for event in receiver.accepted] == list("abcd")
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:99999/", "http://xn--/"])
+async def test_an_address_that_is_none_does_not_keep_others_waiting(address: str, receiver: Receiver) -> None:
+    async with bp.connect("memory://") as coordinator:
+        await coordinator.webhook("bad", address, plain_http=True)
+        receiver.secret = await coordinator.webhook("good", receiver.url, plain_http=True)
+        async with delivering(coordinator):
+            await save(coordinator, "a")
+            await until(lambda: len(receiver.accepted) == 1)
+            with anyio.fail_after(20):
+                while {info.name: info.state for info in await coordinator.webhooks()} != GOOD_AND_BAD:
+                    await anyio.sleep(0.01)
 
 
 async def test_a_server_that_dies(url: str) -> None:

@@ -1,0 +1,18 @@
+"""Copies: a process that an agent's code has forked, and in which that code returns, must not go on as a second worker.
+
+It would use the same connections, and hold the same leases.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+
+_log = logging.getLogger("batonpass.worker")
+
+
+def end_if_copied(home: int) -> None:
+    """End this process if it is not that one."""
+    if os.getpid() != home:
+        _log.error("code of an agent has forked process %d and returned in the copy: the copy ends", home)
+        os._exit(1)

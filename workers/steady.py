@@ -1,0 +1,41 @@
+"""Steady: an event loop that `sys.exit()` in some task does not stop.
+
+Frameworks run agents' code in tasks of their own. asyncio gives a task's `SystemExit` to who awaits it, as any error,
+and stops its loop besides, with all other jobs in it.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+from collections.abc import Awaitable, Generator
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_log = logging.getLogger("batonpass.worker")
+
+
+class SteadyLoop(asyncio.SelectorEventLoop):
+    """The loop of a process of ours."""
+
+    _main: asyncio.Task[Any] | None = None
+
+    def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
+        """Run until that one is done."""
+        self._main = future if isinstance(future, asyncio.Task) else None
+        return super().run_until_complete(future)
+
+    def run_forever(self) -> None:
+        """Run until `stop`, or until what the process is there for calls `sys.exit()`."""
+        while True:
+            try:
+                return super().run_forever()
+            except SystemExit:
+                if self._main is not None and self._main.done():
+                    raise
+                _log.warning("code of an agent called sys.exit() in a task of its own: this process goes on")
+
+
+# For `anyio.run`.
+STEADY: dict[str, Any] = {"loop_factory": SteadyLoop}
