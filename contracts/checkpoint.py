@@ -7,6 +7,8 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from .nothing import nothing
+
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSummary:
@@ -66,6 +68,6 @@ class Snapshot:
     state: Any = None
     framework: str = "python"
     native: Any = None
-    context: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
-    append: Mapping[str, Any] = field(default_factory=dict[str, Any])
+    context: Mapping[str, Any] = field(default_factory=nothing)
+    changes: Mapping[str, Any] = field(default_factory=nothing)
+    append: Mapping[str, Any] = field(default_factory=nothing)

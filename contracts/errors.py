@@ -152,7 +152,8 @@ class Trimmed(BatonpassError):
 class Rewound(Trimmed):
     """The store went back in time and does not have the cursor's event any more (a failover, a power loss, an old
     backup). What was written since may lie before the cursor: from `first_available`, which is earlier, nothing of it
-    is missed, and what was seen before comes again."""
+    is missed, and what was seen before comes again. (On Redis that is so if the clock of the server that took over is
+    less than ten minutes behind. Where it began to write is not known there, and all events would be too many.)"""
 
 
 class ChildrenFailed(BatonpassError):

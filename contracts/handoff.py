@@ -10,6 +10,7 @@ from typing_extensions import TypeVar
 
 from .contract import Contract, ContractRef
 from .guard import DEFAULT, NOTHING, Guard, Spent
+from .nothing import nothing
 
 P = TypeVar("P", bound=Contract, default=Any)
 
@@ -33,7 +34,7 @@ class Envelope:
     `path` lists the agents that the job visited, the receiver last. `sender` is None for a submitted job.
     `checkpoint` is the sender's last checkpoint. `trace` carries the W3C trace context, untouched. `transcript` is the
     conversation that the receiver goes on with (`Transcript.dump`), None if it starts afresh. `guard` limits the whole
-    chain, `spent` is what its earlier hops have used.
+    chain, `spent` is what its earlier hops have used, `born` what was used when the job was made, if it is a child.
     """
 
     contract: ContractRef
@@ -41,10 +42,11 @@ class Envelope:
     path: tuple[str, ...]
     sender: str | None = None
     checkpoint: str | None = None
-    trace: Mapping[str, str] = field(default_factory=dict[str, str])
+    trace: Mapping[str, str] = field(default_factory=nothing)
     transcript: Mapping[str, Any] | None = None
     guard: Guard = DEFAULT
     spent: Spent = NOTHING
+    born: Spent = NOTHING
 
 
 @dataclass(frozen=True)

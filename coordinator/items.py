@@ -12,7 +12,7 @@ from .rows import escaped, unescaped
 # What texts between a path and the next one begin with, and those behind all that labels lead to.
 BEHIND, BEYOND = "\x7f", "\3"
 
-# The first label of what is not the users': LangGraph's namespaces have no dots, and lists leave it out.
+# The first label of what is not the users': their memories refuse it, and lists leave it out.
 SCHEDULES = "batonpass.schedules"
 
 

@@ -59,8 +59,9 @@ def seal_envelope(envelope: Envelope) -> bytes:
 def _limits(envelope: Envelope) -> list[Any]:
     if (envelope.guard is DEFAULT or envelope.guard == DEFAULT) and not envelope.spent:
         return []
-    guard, spent = envelope.guard, envelope.spent
-    return [{"guard": [guard.hops, guard.repeats, guard.tokens, guard.cost], "spent": [spent.tokens, spent.cost]}]
+    guard, spent, born = envelope.guard, envelope.spent, envelope.born
+    limits = {"guard": [guard.hops, guard.repeats, guard.tokens, guard.cost], "spent": [spent.tokens, spent.cost]}
+    return [{**limits, "born": [born.tokens, born.cost]} if born else limits]
 
 
 def _guard(hops: int, repeats: int, tokens: int | None, cost: float | None) -> Guard:
@@ -82,4 +83,5 @@ def open_envelope(data: bytes, *, of: str) -> Envelope:
         transcript=transcript,
         guard=_guard(*limits["guard"]) if limits else DEFAULT,
         spent=Spent(*limits["spent"]) if limits else NOTHING,
+        born=Spent(*limits.get("born", ())) if limits else NOTHING,
     )

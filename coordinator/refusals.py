@@ -165,7 +165,7 @@ def _elsewhere(mark: str) -> BadSetup:
         return BadSetup(f"this namespace was moved to {where}: use that")
     if kind == "moving":
         return BadSetup(f"this namespace is being moved to {where}: stop, and go on there when it is done")
-    return BadSetup(f"this namespace is being filled from {where}: wait until `batonpass repartition` is done")
+    return BadSetup(f"this namespace is being filled from {where}: wait until that is done")
 
 
 def _ungrounded(base: str) -> BatonpassError:

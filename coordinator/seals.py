@@ -43,7 +43,7 @@ def read_commit(line: str, checkpoint_id: str) -> CommitLine:
     """A stored commit line; `Corrupted` if it is not one, to the letter."""
     try:
         step_index, parent, created, expires, spans, sealed, *place = line.split(" ", 6)
-        parent, spans = ("" if word == "-" else word for word in (parent, spans))
+        parent, spans = "" if parent == "-" else parent, "" if spans == "-" else spans
         where = place_from(place[0]) if place else None
         commit = CommitLine(int(step_index), parent, int(created), int(expires), spans, sealed, where)
     except ValueError:

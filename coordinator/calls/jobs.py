@@ -20,7 +20,7 @@ from ...contracts.understood import understood
 from ..book import Book, parse_ref, queue_of, target
 from ..coded.codec import MissingKey
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
-from ..letters import open_envelope, open_letter, seal_envelope, seal_letter, seal_plain
+from ..letters import open_envelope, open_letter, seal_envelope, seal_plain
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
@@ -201,6 +201,7 @@ def describe(row: JobRow) -> JobInfo:
         thread=row.thread,
         hop=row.hop,
         attempt=row.attempt,
+        crashes=row.crashes,
         path=envelope.path if envelope else (),
         guard=envelope.guard if envelope else DEFAULT,
         spent=_spent(row, envelope.spent if envelope else NOTHING),
@@ -245,7 +246,7 @@ def _spent(row: JobRow, before: Spent) -> Spent:
 def _result(row: JobRow) -> tuple[ContractRef, bytes, Spent]:
     """The result's contract and payload, and what the chain spent in all."""
     name, version, data, *spent = open_letter(row.result, of=f"the result of job {row.id}")
-    return ContractRef(name, version), data, Spent(*spent[0]) if spent else NOTHING
+    return ContractRef(name, version), data, Spent(*spent[0][:2]) if spent else NOTHING
 
 
 def streamed(job_id: str, after: str) -> Call[tuple[list[Any], str, bool]]:
@@ -263,11 +264,7 @@ def checked(job_id: str) -> str:
     return job_id
 
 
-def seal_result(contract: ContractRef, data: bytes, spent: Spent = NOTHING) -> bytes:
-    """A result as stored, with what its chain has spent in all."""
-    return seal_plain([*contract, data, *([[spent.tokens, spent.cost]] if spent else [])], path="result")
-
-
-def seal_spent(spent: Spent) -> bytes:
-    """What a chain without a result has spent in all, as stored; nothing for nothing."""
-    return seal_letter([spent.tokens, spent.cost], path="spent") if spent else b""
+def seal_result(contract: ContractRef, data: bytes, spent: Spent = NOTHING, own: Spent = NOTHING) -> bytes:
+    """A result as stored, with what its chain has spent in all, and what of that is the job's own."""
+    told = [[spent.tokens, spent.cost, own.tokens, own.cost]] if spent else []
+    return seal_plain([*contract, data, *told], path="result")

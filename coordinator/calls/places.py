@@ -21,6 +21,7 @@ from . import Call
 # How many checkpoints are read, or freed, at once.
 PAGE = 50
 _MOST = 500
+_SHARING = tuple(Sharing)  # going through an enumeration takes longer
 
 
 @dataclass(slots=True)  # not frozen: one is made with every put
@@ -41,8 +42,8 @@ class Putting:
 
 def put(putting: Putting, snapshot: Snapshot, base: Base | None) -> Call[Draft]:
     """Commit a checkpoint at its place; what is shared with `base` is not sent."""
-    drafts: Iterable[Draft] = (_draft(putting, snapshot, base, sharing) for sharing in Sharing)
-    for made in drafts if base else [_draft(putting, snapshot, None, Sharing.NOTHING)]:
+    for sharing in _SHARING if base else _SHARING[-1:]:
+        made = _draft(putting, snapshot, base, sharing)
         writes = putting.writes(made.new.appends if putting.codec is None else ())
         try:
             yield Put(made.new, putting.parent, putting.tip, putting.fence, writes, putting.soon)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...contracts.nothing import nothing
 from ..rows import CheckpointRow, CommitLine
 from .base import Command, Fence, NewCheckpoint
 
@@ -22,7 +23,7 @@ class Save(Command[CommitLine]):
     fence: Fence | None = None
     parent: str = ""
     branch: bool = False
-    records: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    records: Mapping[str, bytes] = field(default_factory=nothing)
 
 
 @dataclass(frozen=True, slots=True)

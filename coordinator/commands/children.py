@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 
+from ...contracts.nothing import nothing
 from ..rows import OutcomeRow
 from .base import Command, Fence, NewCheckpoint
 from .jobs import Target
@@ -48,7 +49,7 @@ class Spawn(Command[None]):
     spare: int
     children: tuple[Child, ...]
     checkpoint: NewCheckpoint | None = None
-    records: Mapping[str, bytes] = field(default_factory=dict[str, bytes])
+    records: Mapping[str, bytes] = field(default_factory=nothing)
 
 
 @dataclass(frozen=True, slots=True)

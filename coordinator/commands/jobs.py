@@ -6,6 +6,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from ...contracts.job import OnBusy
+from ...contracts.nothing import nothing
 from ..rows import Delivery, JobRow
 from .base import Command, Fence, NewCheckpoint
 from .threads import Freed
@@ -21,7 +22,7 @@ class Target:
     contract: str
     queue: str
     envelope: bytes
-    about: Mapping[str, str] = field(default_factory=dict[str, str])
+    about: Mapping[str, str] = field(default_factory=nothing)
     lane: str = ""
 
 
@@ -89,7 +90,7 @@ class Claim(Command[Claimed]):
     worker: str
     queues: tuple[tuple[str, int], ...]
     leases: tuple[str, ...]
-    limits: Mapping[str, Limits] = field(default_factory=dict[str, Limits])
+    limits: Mapping[str, Limits] = field(default_factory=nothing)
 
 
 @dataclass(frozen=True, slots=True)
@@ -216,8 +217,8 @@ class Reaped:
 class Reap(Command[Reaped]):
     """End what is overdue, take back expired leases, make due timers ready, free what expired: at most `limit` of each.
 
-    Also notes for `presence` ms that `worker` takes from `queues`. With `early`, lines that wait for their time move
-    now: the next claim says whether that has come.
+    Also notes for `presence` ms that `worker` (see presence.py) takes from `queues`. With `early`, lines that wait for
+    their time move now: the next claim says whether that has come.
     """
 
     limit: int = 100

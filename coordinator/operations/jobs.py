@@ -71,7 +71,7 @@ def begin(records: Records, row: JobRow, **about: object) -> None:
 def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "", spent: bytes = b"") -> None:
     """Bring the job to an end: its key starts to age, its parent is told (also what was `spent` without a result), and
     its thread is the next one's that waits for it (with an `heir` the caller sees to that). Its journal is dropped,
-    unless it may go on with that when it is redriven."""
+    unless it may go on with that when it is redriven. Its parent may read how its own children ended."""
     waited, in_line = row.reason == "thread_busy", row.waits > 0
     row.state, row.reason, row.ready, row.due, row.waits = state, reason, 0, 0, 0
     records.unstage(row.id)
@@ -81,7 +81,8 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "
         _tell_parent(records, row, spent)
     if state != "failed":
         records.drop_journal(row.id)
-        records.drop_outcomes(row.id)
+        if state == "completed" or not (row.brood and row.fan):
+            records.drop_outcomes(row.id)
     if row.idem:
         records.forget_first_use(row.idem, row.id, records.now + row.key_ttl)
     if waited:
@@ -137,12 +138,13 @@ def _tell_parent(records: Records, child: JobRow, spent: bytes) -> None:
         return
     completed = child.state == "completed"
     result = child.result if completed else spent or records.journal(child.id).get(SPENT, b"")
-    state = child.state
+    state, fan = child.state, "" if completed else child.fan
     if row.verdict and not (completed and row.verdict in ("broken", "cut") and _may_go_on(row)):
-        if not (result and _may_go_on(row)):
+        if not ((result or fan) and (_may_go_on(row) or (row.brood and row.state != "completed"))):
             return
         state = f"{LATE} {state}"
-    records.put_outcome(row.id, row.fan, OutcomeRow(child.id, child.number, state, child.reason, child.error, result))
+    outcome = OutcomeRow(child.id, child.number, state, child.reason, child.error, result, fan)
+    records.put_outcome(row.id, row.fan, outcome)
     if row.verdict:
         return
     row.done += completed

@@ -44,12 +44,12 @@ class SqliteChildren:
         self._db.execute(f"DELETE FROM staged WHERE job = ?{one}", (job_id, *([child.job_id] if child else [])))
 
     def put_outcome(self, job_id: str, fan: str, row: OutcomeRow) -> None:
-        about = (row.job_id, row.state, row.reason, row.error, row.result)
-        self._db.execute("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?)", (job_id, fan, row.number, *about))
+        about = (row.job_id, row.state, row.reason, row.error, row.result, row.fan)
+        self._db.execute("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (job_id, fan, row.number, *about))
 
     def outcomes(self, job_id: str, fan: str, start: int, limit: int) -> list[OutcomeRow]:
         rows = self._db.execute(
-            "SELECT child, number, state, reason, error, result FROM outcome "
+            "SELECT child, number, state, reason, error, result, below FROM outcome "
             "WHERE job = ? AND fan = ? AND number >= ? AND number < ? ORDER BY number",
             (job_id, fan, start, start + limit),
         )

@@ -55,7 +55,7 @@ CREATE INDEX staged_job ON staged (job, place);
 
 CREATE TABLE outcome (
     job TEXT NOT NULL, fan TEXT NOT NULL, number INTEGER NOT NULL, child TEXT NOT NULL, state TEXT NOT NULL,
-    reason TEXT NOT NULL, error TEXT NOT NULL, result BLOB NOT NULL, PRIMARY KEY (job, fan, number)
+    reason TEXT NOT NULL, error TEXT NOT NULL, result BLOB NOT NULL, below TEXT NOT NULL, PRIMARY KEY (job, fan, number)
 ) WITHOUT ROWID;
 
 -- What is left to do in steps: "opening" (a job whose staged children are to be made), "closing" (a fan-out whose
