@@ -270,7 +270,7 @@ def test_hostile_contents_run_nothing(place: str, tmp_path: Path, monkeypatch: p
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)
-    run = Run([{"__class__": "evil.Thing", "__version__": 1}])
+    run = Run([{"__class__": "evil.Thing", "__module__": "evil", "__version__": 1}])
     with Keeper(JsonFiles(tmp_path) if place == "files" else place) as keeper:
         state = run.state_dict()
         state["note"] = state["note"][0]["__plain__"]

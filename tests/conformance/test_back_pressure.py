@@ -31,10 +31,13 @@ def test_a_full_agent(bench: Bench) -> None:
     bench.do(first)
     urgent = bench.submit(terms=c.Terms(priority=1, most=2, counted=QUEUES))
     with bench.refused(bp.Overloaded, "'write' has 2 deliveries waiting.*max_waiting"):
-        bench.submit(terms=TWO)
+        bench.submit(terms=TWO, key="later")
     with bench.nothing_changes():
         assert bench.submit(terms=TWO, key="k") == first.job_id, "it was taken before"
     bench.do(c.Cancel(urgent))
+    later = new_job(terms=TWO, key="later")
+    assert bench.do(later).id == later.job_id, "the key was not used up by what was refused"
+    bench.do(c.Cancel(later.job_id))
     assert bench.take().job_id == first.job_id
     fence = bench.start("review")
     assert bench.submit(terms=TWO)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import pytest
 
 import batonpass as bp
@@ -120,6 +122,29 @@ def test_what_was_spent_is_told_whatever_ends_a_child(bench: Bench, *, handed_of
     ]
 
 
+def test_how_its_own_children_ended_is_kept_with_a_canceled_child(bench: Bench) -> None:
+    """Its parent is told of them: those that ended before it, and what those spent that end after it."""
+    family = Family(bench, bench.start(), 2, spare=2)
+    family.spawn()
+    middle, other = bench.claim(2)
+    below = Family(bench, fence_of(middle), 3, spare=3)
+    below.spawn()
+    done, running, silent = bench.claim(3)
+    below.complete(done)
+    bench.do(c.Record(fence_of(running), {c.SPENT: b"spent"}))
+    bench.do(c.Cancel(middle.job.id))
+    while bench.do(c.Reap()).next_due == 0:
+        pass
+    assert [(row.state, row.fan) for row in family.outcomes()] == [("canceled", below.fan)]
+    told = [(row.job_id, row.state, row.result) for row in below.outcomes()]
+    assert told == [(done.job.id, "completed", b"0"), (running.job.id, "late canceled", b"spent")]
+    assert bench.state(silent.job.id)[0] == "canceled"
+    family.complete(other)
+    assert [row.fan for row in family.outcomes()] == [below.fan, ""]
+    bench.do(c.DeleteJob(middle.job.id))
+    assert below.outcomes() == []
+
+
 def test_the_parent_is_canceled(bench: Bench) -> None:
     """Its children end with it, and theirs; nothing of them starts in between."""
     family = Family(bench, bench.start(), 2)
@@ -196,6 +221,23 @@ def test_staged_children_are_nobodys(bench: Bench) -> None:
     assert (bench.do(c.Reap(3)).next_due, len(bench.claim(9))) == (0, 3)
     assert (bench.do(c.Reap(3)).moved, len(bench.claim(9))) == (1, 1)
     assert sorted(children_of(bench, fence.job_id)) == sorted(family.ids)
+
+
+def test_several_fan_outs_at_once(bench: Bench) -> None:
+    """Each look makes, and cancels, so many children of all of them together, and forgets none."""
+    families = [Family(bench, bench.start(), 6, need=1) for _ in range(3)]
+    for family in families:
+        bench.do(c.Stage(family.fence, 0, family.children[1:]))
+        family.spawn(given=1)
+    while bench.do(c.Reap(4)).next_due == 0:
+        continue
+    assert [children_of(bench, family.parent) for family in families] == [family.ids for family in families]
+    for first in [child for child in bench.claim(ALL) if child.job.number == 0]:
+        bench.do(c.Complete(fence_of(first), b"1"))
+    while bench.do(c.Reap(4)).next_due == 0:
+        continue
+    ends = Counter(bench.state(child) for family in families for child in family.ids)
+    assert ends == {("completed", ""): 3, ("canceled", ""): 15}
 
 
 def test_taken_over_while_staging(bench: Bench) -> None:

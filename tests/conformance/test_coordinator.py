@@ -66,6 +66,17 @@ def test_submit_and_look(bench: Bench) -> None:
     assert lease.expires_at.timestamp() * 1000 == bench.clock.now + MINUTE
 
 
+def test_the_same_key_with_the_same_words_of_another_contract(bench: Bench) -> None:
+    class Two(bp.Contract, name="conformance.notes", version=2):
+        facts: list[str]
+
+    later = bp.App("desk")
+    later.agent("writer", accepts=Two, returns=Two)(lambda notes: notes)
+    first = bench.run(bench.face(desk).submit("writer", NOTES, key="k"))
+    with bench.refused(bp.KeyConflict, first.id):
+        bench.run(bench.face(later).submit("writer", Two(facts=NOTES.facts), key="k"))
+
+
 def test_the_same_key(bench: Bench) -> None:
     face = bench.face(desk)
     first = bench.run(face.submit("writer", NOTES, key="k"))

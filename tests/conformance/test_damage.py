@@ -10,7 +10,7 @@ import pytest
 import batonpass as bp
 from tests.conformance.test_growth import Thread
 from tests.harness.bench import Bench
-from tests.harness.texts import message
+from tests.harness.texts import message, words
 
 
 def _saved(bench: Bench) -> tuple[Thread, list[str]]:
@@ -53,6 +53,19 @@ def test_a_flipped_bit_anywhere_in_a_log_is_found(bench: Bench) -> None:
             assert spoilt
             bench.harness.put_log(name, whole)
     assert [run.restore(id_).state for id_ in ids] == right
+
+
+def test_a_flipped_bit_in_what_is_large_is_found(bench: Bench) -> None:
+    """Of what is read in a second step, too."""
+    run = Thread(bench)
+    saved = run.save({"doc": words(random.Random(6), 150_000)}).id
+    for name, whole in bench.harness.logs().items():
+        for at in (0, len(whole) // 2, len(whole) - 1):
+            bench.harness.put_log(name, _flip(whole, at))
+            with pytest.raises(bp.Corrupted, match=rf"{saved}: its state\['doc'\] is not"):
+                run.restore(saved)
+        bench.harness.put_log(name, whole)
+    assert len(run.restore(saved).state["doc"]) == 150_000
 
 
 def test_damage_at_the_end_leaves_what_came_before(bench: Bench) -> None:

@@ -102,6 +102,17 @@ def test_keys_are_lanes_of_their_own(bench: Bench) -> None:
     assert bench.state(jobs[2]) == ("submitted", "limited")
 
 
+def test_a_claim_passes_over_what_has_to_wait(bench: Bench) -> None:
+    """... however little it wants: behind more of it than one look shows, others may run."""
+    bench.submit()
+    [_first] = claim(bench, ONE)
+    waiting = submit(bench, 3)
+    free = mint("j")
+    bench.do(c.Submit(free, free, replace(new_target(), lane="b" * 32)))
+    assert ids(claim(bench, ONE)) == [free]
+    assert {bench.state(each) for each in waiting} == {("submitted", "limited")}
+
+
 def test_the_urgent_are_let_out_first(bench: Bench) -> None:
     queues = tuple((new_target(priority=band).queue, MINUTE) for band in (-1, 0, 1))
     limits = {queue: ONE for queue, _ in queues}

@@ -109,6 +109,7 @@ def test_namespaces(bench: Bench) -> None:
     for name in names:
         with bench.beside(name) as there:
             jobs[name] = there.submit(key="k", thread="run")
+    assert len(set(jobs.values())) == len(names)
     for name, job_id in jobs.items():
         with bench.beside(name) as there:
             assert [row.id for row in there.do(c.ListJobs())] == [job_id]

@@ -6,7 +6,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from tests.harness.bench import Bench, new_checkpoint, new_target
+from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_target
 
 
 def test_an_answer_makes_the_job_deliverable_again(bench: Bench) -> None:
@@ -35,6 +35,18 @@ def test_an_answer_stays_until_the_next_question(bench: Bench) -> None:
     fence = c.Fence(delivery.job.id, delivery.job.token, delivery.job.lease)
     bench.do(c.Suspend(fence, b"really?"))
     assert (bench.job(fence.job_id).question, bench.job(fence.job_id).answer) == (b"really?", b"")
+
+
+def test_the_time_of_a_question_that_was_answered_is_over(bench: Bench) -> None:
+    """It would make a second delivery of a job that runs."""
+    fence = bench.start()
+    bench.do(c.Suspend(fence, b"sure?", timeout=MINUTE, otherwise=b"no"))
+    bench.do(c.AnswerJob(fence.job_id, b"yes"))
+    assert bench.do(c.Reap()).next_due == -1
+    bench.take(lease=3 * MINUTE)
+    bench.clock.advance(2 * MINUTE)
+    with bench.nothing_changes():
+        assert bench.do(c.Reap()).next_due == MINUTE
 
 
 def test_the_first_answer_counts(bench: Bench) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 import batonpass as bp
@@ -73,6 +75,22 @@ def test_the_same_checkpoint_again_answers_as_before(bench: Bench) -> None:
     with bench.nothing_changes():
         assert bench.do(outside) == commit
         assert bench.do(inside) == committed
+
+
+def test_what_was_saved_is_never_replaced(bench: Bench) -> None:
+    """Not by another state with the same id either, wherever it is put."""
+    fence = bench.start(thread="job")
+    for size in (1, 100_000):
+        first = new_checkpoint("a" * size, thread="run")
+        commit = bench.do(c.Save("run", first))
+        held = new_checkpoint("a" * size, thread="job")
+        committed = bench.do(c.Save("job", held, fence))
+        with bench.nothing_changes():
+            for each in ("b", "b" * 70_000):
+                assert bench.do(c.Save("run", replace(new_checkpoint(each, thread="run"), id=first.id))) == commit
+                assert (
+                    bench.do(c.Save("job", replace(new_checkpoint(each, thread="job"), id=held.id), fence)) == committed
+                )
 
 
 def test_it_can_be_saved_again_although_a_job_runs_there_by_now(bench: Bench) -> None:

@@ -27,6 +27,7 @@ from batonpass.coordinator.calls.webhooks import read as read_webhook
 from batonpass.coordinator.items import ItemName, ItemRow
 from batonpass.coordinator.letters import open_envelope, open_letter, seal_envelope, seal_letter
 from batonpass.coordinator.memory.store import MemoryStore
+from batonpass.coordinator.presence import Present, close_present, open_present
 from batonpass.coordinator.questions import suspending, wanted
 from batonpass.coordinator.rows import CheckpointRow, EventRow, JobRow, Place
 from batonpass.coordinator.seals import FORMAT, content_hash, read_commit, seal_of
@@ -211,6 +212,10 @@ def kinds() -> dict[str, Kind]:
         **_items(),
         "event": _events(),
         "webhook": _whole(_webhooks(), lambda data: asdict(read_webhook(c.GroupRow("w", 0, 0, data)))),
+        "live worker": _whole(
+            [close_present(Present("h-1", "0.1.0", "desk", "ü")).encode()],
+            lambda data: list(open_present(data.decode("utf-8", "replace"))),
+        ),
         "declaration": _whole([close_declaration(agent, "fuzz")], open_declaration),
         "payload": _whole(payloads, lambda data: load_payload(Notes, data)),
         "unknown payload": _whole(payloads, lambda data: load_mapping(bp.ContractRef("x", 1), data)),

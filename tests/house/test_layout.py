@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path, PurePosixPath
 from statistics import median
 
+from batonpass import __version__
 from tests.house.tree import FOLDERS, ROOT, SETUPTOOLS, files, shipped
 
 SOURCES = {".py", ".lua", ".sql"}
@@ -23,6 +24,10 @@ def test_files_are_read_in_one_sitting() -> None:
 def test_the_usual_product_file_is_short() -> None:
     sizes = [lines(path) for path in shipped().values() if path.suffix == ".py"]
     assert median([size for size in sizes if size]) < 150
+
+
+def test_the_version_is_one() -> None:
+    assert f'version = "{__version__}"' in (ROOT / "pyproject.toml").read_text().splitlines()
 
 
 def test_every_package_is_declared() -> None:

@@ -1,7 +1,8 @@
 """The rules that may never break (DESIGN.md, section 3), each attacked with the means at hand.
 
  1. An acknowledged write is there       test_acknowledged: SIGKILL of writers and of the Redis server
- 2. One commit per handoff               test_commits: calls fail in turn, memory runs out, SQLite is interrupted
+ 2. One commit per handoff               test_commits: calls fail in turn, memory runs out, SQLite is interrupted;
+                                         test_one_commit: a worker ends a delivery by one command
  3. One owner                            test_owners: workers that die, stall and wake; conformance/test_fencing
  4. Nothing is lost                      test_owners: after all that every job ends; conformance/test_model
  5. A finished step is not run again     tests/kills and tests/workers, with real frameworks and processes

@@ -75,6 +75,16 @@ def test_deep_nesting_is_corrupted_and_not_a_crash() -> None:
             unpack(head * 100_000 + b"\xc0")
 
 
+@pytest.mark.parametrize("name", ["trap", "trap:Trap", "trap.Trap", "trap/Trap", "trap.Trap@1", "trap.Trap:load"])
+def test_a_type_that_nobody_registered_is_not_looked_for(
+    name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
+    monkeypatch.syspath_prepend(str(tmp_path))
+    found = unpack(pack(bp.UnknownValue(name, pack(["x"]))))
+    assert (type(found), found.type_name, found.value) == (bp.UnknownValue, name, ["x"])
+
+
 def test_loading_reads_no_file_and_imports_no_module_that_the_data_names() -> None:
     """Watched by the interpreter itself: its audit events of every file, process, import and eval."""
     program = f"""

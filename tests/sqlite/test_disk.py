@@ -15,7 +15,8 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.sqlite import disk, wal
+from batonpass.coordinator.rows import Place
+from batonpass.coordinator.sqlite import disk, line, wal
 from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import new_checkpoint, new_job
 from tests.harness.waiting import wait_until
@@ -120,6 +121,36 @@ def test_those_who_write_meanwhile_share_the_next_wait(store: SqliteStore, path:
         assert {each.result(20) for each in saving} == set(_ids(path))
     assert seen.asked <= 3, "the first one, and one or two for all others"
     assert set(_ids(seen.lost)) == set(_ids(path))
+
+
+def test_what_is_committed_during_a_wait_has_one_of_its_own(store: SqliteStore, path: Path, seen: Disk) -> None:
+    """Whether the disk had it when it was asked nobody knows."""
+    seen.goes_on.clear()
+    with ThreadPoolExecutor(2) as pool:
+        first = pool.submit(_save, store)
+        wait_until(lambda: seen.asked == 1)
+        second = pool.submit(_save, store)
+        wait_until(lambda: len(_ids(path)) == 2)
+        seen.goes_on.set()
+        assert {first.result(20), second.result(20)} == set(_ids(path))
+    assert seen.asked == 2
+
+
+def test_a_batch_waits_for_the_last_of_its_commits(
+    store: SqliteStore, seen: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also when another one has waited for the first, meanwhile."""
+    monkeypatch.setattr(line, "_LONGEST", 1)
+
+    def waits_once(connection: object) -> None:
+        if not seen.asked:
+            store._disk.wait(1)
+
+    monkeypatch.setattr(store._line, "_committed", waits_once)
+    puts = [c.Put(new_checkpoint(thread="t", place=Place("", key, ""))) for key in "ab"]
+    assert store._line.write_all(puts, [False, False])
+    assert seen.asked == 2
+    assert _ids(seen.lost) == [put.checkpoint.id for put in puts]
 
 
 def test_readers_do_not_wait(store: SqliteStore, seen: Disk) -> None:

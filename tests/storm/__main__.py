@@ -62,7 +62,7 @@ def main() -> None:
         began = time.monotonic()
         code = subprocess.run([sys.executable, "-m", *RUNS[name].split()]).returncode
         failed |= code != 0
-        ends.append(f"{name:<21}{'passed' if code == 0 else f'FAILED ({code})':<14}{time.monotonic() - began:7.0f} s")
+        ends.append(f"{name:<23}{'passed' if code == 0 else f'FAILED ({code})':<14}{time.monotonic() - began:7.0f} s")
     say("\n".join(["== all", *ends]))
     sys.exit(failed)
 
