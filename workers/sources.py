@@ -7,6 +7,8 @@ import os
 import sys
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from importlib.util import cache_from_source
 from pathlib import Path
 from typing import NoReturn
 
@@ -32,7 +34,10 @@ class Sources:
     def changed(self) -> str:
         """A file that has changed, come or gone since; "" if none has."""
         before, now = self._before, _times(self._folder)
-        return next((path for path in (before | now) if before.get(path) != now.get(path)), "")
+        changed = [path for path in (before | now) if before.get(path) != now.get(path)]
+        for path in changed:
+            _uncache(path)
+        return changed[0] if changed else ""
 
     async def change(self) -> str:
         """Wait for a change: the file."""
@@ -59,6 +64,13 @@ def keep_reloading(run: Callable[[Sources], bool]) -> None:
 def begin_anew() -> NoReturn:
     """Replace this process by one that was started the same way. Threads that are left behind end with it."""
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
+
+
+def _uncache(path: str) -> None:
+    """Python takes bytecode for current if its source has the same size and second of change: after two quick edits it
+    would run the code between them."""
+    with suppress(OSError, NotImplementedError):  # there is none, or this Python keeps none
+        Path(cache_from_source(path)).unlink()
 
 
 def _times(folder: Path) -> dict[str, int]:

@@ -32,6 +32,7 @@ from tests.storm.victims import Evidence, Victim, WorkerProcess, Writer
 
 WRITERS = WORKERS = 2
 _WAITING_JOBS = 20
+_WRITES = 10  # for each kill, however slow the disk is
 
 
 @dataclass
@@ -82,8 +83,7 @@ class Storm:
         self._check()
         steps = self.evidence.finished
         cut_off = sum(count - 1 for count in self.evidence.ran.values())
-        noted = sum(len(acknowledged(log)) for log in self.logs)
-        return Report(kills, noted, len(self.jobs), poisoned, len(steps), cut_off, time.monotonic() - began)
+        return Report(kills, self._noted(), len(self.jobs), poisoned, len(steps), cut_off, time.monotonic() - began)
 
     def _kill(self, coordinator: bp.SyncCoordinator, victims: list[Victim], kills: int) -> None:
         makers = [self._writer] * WRITERS + [self._worker] * WORKERS
@@ -94,6 +94,10 @@ class Storm:
             self._see(coordinator, partial(_past, time.monotonic() + self._choose.uniform(0, 0.1)))
             victims[place].kill()
             victims[place] = makers[place]()
+        self._see(coordinator, lambda: len(self.jobs) > _WAITING_JOBS and self._noted() >= _WRITES * kills)
+
+    def _noted(self) -> int:
+        return sum(len(acknowledged(log)) for log in self.logs)
 
     def _see(self, coordinator: bp.SyncCoordinator, condition: Callable[[], bool]) -> None:
         """Wait for a condition, with the workers kept busy."""

@@ -19,6 +19,7 @@ from tests.harness.waiting import wait_until
 from .processes import DEADLINE
 
 pytestmark = pytest.mark.timeout(240)
+_SECOND = 1_750_000_000 * 10**9
 APP = """
 import os
 import time
@@ -65,16 +66,21 @@ class Reloading:
     def __init__(self, folder: Path) -> None:
         self.folder = folder
         self._err = folder / "err"
+        self._edits = 0
         self._process: subprocess.Popen[bytes] | None = None
 
     def write(self, text: str) -> None:
-        (self.folder / "desk.new").write_text(text)
-        (self.folder / "desk.new").rename(self.folder / "desk.py")
+        """Change `desk.py`, always within the same second: bytecode of the text before still looks current."""
+        self._edits += 1
+        new = self.folder / "desk.new"
+        new.write_text(text)
+        os.utime(new, ns=(self._edits, _SECOND + self._edits))
+        new.rename(self.folder / "desk.py")
 
     def start(self) -> None:
         with self._err.open("wb") as err:
             command = ["worker", "desk:app", "--reload", "--store", "sqlite:///x.db", "--lease", "60"]
-            environment = {**os.environ, "PYTHONDONTWRITEBYTECODE": "1"}
+            environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
             self._process = subprocess.Popen(
                 [sys.executable, "-m", "batonpass", *command], cwd=self.folder, stderr=err, env=environment
             )
