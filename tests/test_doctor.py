@@ -223,7 +223,7 @@ def test_a_server_that_is_full(own_redis: RedisServer, doctor: Doctor) -> None:
         coordinator.declare(made(Order))
         coordinator.submit("bill", Order(text="a"))
     with own_redis.client() as admin:
-        admin.set("ballast", "x" * 20_000_000)  # beside it a connection is little
+        admin.setrange("ballast", 20_000_000, "x")  # beside it a connection is little
         used: Any = admin.info("memory")
         for most, level, code in ((0.5, "fail", 1), (1.05, "warn", 0), (5, "", 0)):
             admin.config_set("maxmemory", int(used["used_memory"] * most))

@@ -14,7 +14,7 @@ import batonpass as bp
 
 from .typed import face
 
-DEADLINE = 30.0
+DEADLINE = 90.0
 
 
 @pytest.fixture

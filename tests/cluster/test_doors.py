@@ -19,7 +19,7 @@ from tests.harness.children import Family
 from tests.harness.cluster import ClusterHarness
 
 QUEUE = new_target().queue
-LONG = 20.0
+LONG = 60.0
 
 
 @pytest.fixture

@@ -17,7 +17,7 @@ from batonpass.coordinator.store import Topic, Watch
 from tests.harness.bench import Bench, new_job, new_target
 
 # A wake-up that never comes shows as a wait of this length.
-FOREVER = 20.0
+FOREVER = 60.0
 
 
 def wakes(bench: Bench, topic: Topic, change: Callable[[Bench], Any]) -> None:

@@ -29,7 +29,7 @@ pytestmark = [
 def act(url: str, what: str, flow_id: str) -> int:
     """Run the flow in a process of its own; how that ended."""
     command = [sys.executable, "-m", "tests.crews.flows", url, what, flow_id]
-    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=60).returncode
+    return subprocess.run(command, cwd=ROOT, capture_output=True, timeout=120).returncode
 
 
 @pytest.mark.timeout(240)

@@ -9,7 +9,7 @@ from typing import TypeVar
 T = TypeVar("T")
 
 
-def wait_until(look: Callable[[], T], *, timeout: float = 20.0, what: str = "") -> T:
+def wait_until(look: Callable[[], T], *, timeout: float = 60.0, what: str = "") -> T:
     """What `look` answers as soon as that is true; fails after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not (found := look()):

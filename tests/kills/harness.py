@@ -20,7 +20,7 @@ from typing import Any
 import batonpass as bp
 
 LEASE = 1.0
-DEADLINE = 40.0
+DEADLINE = 90.0
 
 
 def wait_for(condition: Callable[[], Any], what: str, deadline: float = DEADLINE) -> Any:

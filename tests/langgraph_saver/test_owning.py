@@ -103,7 +103,7 @@ def test_nothing_is_left_of_an_owner(shared_url: str, thread: str) -> None:
 
 def test_an_owner_that_lost_the_thread_is_fenced(saver: BatonpassSaver, thread: str) -> None:
     def takes_over() -> None:
-        with saver.own(thread, wait=20):
+        with saver.own(thread, wait=60):
             Runner(chat(saver), thread, "sync").run(say("the second"))
 
     runner = Runner(chat(saver), thread, "sync")
@@ -138,6 +138,6 @@ def test_the_thread_of_a_killed_owner_is_taken_over(shared_url: str, thread: str
                 Runner(chat(saver), thread, "sync").run(say("too early"))
             process.kill()
             began = time.monotonic()
-            with saver.own(thread, wait=20):
+            with saver.own(thread, wait=60):
                 Runner(chat(saver), thread, "sync").run(say("now"))
-            assert time.monotonic() - began < 15
+            assert time.monotonic() - began < 50

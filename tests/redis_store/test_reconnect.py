@@ -37,11 +37,12 @@ def store(own_redis: RedisServer) -> Iterator[Store]:
 
 @contextmanager
 def often(what: Callable[[], object]) -> Iterator[list[int]]:
-    """Does something again and again while the block runs; how often is in the list."""
+    """Does something again and again while the block runs, less and less often: on a slow machine, too, something has
+    to get through. How often is in the list."""
     count, stop = [0], threading.Event()
 
     def run() -> None:
-        while not stop.wait(0.005):
+        while not stop.wait(0.005 * 1.05 ** count[0]):
             what()
             count[0] += 1
 

@@ -45,9 +45,11 @@ class Length:
     seconds: float
     kills: int = 0
     jobs: int = 0
+    restarts: int = 0
 
-    def reached(self, seconds: float, kills: int, jobs: int) -> bool:
-        return seconds >= self.seconds and kills >= self.kills and jobs >= self.jobs
+    def reached(self, seconds: float, kills: int, jobs: int, restarts: int) -> bool:
+        lasted = seconds >= self.seconds
+        return lasted and kills >= self.kills and jobs >= self.jobs and restarts >= self.restarts
 
 
 @dataclass
@@ -124,7 +126,7 @@ def _strike(crew: Crew, load: Load, server: RedisServer | None, choose: random.R
     every = min(_RESTART, length.seconds / 2)
     next_restart = every * choose.uniform(0.1, 0.9)
     struck = restarted = 0
-    while not length.reached(now := time.monotonic() - began, crew.counts.kills, len(load.jobs)):
+    while not length.reached(now := time.monotonic() - began, crew.counts.kills, len(load.jobs), restarted):
         if server and now > next_restart:
             server.kill()
             time.sleep(choose.uniform(0, 0.5))

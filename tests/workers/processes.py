@@ -15,7 +15,7 @@ from tests.harness.waiting import wait_until
 from tests.house.tree import ROOT
 from tests.kills.harness import Zygote
 
-DEADLINE = 40.0
+DEADLINE = 90.0
 
 
 class Desk:

@@ -10,7 +10,7 @@ import anyio
 
 import batonpass as bp
 
-DEADLINE = 30.0
+DEADLINE = 90.0
 
 
 class Ask(bp.Contract, name="workers.ask"):

