@@ -9,7 +9,7 @@ from dataclasses import replace
 import anyio
 
 from ..contracts.app import App
-from ..contracts.errors import BadSetup, BatonpassError, Fenced, NotFound
+from ..contracts.errors import BatonpassError, Fenced, NotFound
 from ..coordinator.commands import Fence, ReadJob, Restore
 from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery
@@ -21,6 +21,8 @@ from .pool import Pool
 from .session import PATIENCE, LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
+# So many workers have died under a job when it is not run beside others any more: the next dies alone.
+SUSPECT = 3
 # Seconds that the write of a delivery's end may take: who writes is patient with a store that is away.
 WRITING = PATIENCE + 5.0
 
@@ -58,16 +60,11 @@ class Apart:
         self._pool.drain()
 
     async def run(self, about: str, delivery: Delivery) -> None:
-        """Run a delivery; the child is killed when this is cancelled and when the agent's time is over."""
+        """Run a delivery; the child is killed when this is cancelled and when the agent's time is over. `BadSetup`, and
+        nothing was run, if there can be no child."""
         row = delivery.job
         fence = Fence(row.id, row.token, row.lease)
-        try:
-            child = await self._pool.take()
-        except BadSetup as error:
-            pause = self._aside.put(row.queue)
-            _log.error("%s: this worker can't run it, and looks again in %g s: %s", about, pause, error)
-            await self._closing.release(about, fence)
-            return
+        child = await self._pool.take()
         report, died = None, None
         late = Late(self._app[row.agent].timeout)
 

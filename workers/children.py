@@ -21,8 +21,8 @@ class Children:
     as_json: bool = False
     wear: Wear = field(default_factory=Wear)
 
-    def pool(self, agents: Sequence[Agent[Any]], size: int) -> Pool:
-        """A pool for up to `size` deliveries of these agents at once."""
+    def pool(self, agents: Sequence[Agent[Any]], size: int, *, warm: bool = True) -> Pool:
+        """A pool for up to `size` deliveries of these agents at once; `warm`: with a process ready ahead."""
         kinds = tuple(sorted({agent.kind for agent in agents}))
         setup = Setup(self.app, self.url, self.namespace, kinds, self.as_json)
-        return Pool(setup, [agent.name for agent in agents], size, self.wear)
+        return Pool(setup, [agent.name for agent in agents], size, self.wear, warm=warm)

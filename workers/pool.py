@@ -1,4 +1,4 @@
-"""Pool: the children of a worker. One is kept ready ahead; those that are worn are replaced."""
+"""Pool: children of a worker. Those that are worn are replaced, and one is kept ready ahead."""
 
 from __future__ import annotations
 
@@ -35,11 +35,13 @@ class Wear:
 
 
 class Pool:
-    """Children for up to `size` deliveries at once, of the agents named."""
+    """Children for up to `size` deliveries at once, of the agents named. If it is not `warm`, nothing is started before
+    it is needed."""
 
-    def __init__(self, setup: Setup, agents: Collection[str], size: int, wear: Wear) -> None:
+    def __init__(self, setup: Setup, agents: Collection[str], size: int, wear: Wear, *, warm: bool = True) -> None:
         self.agents = frozenset(agents)
         self._size = size
+        self._warm = warm
         self._wear = wear
         self._nursery = Nursery(setup, self._notify)
         self._children: set[ChildProcess] = set()
@@ -116,11 +118,12 @@ class Pool:
         await self._nursery.close()
 
     def _start_wanted(self, starts: TaskGroup) -> None:
-        if not self._nursery.is_open and not self._reviving:
+        if self._warm and not self._nursery.is_open and not self._reviving:
             self._reviving = True
             starts.start_soon(self._revive)
         # After a failure only for who waits: a warm one is not worth trying again and again.
-        wanted = max(self._waiting, 0 if self._failure else 1) - len(self._idle) - self._starting
+        ahead = 1 if self._warm and self._failure is None else 0
+        wanted = max(self._waiting, ahead) - len(self._idle) - self._starting
         room = self._size + (0 if self._nursery.forks else 1) - len(self._children) - self._starting
         for _ in range(min(wanted, room)):
             self._starting += 1

@@ -17,7 +17,16 @@ from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract, contract_ref
-from ..contracts.errors import BatonpassError, ContractViolation, Corrupted, Fenced, NotFound, OverBudget, Unavailable
+from ..contracts.errors import (
+    BadSetup,
+    BatonpassError,
+    ContractViolation,
+    Corrupted,
+    Fenced,
+    NotFound,
+    OverBudget,
+    Unavailable,
+)
 from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
@@ -28,7 +37,7 @@ from ..coordinator.letters import open_envelope
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
 from .about import Rejecting
-from .apart import WRITING, Apart
+from .apart import SUSPECT, WRITING, Apart
 from .aside import Aside
 from .asking import check_answered
 from .closing import Closing
@@ -52,7 +61,8 @@ _log = logging.getLogger("batonpass.worker")
 
 
 class Runner:
-    """Runs deliveries of one worker, each in its own task of the worker's loop, or in a child if there is a `pool`.
+    """Runs deliveries of one worker, each in its own task of the worker's loop, or in a child: those of the agents of a
+    `pool`, and in `quarantine` those that workers have died of.
 
     Without a keeper it is a child's: its worker keeps the leases, and kills it when a lease or an attempt's time is
     over.
@@ -67,6 +77,7 @@ class Runner:
         adapters: Mapping[str, Adapter],
         resources: Any,
         pool: Pool | None = None,
+        quarantine: Pool | None = None,
         left: LeftBehind | None = None,
     ) -> None:
         self._app = app
@@ -78,8 +89,9 @@ class Runner:
         self.aside = Aside()
         self._left = left or LeftBehind()
         self._closing = Closing(store, book, self._ends)
-        self._apart = Apart(app, store, pool, self._closing, self.aside, self._ends) if pool else None
+        self._apart = self._in_children(pool) if pool else None
         self._apart_agents = pool.agents if pool else frozenset[str]()
+        self._quarantine = self._in_children(quarantine) if quarantine else None
         self._loop = asyncio.get_running_loop()
         self._home = os.getpid()
         self._running: dict[str, Underway] = {}  # by lease
@@ -103,8 +115,9 @@ class Runner:
         for running in list(self._running.values()):
             if running.session is not None:
                 running.session.draining = True
-        if self._apart is not None:
-            self._apart.drain()
+        for apart in (self._apart, self._quarantine):
+            if apart is not None:
+                apart.drain()
 
     def stop(self) -> None:
         """Have every running delivery given back now: the step in its middle will be done again."""
@@ -121,7 +134,7 @@ class Runner:
         if self._keeper is None:
             return
         most = math.inf
-        if row.agent not in self._apart_agents and (timeout := self._app[row.agent].timeout):
+        if self._apart_for(row) is None and (timeout := self._app[row.agent].timeout):
             most = timeout + WRITING  # code that blocks this loop is not stopped at its time
         self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost, most)
 
@@ -141,8 +154,7 @@ class Runner:
         about = f"job {row.id} hop {row.hop} {row.agent}"
         if self._keeper is not None:
             self._notes.begun(about, delivery)
-        if self._apart is not None and row.agent in self._apart_agents:
-            await self._held(about, row, None, self._apart.run(about, delivery))
+        if (apart := self._apart_for(row)) and await self._ran_apart(about, delivery, apart):
             return
         try:
             session, envelope = await self._opened(delivery)
@@ -154,6 +166,34 @@ class Runner:
             await self._closing.release(about, session.fence)
             return
         await self._held(about, row, session, self._attempt(about, row, envelope, session))
+
+    def _in_children(self, pool: Pool) -> Apart:
+        return Apart(self._app, self._store, pool, self._closing, self.aside, self._ends)
+
+    def _apart_for(self, row: JobRow) -> Apart | None:
+        """What runs a job in a child, if it needs one."""
+        if row.agent in self._apart_agents:
+            return self._apart
+        return self._quarantine if row.crashes >= SUSPECT else None
+
+    async def _ran_apart(self, about: str, delivery: Delivery, apart: Apart) -> bool:
+        """Run a delivery in a child; whether that is all that can be done with it here."""
+        row = delivery.job
+        if apart is self._quarantine:
+            _log.warning("%s: %d workers died while they ran it, so it gets a process of its own", about, row.crashes)
+        try:
+            await self._held(about, row, None, apart.run(about, delivery))
+        except BadSetup as error:
+            if apart is self._quarantine:
+                _log.warning("%s: it runs in this worker, as it can't have a process of its own: %s", about, error)
+                return False
+            await self._leave_to_others(about, row, f"can't run it: {error}")
+        return True
+
+    async def _leave_to_others(self, about: str, row: JobRow, why: str) -> None:
+        pause = self.aside.put(row.queue)
+        _log.error("%s: this worker leaves it to others for %g s, it %s", about, pause, why)
+        await self._closing.release(about, Fence(row.id, row.token, row.lease))
 
     async def _held(
         self, about: str, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
@@ -225,13 +265,10 @@ class Runner:
         if isinstance(error, Unavailable):
             _log.error("%s: given up, the lease will expire: %s", about, error)
             return
-        session = LeaseSession(self._store, Delivery(_bare(row), None))
         if isinstance(error, MissingKey):
-            pause = self.aside.put(row.queue)
-            _log.error("%s: this worker can't read it, and looks again in %g s: %s", about, pause, error)
-            await self._closing.release(about, session.fence)
+            await self._leave_to_others(about, row, f"can't read it: {error}")
         else:
-            await self._closing.fail(about, None, session, error)
+            await self._closing.fail(about, None, LeaseSession(self._store, Delivery(_bare(row), None)), error)
 
     async def _attempt(self, about: str, row: JobRow, envelope: Envelope, session: LeaseSession) -> None:
         agent, calls = self._app[row.agent], Calls()

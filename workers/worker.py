@@ -32,6 +32,7 @@ from .asking import asked_as
 from .children import Children
 from .claiming import Claimer
 from .keeper import LeaseKeeper
+from .pool import Pool
 from .running import Runner
 from .scheduling import keep_schedules
 from .single import alone
@@ -45,7 +46,8 @@ _SILENCE = 2.0  # seconds of starting after which a worker says what it does
 class Worker:
     """Runs agents of an app: `agents` by name, None for all; at most `concurrency` deliveries at once.
 
-    With `children` the agents that ask for a process of their own get one; else all run in this process. `left` is the
+    With `children` the agents that ask for a process of their own get one, and so do jobs that workers have died of;
+    else all run in this process. `left` is the
     code of jobs that are over which still runs in its threads; `most_left` are too many (0: no number is).
     """
 
@@ -82,6 +84,7 @@ class Worker:
         apart = [agent for agent in self._agents if agent.isolated] if children else []
         self._here = [agent for agent in self._agents if agent not in apart]
         self._pool = children.pool(apart, concurrency) if children and apart else None
+        self._quarantine = children.pool(self._here, concurrency, warm=False) if children and self._here else None
 
     async def prepare(self) -> None:
         """Import the frameworks of this worker's agents, and only those; record the app's declarations.
@@ -103,9 +106,13 @@ class Worker:
 
     async def close(self) -> None:
         """End the processes that `prepare` began."""
-        if self._pool is not None:
-            with anyio.CancelScope(shield=True):
-                await self._pool.close()
+        with anyio.CancelScope(shield=True):
+            for pool in self._pools:
+                await pool.close()
+
+    @property
+    def _pools(self) -> list[Pool]:
+        return [pool for pool in (self._pool, self._quarantine) if pool is not None]
 
     def stop(self) -> None:
         """Claim nothing more, and give running deliveries back at their next checkpoint."""
@@ -133,7 +140,8 @@ class Worker:
             keeper.start()
             stack.push_async_callback(_stopped, keeper)
             alarm, book = Alarm(), self._coordinator.book
-            runner = Runner(self._app, store, book, keeper, self._adapters, resources, self._pool, self.left)
+            pools = self._pool, self._quarantine
+            runner = Runner(self._app, store, book, keeper, self._adapters, resources, *pools, self.left)
             claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits(), alarm)
             self._runner, self._claimer = runner, claimer
             names = ", ".join(agent.name for agent in self._agents)
@@ -144,8 +152,8 @@ class Worker:
                 present = close_present(Present(self.id, __version__, self._app.name, self._app.version))
                 upkeep.start_soon(keep_up, store, present, tuple(queues), alarm)
                 upkeep.start_soon(keep_schedules, self._coordinator)
-                if self._pool is not None:
-                    upkeep.start_soon(self._pool.run)
+                for pool in self._pools:
+                    upkeep.start_soon(pool.run)
                 async with asyncio.TaskGroup() as deliveries:  # anyio's takes far longer to start a task
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()

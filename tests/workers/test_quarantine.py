@@ -1,0 +1,63 @@
+"""Jobs that workers have died of run in processes of their own: they take no more workers along, and no neighbours."""
+
+from __future__ import annotations
+
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator.operations.upkeep import POISON
+from batonpass.workers.apart import SUSPECT
+
+from .agents import Done, Task
+from .families import serving_apart, times, wait_for_end
+from .processes import DEADLINE, Desk, WorkerProcess
+from .quarantined import app
+
+pytestmark = pytest.mark.timeout(240)
+OTHERS = ("a", "b", "c")
+
+
+def serving(desk: Desk, agents: str) -> WorkerProcess:
+    return serving_apart(desk, agents, "--lease", "1", app="tests.workers.quarantined:app")
+
+
+def test_a_job_that_kills_its_workers_is_parked_alone(desk: Desk) -> None:
+    with bp.connect(desk.url, app=app) as coordinator:
+        coordinator.declare(app)
+        others = [coordinator.submit("waits", Task(text=text), returns=Done) for text in OTHERS]
+        killer = coordinator.submit("kills", Task(text="now"), returns=Done)
+        for number in range(1, SUSPECT + 1):
+            worker = serving(desk, "kills,waits")
+            for label in ("kills", *(f"{text}:waits" for text in OTHERS)):
+                times(desk, label, number)
+            desk.open_gate("kill now")
+            wait_for_end(worker.pid)
+            (desk.folder / "kill now").unlink()
+        desk.open_gate("kill now")
+        last = serving(desk, "kills,waits")
+        with pytest.raises(bp.JobFailed) as failed:
+            killer.result(timeout=DEADLINE)
+        assert failed.value.reason == "poison"
+        desk.open_gate("go on")
+        ended_in = {job.result(timeout=DEADLINE).words[0] for job in others}
+        assert [job.info().crashes for job in others] == [SUSPECT] * len(others)
+        healthy = coordinator.submit("waits", Task(text="new"), returns=Done).result(timeout=DEADLINE)
+    assert healthy.words == [str(last.pid)]
+    killed = [pid for pid, what in desk.lines() if what == "kills"]
+    assert (len(killed), last.pid in killed) == (POISON, False)
+    assert str(last.pid) not in ended_in
+
+
+def test_it_runs_in_the_worker_if_it_can_have_no_process(desk: Desk) -> None:
+    with bp.connect(desk.url, app=app) as coordinator:
+        coordinator.declare(app)
+        job = coordinator.submit("waits", Task(text="a"), returns=Done)
+        for number in range(1, SUSPECT + 1):
+            worker = serving(desk, "waits")
+            times(desk, "a:waits", number)
+            worker.kill()
+        desk.open_gate("one at a time")
+        desk.open_gate("go on")
+        last = serving(desk, "waits")
+        assert job.result(timeout=DEADLINE).words == [str(last.pid)]
+    assert "it runs in this worker, as it can't have a process of its own" in last.said()
