@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -14,6 +14,8 @@ from autogen_agentchat.tools import AgentTool
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.code_executor import CodeBlock, CodeExecutor, CodeResult
 from autogen_core.models import LLMMessage, UserMessage
+from autogen_core.tools import BaseTool
+from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.adapters.autogen.journal import Journal
@@ -144,6 +146,66 @@ async def test_an_agent_that_is_a_tool_keeps_its_memory_and_is_not_asked_again(l
         assert (await job.info()).attempt == 3
     assert heard == [["question 1"], ["question 1", "answer 1", "question 3"]]
     assert [label for label in labels(log) if label.startswith("expert")] == ["expert:1", "expert:2"]
+
+
+@pytest.mark.parametrize("at", [2, 3])
+async def test_a_tool_with_a_state_goes_on_from_it(at: int, log: Path) -> None:
+    """From where the calls left it that are not made again (2: the turn is begun again), or the checkpoint has it."""
+    away = Once()
+
+    class By(BaseModel):
+        by: int
+
+    class Counter(BaseTool[By, By]):
+        def __init__(self) -> None:
+            super().__init__(By, By, "count", "counts")
+            self.total = 0
+
+        async def run(self, args: By, cancellation_token: CancellationToken) -> By:
+            evidence.ran(f"tool:{args.by}")
+            self.total += args.by
+            return By(by=self.total)
+
+        async def save_state_json(self) -> Mapping[str, Any]:
+            return {"total": self.total}
+
+        async def load_state_json(self, state: Mapping[str, Any]) -> None:
+            self.total = state["total"]
+
+    def counts(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        if turn == at:
+            away()
+        call = FunctionCall(id=f"{turn}", name="count", arguments=f'{{"by": {turn}}}')
+        return [call] if turn < 4 else str(messages[-1].content)
+
+    def team() -> BaseGroupChat:
+        counter = speaker("counter", counts, tools=[Counter()], max_tool_iterations=2)
+        return RoundRobinGroupChat([counter], max_turns=2)
+
+    assert '{"by":6}' in (await run(team)).replace(" ", "")
+    assert [label for label in labels(log) if label.startswith("tool")] == ["tool:1", "tool:2", "tool:3"]
+
+
+async def test_an_agent_that_is_the_tool_of_two_is_counted_once() -> None:
+    used: list[int] = []
+
+    def asks(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        used.append(len(messages) + 1)
+        return [FunctionCall(id="1", name="expert", arguments='{"task": "?"}')] if turn == 1 else "done"
+
+    def knows(turn: int, messages: Sequence[LLMMessage]) -> str:
+        used.append(len(messages) + 1)
+        return "yes"
+
+    def team() -> BaseGroupChat:
+        tool = AgentTool(speaker("expert", knows))
+        pair = [speaker(name, asks, tools=[tool], max_tool_iterations=2) for name in "AB"]
+        return RoundRobinGroupChat([*pair], max_turns=2)
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        await job.result(timeout=30)
+        assert (len(used), (await job.info()).spent.tokens) == (6, sum(used))
 
 
 async def test_the_journal_does_not_grow_with_the_turns() -> None:

@@ -15,6 +15,7 @@ from autogen_agentchat.teams import (
     BaseGroupChat,
     RoundRobinGroupChat,
 )
+from autogen_agentchat.tools import AgentTool
 from autogen_core import FunctionCall, SingleThreadedAgentRuntime
 
 import batonpass as bp
@@ -68,6 +69,29 @@ async def test_a_team_that_has_run_before_is_refused() -> None:
     await team.run(task="x")
     with pytest.raises(bp.JobFailed, match="build a new one"):
         await only(lambda: team).run("a", Draft(text="go"), timeout=30)
+
+
+@pytest.mark.parametrize(
+    "build",
+    [
+        lambda agent, ends: agent,
+        lambda agent, ends: RoundRobinGroupChat([agent], max_turns=1),
+        lambda agent, ends: RoundRobinGroupChat([speaker("B", says("x"), tools=[AgentTool(agent)])], max_turns=1),
+        lambda agent, ends: RoundRobinGroupChat([speaker("B", says("x"))], termination_condition=ends),
+        lambda agent, ends: RoundRobinGroupChat(
+            [speaker("B", says("x"))], termination_condition=MaxMessageTermination(2) | ends
+        ),
+    ],
+)
+async def test_what_another_job_has_used_is_refused(build: Callable[..., Any]) -> None:
+    """Else a model is told what the other job's user said, and a condition has seen the other job's end."""
+    agent, ends = speaker("shared", says("turn {turn}")), TextMentionTermination("turn")
+    made = iter([RoundRobinGroupChat([agent], termination_condition=ends)])
+    one = only(lambda: next(made, None) or build(agent, ends))
+    assert await one.run("a", Draft(text="go"), timeout=30) == Report(body="turn 1")
+    with pytest.raises(bp.JobFailed, match=r"agent 'a' returned .* another run has had.* Build it anew") as failed:
+        await one.run("a", Draft(text="go"), timeout=30)
+    assert failed.value.reason == "refused"
 
 
 @pytest.mark.parametrize(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import AsyncGenerator, Callable, Iterator, Sequence
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, CodeExecutorAgent, MessageFilterAgent, SocietyOfMindAgent
@@ -16,7 +16,11 @@ from . import private
 from .models import JournaledModel
 from .tools import adopt_bench, adopt_code, adopt_errors, adopted
 
+_TAKEN = "taken_by_batonpass"
+
 Member = ChatAgent | Team
+Save = Callable[[], Awaitable[Mapping[str, Any]]]
+Load = Callable[[Mapping[str, Any]], Awaitable[None]]
 Path = tuple[str, ...]
 
 
@@ -28,17 +32,34 @@ def within(member: Member, above: Path = ()) -> Iterator[tuple[Path, Member]]:
         yield from within(child, path)
 
 
+def _all(team: Team) -> list[tuple[Path, Member]]:
+    """The team and every member once: an agent may be the tool of several."""
+    return list({id(member): (path, member) for path, member in [((), team), *within(team)]}.values())
+
+
 def teams_within(team: BaseGroupChat) -> list[BaseGroupChat]:
     """The team and all teams inside it."""
     return [team, *(member for _, member in within(team) if isinstance(member, BaseGroupChat))]
+
+
+def take(team: BaseGroupChat) -> str | None:
+    """Mark what remembers a run, so that no other run gets it. What of it another one has had; None if it is new."""
+    parts: list[tuple[str, Any]] = [(f"{type(each).__name__} {each.name!r}", each) for _, each in _all(team)]
+    for each in teams_within(team):
+        parts += [(f"a {type(condition).__name__}", condition) for condition in private.conditions(each)]
+    used = next((name for name, part in parts if getattr(part, _TAKEN, False)), None)
+    for _, part in parts:
+        setattr(part, _TAKEN, True)
+    return used
 
 
 async def unsaved_state(team: Team) -> list[dict[str, Any]]:
     """The state that members have and their team's `save_state` leaves out, each with the member's path."""
     found: list[dict[str, Any]] = []
     for path, member in within(team):
-        for name, holder in _left_out(member):
-            found.append({"path": list(path), "of": name, "state": dict(await holder.save_state())})
+        for name, (save, _) in _left_out(member).items():
+            if state := dict(await save()):
+                found.append({"path": list(path), "of": name, "state": state})
     return found
 
 
@@ -46,24 +67,24 @@ async def load_unsaved_state(team: Team, saved: list[dict[str, Any]]) -> None:
     """Give the members back what `unsaved_state` found."""
     members = dict(within(team))
     for item in saved:
-        holders = dict(_left_out(members[tuple(item["path"])]))
-        await holders[item["of"]].load_state(item["state"])
+        _, load = _left_out(members[tuple(item["path"])])[item["of"]]
+        await load(item["state"])
 
 
-def _left_out(member: Member) -> Iterator[tuple[str, Any]]:
-    """What a member has that keeps a state of its own, by names of ours."""
+def _left_out(member: Member) -> dict[str, tuple[Save, Load]]:
+    """How to save and load what a member has that keeps a state of its own, by names of ours."""
     if isinstance(member, SocietyOfMindAgent | CodeExecutorAgent):
-        yield "context", member.model_context
-    elif isinstance(member, MessageFilterAgent):
-        yield "filtered", private.filtered_agent(member)
-    elif isinstance(member, AssistantAgent):
-        for bench in private.workbenches(member):
-            yield from ((f"tool {name}", runner) for name, runner in private.task_runners(bench).items())
+        return {"context": (member.model_context.save_state, member.model_context.load_state)}
+    if isinstance(member, MessageFilterAgent):
+        filtered = private.filtered_agent(member)
+        return {"filtered": (filtered.save_state, filtered.load_state)}
+    tools = private.tools(member) if isinstance(member, AssistantAgent) else []
+    return {f"tool {tool.name}": (tool.save_state_json, tool.load_state_json) for tool in tools}
 
 
 def adopt_calls(team: Team) -> None:
     """Make the members' functions know their job, and what members ask models and tools go through the journal."""
-    for path, member in [((), team), *within(team)]:
+    for path, member in _all(team):
         for name, client in private.model_clients(member):
             setattr(member, name, JournaledModel("/".join(path), client))
         if isinstance(member, AssistantAgent):
@@ -71,14 +92,14 @@ def adopt_calls(team: Team) -> None:
                 private.change_function(tool, adopted)
                 adopt_errors(tool)
             for bench in private.workbenches(member):
-                adopt_bench(bench, private.task_runners(bench))
+                adopt_bench(bench, private.task_runners(bench), private.tools(member))
         elif isinstance(member, CodeExecutorAgent):
             adopt_code(member)
 
 
 def report_errors(team: Team, report: Callable[[BaseException], None]) -> None:
     """Pass every member's error on as it was raised: a team raises only its text, and hangs if it is no Exception."""
-    for _, member in within(team):
+    for _, member in _all(team):
         if isinstance(member, ChatAgent):
             _report_errors(member, report)
 

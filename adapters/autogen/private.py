@@ -11,7 +11,13 @@ from typing import Any, cast
 
 from autogen_agentchat.agents import AssistantAgent, MessageFilterAgent, SocietyOfMindAgent, UserProxyAgent
 from autogen_agentchat.agents._user_proxy_agent import cancellable_input
-from autogen_agentchat.base import ChatAgent, Team, TerminationCondition
+from autogen_agentchat.base import (
+    AndTerminationCondition,
+    ChatAgent,
+    OrTerminationCondition,
+    Team,
+    TerminationCondition,
+)
 from autogen_agentchat.messages import MessageFactory
 from autogen_agentchat.teams import BaseGroupChat, GraphFlow
 from autogen_agentchat.teams._group_chat._graph._digraph_group_chat import GraphFlowManager
@@ -25,6 +31,15 @@ from pydantic import BaseModel
 def limits(team: BaseGroupChat) -> tuple[TerminationCondition | None, int | None]:
     """When the user's team ends. Taken out of the team, since state saved while it runs is not consistent."""
     return team._termination_condition, team._max_turns
+
+
+def conditions(team: BaseGroupChat) -> list[TerminationCondition]:
+    """What ends the team, each part of a combined condition too: all of them count what they have seen."""
+    found = [team._termination_condition] if team._termination_condition else []
+    for condition in found:  # which grows meanwhile
+        if isinstance(condition, AndTerminationCondition | OrTerminationCondition):
+            found += condition._conditions
+    return found
 
 
 def make_stop_after_each_turn(team: BaseGroupChat) -> None:

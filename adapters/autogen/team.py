@@ -21,7 +21,7 @@ from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
 from . import private
 from .folding import Dump, fold, unfold
-from .members import adopt_calls, load_unsaved_state, unsaved_state, within
+from .members import adopt_calls, load_unsaved_state, take, unsaved_state, within
 from .progress import Progress
 
 Message = BaseAgentEvent | BaseChatMessage
@@ -156,6 +156,11 @@ def adopt(agent: Agent[Any], made: Any) -> Adopted:
         )
     if private.has_run(made):
         raise BadSetup(f"the factory of agent {agent.name!r} returned a team that has run before: build a new one")
+    if used := take(made):
+        raise BadSetup(
+            f"the factory of agent {agent.name!r} returned {used}, which another run has had: it still knows what was "
+            "said there. Build it anew in the factory, with all agents, teams and termination conditions"
+        )
     if not private.has_own_runtime(made):
         raise BadSetup(f"agent {agent.name!r}: build the team without runtime=, so that it can stop after each turn")
     team = Adopted(agent, made)

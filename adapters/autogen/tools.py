@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable, Container, Generator
+from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable, Mapping
 from contextlib import contextmanager
 from typing import Any
 
@@ -78,36 +78,39 @@ def _watched() -> Generator[None]:
         raise asyncio.CancelledError from None
 
 
-def adopt_bench(bench: Any, runners: Container[str]) -> None:
+def adopt_bench(bench: Any, runners: Container[str], tools: Iterable[Any]) -> None:
     """Let the journal answer a workbench's calls. It may be shared by members and by teams: it is changed once.
 
     `runners` are its tools that run an agent or a team: these run again, and what they ask is answered. They remember.
+    `tools` are those that run in this process: a call that is not made again leaves them as it left them then.
     """
     if getattr(bench, _ADOPTED, False):
         return
     setattr(bench, _ADOPTED, True)
-    bench.call_tool = _calling(bench.call_tool, runners)
+    held = {tool.name: tool for tool in tools}
+    bench.call_tool = _calling(bench.call_tool, runners, held)
     if hasattr(bench, "call_tool_stream"):
-        bench.call_tool_stream = _streaming(bench.call_tool_stream, runners)
+        bench.call_tool_stream = _streaming(bench.call_tool_stream, runners, held)
 
 
-def _calling(call_tool: Callable[..., Any], runners: Container[str]) -> Callable[..., Any]:
+def _calling(call_tool: Callable[..., Any], runners: Container[str], held: Mapping[str, Any]) -> Callable[..., Any]:
     async def called(name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any) -> Any:
         journal = current.get()
         if journal is None or name in runners:
             return await call_tool(name, arguments, *rest, call_id=call_id, **more)
-
-        async def ask() -> dict[str, Any]:
-            result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
-            return result.model_dump(mode="json")
-
-        answer = await journal.call(f"tool {name}", [arguments, call_id], ask)
-        return ToolResult.model_validate(answer)
+        digest, answer = journal.recall(f"tool {name}", [arguments, call_id])
+        if answer is not None:
+            return await _recalled(answer, held.get(name))
+        result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
+        await journal.record(f"tool {name}", digest, await _answer(result, held.get(name)))
+        return result
 
     return called
 
 
-def _streaming(call_tool_stream: Callable[..., Any], runners: Container[str]) -> Callable[..., Any]:
+def _streaming(
+    call_tool_stream: Callable[..., Any], runners: Container[str], held: Mapping[str, Any]
+) -> Callable[..., Any]:
     async def called(
         name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any
     ) -> AsyncGenerator[Any]:
@@ -115,14 +118,26 @@ def _streaming(call_tool_stream: Callable[..., Any], runners: Container[str]) ->
         journal = None if name in runners else current.get()
         digest, answer = journal.recall(f"tool {name}", [arguments, call_id]) if journal else (b"", None)
         if answer is not None:
-            yield ToolResult.model_validate(answer)
+            yield await _recalled(answer, held.get(name))
             return
         async for item in call_tool_stream(name, arguments, *rest, call_id=call_id, **more):
             if journal is not None and isinstance(item, ToolResult):
-                await journal.record(f"tool {name}", digest, item.model_dump(mode="json"))
+                await journal.record(f"tool {name}", digest, await _answer(item, held.get(name)))
             yield item
 
     return called
+
+
+async def _answer(result: ToolResult, tool: Any) -> dict[str, Any]:
+    """What is recorded of a call: its result, and the state in which it leaves a tool that has one."""
+    state = dict(await tool.save_state_json()) if tool is not None else {}
+    return result.model_dump(mode="json") | ({"state": state} if state else {})
+
+
+async def _recalled(answer: dict[str, Any], tool: Any) -> ToolResult:
+    if tool is not None and "state" in answer:
+        await tool.load_state_json(answer["state"])
+    return ToolResult.model_validate(answer)
 
 
 def adopt_code(agent: Any) -> None:
