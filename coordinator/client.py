@@ -258,7 +258,7 @@ class Coordinator(Scheduling):
         some are gone before the group got to them: `move_group` goes on.
         """
         which = events.which(types, agent, thread)
-        work = groups.Work(group, which, start=start, lease=lease, batch=batch, source=self.url)
+        work = groups.Work(groups.users(group), which, start=start, lease=lease, batch=batch, source=self.url)
         return Consumer(self.store, work)
 
     async def groups(self) -> list[GroupInfo]:

@@ -208,7 +208,7 @@ class SyncCoordinator(SyncScheduling):
     ) -> SyncConsumer:
         """Events for a group of consumers, who share them: each goes to one of them, at least once."""
         which = events.which(types, agent, thread)
-        work = groups.Work(group, which, start=start, lease=lease, batch=batch, source=self.url)
+        work = groups.Work(groups.users(group), which, start=start, lease=lease, batch=batch, source=self.url)
         return SyncConsumer(self.store, work)
 
     def groups(self) -> list[GroupInfo]:

@@ -15,8 +15,10 @@ import anyio
 from ..contracts.errors import MissingExtra, NotFound, Trimmed, Unavailable
 from ..contracts.event import Event
 from ..coordinator.calls import adrive, webhooks
+from ..coordinator.calls.groups import Work
 from ..coordinator.calls.webhooks import Webhook
 from ..coordinator.client import Coordinator
+from ..coordinator.commands import Which
 from ..coordinator.consumer import Consumer
 from .single import single
 
@@ -101,7 +103,10 @@ class Courier:
             await self._note(replace(webhook, paused=f"it was too far behind: {error}"))
 
     def _consumer(self, webhook: Webhook) -> Consumer:
-        return self._coordinator.consume(webhook.group, types=webhook.types, lease=_LEASE, batch=_BATCH)
+        where = self._coordinator
+        which = Which(types=webhook.types)
+        work = Work(webhook.group, which, start="begin", lease=_LEASE, batch=_BATCH, source=where.url)
+        return Consumer(where.store, work)
 
     async def _delivered(self, webhook: Webhook, event: Event, events: Consumer) -> Webhook:
         """The webhook after an event was accepted, or given up."""

@@ -21,6 +21,7 @@ _log = logging.getLogger("batonpass.events")
 # Seconds after which what is done is said even in the middle of a batch.
 _SAID_WITHIN = 1.0
 _STARTS = ("begin", "now")
+WEBHOOK = "webhook:"  # what the names of webhooks' groups begin with
 
 
 class Work:
@@ -96,6 +97,16 @@ class Work:
 
     def _told(self, batch: Batch, position: str) -> AckEvents:
         return AckEvents(self._group, batch.id, position, self._take.lease, batch.partition or 0)
+
+
+def users(group: str) -> str:
+    """The name of a group that a user's consumers join."""
+    if _name(group).startswith(WEBHOOK):
+        raise BadSetup(
+            f"group {group!r} sends the events of a webhook, which would miss what you consume: take a name "
+            f"that does not begin with {WEBHOOK!r}"
+        )
+    return group
 
 
 def listed() -> Call[list[GroupInfo]]:

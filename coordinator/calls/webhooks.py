@@ -17,9 +17,9 @@ from ...contracts.webhook import WebhookInfo
 from ..commands import DeleteGroup, GroupRow, JoinGroup, ListGroups
 from . import Call
 from .events import which
+from .groups import WEBHOOK
 from .inputs import text
 
-PREFIX = "webhook:"  # what their groups' names begin with
 _SECRET = "whsec_"
 _SECRET_BYTES = range(24, 65)  # as Standard Webhooks says
 
@@ -39,7 +39,7 @@ class Webhook:
     @property
     def group(self) -> str:
         """Its group of consumers."""
-        return PREFIX + self.name
+        return WEBHOOK + self.name
 
 
 def add(
@@ -60,7 +60,7 @@ def add(
 def listed() -> Call[list[tuple[Webhook, int]]]:
     """All webhooks, and how far behind each is."""
     rows: list[GroupRow] = yield ListGroups()
-    return [(read(row), row.lag) for row in rows if row.name.startswith(PREFIX) and row.about]
+    return [(read(row), row.lag) for row in rows if row.name.startswith(WEBHOOK) and row.about]
 
 
 def infos() -> Call[list[WebhookInfo]]:
@@ -97,7 +97,7 @@ def resume(name: str) -> Call[None]:
 def delete(name: str) -> Call[None]:
     """Forget a webhook."""
     try:
-        yield DeleteGroup(PREFIX + text(name, "name"))
+        yield DeleteGroup(WEBHOOK + text(name, "name"))
     except NotFound:
         raise NotFound(f"there is no webhook {name!r}") from None
 

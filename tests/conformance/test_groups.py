@@ -233,6 +233,7 @@ def test_consumers_of_the_face(bench: Bench) -> None:
 
 def test_what_is_wrong_with_a_consumer(bench: Bench) -> None:
     face = bench.face()
-    for group, wrong in (("", {}), (G, {"start": "later"}), (G, {"batch": 501}), (G, {"batch": 0}), (G, {"lease": 0})):
+    terms: list[dict[str, Any]] = [{"start": "later"}, {"batch": 501}, {"batch": 0}, {"lease": 0}]
+    for group, wrong in (("", {}), ("webhook:a", {}), *((G, each) for each in terms)):
         with pytest.raises(bp.BadSetup):
             face.consume(group, **wrong)
