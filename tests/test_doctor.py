@@ -79,8 +79,8 @@ def test_it_tells_who_waits_for_whom(store_url: str, doctor: Doctor) -> None:
     bill = [(each["level"], each["text"]) for each in ran.json["findings"] if each["about"] == "agent bill"]
     assert bill == [
         ("ok", "doctor.order@2, app doctor, function; no live worker, no job waits"),
-        ("warn", "1 job(s) wait with doctor.order@1, and no live worker takes them; it accepts doctor.order@2 now, so "
-         "run the version before beside"),
+        ("warn", "1 job(s) wait with doctor.order@1, and no live worker takes them; it accepts doctor.order@2 now: "
+         "have that read the older one (@app.upcast), or run the version before beside"),
     ]  # fmt: skip
     assert told(ran, "jobs")[1].startswith("1 in all; 0 running")
     assert kept(store_url) == before

@@ -11,7 +11,7 @@ import anyio
 
 from ..contracts.agent import Agent
 from ..contracts.app import App
-from ..contracts.contract import contract_ref, same_fields
+from ..contracts.contract import ContractRef, contract_ref, same_fields
 from ..contracts.errors import BadSetup, BatonpassError, UnknownAgent
 from ..coordinator.book import Declaration, open_declaration, queue_of
 from ..coordinator.calls import adrive
@@ -23,10 +23,10 @@ _log = logging.getLogger("batonpass.worker")
 _PATIENCE, _PAUSE = 6.0, 0.25
 
 
-async def check_others(agents: Sequence[Agent[Any]], coordinator: Coordinator) -> None:
+async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coordinator) -> None:
     """Refuse agents that live workers serve with other contracts: they would fail each other's jobs.
 
-    Another version is another queue, as a rolling deploy needs it.
+    Another version is another queue, as a rolling deploy needs it; an older one that the app can't read is told.
     """
     recorded = await coordinator.store.acall(Declared())
     for agent in agents:
@@ -34,11 +34,24 @@ async def check_others(agents: Sequence[Agent[Any]], coordinator: Coordinator) -
             other = open_declaration(recorded[agent.name]) if agent.name in recorded else None
         except BatonpassError:  # it is replaced by one that can be read
             continue
-        if other is None or (differs := _difference(agent, other)) is None:
+        if other is None:
+            continue
+        _tell_older(agent, app, other.accepts)
+        if (differs := _difference(agent, other)) is None:
             continue
         if await _stays(agent.name, other, coordinator):
             what = f"agent {agent.name!r}: a live worker of app {other.app!r} {differs}"
             raise BadSetup(f"{what}, or stop that worker")
+
+
+def _tell_older(agent: Agent[Any], app: App, before: ContractRef) -> None:
+    now = contract_ref(agent.accepts)
+    if before.name == now.name and before.version < now.version and before not in app.versions(agent.accepts):
+        _log.warning(
+            "agent %s accepted %s before: jobs that wait with it are left to workers of that version, unless this app "
+            "can read them (@app.upcast(%s, from_version=%d))",
+            *(agent.name, before, agent.accepts.__name__, before.version),
+        )
 
 
 def _difference(agent: Agent[Any], other: Declaration) -> str | None:

@@ -95,7 +95,7 @@ class Worker:
         with _told_if_late(f"still loading {', '.join(kinds)}"):
             for kind in kinds:
                 self._adapters[kind] = load_adapter(kind)  # of those that run apart too: what is missing is said here
-        await check_others(self._agents, self._coordinator)
+        await check_others(self._agents, self._app, self._coordinator)
         await self._coordinator.declare(self._app)
         await check_receivers(self._agents, self._app, self._coordinator)
         if self._pool is not None:

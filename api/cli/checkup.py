@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
+from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.errors import BatonpassError
 from batonpass.contracts.job import JobState
 from batonpass.coordinator.book import Declaration, open_declaration, parse_ref
@@ -62,6 +63,15 @@ def _waited_for(rows: Sequence[JobRow]) -> Iterator[Taker]:
             yield row.agent, parse_ref(row.contract)
 
 
+def _remedy(waits: ContractRef, today: ContractRef | None) -> str:
+    """What to do about jobs that wait with a contract which the agent does not accept today."""
+    if today is None:
+        return "no worker has declared it: start one"
+    if waits.name == today.name and waits.version < today.version:
+        return f"it accepts {today} now: have that read the older one (@app.upcast), or run the version before beside"
+    return f"it accepts {today} now: run the version beside that accepts {waits}"
+
+
 def _agent(taker: Taker, declaration: Declaration | None, waiting: int, workers: frozenset[str]) -> Iterator[Finding]:
     name, contract = taker
     about, today = f"agent {name}", declaration.accepts if declaration else None
@@ -69,12 +79,7 @@ def _agent(taker: Taker, declaration: Declaration | None, waiting: int, workers:
         yield Finding("warn", about, f"{waiting} job(s) wait, and no live worker serves it: start one")
     elif waiting and not workers:
         text = f"{waiting} job(s) wait with {contract}, and no live worker takes them"
-        what = (
-            f"it accepts {today} now, so run the version before beside"
-            if today
-            else "no worker has declared it: start one"
-        )
-        yield Finding("warn", about, f"{text}; {what}")
+        yield Finding("warn", about, f"{text}; {_remedy(contract, today)}")
     elif contract == today and declaration:
         serving = (
             f"{len(workers)} worker(s): {', '.join(sorted(workers))}" if workers else "no live worker, no job waits"

@@ -69,6 +69,18 @@ async def test_what_waits_with_an_older_version_is_done(store_url: str) -> None:
         assert await now.job(old.id, returns=Third).result(timeout=0) == Third(words=["milk"], count=1)
 
 
+async def test_a_version_without_a_step_is_told(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
+    """By the first worker that does not take it any more; one that does, and later ones, say nothing."""
+    said: list[int] = []
+    with caplog.at_level("WARNING", "batonpass.worker"):
+        for app in (made(First), made(First), made(Second), made(Second), newest(), made(Second)):
+            async with serving(app, sqlite_url):
+                said.append(len(caplog.records))
+    assert said == [0, 0, 1, 1, 1, 1]
+    assert "agent bill accepted upcasts.order@1 before: jobs that wait with it" in caplog.text
+    assert "@app.upcast(Second, from_version=1)" in caplog.text
+
+
 async def test_a_version_without_a_step_waits(sqlite_url: str) -> None:
     async with serving(newest(), sqlite_url), bp.connect(sqlite_url, app=made(First)) as before:
         job = await before.submit("bill", First(text="tea"))
