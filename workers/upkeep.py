@@ -7,6 +7,7 @@ import math
 import random
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 
 import anyio
 
@@ -74,6 +75,12 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
             _log.info("made ready: %d (expired leases, due timers)", reaped.moved)
         pause = _PAUSE if reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
         await alarm.sleep(pause + random.uniform(_LEAST, _JITTER))
+
+
+async def leave(store: Store, present: str, queues: Sequence[str]) -> None:
+    """Say that the worker is not there any more; if the store is away, that is known when its presence is over."""
+    with anyio.move_on_after(_PAUSE), suppress(Unavailable):
+        await store.acall(Reap(1, worker=present, queues=tuple(queues), presence=1))
 
 
 async def _trim(store: Store) -> None:

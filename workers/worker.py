@@ -37,7 +37,7 @@ from .running import Runner
 from .scheduling import keep_schedules
 from .single import alone
 from .threads import LeftBehind
-from .upkeep import Alarm, keep_up
+from .upkeep import Alarm, keep_up, leave
 
 _log = logging.getLogger("batonpass.worker")
 _SILENCE = 2.0  # seconds of starting after which a worker says what it does
@@ -148,8 +148,8 @@ class Worker:
             _log.info("worker %s serves %s on %s", self.id, names, self._coordinator.url)
             if self._stopping:
                 return
+            present = close_present(Present(self.id, __version__, self._app.name, self._app.version))
             async with anyio.create_task_group() as upkeep:
-                present = close_present(Present(self.id, __version__, self._app.name, self._app.version))
                 upkeep.start_soon(keep_up, store, present, tuple(queues), alarm)
                 upkeep.start_soon(keep_schedules, self._coordinator)
                 for pool in self._pools:
@@ -157,6 +157,7 @@ class Worker:
                 async with asyncio.TaskGroup() as deliveries:  # anyio's takes far longer to start a task
                     await claimer.run(deliveries)
                 upkeep.cancel_scope.cancel()
+            await leave(store, present, tuple(queues))
         _log.info("worker %s stopped", self.id)
 
     def _queues(self, priority: int) -> dict[str, int]:

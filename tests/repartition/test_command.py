@@ -69,7 +69,7 @@ def test_what_can_not_be_moved(new_scene: NewScene, line: CommandLine, redis_ser
         return complaint
 
     assert "there is no namespace 'nobody'" in refused(f"{redis_server}?namespace=nobody", scene.target)
-    assert "is there already: name a new namespace" in refused(scene.source, other.source)
+    assert "is there already, if only since it was looked at: name a new" in refused(scene.source, other.source)
     assert "give the second URL another" in refused(scene.source, scene.source)
     assert "is no Redis" in refused(scene.source, "sqlite:///x.db")
     assert "there is nothing to cancel" in refused(scene.source, scene.target, "--cancel")

@@ -76,6 +76,18 @@ async def test_one_that_has_ended_is_waited_out(store_url: str) -> None:
         await (await coordinator.submit("write", {"facts": [1]})).result(timeout=10)
 
 
+async def test_one_that_stops_is_not_live_any_more(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("batonpass.workers.upkeep._PRESENCE", 3600.0)
+    async with serving(desk(notes(facts=list[str])), store_url) as coordinator:
+        with anyio.fail_after(DEADLINE):
+            while not await coordinator.store.acall(Takers(QUEUE)):
+                await anyio.sleep(0.01)
+    async with bp.connect(store_url) as coordinator:
+        with anyio.fail_after(DEADLINE):
+            while await coordinator.store.acall(Takers(QUEUE)):
+                await anyio.sleep(0.01)
+
+
 def test_the_same_fields_in_other_words() -> None:
     class One(bp.Contract, name="agree.words"):
         title: str

@@ -103,7 +103,7 @@ class Move:
             )
         is_ours = any(each.where == source.name for each in theirs)
         if mark.kind != "moved" and not is_ours and any(page for page in target.scan()):
-            raise BadSetup(f"{target.name} is there already: name a new namespace, with ?namespace=")
+            raise BadSetup(f"{target.name} is there already, if only since it was looked at: name a new ?namespace=")
 
     def _check_workers(self) -> None:
         queues = [key.partition(":")[2] for page in self._source.scan("p:*") for at, key in page if at == 0]

@@ -95,7 +95,7 @@ class MoveIn:
             )
         there = marks.read(target)[0]
         if there.where != self._filling.where and any(target.scan()):
-            raise BadSetup(f"{target.name} is there already: name a new namespace, with ?namespace=")
+            raise BadSetup(f"{target.name} is there already, if only since it was looked at: name a new ?namespace=")
         return there
 
     def _check_source(self, connection: Connection) -> None:
