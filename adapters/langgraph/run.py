@@ -21,6 +21,7 @@ from ...contracts.outcome import Finished, Outcome
 from ...coordinator.session import Session
 from .. import borders
 from .graph import as_graph, declared_types
+from .lost import check_nodes
 from .payloads import into_graph, out_of_graph
 from .questions import Questions
 from .saver import JobSaver
@@ -50,8 +51,11 @@ class GraphRun:
     async def outcome(self, payload: Contract, context: Any) -> Outcome:
         """Run the graph to its outcome."""
         entered: Any = None
-        if self._session.checkpoint is None:
-            passed = self._questions.came_back()
+        begun, passed = self._session.checkpoint, self._questions.came_back()
+        if begun is not None or passed:
+            where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
+            check_nodes(self._agent, self._graph, self._saver.kept(), where)
+        if begun is None:
             entered = Command(resume={passed: payload}) if passed else await self._enter(payload, context)
         else:
             state = await self._graph.aget_state(self._config)
