@@ -90,8 +90,8 @@ class Steps:
         if recorded is not None and recorded.digest not in (None, digest):
             raise StepMismatch(
                 f"step {full!r} of job {self._session.job_id} is recorded with other arguments: code that replays must "
-                "call its steps in the same order with the same arguments. If the code was changed, name the changed step "
-                "otherwise, which runs it anew, or put the old code back, and redrive the job"
+                "call its steps in the same order with the same arguments. If the code was changed, name the changed "
+                "step otherwise, which runs it anew, or put the old code back, and redrive the job"
             )
         if recorded is None:
             self._running.add(name)
