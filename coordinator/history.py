@@ -118,10 +118,10 @@ class History:
         thread that `thread` names (`Conflict` if there is one). With `key` the same fork is made once.
 
         With `agent` it gives a new job instead, at an agent of any framework, which goes on with the checkpoint's
-        conversation: as its framework's messages, for a plain function as `ctx.transcript`. Its payload is `payload`,
-        or the state where that fits its contract, or what the checkpoint's own agent was given. A tool call without a
-        result is closed with a failed one; what else the framework can't be told is counted in `lost` of the job's
-        first event.
+        conversation, as edited: as its framework's messages, for a plain function as `ctx.transcript`. Its payload is
+        `payload`, or the state where that fits its contract, or, without an edit, what the checkpoint's own agent was
+        given. A tool call without a result is closed with a failed one; what else the framework can't be told is
+        counted in `lost` of the job's first event.
         """
         edit = edits.Edit(changes or {}, append or {}, state)
         forks.check(agent, payload, thread)

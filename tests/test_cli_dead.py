@@ -27,10 +27,10 @@ app = bp.App("dead letters")
 
 @app.agent("bill", accepts=Order, returns=Bill, retries=1)
 def bill(order: Order, ctx: bp.SyncContext) -> Bill:
-    text = ctx.step("read", str.upper, order.text)
-    if text == "BAD":
+    words = ctx.step("read", str.split, order.text.upper())
+    if "BAD" in words:
         raise ValueError("no bad orders")
-    return Bill(text=text)
+    return Bill(text=" ".join(words))
 
 
 @app.agent("order", accepts=Order, hands_to={"bill": Order})
@@ -87,11 +87,21 @@ def test_show_tells_what_went_wrong_and_where_it_would_go_on(run: CommandLine, d
     assert (shown["error"], shown["checkpoint_id"]) == ("ValueError: no bad orders", tip)
 
 
-def test_redrive_one_with_a_state_that_was_mended(run: CommandLine, dead: list[str]) -> None:
-    assert run("redrive", dead[1], "--set", 'read="GOOD"').out == f"redriven {dead[1]}\n"
+@pytest.mark.parametrize("edits", [['read=["GOOD"]'], ['read[0]="GO"', "state['read'][0]=\"GOOD\""]])
+def test_redrive_one_with_a_state_that_was_mended(run: CommandLine, dead: list[str], edits: list[str]) -> None:
+    chosen = [part for edit in edits for part in ("--set", edit)]
+    assert run("redrive", dead[1], *chosen).out == f"redriven {dead[1]}\n"
     assert listed(run) == [dead[0], dead[2]]
     with working(run.url), bp.connect(run.url, app=app) as coordinator:
         assert coordinator.job(dead[1], returns=Bill).result(timeout=30) == Bill(text="GOOD")
+
+
+def test_a_change_that_leads_nowhere_redrives_nothing(run: CommandLine, dead: list[str]) -> None:
+    assert "a list of 1 has no 7" in run("redrive", dead[1], "--set", 'read[7]="GOOD"').complaint
+    assert "has nothing at 'nothing'" in run("redrive", dead[1], "--set", 'nothing.text="GOOD"').complaint
+    assert listed(run) == dead
+    job = run("submit", "order", '{"text": "bad"}', "--guard", '{"hops": 1}').out.strip()
+    assert "is submitted: only a failed job" in run("redrive", job, "--set", "a=1").complaint
 
 
 def test_redrive_one_with_another_payload(run: CommandLine, dead: list[str]) -> None:

@@ -9,12 +9,14 @@ from decimal import Decimal
 from typing import Any
 
 import pytest
+from anyio.from_thread import start_blocking_portal
 from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.cli.places import put
 
 from .commandline import CommandLine, kept
+from .workers.serving import serving
 
 
 @pytest.fixture
@@ -114,6 +116,14 @@ def test_a_fork_for_an_agent_is_a_job(run: CommandLine, saved: list[str]) -> Non
         coordinator.declare(app)
     job = run("fork", saved[2], "--agent", "go", "--set", "n=7").out.strip()
     assert run("show", job, "--json").json["checkpoint_id"] == saved[2]
+    given = run("fork", saved[2], "--agent", "go", "--set", "n=7", "--payload", '{"n": 8}').out.strip()
+    with (
+        start_blocking_portal() as portal,
+        portal.wrap_async_context_manager(serving(app, run.url)),
+        bp.connect(run.url, app=app) as coordinator,
+    ):
+        assert coordinator.job(given).result(timeout=30) == bp.State(n=8)
+    assert "--payload is for the job" in run("fork", saved[2], "--payload", "{}").complaint
 
 
 def test_rollback(run: CommandLine, saved: list[str]) -> None:

@@ -171,6 +171,21 @@ async def test_an_edited_state_is_what_arrives(seen: dict[str, Any]) -> None:
         assert [message.text for message in seen["plain"].messages] == ["pubsub?"]
 
 
+async def test_an_edited_conversation_arrives_beside_a_payload(seen: dict[str, Any]) -> None:
+    """Of a state that is no payload, as a team's never is."""
+    async with serving(desk()) as coordinator:
+        job = await coordinator.submit("review", Draft(body="a draft"))
+        await job.result(timeout=20)
+        at = await tip(job)
+        [asked, answered] = (await coordinator.restore(at)).state["messages"]
+        edit = {"messages": [asked, {**answered, "content": "too long"}]}
+        with pytest.raises(bp.ContractViolation, match="Give payload="):
+            await coordinator.fork(at, changes=edit, agent="review")
+        again = await coordinator.fork(at, changes=edit, agent="review", payload=Draft(body="a shorter one"))
+        await again.result(timeout=20)
+        assert [message.content for message in seen["autogen"][1:]] == ["a draft", "too long", "a shorter one"]
+
+
 async def test_a_state_that_fits_no_payload_asks_for_one() -> None:
     app = half_done_desk()
     app.agent("other", accepts=Draft, returns=Draft)(lambda draft: draft)

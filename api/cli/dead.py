@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from batonpass.contracts.errors import BadSetup
+from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .jobs import described, mapping, tell_unreadable, unreadable
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, GuardText, Json, Namespace, Store, assignment, guarded, opened
+from .places import put, root
 from .printing import print_json, print_table
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
@@ -42,7 +44,8 @@ def redrive(
     reason: Reason = None,
     payload: Annotated[str | None, typer.Option(help="Give the agent this instead: JSON, @FILE or -")] = None,
     changes: Annotated[
-        list[str] | None, typer.Option("--set", metavar="NAME=JSON", help="Change a value of the state; repeatable")
+        list[str] | None,
+        typer.Option("--set", metavar="PLACE=JSON", help="Change a value of the state, e.g. messages[3].text='\"hi\"'"),
     ] = None,
     guard: GuardText = None,
     store: Store = DEFAULT_STORE,
@@ -55,12 +58,21 @@ def redrive(
     if (payload or changes) and (everything or len(jobs or ()) > 1):
         raise BadSetup("--payload and --set are for one job at a time")
     given = None if payload is None else mapping(payload)
-    edits, limits = dict(map(assignment, changes or ())), None if guard is None else guarded(guard)
+    edits, limits = list(map(assignment, changes or ())), None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
         chosen = jobs or [info.id for info in coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)]
         for job in chosen:
-            coordinator.redrive(job, payload=given, changes=edits, guard=limits)
+            coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, edits), guard=limits)
     if as_json:
         print_json({"redriven": chosen})
     else:
         typer.echo("\n".join(f"redriven {job}" for job in chosen) or "there are no such dead letters")
+
+
+def _changed(coordinator: SyncCoordinator, job: str, edits: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The values of a job's state that hold what is edited, by name."""
+    at = coordinator.job(job).info().checkpoint_id if edits else None
+    state = coordinator.restore(at).state if at else {}
+    for place, value in edits:
+        state = put(state, place, value)
+    return {name: state[name] for name in map(root, dict(edits))}

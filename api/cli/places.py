@@ -22,6 +22,11 @@ def put(state: Any, place: str, value: Any) -> Any:
     return _with(state, list(_steps(place)), place, value)
 
 
+def root(place: str) -> Any:
+    """The name in the state of the value that holds the place."""
+    return next(_steps(place))
+
+
 def _with(held: Any, way: list[Any], place: str, value: Any) -> Any:
     """What is held at the beginning of the way, with the value at its end."""
     if not way:

@@ -12,6 +12,7 @@ from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.diff import Diff
 from batonpass.contracts.errors import BadSetup
 
+from .jobs import mapping
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
 from .places import put
 from .printing import print_json
@@ -64,6 +65,9 @@ def fork(
         typer.Option("--set", metavar="PLACE=JSON", help="Change a value, e.g. messages[3].text='\"hi\"'"),
     ] = None,
     agent: Annotated[str | None, typer.Option(help="Give it to this agent, as a new job")] = None,
+    payload: Annotated[
+        str | None, typer.Option(help="Give the agent this beside what was said: JSON, @FILE or -")
+    ] = None,
     thread: Annotated[
         str | None, typer.Option(help="Put it on this new thread (default: as a branch of its own)")
     ] = None,
@@ -73,6 +77,9 @@ def fork(
     as_json: Json = False,
 ) -> None:
     """Go on from a checkpoint in another way: as a branch, a new thread, or a new job. Prints the new one's id."""
+    given = None if payload is None else mapping(payload)
+    if given is not None and agent is None:
+        raise BadSetup("--payload is for the job of an --agent")
     with opened(store, namespace) as coordinator:
         state = None
         if edits:
@@ -84,7 +91,7 @@ def fork(
         elif thread is not None:
             raise BadSetup("--agent makes a job, which has a thread of its own: leave --thread out")
         else:
-            job = coordinator.fork(checkpoint, state=state, agent=agent, key=key)
+            job = coordinator.fork(checkpoint, state=state, agent=agent, payload=given, key=key)
             made, first = job.id, next(coordinator.events(job=job.id), None)
             if first is not None and (lost := first.data.get("lost")):
                 typer.echo(f"batonpass: agent {agent} can't be told all of it, left out (by count): {lost}", err=True)

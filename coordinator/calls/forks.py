@@ -64,16 +64,14 @@ def check(agent: object, payload: object, thread: str | None) -> None:
 def fork_job(
     bases: Bases, book: Book, checkpoint_id: str, edit: Edit, to: str, payload: object, key: str | None
 ) -> Call[JobRow]:
-    """A new job that goes on from a checkpoint, with its state as edited unless there is a payload.
+    """A new job that goes on from a checkpoint, with its state as edited.
 
-    The state arrives as the contract's payload, if it fits, and as a transcript; what the agent's framework can't be
-    told of that stands in the job's first event.
+    The state arrives as a transcript, and as the contract's payload if that is not given and it fits; what the agent's
+    framework can't be told of it stands in the job's first event.
     """
     edit = edit.own()
     at = yield from source_of(book, checkpoint_id)
     source = at.checkpoint
-    if payload is not None and edit.anything:
-        raise BadSetup("a fork takes a payload= or an edited state (changes=, append=, state=), not both")
     made = next(drafts(bases, at, edit.of(source, at.base, "fork"), source.thread, ""))
     state = value(made.nodes.state)
     _, kind = yield from book.taker(to)
@@ -99,7 +97,7 @@ def _payload(book: Book, to: str, source: Checkpoint, state: object, edit: Edit)
         given = None if edit.anything or source.job is None else (yield from _given(source.job, source.hop))
         accepts, _ = yield from book.taker(to)
         if given is None or given.contract != accepts:
-            raise ContractViolation(f"{misfit}. Give payload=", fields=misfit.fields) from None
+            raise ContractViolation(f"{misfit}. Give payload= (--payload)", fields=misfit.fields) from None
         return book.read(given.contract, given.payload)
 
 

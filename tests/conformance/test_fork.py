@@ -76,8 +76,6 @@ def test_a_new_job(bench: Bench) -> None:
         bench.run(face.fork(at, agent="write", changes={"text": "c"}, key="k"))
     assert bench.job(job.id).tip == at
     with pytest.raises(bp.BadSetup, match="not both"):
-        bench.run(face.fork(at, agent="write", changes={"text": "c"}, payload={"text": "d"}))
-    with pytest.raises(bp.BadSetup, match="not both"):
         bench.run(face.fork(at, agent="write", thread="other"))
     with pytest.raises(bp.BadSetup, match="payload= is for the job"):
         bench.run(face.fork(at, payload={"text": "d"}))
