@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -25,6 +26,10 @@ from ..contracts.handoff import Handoff
 
 # What a tool may raise that is no news for the agent that called it: it ends the attempt, as it would anywhere else.
 ENDING = (Fenced, Unavailable, StepMismatch, Ambiguous, RetryLater, BadSetup, Unserializable)
+
+
+# A text that is a code block and nothing else.
+_BLOCK = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re.IGNORECASE)
 
 
 async def settle(value: Any) -> Any:
@@ -65,10 +70,14 @@ def is_outcome(value: object) -> TypeIs[Contract | Handoff[Any]]:
 
 
 def fit_text(contract: type[Contract], text: str) -> Contract:
-    """A text as a contract: parsed as JSON if that fits, else as the contract's one required text field."""
+    """A text as a contract: parsed as JSON if that fits, else as the contract's one required text field.
+
+    JSON may stand in a code block, as models like to give it, told otherwise or not.
+    """
     problem: ContractViolation | None = None
+    block = _BLOCK.fullmatch(text)
     try:
-        parsed = from_json(text)
+        parsed = from_json(block[1] if block else text)
     except ValueError:
         parsed = None
     if isinstance(parsed, dict):

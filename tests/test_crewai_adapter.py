@@ -140,7 +140,7 @@ async def test_an_error_that_a_race_swallows_ends_the_flow_at_once() -> None:
 
 async def test_results_that_fit_become_the_contract(crews: Crews) -> None:
     note = Note(text="x")
-    for value in (Article(text="x"), "x", '{"text": "x"}', {"text": "x"}, note):
+    for value in (Article(text="x"), "x", '{"text": "x"}', '```json\n{"text": "x"}\n```\n', {"text": "x"}, note):
         assert await result(returning(value)) == Article(text="x")
     crews.script["facts"] = '{"topic": "t", "facts": []}'
     typed = await result(lambda: crews.crew(crews.task("facts", output_pydantic=Facts)), returns=Facts)
@@ -166,17 +166,41 @@ async def test_results_that_do_not_fit_are_violations(value: Any, said: str) -> 
     assert said in failed.error
 
 
-async def test_a_factory_that_gives_something_else_is_refused() -> None:
+async def test_a_factory_that_gives_something_else_is_refused(crews: Crews) -> None:
     class Project:
         def crew(self) -> None: ...
 
-    cases = {"int": lambda: 5, "Project: call its .crew()": Project, "the class Flow: call it": lambda: Flow}
+    alone = "Agent: give it a Task in a Crew, or call its kickoff() in a method of a Flow"
+    cases = {
+        "int": lambda: 5,
+        "Project: call its .crew()": Project,
+        "the class Flow: call it": lambda: Flow,
+        alone: lambda: crews.task("t").agent,
+    }
     for said, factory in cases.items():
         failed = await failure(factory)
         assert failed.reason == "refused"
         assert failed.error == f"the factory of agent 'a' must return a CrewAI Crew or Flow, not {said}"
     failed = await failure(returning("x"), enter=lambda payload, ctx: 5)
     assert "kickoff takes a dict of inputs" in failed.error
+    failed = await failure(lambda: Crew(agents=[crews.task("t").agent], tasks=[]))
+    assert (failed.reason, "returned a crew without tasks" in failed.error) == ("refused", True)
+
+
+async def test_a_next_that_finds_nothing_fails_the_job(crews: Crews) -> None:
+    """Python's threads can't give a StopIteration to who awaits them: the job was working for ever."""
+
+    class Finds(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def find(self) -> str:
+            return next(iter(list[str]()))
+
+    crews.script["t"] = lambda said: next(iter(()))
+    cases: dict[str, Any] = {"method 'find'": Finds, "Model.call": lambda: crews.crew(crews.task("t"))}
+    for name, factory in cases.items():
+        failed = await failure(factory, retries=1)
+        assert failed.reason == "attempts"
+        assert f"{name} raised StopIteration" in failed.error
 
 
 async def test_factories_get_the_context_and_are_held_open(crews: Crews) -> None:

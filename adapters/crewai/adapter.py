@@ -94,9 +94,20 @@ def _runner(made: Any, agent: Agent[Any], session: Session) -> Any:
     from .stop import Stop
 
     if isinstance(made, Crew):
+        if not made.tasks:
+            raise BadSetup(f"the factory of agent {agent.name!r} returned a crew without tasks: give it at least one")
         return CrewRun(made, agent, session, Stop(session))
     if isinstance(made, Flow):
         return FlowRun(made, agent, session, Stop(session))
     kind = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
-    hint = ": call its .crew()" if hasattr(made, "crew") else ": call it" if isinstance(made, type) else ""
-    raise BadSetup(f"the factory of agent {agent.name!r} must return a CrewAI Crew or Flow, not {kind}{hint}")
+    raise BadSetup(f"the factory of agent {agent.name!r} must return a CrewAI Crew or Flow, not {kind}{_hint(made)}")
+
+
+def _hint(made: Any) -> str:
+    from crewai import Agent
+
+    if isinstance(made, Agent):
+        return ": give it a Task in a Crew, or call its kickoff() in a method of a Flow"
+    if callable(getattr(made, "crew", None)):
+        return ": call its .crew()"
+    return ": call it" if isinstance(made, type) else ""

@@ -4,6 +4,7 @@ recorded results: routers, joins, loops and arguments come out as they did, beca
 from __future__ import annotations
 
 import asyncio
+import inspect
 import logging
 from collections import Counter
 from collections.abc import Callable
@@ -19,6 +20,7 @@ from ...contracts.inbox import AskTerms
 from ...contracts.outcome import Suspended
 from ...coordinator.session import Session
 from . import internals
+from .carried import carried
 from .declared import declared
 from .feedback import Desk, Nowhere, current_call, question
 from .hooking import hooks
@@ -97,6 +99,8 @@ class FlowRun:
                 return self._ledger.replay(entry), None
             if call in self._ledger.asked:
                 method = self._given(call)
+            elif not inspect.iscoroutinefunction(method):
+                method = carried(method, f"method {name!r}")
             return await self._live(call, name, lambda: execute(method_name, method, *args, **kwargs))
 
         return around

@@ -14,6 +14,7 @@ from pydantic import BaseModel
 from ...contracts.codec import pack
 from ...contracts.errors import Unserializable
 from . import internals
+from .carried import carried
 from .steps import Call, Steps, Usage, current
 from .values import plain, revive
 
@@ -36,7 +37,7 @@ def _adopt(model: Any) -> None:
 
 
 def _calling(model: Any) -> Callable[..., Any]:
-    ask = model.call
+    ask = carried(model.call, f"{type(model).__name__}.call")
 
     def call(messages: Any, *args: Any, **options: Any) -> Any:
         steps = _steps(model)

@@ -1,0 +1,21 @@
+"""Carried: errors that have to come out of a thread. CrewAI runs sync methods, and an agent's calls of its model, in
+threads of asyncio, which before Python 3.12 can't carry a `StopIteration`: who awaits that thread waits for ever."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+
+def carried(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+    """The same function, named in an error, whose `StopIteration` is a `RuntimeError`, as one of a generator is."""
+
+    @functools.wraps(function)
+    def call(*args: Any, **options: Any) -> Any:
+        try:
+            return function(*args, **options)
+        except StopIteration as error:
+            raise RuntimeError(f"{name} raised StopIteration: its next() found nothing") from error
+
+    return call
