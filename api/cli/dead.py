@@ -72,7 +72,7 @@ def redrive(
 def _changed(coordinator: SyncCoordinator, job: str, edits: list[tuple[str, Any]]) -> dict[str, Any]:
     """The values of a job's state that hold what is edited, by name."""
     at = coordinator.job(job).info().checkpoint_id if edits else None
-    state = coordinator.restore(at).state if at else {}
+    state: Any = coordinator.restore(at).state if at else {}
     for place, value in edits:
         state = put(state, place, value)
     return {name: state[name] for name in map(root, dict(edits))}
