@@ -236,6 +236,23 @@ async def test_a_result_of_a_class_that_the_flow_does_not_name_is_refused() -> N
     assert failed.reason == "refused"
 
 
+async def test_a_result_that_contains_itself_is_refused() -> None:
+    loop: dict[str, Any] = {}
+    loop["loop"] = loop
+    rich = Rich()
+    rich.anything = [rich]
+
+    class Turns(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def turn(self) -> Rich:
+            return rich
+
+    for factory in (returning(loop), Turns):
+        failed = await failure(factory)
+        assert failed.reason == "refused"
+        assert "can't be saved: it contains itself" in failed.error
+
+
 async def test_saved_results_that_the_code_does_not_know_any_more_are_named() -> None:
     fail = Failing()
 

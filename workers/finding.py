@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 import os
 import sys
+import traceback
 
 from ..contracts.app import App
 from ..contracts.errors import BadSetup
@@ -25,10 +26,20 @@ def find_app(name: str) -> App:
     except ModuleNotFoundError as error:
         if error.name and (module_name == error.name or module_name.startswith(f"{error.name}.")):
             raise BadSetup(f"there is no module {error.name!r} to import {name!r} from (in {os.getcwd()})") from None
-        raise BadSetup(f"app {name!r} can't be imported: {error}") from error
-    except Exception as error:
+        raise BadSetup(f"app {name!r} can't be imported: {error}{_where(error)}") from error
+    except SyntaxError as error:
         raise BadSetup(f"app {name!r} can't be imported: {type(error).__name__}: {error}") from error
+    except (Exception, SystemExit) as error:
+        raise BadSetup(f"app {name!r} can't be imported: {type(error).__name__}: {error}{_where(error)}") from error
     app = getattr(module, attribute or "app", None)
     if not isinstance(app, App):
         raise BadSetup(f"{name!r} is not a batonpass.App: name one as MODULE:APP")
     return app
+
+
+def _where(error: BaseException) -> str:
+    """The line of the user's that the import came to, as far as there is one."""
+    here = os.getcwd() + os.sep
+    files = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(here)]
+    own = [frame for frame in files if "site-packages" not in frame.filename]
+    return f" ({os.path.relpath(own[-1].filename)}, line {own[-1].lineno})" if own else ""

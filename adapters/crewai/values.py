@@ -26,7 +26,13 @@ class Values:
 
     def dump(self, value: Any, what: str) -> Any:
         """The value as plain values; `Unserializable` with `what` in its message if it could not come back equal."""
-        dumped = self._dump(value, what)
+        try:
+            dumped = self._dump(value, what)
+        except RecursionError:
+            raise Unserializable(
+                f"{what} can't be saved: it contains itself, or too many layers. Convert it to plain values first",
+                path=what,
+            ) from None
         pack(dumped, path=what)
         return dumped
 
