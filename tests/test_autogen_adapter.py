@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +28,8 @@ from autogen_agentchat.teams import (
     SelectorGroupChat,
     Swarm,
 )
+from autogen_core import FunctionCall
+from autogen_core.models import LLMMessage
 
 import batonpass as bp
 from batonpass.testing import serving
@@ -101,6 +103,21 @@ async def test_a_handoff_to_the_user_waits_for_the_answer(sqlite_url: str, log: 
         await again.answer("granted")
         assert (await again.result(timeout=30)).model_dump() == EXPECTED["refund"]
         assert labels(log) == STEPS["refund"]
+
+
+async def test_a_swarm_in_a_team_goes_on_with_who_asked() -> None:
+    def asks(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        return hands_to("human") if turn == 1 else f"heard {' '.join(str(m.content) for m in messages[-2:])}"
+
+    def team() -> BaseGroupChat:
+        inner = Swarm([speaker("clerk", asks, handoffs=["human"])], name="inner", max_turns=1)
+        return RoundRobinGroupChat([inner, speaker("boss", says("go on"))], max_turns=2)
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"))
+        assert (await question(job))["from"] == "clerk"
+        await job.answer("granted")
+        assert await job.result(timeout=30) == Report(body="heard granted go on")
 
 
 async def test_a_proxy_of_the_user_asks_through_the_job_and_not_on_standard_input() -> None:

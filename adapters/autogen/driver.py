@@ -6,7 +6,6 @@ from typing import Any, cast
 
 from autogen_agentchat.base import Handoff
 from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, TextMessage, ThoughtEvent
-from autogen_agentchat.teams import Swarm
 
 from ...contracts.checkpoint import Snapshot
 from ...contracts.handoff import Answer
@@ -113,6 +112,6 @@ def _suspended(progress: Progress, last: Snapshot | None = None) -> Suspended:
 def _reply(team: Adopted, question: dict[str, Any], answer: Answer) -> list[Dump]:
     """A person's answer as the message that a stopped team goes on with. A swarm must be told who is next."""
     text = answer_text(answer)
-    if isinstance(team.team, Swarm):
+    if question["from"] in team.in_swarms:
         return [HandoffMessage(source=question["to"], target=question["from"], content=text).dump()]
     return [TextMessage(source=question["to"], content=text).dump()]

@@ -21,7 +21,7 @@ from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
 from . import private
 from .folding import Dump, fold, unfold
-from .members import adopt_calls, load_unsaved_state, take, unsaved_state, within
+from .members import adopt_calls, load_unsaved_state, take, teams_within, unsaved_state, within
 from .progress import Progress
 
 Message = BaseAgentEvent | BaseChatMessage
@@ -31,9 +31,10 @@ STEPPED = (RoundRobinGroupChat, SelectorGroupChat, Swarm, GraphFlow)
 class Adopted:
     """A fresh team under the driver. It is used for one delivery and then thrown away.
 
-    `stepped` says whether it stops after each turn; if not, it keeps its own limits and runs as one turn.
-    `outside` are the agent's `hands_to`: a handoff to one of these ends the team, one to another name asks a person.
-    `answers` are what people have answered to its proxies, by name; `asked` is the proxy that still waits.
+    `stepped` says whether it stops after each turn; if not, it keeps its own limits and runs as one turn. `in_swarms`
+    are the members of its swarms. `outside` are the agent's `hands_to`: a handoff to one of these ends the team, one to
+    another name asks a person. `answers` are what people have answered to its proxies, by name; `asked` is the proxy
+    that still waits.
     """
 
     def __init__(self, agent: Agent[Any], team: BaseGroupChat) -> None:
@@ -46,6 +47,8 @@ class Adopted:
         self.asked: str | None = None
         self._members = list(within(team))
         self.names = frozenset(member.name for _, member in self._members)
+        swarms = (each for each in teams_within(team) if isinstance(each, Swarm))
+        self.in_swarms = frozenset(member.name for swarm in swarms for member in private.participants(swarm))
         if self.stepped:
             private.make_stop_after_each_turn(team)
         else:
