@@ -83,6 +83,45 @@ SHAPES: dict[str, tuple[Callable[[Names], Any], str, list[str]]] = {
 }
 
 
+def calling(names: Names) -> Any:
+    """A node that runs two graphs, with nodes of their own each: LangGraph knows of one subgraph there."""
+    made, first, second = StateGraph(Words), inner_of("first"), inner_of("second")
+
+    def both(state: Any) -> Any:
+        notes = first.invoke({"notes": []})["notes"]
+        return {"notes": notes + second.invoke({"notes": []})["notes"]}
+
+    def swapped(state: Any) -> Any:
+        notes = second.invoke({"notes": []})["notes"]
+        return {"notes": notes + first.invoke({"notes": []})["notes"]}
+
+    for each in (both, swapped):
+        made.add_node(each.__name__, each)
+        made.add_edge(START, each.__name__)
+    return made
+
+
+def inner_of(name: str) -> Any:
+    made = StateGraph(Words)
+    made.add_node(f"{name} a", node("a"))
+    made.add_node(f"{name} b", node("b"))
+    made.add_edge(START, f"{name} a")
+    made.add_edge(f"{name} a", f"{name} b")
+    return made.compile()
+
+
+@pytest.mark.parametrize("shape", [*(each[0] for each in SHAPES.values()), calling])
+async def test_a_graph_that_is_whole_goes_on(shape: Callable[[Names], Any]) -> None:
+    DOWN[:] = [True]
+    async with serving(only(lambda: shape({}))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        with pytest.raises(bp.JobFailed, match="network"):
+            await job.result(timeout=60)
+        DOWN.clear()
+        await coordinator.redrive(job.id)
+        assert "b" in (await job.result(timeout=60)).notes
+
+
 @pytest.mark.parametrize("shape", SHAPES)
 async def test_a_renamed_node_is_told(shape: str) -> None:
     make, lost, expected = SHAPES[shape]
