@@ -76,6 +76,7 @@ async def test_a_team_that_has_run_before_is_refused() -> None:
     [
         lambda agent, ends: agent,
         lambda agent, ends: RoundRobinGroupChat([agent], max_turns=1),
+        lambda agent, ends: speaker("B", says("x"), model_context=agent.model_context),
         lambda agent, ends: RoundRobinGroupChat([speaker("B", says("x"), tools=[AgentTool(agent)])], max_turns=1),
         lambda agent, ends: RoundRobinGroupChat([speaker("B", says("x"))], termination_condition=ends),
         lambda agent, ends: RoundRobinGroupChat(

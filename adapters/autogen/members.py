@@ -45,6 +45,9 @@ def teams_within(team: BaseGroupChat) -> list[BaseGroupChat]:
 def take(team: BaseGroupChat) -> str | None:
     """Mark what remembers a run, so that no other run gets it. What of it another one has had; None if it is new."""
     parts: list[tuple[str, Any]] = [(f"{type(each).__name__} {each.name!r}", each) for _, each in _all(team)]
+    for _, member in _all(team):
+        if isinstance(member, AssistantAgent | SocietyOfMindAgent | CodeExecutorAgent):
+            parts.append((f"the model context of {member.name!r}", member.model_context))
     for each in teams_within(team):
         parts += [(f"a {type(condition).__name__}", condition) for condition in private.conditions(each)]
     used = next((name for name, part in parts if getattr(part, _TAKEN, False)), None)
