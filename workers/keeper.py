@@ -51,6 +51,12 @@ class LeaseKeeper:
         with self._lock:
             self._held[fence.lease_id] = (fence, duration, lost, time.monotonic() + most)
 
+    def limit(self, lease: str, most: float) -> None:
+        """Keep a lease that is held `most` seconds more."""
+        with self._lock:
+            if (held := self._held.get(lease)) is not None:
+                self._held[lease] = (*held[:3], time.monotonic() + most)
+
     def drop(self, lease: str) -> None:
         """Stop keeping a lease."""
         with self._lock:

@@ -133,10 +133,13 @@ class Runner:
         row = delivery.job
         if self._keeper is None:
             return
-        most = math.inf
-        if self._apart_for(row) is None and (timeout := self._app[row.agent].timeout):
-            most = timeout + WRITING  # code that blocks this loop is not stopped at its time
+        most = math.inf if self._apart_for(row) else self._most(row)
         self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost, most)
+
+    def _most(self, row: JobRow) -> float:
+        """How long a lease is kept for a delivery that runs here: code that blocks this loop is not stopped in time."""
+        timeout = self._app[row.agent].timeout
+        return timeout + WRITING if timeout else math.inf
 
     async def run(self, delivery: Delivery) -> None:
         """Run a delivery that is held. Never raises: what goes wrong ends in the job."""
@@ -186,6 +189,8 @@ class Runner:
         except BadSetup as error:
             if apart is self._quarantine:
                 _log.warning("%s: it runs in this worker, as it can't have a process of its own: %s", about, error)
+                if self._keeper is not None:
+                    self._keeper.limit(row.lease, self._most(row))
                 return False
             await self._leave_to_others(about, row, f"can't run it: {error}")
         return True

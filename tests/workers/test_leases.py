@@ -10,10 +10,13 @@ import batonpass as bp
 from batonpass.contracts.contract import contract_ref
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import queue_of
+from batonpass.workers import running
+from batonpass.workers.children import Children
 from batonpass.workers.keeper import LeaseKeeper
+from batonpass.workers.worker import Worker, in_background
 from tests.harness.waiting import wait_until
 
-from .agents import Task, app
+from .agents import Done, Task, app
 from .processes import Desk
 
 LEASE, LONG = 0.75, 6
@@ -55,3 +58,29 @@ def test_the_lease_of_what_takes_too_long_is_given_up(sqlite_url: str) -> None:
         finally:
             keeper.stop()
     assert told == ["lost"]
+
+
+async def test_so_is_that_of_a_job_that_could_have_no_process_of_its_own(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(running, "SUSPECT", 0)
+    monkeypatch.setattr(running, "WRITING", 0.5)
+    began: list[int] = []
+
+    async def blocks(task: Task) -> Done:
+        began.append(1)
+        with bp.connect(sqlite_url) as other:
+            wait_until(lambda: len(began) > 1 or other.store.call(c.Reap()).moved, what="the end of the lease")
+        return Done(words=["again"])
+
+    one = bp.App("one")
+    one.agent("a", accepts=Task, returns=Done, timeout=0.2, retries=1)(blocks)
+    async with bp.connect(sqlite_url, app=one) as coordinator:
+        job = await coordinator.submit("a", Task(), returns=Done)
+        worker = Worker(one, coordinator, lease=0.4, children=Children("tests.nowhere:app", sqlite_url))
+        try:
+            async with in_background(worker):
+                assert (await job.result(timeout=60)).words == ["again"]
+        finally:
+            await worker.close()
+    assert len(began) == 2
