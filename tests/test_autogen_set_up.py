@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from importlib import util
 from typing import Any
 
@@ -10,6 +11,7 @@ import pytest
 from autogen_agentchat.agents import (
     UserProxyAgent,
 )
+from autogen_agentchat.base import TerminationCondition
 from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermination
 from autogen_agentchat.teams import (
     BaseGroupChat,
@@ -111,6 +113,30 @@ async def test_a_result_that_does_not_fit_fails_the_job_with_the_fields(text: st
     with pytest.raises(bp.JobFailed, match=complaint) as failed:
         await only(team, returns=Score).run("a", Draft(text=task), timeout=30)
     assert failed.value.reason == "contract"
+
+
+@dataclass(frozen=True)
+class Never(TerminationCondition):
+    """A condition that is a frozen dataclass, and has no state."""
+
+    why: str = "never"
+
+    @property
+    def terminated(self) -> bool:
+        return False
+
+    async def __call__(self, messages: Any) -> None: ...
+
+    async def reset(self) -> None: ...
+
+
+async def test_a_condition_may_be_frozen() -> None:
+    def factory() -> Any:
+        return RoundRobinGroupChat([speaker("A", says("x"))], termination_condition=Never(), max_turns=1)
+
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="rain"))
+        assert (await job.result(timeout=60)).body == "x"
 
 
 async def test_a_lone_agent_may_ask_too() -> None:

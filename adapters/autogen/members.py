@@ -52,7 +52,7 @@ def take(team: BaseGroupChat) -> str | None:
         parts += [(f"a {type(condition).__name__}", condition) for condition in private.conditions(each)]
     used = next((name for name, part in parts if getattr(part, _TAKEN, False)), None)
     for _, part in parts:
-        setattr(part, _TAKEN, True)
+        object.__setattr__(part, _TAKEN, True)  # a frozen dataclass can be a condition, too
     return used
 
 
