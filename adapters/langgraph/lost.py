@@ -5,37 +5,41 @@ LangGraph leaves them out: a graph whose next node was renamed would end there, 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
-from langgraph.checkpoint.base import CheckpointTuple
+from langgraph.checkpoint.base import WRITES_IDX_MAP
 from langgraph.checkpoint.serde.types import TASKS
 from langgraph.graph.state import CompiledStateGraph
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
-from .places import place_of
+from .internals import ERROR_SOURCE_NODE
 from .plain import class_of
+from .trail import Latest
 
 # The channels by which a StateGraph has a node run next, once something is in them: `branch:to:NODE`, and
 # `join:NODE+NODE:NODE`, whose value is the nodes that have come, with a flag beside them if the last one is deferred.
 _BRANCH, _JOIN = "branch:to:", "join:"
+# A task's path as it is stored names the node that was triggered, then the places of the calls in it.
+_PULLED, _CALLS = "~__pregel_pull, ", re.compile(r"(, \d{10})+$")
+# What a task writes that has not ended.
+_UNENDED = frozenset({*WRITES_IDX_MAP, ERROR_SOURCE_NODE})
 
 
-def check_nodes(agent: Agent[Any], graph: Any, kept: Iterable[CheckpointTuple], where: str) -> None:
+def check_nodes(agent: Agent[Any], graph: Any, kept: Sequence[Latest], where: str) -> None:
     """Refuse a graph, as `BadSetup`, that lacks nodes which run next. `kept` are its namespaces' latest checkpoints."""
     parts = dict(_parts("", graph))
-    lost: dict[str, None] = {}
-    for each in kept:
-        inside = _names(place_of(each.config)[0][1])
+    lost: set[str] = set()
+    for each in _running(kept):
+        inside = _names(each.namespace)
         if (part := parts.get(inside)) is not None:
-            found = _lost(part, each.checkpoint["channel_values"])
-            lost |= dict.fromkeys(f"{inside}|{name}" if inside else name for name in found)
+            lost.update(_lost(part, f"{inside}|" if inside else "", each))
     if lost:
-        names = ", ".join(map(repr, sorted(lost)))
         raise BadSetup(
-            f"agent {agent.name!r}: {where} goes on at node {names}, which the graph does not have any more: put it "
-            "back to finish the jobs that were started with it, then redrive this one"
+            f"agent {agent.name!r}: {where} goes on at {', '.join(sorted(lost))}, which the graph does not have any "
+            "more: put it back to finish the jobs that were started with it, then redrive this one"
         )
 
 
@@ -53,12 +57,47 @@ def _names(namespace: str) -> str:
     return "|".join(part.partition(":")[0] for part in namespace.split("|"))
 
 
-def _lost(graph: Any, values: Mapping[str, Any]) -> Iterator[str]:
-    for channel, value in values.items():
+def _running(kept: Sequence[Latest]) -> Iterator[Latest]:
+    """Those that go on: not the parts whose task has ended, or that are of an earlier visit to a part that keeps its
+    state. A part that is left by `Command(graph=Command.PARENT)` stays as it was then."""
+    ids = {each.namespace: each.read.checkpoint["id"] for each in kept}
+    ended = {(each.namespace, name) for each in kept for name in _ended(each)}
+    for each in kept:
+        around: Mapping[str, str] = each.read.metadata.get("parents", {})
+        node, _, task = each.namespace.rpartition("|")[2].partition(":")
+        outer = max(around, key=len, default="")
+        if (outer, task or node) not in ended and all(ids.get(name) == at for name, at in around.items()):
+            yield each
+
+
+def _ended(latest: Latest) -> Iterator[str]:
+    """The tasks of a superstep that have ended: by their ids, and by the nodes that were triggered."""
+    for task, channel, _ in latest.read.pending_writes or ():
+        if channel not in _UNENDED:
+            yield task
+            yield latest.paths.get(task, "").removeprefix(_PULLED)
+
+
+def _lost(graph: Any, inside: str, latest: Latest) -> Iterator[str]:
+    """What runs next, or had begun to, and is not there."""
+    nodes = {_node_of(path) for path in latest.paths.values()} - {""}
+    written = [write[1:] for write in latest.read.pending_writes or ()]
+    for channel, value in [*latest.read.checkpoint["channel_values"].items(), *written]:
         if channel == TASKS:
-            yield from (send.node for send in value if send.node not in graph.nodes)
-        elif channel not in graph.channels:
-            if channel.startswith(_BRANCH):
-                yield channel.removeprefix(_BRANCH)
-            elif channel.startswith(_JOIN) and value and value != (set(), False):
-                yield channel.rpartition(":")[2]
+            nodes |= {send.node for send in (value if class_of(value) is list else [value])}
+        elif channel in graph.channels:
+            continue
+        elif channel.startswith(_BRANCH):
+            nodes.add(channel.removeprefix(_BRANCH))
+        elif channel.startswith(_JOIN) and value and value != (set(), False):
+            before, _, last = channel.removeprefix(_JOIN).rpartition(":")
+            gone = {last} - graph.nodes.keys() or set(before.split("+")) - graph.nodes.keys()
+            nodes |= gone
+            if not gone:
+                yield f"the edge from {before.replace('+', ' and ')} to {last}"
+    yield from (f"node {inside + name!r}" for name in nodes - graph.nodes.keys())
+
+
+def _node_of(path: str) -> str:
+    """The node that was triggered, in which a task is or was called; "" for a task that was sent."""
+    return _CALLS.sub("", path.rpartition(_PULLED)[2]) if _PULLED in path else ""

@@ -54,7 +54,7 @@ class GraphRun:
         begun, passed = self._session.checkpoint, self._questions.came_back()
         if begun is not None or passed:
             where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
-            check_nodes(self._agent, self._graph, self._saver.kept(), where)
+            check_nodes(self._agent, self._graph, self._saver.trail.kept(), where)
         if begun is None:
             entered = Command(resume={passed: payload}) if passed else await self._enter(payload, context)
         else:

@@ -50,10 +50,6 @@ class JobSaver(BaseCheckpointSaver[int]):
         """End the run: a thread that still works on it can't write."""
         self._closed = True
 
-    def kept(self) -> list[CheckpointTuple]:
-        """The latest checkpoint of each namespace of the job's graph."""
-        return self.trail.read_all({"configurable": {"thread_id": self.trail.root[0]}})
-
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> JobSaver:
         """LangGraph names more types that a graph declares; they may be restored too."""
         self._values.allow(extra_allowlist)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from concurrent.futures import Future
 from threading import RLock
-from typing import Any, cast
+from typing import Any, NamedTuple, cast
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import (
@@ -26,6 +26,14 @@ from .internals import ERROR_SOURCE_NODE
 from .places import Flight, Place, Writes, config_of, place_in, place_of
 from .slots import Slots
 from .values import Sealed, Values
+
+
+class Latest(NamedTuple):
+    """The latest checkpoint of a namespace, and the paths of the tasks that have written on it, by the tasks' ids."""
+
+    namespace: str
+    read: CheckpointTuple
+    paths: Mapping[str, str]
 
 
 class Trail:
@@ -166,11 +174,22 @@ class Trail:
             ]
         return sorted(found, key=lambda each: each.checkpoint["id"], reverse=True)
 
+    def kept(self) -> list[Latest]:
+        """The latest checkpoint of each namespace of the job's graph."""
+        with self._lock:
+            return [
+                Latest(place[1], self._tuple(place, tip), {each.task: each.path for each in self._on(place, tip)})
+                for place, tip in self._tips.items()
+                if place[0] == self.root[0]
+            ]
+
+    def _on(self, place: Place, tip: Tip) -> list[Writes]:
+        return [each for each in self._tasks.get(place, {}).values() if each.checkpoint == tip.id]
+
     def _tuple(self, place: Place, tip: Tip) -> CheckpointTuple:
         writes = [
             (writes_sort_key(each.path, each.task, number), (each.task, channel, self._values.open(sealed)))
-            for each in self._tasks.get(place, {}).values()
-            if each.checkpoint == tip.id
+            for each in self._on(place, tip)
             for number, (channel, sealed) in each.entries.items()
         ]
         pending: list[PendingWrite] = [write for _, write in sorted(writes, key=lambda entry: entry[0])]
