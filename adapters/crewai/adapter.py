@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import importlib.util
 import os
 from typing import Any
@@ -29,6 +30,8 @@ _QUIET = {
     "CREWAI_DISABLE_VERSION_CHECK": "true",
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
+# What runs crews and flows, in modules that import CrewAI.
+_PARTS = ("crew", "flow", "results", "terminal")
 
 
 class CrewAIAdapter:
@@ -42,6 +45,11 @@ class CrewAIAdapter:
         if not (importlib.util.find_spec("crewai.hooks") and importlib.util.find_spec("crewai.hooks.dispatch")):
             raise BadSetup("this CrewAI is too old: 1.15.6 or newer is needed, pip install -U crewai")
         warn_if_untested("crewai", *TESTED)
+        for name in _PARTS:  # before a worker forks, so that no child has to
+            importlib.import_module(f".{name}", __package__)
+        from .late_storage import open_late
+
+        open_late()
 
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:

@@ -12,6 +12,7 @@ from functools import partial, wraps
 from typing import Any
 
 from crewai import BaseLLM
+from crewai.memory.storage import factory
 from crewai.utilities.agent_utils import extract_tool_call_info
 
 from ...contracts.errors import Unserializable
@@ -42,6 +43,9 @@ _COUNT, _COUNTERS = "_track_token_usage_internal", "_token_usage"
 # What a tool runs: `BaseTool.run` calls `_run`, one made from a function calls `func`.
 _TOOL_RUNS = ("_run", "_arun")
 _ORIGINAL = "_original_tool"
+
+# What chooses the storage of memories: it can be set in public, but not read.
+_STORAGE_FACTORY = "_factory"
 
 
 def finish(task: Any, output: Any, reached: Callable[[Any], None]) -> None:
@@ -137,6 +141,12 @@ def restore(flow: Any) -> None:
     """Undo `override`."""
     for name in (_METHOD_CORE, _FEEDBACK_PROVIDER):
         flow.__dict__.pop(name, None)
+
+
+def storage_factory() -> Callable[[str], Any] | None:
+    """What chooses the storage of memories, if something does."""
+    chosen: Callable[[str], Any] | None = getattr(factory, _STORAGE_FACTORY)
+    return chosen
 
 
 def attributes_of(flow: Any) -> dict[str, Any]:
