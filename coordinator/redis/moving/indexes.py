@@ -6,6 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from ....contracts.names import partition_of
+from ...rows import NEVER
 from .kinds import Piece, of_path
 from .reading import Reader
 
@@ -30,8 +31,9 @@ def gates(reader: Reader, at: int, line: str, count: int) -> Iterator[Piece]:
     entered = _partitions(reader, at, f"la:{lane}", count)
     [due] = reader.ask([(at, "ZSCORE", "gates", lane)])
     for to in sorted(waiting):
-        if due is not None or to not in entered:
-            yield Piece(to, "gates", "zset", [(lane.encode(), repr(due or 0.0).encode())])
+        opens = 0.0 if to not in entered and (due is None or due >= NEVER) else due
+        if opens is not None:
+            yield Piece(to, "gates", "zset", [(lane.encode(), repr(opens).encode())])
 
 
 def _partitions(reader: Reader, at: int, key: str, count: int) -> set[int]:
