@@ -11,15 +11,18 @@ from ..contracts.nothing import nothing
 SCHEMA_VERSION = 6
 # A time that does not come, in ms since 1970: in lua/lib/base.lua, too.
 NEVER = 9 * 10**15
+# The place in its queue of a delivery that does not go ahead is behind this.
+BEHIND = 1 << 52
 
 
 @dataclass(slots=True)
 class JobRow:
     """A job as stored. Times are the store's, in ms since 1970; "" and 0 mean "none".
 
-    `ready` orders the deliveries of a queue (0: not in it). `closed` is the operation and lease that ended the last
-    delivery, so that a retry after a lost reply is recognised. `failing` is when the hop's first attempt failed
-    (below 0 while the job waits: for how long it had failed until then), `expires` 0 as soon as the job has started.
+    `ready` orders the deliveries of a queue (0: not in it): up to BEHIND those that go ahead of the others. `closed` is
+    the operation and lease that ended the last delivery, so that a retry after a lost reply is recognised. `failing` is
+    when the hop's first attempt failed (below 0 while the job waits: for how long it had failed until then), `expires`
+    0 as soon as the job has started.
     `began` is the checkpoint that its first delivery went on from. `lane` is that of its delivery, `slot` the lane in
     which it has a place, `waits` its order among those that wait in line there (0: it does not).
 

@@ -215,7 +215,7 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
         names[variable] for variable in re.findall(r"\bP \.\. '[a-z]+:' \.\. (\w+)", text) if variable in names
     }
     functions = (
-        "held|enqueue|append|append_journal|close|finish|note_limit|fail_late|leave_lane|let_out|newest|newest_named|oldest|drop|drop_job|emit_job|name_of|"
+        "held|enqueue|go_ahead|dequeue|append|append_journal|close|finish|note_limit|fail_late|leave_lane|let_out|newest|newest_named|oldest|drop|drop_job|emit_job|name_of|"
         "whom|end_canceled|make_child|id_at|spots_of|read_writes|writes_key|member_of|new_writes"
     )
     passed_on = rf"\b(?:{functions}|read_head)\((ARGV\[(\d+)\]|\w+)"
@@ -231,7 +231,7 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
 def test_a_claim_tells_what_its_reader_expects() -> None:
     """The names of the fields are in the script, and in the client by the order of what the script answers."""
     told, rare = re.findall(r"redis\.call\('HMGET', P \.\. 'j:' \.\. id,([^)]*)\)", code(body("claim")))
-    assert re.findall(r"'(\w+)'", told)[5:] == [*wire._TOLD[8:], *wire._ASKED]
+    assert re.findall(r"'(\w+)'", told)[6:] == [*wire._TOLD[8:], *wire._ASKED]
     assert re.findall(r"'(\w+)'", rare) == list(wire._RARE)
 
 

@@ -21,8 +21,6 @@ from .pool import Pool
 from .session import PATIENCE, LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
-# So many workers have died under a job when it is not run beside others any more: the next dies alone.
-SUSPECT = 3
 # Seconds that the write of a delivery's end may take: who writes is patient with a store that is away.
 WRITING = PATIENCE + 5.0
 

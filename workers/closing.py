@@ -62,11 +62,11 @@ class Closing:
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
 
-    async def release(self, about: str, fence: Fence) -> None:
-        """The delivery is given back."""
+    async def release(self, about: str, fence: Fence, *, aside: bool = False) -> None:
+        """The delivery is given back; `aside`, behind those that this worker can run."""
         self._ends(fence.lease_id)
         try:
-            await self._store.acall(Release(fence))
+            await self._store.acall(Release(fence, aside=aside))
             _log.info("%s: given back", about)
         except Fenced:  # it ended at the same moment, or another worker has it
             _log.info("%s: its lease was over", about)

@@ -34,10 +34,11 @@ from ..coordinator.calls import adrive, afollow
 from ..coordinator.coded.codec import MissingKey
 from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Spawn, Suspend
 from ..coordinator.letters import open_envelope
+from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
 from .about import Rejecting
-from .apart import SUSPECT, WRITING, Apart
+from .apart import WRITING, Apart
 from .aside import Aside
 from .asking import check_answered
 from .closing import Closing
@@ -177,6 +178,7 @@ class Runner:
         """What runs a job in a child, if it needs one."""
         if row.agent in self._apart_agents:
             return self._apart
+        # The next worker that it kills dies alone.
         return self._quarantine if row.crashes >= SUSPECT else None
 
     async def _ran_apart(self, about: str, delivery: Delivery, apart: Apart) -> bool:
@@ -198,7 +200,7 @@ class Runner:
     async def _leave_to_others(self, about: str, row: JobRow, why: str) -> None:
         pause = self.aside.put(row.queue)
         _log.error("%s: this worker leaves it to others for %g s, it %s", about, pause, why)
-        await self._closing.release(about, Fence(row.id, row.token, row.lease))
+        await self._closing.release(about, Fence(row.id, row.token, row.lease), aside=True)
 
     async def _held(
         self, about: str, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]

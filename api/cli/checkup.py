@@ -11,7 +11,7 @@ from batonpass.contracts.job import JobState
 from batonpass.coordinator.book import Declaration, open_declaration, parse_ref
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.commands import Declared, ListJobs
-from batonpass.coordinator.operations.upkeep import POISON
+from batonpass.coordinator.operations.jobs import POISON
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 

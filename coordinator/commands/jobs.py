@@ -168,11 +168,13 @@ class Suspend(Command[None]):
 class Release(Command[None]):
     """Give a delivery back, unfinished: another worker goes on from its last checkpoint.
 
-    `crash` says how the process that ran it died: it counts as one of the job's crashes then.
+    `crash` says how the process that ran it died: it counts as one of the job's crashes then. With `aside` it is behind
+    all that is ready, for it is this delivery that the worker can't run.
     """
 
     fence: Fence
     crash: str = ""
+    aside: bool = False
 
 
 @dataclass(frozen=True, slots=True)

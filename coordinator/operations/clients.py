@@ -10,7 +10,7 @@ from ..commands import AnswerJob, Cancel, Declare, Redrive, Submit, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
-from .jobs import begin, emit, end_canceled, enqueue, store
+from .jobs import begin, emit, end_canceled, enqueue, go_ahead, store
 
 
 def submit(records: Records, command: Submit) -> JobRow:
@@ -102,7 +102,7 @@ def answer(records: Records, command: AnswerJob) -> None:
     digest = sha1(command.answer, usedforsecurity=False).hexdigest()
     if row.state == JobState.INPUT_REQUIRED and command.asked in (0, row.asked):
         row.answer, row.answered = command.answer, f"{row.asked} {digest}"
-        enqueue(records, row, kinds.ANSWERED)
+        go_ahead(records, row, kinds.ANSWERED)
         store(records, row)
         return
     # A retry: the answer may have been taken, and the job have gone on with it to other agents and questions.

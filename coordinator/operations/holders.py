@@ -24,9 +24,9 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import Delivery, JobRow
 from .checkpoints import append, check_grounded, whole
-from .jobs import close, counts, emit, end, enqueue, fail_poisoned, held, leave, pause, store
+from .jobs import close, counts, emit, end, enqueue, go_ahead, held, leave, pause, store, take_back
 from .lanes import Lane, find_lane, move_on, starts
-from .upkeep import POISON, due_in
+from .upkeep import due_in
 
 # Deliveries of a queue that a claim looks at.
 _LOOKED = 500
@@ -179,14 +179,12 @@ def release(records: Records, command: Release) -> None:
     row = closing(records, command.fence, "release", None)
     if row is None:
         return
-    if not command.crash:
+    if command.crash:
+        take_back(records, row, kinds.CRASHED, worker=worker, token=row.token, error=command.crash)
+    elif command.aside:
         enqueue(records, row, kinds.RELEASED)
     else:
-        row.crashes += 1
-        if row.crashes >= POISON:
-            fail_poisoned(records, row)
-        else:
-            enqueue(records, row, kinds.CRASHED, worker=worker, token=row.token, error=command.crash)
+        go_ahead(records, row, kinds.RELEASED)
     leave(records, row)
     store(records, row)
 

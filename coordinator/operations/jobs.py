@@ -7,8 +7,12 @@ from ...contracts.job import JobState
 from ..commands import SPENT, Fence
 from ..records import Records
 from ..refusals import refusal
-from ..rows import LATE, NEVER, JobRow, OutcomeRow
+from ..rows import BEHIND, LATE, NEVER, JobRow, OutcomeRow
 
+# Workers that may die over one hop before the job is parked: enough to survive a bad deploy, few enough to end.
+POISON = 10
+# So many have died when it may be the job that kills them: it goes ahead of others no more.
+SUSPECT = 3
 # As in reap.lua.
 OVERDUE = {"expired": "no worker started it before it expired", "deadline": "it did not end before its deadline"}
 
@@ -52,7 +56,28 @@ def pause(records: Records, row: JobRow) -> None:
 def enqueue(records: Records, row: JobRow, kind: str, **fields: object) -> None:
     """Make the job deliverable. The event's number is its place in the queue."""
     row.state, row.reason, row.due = "submitted", "ready", 0
-    row.ready = emit(records, kind, row, **fields)
+    row.ready = BEHIND + emit(records, kind, row, **fields)
+
+
+def go_ahead(records: Records, row: JobRow, kind: str, **fields: object) -> None:
+    """Make a job deliverable that had its turn, and has to go on or was held up for no fault of its own: ahead of
+    those of its queue that wait for their turn. (A failed attempt is behind them: who keeps failing keeps nobody
+    waiting.)"""
+    enqueue(records, row, kind, **fields)
+    row.ready -= BEHIND
+
+
+def take_back(records: Records, row: JobRow, kind: str, **fields: object) -> None:
+    """Make a job deliverable again that was lost with who ran it; it is parked if they keep dying."""
+    row.crashes += 1
+    if row.crashes >= POISON:
+        row.error = f"{row.crashes} workers died or went silent while they ran this hop"
+        end(records, row, "failed", "poison")
+        emit(records, kinds.FAILED, row, reason="poison", error=row.error)
+    elif row.crashes >= SUSPECT:
+        enqueue(records, row, kind, **fields)
+    else:
+        go_ahead(records, row, kind, **fields)
 
 
 def begin(records: Records, row: JobRow, **about: object) -> None:
@@ -108,7 +133,7 @@ def let_out(records: Records, lane: str) -> bool:
     if row is None:
         return False
     row.slot, row.waits = lane, 0
-    enqueue(records, row, kinds.SUBMITTED, attempt=row.attempt)
+    go_ahead(records, row, kinds.SUBMITTED, attempt=row.attempt)
     store(records, row)
     close_line(records, lane)
     return True
@@ -157,7 +182,7 @@ def _tell_parent(records: Records, child: JobRow, spent: bytes) -> None:
         records.put_job(row)
         return
     _decide(records, row, verdict, child.id)
-    enqueue(records, row, kinds.JOINED, done=row.done, lost=row.lost)
+    go_ahead(records, row, kinds.JOINED, done=row.done, lost=row.lost)
     store(records, row)
 
 
@@ -187,13 +212,6 @@ def end_canceled(records: Records, row: JobRow, *, heir: str = "") -> None:
     end(records, row, "canceled", "", heir=heir)
     emit(records, kinds.CANCELED, row, worker=worker, by=heir)
     store(records, row)
-
-
-def fail_poisoned(records: Records, row: JobRow) -> None:
-    """Park a job whose workers keep dying."""
-    row.error = f"{row.crashes} workers died or went silent while they ran this hop"
-    end(records, row, "failed", "poison")
-    emit(records, kinds.FAILED, row, reason="poison", error=row.error)
 
 
 def fail_late(records: Records, row: JobRow) -> None:

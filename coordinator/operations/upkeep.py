@@ -9,10 +9,7 @@ from ..records import Records
 from ..rows import JobRow
 from .brood import cancel_left, make_staged
 from .checkpoints import drop
-from .jobs import emit, enqueue, fail_late, fail_poisoned, leave, let_out, store
-
-# Workers that may die over one hop before the job is parked: enough to survive a bad deploy, few enough to end.
-POISON = 10
+from .jobs import emit, enqueue, fail_late, go_ahead, leave, let_out, store, take_back
 
 
 def reap(records: Records, command: Reap) -> Reaped:
@@ -47,13 +44,9 @@ def reap(records: Records, command: Reap) -> Reaped:
 def _take_back(records: Records, row: JobRow) -> int:
     """Make a delivery ready whose lease has expired, or park it if its workers keep dying."""
     worker, token = row.worker, row.token
-    row.crashes += 1
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
-    if row.crashes >= POISON:
-        fail_poisoned(records, row)
-    else:
-        enqueue(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
+    take_back(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
     leave(records, row)
     store(records, row)
     return 1
@@ -89,8 +82,8 @@ def _overdue(records: Records, row: JobRow) -> bool:
         return False
     if row.otherwise:
         row.answer, row.answered = row.otherwise, f"{row.asked} default"
-        enqueue(records, row, kinds.ANSWERED, by="default")
+        go_ahead(records, row, kinds.ANSWERED, by="default")
     else:
         row.answered = f"{row.asked} timeout"
-        enqueue(records, row, kinds.UNANSWERED)
+        go_ahead(records, row, kinds.UNANSWERED)
     return True

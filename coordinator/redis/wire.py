@@ -16,8 +16,8 @@ import msgpack
 from ...contracts.names import digest
 from .. import commands as c
 from ..commands.streaming import KEPT, KEPT_FOR
+from ..operations.jobs import POISON, SUSPECT
 from ..operations.travel import NAMES
-from ..operations.upkeep import POISON
 from ..refusals import refusal
 from ..rows import CheckpointRow, Delivery, JobRow, OutcomeRow, StreamRow
 from ..seals import read_commit
@@ -326,12 +326,12 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Stage: ("stage", lambda m: [*fence_args(m.fence), m.at, *_children(m.children)], _nothing),
     c.Spawn: ("spawn", _spawn, _nothing),
     c.ReadOutcomes: ("read_outcomes", lambda m: [m.job_id, m.fan, m.start, m.limit], _outcomes),
-    c.Release: ("release", lambda m: [*fence_args(m.fence), m.crash, POISON], _nothing),
+    c.Release: ("release", lambda m: [*fence_args(m.fence), m.crash, int(m.aside), SUSPECT, POISON], _nothing),
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer, m.asked], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", _redrive, _nothing),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
-    c.Reap: ("reap", lambda m: [m.limit, POISON, m.presence, int(m.early), m.worker, *m.queues], _reaped),
+    c.Reap: ("reap", lambda m: [m.limit, SUSPECT, POISON, m.presence, int(m.early), m.worker, *m.queues], _reaped),
     c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: checkpoint_row(r[0])),
     c.Latest: (
         "latest",

@@ -22,13 +22,6 @@ def test_first_in_first_out(bench: Bench) -> None:
 
 
 @pytest.mark.one_partition
-def test_a_released_job_goes_to_the_end_of_its_queue(bench: Bench) -> None:
-    first, second = bench.submit(), bench.submit()
-    bench.do(c.Release(bench.take()))
-    assert [delivery.job.id for delivery in bench.claim(2)] == [second, first]
-
-
-@pytest.mark.one_partition
 def test_no_more_than_wanted(bench: Bench) -> None:
     jobs = [bench.submit() for _ in range(5)]
     assert [delivery.job.id for delivery in bench.claim(2)] == jobs[:2]

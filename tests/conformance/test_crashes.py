@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.operations.upkeep import POISON
+from batonpass.coordinator.operations.jobs import POISON
 from tests.harness.bench import Bench
 
 HOW = "process 7 was killed by SIGSEGV"

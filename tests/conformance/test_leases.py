@@ -8,7 +8,7 @@ import pytest
 
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.operations.upkeep import POISON
+from batonpass.coordinator.operations.jobs import POISON
 from tests.harness.bench import MINUTE, Bench, new_target
 
 

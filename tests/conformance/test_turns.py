@@ -8,7 +8,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.operations.upkeep import POISON
+from batonpass.coordinator.operations.jobs import POISON
 from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job
 
 WAITS = ("submitted", "thread_busy")

@@ -157,6 +157,10 @@ class Keyspace:
             for _, fields in stream:
                 if f"j:{fields[b'job'].decode()}" not in self.keys:
                     yield f"queue {queue} has {fields[b'job'].decode()}, which is no job"
+        for queue, ahead in self.of("a").items():
+            ready = {fields[b"job"] for _, fields in self.of("q").get(queue, [])}
+            if lost := ahead.keys() - ready:
+                yield f"{lost} go ahead in queue {queue}, and are not ready there"
 
     def _lanes(self) -> Iterator[str]:
         """Who has a place in a lane or waits in its line knows it, and each line is moved by somebody."""
@@ -263,6 +267,7 @@ class Keyspace:
             "y": lambda id_: all(f"j:{job.decode()}" in self.keys for job in self.keys[f"y:{id_}"]),
             "l": lambda id_: "u:" + id_.split(":")[0] in self.keys,
             "u": lambda id_: all(int(count) > 0 for count in self.keys[f"u:{id_}"].values()),
+            "a": lambda id_: f"q:{id_}" in self.keys,
             "la": lambda id_: True,  # those of its jobs, see above
             "lw": lambda id_: True,
             "q": lambda id_: True,  # one for each agent and contract, empty most of the time

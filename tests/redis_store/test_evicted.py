@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis.store import RedisStore
 from tests.harness.bench import MINUTE, Bench, new_target
 from tests.harness.children import Family
 from tests.harness.stores import RedisHarness
@@ -66,3 +67,22 @@ def test_an_entry_that_is_not_the_jobs_delivery_is_not_run(bench: Bench) -> None
     assert bench.claim() == []
     assert bench.harness.server.xlen(queue) == 0
     bench.do(c.Complete(fence, b"result"))
+
+
+def test_what_an_older_release_claimed_goes_ahead_no_more(bench: Bench) -> None:
+    """It takes the entry out of the queue, and knows of no other place that a job has there."""
+    assert isinstance(bench.harness, RedisHarness)
+    assert isinstance(bench.store, RedisStore)
+    prefix, server = bench.store.prefix, bench.harness.server
+    held, evicted, elsewhere, waiting = bench.start(), bench.start(), bench.start(), bench.submit()
+    for fence in (evicted, elsewhere):
+        bench.do(c.Release(fence))
+    _evict(bench, evicted.job_id)
+    bench.do(c.HandOff(bench.take(), new_target("review")))
+    ahead = f"{prefix}a:{new_target().queue}"
+    server.zadd(ahead, {fence.job_id: number for number, fence in enumerate((held, evicted, elsewhere))})
+    assert bench.take().job_id == waiting
+    assert bench.claim() == []
+    assert not server.exists(ahead)
+    assert bench.take(agent="review").job_id == elsewhere.job_id
+    bench.do(c.Complete(held, b"result"))

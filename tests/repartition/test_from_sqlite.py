@@ -96,14 +96,14 @@ _OTHERWISE = ["b", "j", "l", "ls", "q", "w", "p", "s", "events", "trimmed", "clo
 
 
 def kept(server: RedisHarness, namespace: str) -> dict[str, Any]:
-    """What a namespace keeps, but for places in lines, and what a thread whose job has not ended knows of its tip."""
+    """What a namespace keeps, but for places in queues and lines, and what a thread knows of its tip under a job."""
     found: dict[str, Any] = {}
     for key, value in Keyspace(server.server, prefix_of(f"{server.own}{namespace}", 0)).keys.items():
         kind = key.partition(":")[0]
-        if kind == "h":
-            found[key] = {name for name in value if name.startswith(b"#")}
-        elif kind == "lw":
+        if kind in ("a", "lw"):
             found[key] = sorted(value, key=value.get)
+        elif kind == "h":
+            found[key] = {name for name in value if name.startswith(b"#")}
         elif kind == "t":
             found[key] = {name: line for name, line in value.items() if line and name not in (b"tip", b"count")}
         elif kind == "expiry":  # what a job needed is looked at again a minute later

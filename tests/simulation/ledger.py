@@ -13,7 +13,7 @@ from typing import Any
 
 from batonpass.contracts.errors import BatonpassError
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.operations.upkeep import POISON
+from batonpass.coordinator.operations.jobs import POISON
 from batonpass.coordinator.records import Records
 from batonpass.coordinator.rows import CommitLine, Delivery
 from tests.model.growing import Growing

@@ -10,7 +10,7 @@ from collections import Counter
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator.operations.upkeep import POISON
+from batonpass.coordinator.operations.jobs import POISON
 from tests.harness.waiting import wait_until
 
 from .agents import Done, Task
@@ -45,6 +45,22 @@ def test_a_killed_child_costs_the_step_in_its_middle_alone(desk: Desk) -> None:
         assert crash["error"] == f"process {first} was killed by SIGKILL"
         assert job.info().attempt == 1
         assert "lease.expired" not in happened(coordinator, job)
+
+
+def test_its_job_does_not_wait_behind_the_backlog(desk: Desk) -> None:
+    serving_apart(desk, "steps", "--lease", "60", "--concurrency", "1")
+    with bp.connect(desk.url, app=app) as coordinator:
+        killed = coordinator.submit("steps", Task(text="a"), returns=Done)
+        first = who(desk, "a:two")
+        backlog = [coordinator.submit("steps", Task(text=text), returns=Done) for text in "bcdefg"]
+        os.kill(first, signal.SIGKILL)
+        desk.open_gate("two")
+        for job in (killed, *backlog):
+            job.result(timeout=DEADLINE)
+        started = [event.subject for event in coordinator.events() if event.type.endswith("job.started")]
+        # The worker may have claimed another one in the moment of the death.
+        assert started.count(killed.id) == 2
+        assert killed.id in started[1:3]
 
 
 def test_a_child_that_holds_the_gil_does_not_cost_the_lease(desk: Desk) -> None:

@@ -5,8 +5,7 @@ from __future__ import annotations
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator.operations.upkeep import POISON
-from batonpass.workers.apart import SUSPECT
+from batonpass.coordinator.operations.jobs import POISON, SUSPECT
 
 from .agents import Done, Task
 from .families import serving_apart, times, wait_for_end

@@ -20,7 +20,7 @@ if job[1] ~= 'input_required' or (wanted ~= '0' and wanted ~= asked) then
   return refuse('not_asking', id, job[1])
 end
 
-enqueue(id, job[3], 'answer', ARGV[2], 'answered', asked .. ' ' .. digest, 'updated', num(now_ms()))
+go_ahead(id, job[3], 'answer', ARGV[2], 'answered', asked .. ' ' .. digest, 'updated', num(now_ms()))
 redis.call('ZREM', ASKING, id)
 redis.call('ZREM', TIMERS, id)
 emit_job(id, 'batonpass.job.answered', job[4], job[5])

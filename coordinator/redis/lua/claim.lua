@@ -1,5 +1,5 @@
--- Leases ready deliveries, queue by queue, first in first out. The entry leaves its stream in the same step: the
--- lease is the only record of ownership. What may not run now goes to its lane's line.
+-- Leases ready deliveries, queue by queue: those that go ahead, then first in first out. The entry leaves its stream in the
+-- same step: the lease is the only record of ownership. What may not run now goes to its lane's line.
 -- KEYS prefix
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, lease id for each
 --      delivery wanted
@@ -21,32 +21,33 @@ local worker, queues = ARGV[1], tonumber(ARGV[3])
 local limits = ARGV[2] ~= '' and cmsgpack.unpack(ARGV[2]) or {}
 local first_lease = 4 + 2 * queues
 local wanted = #ARGV - first_lease + 1
-local seen, found, stale, stamp = {}, 0, {}, now_text()
+local seen, taken, found, stale, stamp = {}, {}, 0, {}, now_text()
 local now = tonumber(stamp)
 -- The heads of all queues at once. (No other script uses XREAD: who may not claim is refused here.)
-local streams, heads = {}, {}
+local streams, heads, keys_ahead = {}, {}, {}
 for q = 1, queues do
-  streams[q], streams[queues + q] = P .. 'q:' .. ARGV[2 + 2 * q], '0'
+  streams[q], streams[queues + q], keys_ahead[q] = P .. 'q:' .. ARGV[2 + 2 * q], '0', P .. 'a:' .. ARGV[2 + 2 * q]
 end
+local any_ahead = redis.call('EXISTS', unpack(keys_ahead)) > 0
 for _, head in ipairs(redis.call('XREAD', 'COUNT', wanted, 'STREAMS', unpack(streams)) or {}) do
   heads[head[1]] = head[2]
 end
 
-local function look(queue, lease_ms, entry)
-  local id = entry[2][2]
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'slot', 'lane', 'token', 'deadline', 'brood',
-    'parent', 'priority', 'agent', 'hop', 'tip', 'attempt', 'failing', 'asked', 'children',
+-- What lies in a queue: `entry` is nil for what goes ahead there.
+local function look(queue, lease_ms, id, entry)
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'slot', 'lane', 'token', 'queue', 'deadline',
+    'brood', 'parent', 'priority', 'agent', 'hop', 'tip', 'attempt', 'failing', 'asked', 'children',
     'thread', 'contract', 'crashes', 'began', 'key', 'idem', 'key_ttl', 'closed', 'created', 'error', 'number',
     'envelope')
-  local expires, deadline = tonumber(job[2] or 0), tonumber(job[6] or 0)
-  if job[1] ~= entry[1] then
-    stale[#stale + 1] = { queue, entry[1] }
-  elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[7], job[8]) then
-    local one = { id = id, queue = queue, entry = entry[1], lane_known = job[4] or '', priority = tonumber(job[9] or 0),
-      token = tonumber(job[5]), agent = job[10], hop = job[11], tip = job[12], attempt = job[13], failing = job[14],
-      lease_ms = lease_ms, expires = expires, deadline = deadline, fields = job }
+  local expires, deadline, ready = tonumber(job[2] or 0), tonumber(job[7] or 0), job[1] or ''
+  if ready == '' or job[6] ~= queue or ready ~= (entry or ready) then
+    stale[#stale + 1] = { id, queue, entry or '0-0' }
+  elseif (expires == 0 or expires > now) and (deadline == 0 or deadline > now) and waited_for(job[8], job[9]) then
+    local one = { id = id, queue = queue, entry = ready, ahead = not entry, lane_known = job[4] or '',
+      priority = tonumber(job[10] or 0), token = tonumber(job[5]), agent = job[11], hop = job[12], tip = job[13],
+      attempt = job[14], failing = job[15], lease_ms = lease_ms, expires = expires, deadline = deadline, fields = job }
     local slot = job[3] or ''
-    if job[15] or job[16] then
+    if job[16] or job[17] then
       for _, value in ipairs(redis.call('HMGET', P .. 'j:' .. id,
         'answered', 'assignee', 'escalation', 'escalated', 'question', 'answer', 'terms', 'otherwise', 'fan',
         'verdict', 'need', 'spare', 'done', 'lost')) do
@@ -56,7 +57,7 @@ local function look(queue, lease_ms, entry)
     if limits[queue] or slot ~= '' then
       take_turn(one, slot, limits[queue], now)
     end
-    seen[#seen + 1] = one
+    seen[#seen + 1], taken[id] = one, true
     if not one.parked then
       found = found + 1
     end
@@ -67,14 +68,22 @@ local cut_short = {}
 for q = 1, queues do
   local queue, lease_ms = ARGV[2 + 2 * q], tonumber(ARGV[3 + 2 * q])
   local entries, looked, asked = heads[streams[q]] or {}, 0, wanted
+  while any_ahead and found < wanted and looked < 500 do
+    local ids = redis.call('ZRANGE', P .. 'a:' .. queue, looked, looked + wanted - found - 1)
+    for _, id in ipairs(ids) do
+      look(queue, lease_ms, id)
+    end
+    looked = ids[1] and looked + #ids or 500
+  end
+  looked = 0
   while found < wanted and #entries > 0 do
     if looked >= 500 then
       cut_short[queue] = true
       break
     end
     for _, entry in ipairs(entries) do
-      if found < wanted then
-        look(queue, lease_ms, entry)
+      if found < wanted and not taken[entry[2][2]] then
+        look(queue, lease_ms, entry[2][2], entry[1])
       end
     end
     looked = looked + #entries
@@ -85,13 +94,16 @@ for q = 1, queues do
 end
 
 for _, entry in ipairs(stale) do
-  redis.call('XDEL', P .. 'q:' .. entry[1], entry[2])
+  dequeue(unpack(entry))
 end
 local function start(job, lease)
   local job_key, lane, slot = P .. 'j:' .. job.id, job.lane_known, ''
   -- A token from the clock is greater than any that the store knew before it lost its last writes.
   local token, until_ms = job.token < now and stamp or num(job.token + 1), num(now + job.lease_ms)
   redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
+  if any_ahead then
+    redis.call('ZREM', P .. 'a:' .. job.queue, job.id)
+  end
   redis.call('HSET', job_key, 'state', 'working', 'reason', '', 'delivery', '', 'lease', lease, 'worker', worker,
     'token', token, 'lease_until', until_ms, 'updated', stamp)
   redis.call('ZADD', LEASES, until_ms, job.id)
@@ -100,8 +112,8 @@ local function start(job, lease)
     enter(job, token, now)
   end
   if tonumber(job.failing or '0') < 0 then
-    job.fields[14] = num(now + tonumber(job.failing))
-    redis.call('HSET', job_key, 'failing', job.fields[14])
+    job.fields[15] = num(now + tonumber(job.failing))
+    redis.call('HSET', job_key, 'failing', job.fields[15])
   end
   if job.expires > 0 then
     redis.call('HSET', job_key, 'expires', '0')
@@ -120,7 +132,7 @@ local function start(job, lease)
     journal = redis.call('HGETALL', P .. 'n:' .. job.id)
     redis.call('UNLINK', P .. 'b:' .. job.id)
   end
-  local told = { job.id, job.queue, lease, token, until_ms, stamp, lane, slot, unpack(job.fields, 6) }
+  local told = { job.id, job.queue, lease, token, until_ms, stamp, lane, slot, unpack(job.fields, 7) }
   return { told, checkpoint, journal }
 end
 

@@ -19,7 +19,7 @@ from ....contracts.errors import Corrupted
 from ....contracts.names import digest
 from ...items import name_from
 from ...parts.spans import read_spans
-from ...rows import JobRow, escaped
+from ...rows import BEHIND, JobRow, escaped
 from ..segments import SEGMENT
 from .kinds import Form, Piece
 from .reading import PIECE, portions
@@ -32,7 +32,7 @@ _ALWAYS = {
 }
 _UNENDED = ("submitted", "working", "input_required")
 # As in lua/lib/turns.lua.
-_BAND = 3 * 10**15
+_BAND, _AHEAD = 3 * 10**15, 10**15
 # As in sqlite/logs.py.
 _ROOM = 1 << 36
 Index = defaultdict[str, list[tuple[bytes, bytes]]]
@@ -76,7 +76,8 @@ class Embedded:
                 index[key].append((row.id.encode(), _bytes(score)))
             if row.waits:
                 line = f"lw:{row.lane}"
-                index[line].append((row.id.encode(), b"%d" % ((1 - row.priority) * _BAND + 1000 * len(index[line]))))
+                place = (1 - row.priority) * _BAND + _AHEAD + len(index[line])
+                index[line].append((row.id.encode(), b"%d" % place))
             if row.slot:
                 index[f"la:{row.slot}"].append((row.id.encode(), b"0"))
             told: dict[str, Any] = {name: getattr(row, name) for name in _JOB if name != "ready"}
@@ -93,12 +94,17 @@ class Embedded:
     def _ready(self) -> Iterator[Piece]:
         """Deliveries in their queues: their entries come before all that the server will make."""
         queues: defaultdict[str, list[Any]] = defaultdict(list)
-        for id_, queue in self._of("id, queue FROM job", "AND ready > 0 ORDER BY ready"):
-            entry = b"%d-0" % (len(queues[queue]) + 1)
-            queues[queue].append((entry, {b"job": _bytes(id_)}))
-            yield Piece(0, f"j:{id_}", "hash", [(b"delivery", entry)])
+        ahead: Index = defaultdict(list)
+        for id_, queue, ready in self._of("id, queue, ready FROM job", "AND ready > 0 ORDER BY ready"):
+            place = len(queues[queue]) + 1
+            queues[queue].append((b"%d-0" % place, {b"job": _bytes(id_)}))
+            yield Piece(0, f"j:{id_}", "hash", [(b"delivery", b"%d-0" % place)])
+            if ready < BEHIND:
+                ahead[f"a:{queue}"].append((_bytes(id_), b"%d" % place))
         for queue, entries in queues.items():
             yield from _parted(f"q:{queue}", "stream", entries)
+        for key, members in ahead.items():
+            yield from _pairs(key, "zset", members)
 
     def _of_jobs(self) -> Iterator[Piece]:
         """First uses of keys, journals, and how children ended."""

@@ -61,7 +61,7 @@ def of_path(member: bytes) -> int:
 # What each partition has one of, or one for each queue, lane or run: an element is with what it names.
 SPLIT: Mapping[str, tuple[Form, Callable[[Any], int]]] = {
     **dict.fromkeys(("jobs", "leases", "timers", "limits", "dead", "asking", "opening", "closing"), ("zset", _of_id)),
-    **dict.fromkeys(("expiry", "la", "lw", "ls", "r"), ("zset", _of_id)),
+    **dict.fromkeys(("expiry", "a", "la", "lw", "ls", "r"), ("zset", _of_id)),
     "threads": ("zset", _of_name),
     **dict.fromkeys(("items", "lapses"), ("zset", of_path)),
     "q": ("stream", lambda fields: _of_id(fields[b"job"])),

@@ -26,7 +26,7 @@ local function overdue(id, job, now)
     return nil
   end
   local taken = job.otherwise ~= ''
-  enqueue(id, job.queue, 'answer', job.otherwise, 'answered', job.asked .. (taken and ' default' or ' timeout'),
+  go_ahead(id, job.queue, 'answer', job.otherwise, 'answered', job.asked .. (taken and ' default' or ' timeout'),
     'updated', num(now))
   redis.call('ZREM', TIMERS, id)
   redis.call('ZREM', ASKING, id)

@@ -5,6 +5,7 @@
 --   c:<id>      string  checkpoint, see lib/record.lua
 --   l:<log>:<n> string  segment n of a log, see lib/parts.lua    u:<log>  hash  its length; spans in use -> by how many
 --   q:<queue>   stream  ready deliveries               w:<queue>  list  wake-ups     p:<queue>  zset  live workers
+--   a:<queue>   zset    of those, the jobs that go ahead of the others -> in which order
 --   leases      zset    job -> expiry                  timers     zset  job -> due    expiry  zset  checkpoint -> time
 --   dead        zset    failed job -> when it failed        asking     zset    job -> when it asked
 --   limits      zset    unended job -> when it fails             gates      zset    lane -> when its line moves, NEVER by itself

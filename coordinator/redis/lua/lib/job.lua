@@ -18,12 +18,31 @@ local function set_timer(id, due, queue, now)
   end
 end
 
--- Makes a job deliverable from its queue, and wakes one worker; answers the delivery's entry.
+-- Makes a job deliverable from its queue, behind those that are, and wakes one worker; answers the delivery's entry.
 local function enqueue(id, queue, ...)
   local entry = redis.call('XADD', P .. 'q:' .. queue, '*', 'job', id)
   redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'ready', 'due', '0', 'delivery', entry, ...)
   wake(queue)
   return entry
+end
+
+-- The place of an entry in the order of its queue.
+local function place_of(entry)
+  local ms, number = string.match(entry, '^(%d+)-(%d+)$')
+  return tonumber(ms) * 1000 + math.min(tonumber(number), 999)
+end
+
+-- Makes a job deliverable that had its turn, ahead of those of its queue that wait for their turn. (Its entry is there, too, for
+-- workers of an older release, who know of no other place.)
+local function go_ahead(id, queue, ...)
+  local entry = enqueue(id, queue, ...)
+  redis.call('ZADD', P .. 'a:' .. queue, num(place_of(entry)), id)
+end
+
+-- Takes a ready delivery out of its queue.
+local function dequeue(id, queue, entry)
+  redis.call('XDEL', P .. 'q:' .. queue, entry)
+  redis.call('ZREM', P .. 'a:' .. queue, id)
 end
 
 -- Since when a hop fails, for a job that waits for something from now on: that is no time in which it fails. Below 0, for
@@ -74,7 +93,7 @@ local function let_out(lane, now)
   if id then
     close_line(lane)
     redis.call('ZADD', P .. 'la:' .. lane, 0, id)
-    enqueue(id, job[1], 'slot', lane, 'waits', '0', 'updated', num(now))
+    go_ahead(id, job[1], 'slot', lane, 'waits', '0', 'updated', num(now))
     emit_job(id, 'batonpass.job.submitted', job[2], job[3], 'attempt', job[4])
     return job[1]
   end
@@ -142,7 +161,7 @@ local function tell_parent(id, fan, state, reason, spent)
     return
   end
   decide(parent, fan)
-  enqueue(parent, job[8], 'verdict', verdict, 'updated', num(now_ms()))
+  go_ahead(parent, job[8], 'verdict', verdict, 'updated', num(now_ms()))
   emit_job(parent, 'batonpass.job.joined', job[9], job[10], 'done', num(done), 'lost', num(lost))
   return job[8]
 end
@@ -222,7 +241,7 @@ local function finish(id, fields, state, reason, now, ...)
     redis.call('HSET', P .. 'j:' .. id, 'waits', '0')
   end
   if is_set(fields.delivery) then
-    redis.call('XDEL', P .. 'q:' .. fields.queue, fields.delivery)
+    dequeue(id, fields.queue, fields.delivery)
   end
   if waited then
     redis.call('LREM', P .. 'z:' .. fields.thread, 1, id)

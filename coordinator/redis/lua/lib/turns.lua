@@ -1,8 +1,9 @@
 -- Whose turn it is in a lane, decided by a claim: see operations/lanes.py. Who has a place there is in la:<lane>, with 1 if
 -- it runs, 0 if it was let out of the line and is ready; who waits in line in lw:<lane>, by band and order in the queue.
 
--- Far enough apart for the places of entries in their queues (ms and number), so that bands follow each other.
-local BAND = 3e15
+-- Far enough apart for the places of entries in their queues (ms and number), so that bands follow each other. What goes
+-- ahead is in the first part of its band, before any of those.
+local BAND, AHEAD = 3e15, 1e15
 
 local lanes, in_order = {}, {}
 
@@ -60,17 +61,18 @@ local function enter(job, token, now)
   end
 end
 
--- Puts a delivery into its line: in the order of its queue, or before all of its band if it was let out before.
+-- Puts a delivery into its line: in the order of its queue, or before all of its band if it goes ahead.
 local function park(job, now)
   local line_key, first = P .. 'lw:' .. job.lane.name, (1 - job.band) * BAND
-  local ms, number = string.match(job.entry, '^(%d+)-(%d+)$')
-  local place = first + tonumber(ms) * 1000 + math.min(tonumber(number), 999)
+  local place = first + place_of(job.entry)
+  if job.ahead or job.let then
+    local head = redis.call('ZRANGEBYSCORE', line_key, num(first), num(first + AHEAD), 'WITHSCORES', 'LIMIT', 0, 1)
+    place = tonumber(head[2] or first + AHEAD) - 1
+  end
   if job.let then
-    local head = redis.call('ZRANGEBYSCORE', line_key, num(first), num(first + BAND - 1), 'WITHSCORES', 'LIMIT', 0, 1)
-    place = head[2] and tonumber(head[2]) - 1 or place
     redis.call('ZREM', P .. 'la:' .. job.lane.name, job.id)
   end
-  redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
+  dequeue(job.id, job.queue, job.entry)
   redis.call('HSET', P .. 'j:' .. job.id, 'reason', job.parked, 'delivery', '', 'lane', job.lane.name, 'slot', '',
     'waits', '1', 'failing', paused(job.failing, now), 'updated', num(now))
   redis.call('ZADD', line_key, num(place), job.id)
