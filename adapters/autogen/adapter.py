@@ -66,12 +66,12 @@ class AutoGenAdapter:
         from .turn import Turns
 
         async with built(agent, context) as made:
-            team = adopt(agent, made)
+            team = await adopt(agent, made)
             progress = Progress.restored(agent.name, session.checkpoint)
             if progress is None:
                 task = await enter(agent, payload, context, lambda: default_task(payload, team, session.news))
                 progress = _begun(agent.name, team, session.remembered, as_dumps(agent.name, task))
-            turns = Turns(team.team, session)
+            turns = Turns(team.team, session, team.keepers)
             while True:
                 suspended = await self._driver.drive(team, progress, session, turns)
                 if suspended is not None:

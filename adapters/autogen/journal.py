@@ -34,16 +34,20 @@ class Journal:
         self._left: dict[tuple[str, bytes], deque[Any]] = {}
         self._writing = asyncio.Lock()
 
-    def begin(self, turn: int) -> None:
-        """Enter a turn, or enter it again. Its number grows from turn to turn."""
+    def begin(self, turn: int) -> list[Any]:
+        """Enter a turn, or enter it again; what was answered in it, the oldest first. Its number grows from turn to
+        turn."""
         self._turn, self._places = turn, 0
         self._left = defaultdict(deque)
         records = {int(key.removeprefix(_PREFIX)): value for key, value in self._session.journal.items() if _ours(key)}
+        answers: list[Any] = []
         for place in sorted(records):
             of, caller, digest, answer = records[place]
             if of == turn:
                 self._left[caller, digest].append(answer)
                 self._places = place + 1
+                answers.append(answer)
+        return answers
 
     async def call(self, caller: str, request: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
         """What `ask` answers to a request, as plain values: recorded when this returns, or asked before the crash."""

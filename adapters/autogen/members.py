@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from asyncio import CancelledError
-from collections.abc import AsyncGenerator, Awaitable, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, CodeExecutorAgent, MessageFilterAgent, SocietyOfMindAgent
@@ -13,14 +14,13 @@ from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken
 
 from . import private
+from .keepers import Keeper, Load, Save, keepers_of, own_state
 from .models import JournaledModel
 from .tools import adopt_bench, adopt_code, adopt_errors, adopted
 
 _TAKEN = "taken_by_batonpass"
 
 Member = ChatAgent | Team
-Save = Callable[[], Awaitable[Mapping[str, Any]]]
-Load = Callable[[Mapping[str, Any]], Awaitable[None]]
 Path = tuple[str, ...]
 
 
@@ -42,7 +42,13 @@ def teams_within(team: BaseGroupChat) -> list[BaseGroupChat]:
     return [team, *(member for _, member in within(team) if isinstance(member, BaseGroupChat))]
 
 
-def take(team: BaseGroupChat) -> str | None:
+async def keepers_within(team: Team) -> list[Keeper]:
+    """What keeps a state among the members' tools and workbenches."""
+    agents = ((path, member) for path, member in _all(team) if isinstance(member, AssistantAgent))
+    return await keepers_of(("/".join(path), agent) for path, agent in agents)
+
+
+def take(team: BaseGroupChat, keepers: Iterable[Keeper]) -> str | None:
     """Mark what remembers a run, so that no other run gets it. What of it another one has had; None if it is new."""
     parts: list[tuple[str, Any]] = [(f"{type(each).__name__} {each.name!r}", each) for _, each in _all(team)]
     for _, member in _all(team):
@@ -50,6 +56,7 @@ def take(team: BaseGroupChat) -> str | None:
             parts.append((f"the model context of {member.name!r}", member.model_context))
     for each in teams_within(team):
         parts += [(f"a {type(condition).__name__}", condition) for condition in private.conditions(each)]
+    parts += [(keeper.what, keeper.owner) for keeper in keepers]
     used = next((name for name, part in parts if getattr(part, _TAKEN, False)), None)
     for _, part in parts:
         object.__setattr__(part, _TAKEN, True)  # a frozen dataclass can be a condition, too
@@ -81,21 +88,25 @@ def _left_out(member: Member) -> dict[str, tuple[Save, Load]]:
     if isinstance(member, MessageFilterAgent):
         filtered = private.filtered_agent(member)
         return {"filtered": (filtered.save_state, filtered.load_state)}
-    tools = private.tools(member) if isinstance(member, AssistantAgent) else []
-    return {f"tool {tool.name}": (tool.save_state_json, tool.load_state_json) for tool in tools}
+    found: dict[str, tuple[Save, Load]] = {}
+    for number, bench in enumerate(private.workbenches(member) if isinstance(member, AssistantAgent) else []):
+        found[f"workbench {number}"] = (partial(own_state, bench), bench.load_state)
+        for tool in private.tools_in(bench):
+            found[f"tool {tool.name}"] = (tool.save_state_json, tool.load_state_json)
+    return found
 
 
-def adopt_calls(team: Team) -> None:
+def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
     """Make the members' functions know their job, and what members ask models and tools go through the journal."""
     for path, member in _all(team):
         for name, client in private.model_clients(member):
             setattr(member, name, JournaledModel("/".join(path), client))
         if isinstance(member, AssistantAgent):
-            for tool in private.tools(member):
-                private.change_function(tool, adopted)
-                adopt_errors(tool)
             for bench in private.workbenches(member):
-                adopt_bench(bench, private.task_runners(bench), private.tools(member))
+                for tool in private.tools_in(bench):
+                    private.change_function(tool, adopted)
+                    adopt_errors(tool)
+                adopt_bench(bench, private.task_runners(bench), private.tools_in(bench), keepers)
         elif isinstance(member, CodeExecutorAgent):
             adopt_code(member)
 

@@ -126,15 +126,14 @@ def workbenches(agent: AssistantAgent) -> list[Workbench]:
     return list(agent._workbench)
 
 
-def tools(agent: AssistantAgent) -> list[Any]:
-    """The tools that run in this process."""
-    return [tool for bench in agent._workbench if isinstance(bench, StaticWorkbench) for tool in bench._tools]
+def tools_in(bench: Workbench) -> list[Any]:
+    """A workbench's tools that run in this process."""
+    return list(bench._tools) if isinstance(bench, StaticWorkbench) else []
 
 
 def task_runners(workbench: Workbench) -> dict[str, ChatAgent | Team]:
     """The agents and teams that a workbench's tools run, by the tools' names."""
-    tools = workbench._tools if isinstance(workbench, StaticWorkbench) else []
-    return {tool.name: tool._task_runner for tool in tools if isinstance(tool, AgentTool | TeamTool)}
+    return {tool.name: tool._task_runner for tool in tools_in(workbench) if isinstance(tool, AgentTool | TeamTool)}
 
 
 def change_function(tool: Any, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:

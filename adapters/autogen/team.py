@@ -21,7 +21,16 @@ from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
 from . import private
 from .folding import Dump, fold, unfold
-from .members import adopt_calls, load_unsaved_state, take, teams_within, unsaved_state, within
+from .keepers import Keeper
+from .members import (
+    adopt_calls,
+    keepers_within,
+    load_unsaved_state,
+    take,
+    teams_within,
+    unsaved_state,
+    within,
+)
 from .progress import Progress
 
 Message = BaseAgentEvent | BaseChatMessage
@@ -37,9 +46,10 @@ class Adopted:
     that still waits.
     """
 
-    def __init__(self, agent: Agent[Any], team: BaseGroupChat) -> None:
+    def __init__(self, agent: Agent[Any], team: BaseGroupChat, keepers: list[Keeper]) -> None:
         self.agent = agent.name
         self.team = team
+        self.keepers = keepers
         self.outside = frozenset(agent.hands_to)
         self.stepped = isinstance(team, STEPPED)
         self.condition, self.max_turns = private.limits(team)
@@ -123,7 +133,7 @@ class Adopted:
         progress.unsaved = fold(await unsaved_state(self.team), progress.messages)
 
     def _adopt_members(self) -> None:
-        adopt_calls(self.team)
+        adopt_calls(self.team, self.keepers)
         factory = private.message_factory(self.team)
         for path, member in self._members:
             if isinstance(member, UserProxyAgent) and private.asks_stdin(member):
@@ -148,7 +158,7 @@ class Adopted:
         return ask
 
 
-def adopt(agent: Agent[Any], made: Any) -> Adopted:
+async def adopt(agent: Agent[Any], made: Any) -> Adopted:
     """Take over what the factory returned; `BadSetup` if that can't be run."""
     if isinstance(made, ChatAgent):
         made = RoundRobinGroupChat([made], max_turns=1)
@@ -159,14 +169,16 @@ def adopt(agent: Agent[Any], made: Any) -> Adopted:
         )
     if private.has_run(made):
         raise BadSetup(f"the factory of agent {agent.name!r} returned a team that has run before: build a new one")
-    if used := take(made):
+    keepers = await keepers_within(made)
+    if used := take(made, keepers):
         raise BadSetup(
             f"the factory of agent {agent.name!r} returned {used}, which another run has had: it still knows what was "
-            "said there. Build it anew in the factory, with all agents, teams and termination conditions"
+            "said and done there. Build it anew in the factory, with all agents, teams and termination conditions, and "
+            "the tools and workbenches that keep a state"
         )
     if not private.has_own_runtime(made):
         raise BadSetup(f"agent {agent.name!r}: build the team without runtime=, so that it can stop after each turn")
-    team = Adopted(agent, made)
+    team = Adopted(agent, made, keepers)
     if team.condition is None and team.max_turns is None and private.endless(made):
         raise BadSetup(
             f"the team of agent {agent.name!r} would never end: give it termination_condition= or max_turns="

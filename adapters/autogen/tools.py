@@ -4,14 +4,15 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable, Mapping
-from contextlib import contextmanager
+from collections.abc import AsyncGenerator, Callable, Container, Generator, Iterable
+from contextlib import contextmanager, nullcontext
 from typing import Any
 
 from autogen_core.code_executor import CodeBlock, CodeResult
 from autogen_core.tools import ToolResult
 
 from .journal import concerns_job, current
+from .keepers import Keeper
 
 _ADOPTED = "adopted_by_batonpass"
 
@@ -78,66 +79,79 @@ def _watched() -> Generator[None]:
         raise asyncio.CancelledError from None
 
 
-def adopt_bench(bench: Any, runners: Container[str], tools: Iterable[Any]) -> None:
+KeeperOf = Callable[[str], Keeper | None]
+
+
+def adopt_bench(bench: Any, runners: Container[str], tools: Iterable[Any], keepers: Iterable[Keeper]) -> None:
     """Let the journal answer a workbench's calls. It may be shared by members and by teams: it is changed once.
 
     `runners` are its tools that run an agent or a team: these run again, and what they ask is answered. They remember.
-    `tools` are those that run in this process: a call that is not made again leaves them as it left them then.
+    `tools` are those that run in this process, `keepers` say which of them, or if the workbench, keep a state.
     """
     if getattr(bench, _ADOPTED, False):
         return
     setattr(bench, _ADOPTED, True)
-    held = {tool.name: tool for tool in tools}
-    bench.call_tool = _calling(bench.call_tool, runners, held)
+    known = {id(keeper.owner): keeper for keeper in keepers}
+    whole = known.get(id(bench))
+    single = {tool.name: known[id(tool)] for tool in tools if id(tool) in known}
+
+    def keeper_of(name: str) -> Keeper | None:
+        return whole or single.get(name)
+
+    bench.call_tool = _calling(bench.call_tool, runners, keeper_of)
     if hasattr(bench, "call_tool_stream"):
-        bench.call_tool_stream = _streaming(bench.call_tool_stream, runners, held)
+        bench.call_tool_stream = _streaming(bench.call_tool_stream, runners, keeper_of)
 
 
-def _calling(call_tool: Callable[..., Any], runners: Container[str], held: Mapping[str, Any]) -> Callable[..., Any]:
+def _calling(call_tool: Callable[..., Any], runners: Container[str], keeper_of: KeeperOf) -> Callable[..., Any]:
     async def called(name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any) -> Any:
         journal = current.get()
         if journal is None or name in runners:
             return await call_tool(name, arguments, *rest, call_id=call_id, **more)
-        digest, answer = journal.recall(f"tool {name}", [arguments, call_id])
+        keeper = keeper_of(name)
+        digest, answer = journal.recall(caller := _caller(name, keeper), [arguments, call_id])
         if answer is not None:
-            return await _recalled(answer, held.get(name))
-        result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
-        await journal.record(f"tool {name}", digest, await _answer(result, held.get(name)))
+            return ToolResult.model_validate(answer)
+        async with keeper.lock if keeper else nullcontext():
+            result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
+            await journal.record(caller, digest, await _answer(result, keeper))
         return result
 
     return called
 
 
 def _streaming(
-    call_tool_stream: Callable[..., Any], runners: Container[str], held: Mapping[str, Any]
+    call_tool_stream: Callable[..., Any], runners: Container[str], keeper_of: KeeperOf
 ) -> Callable[..., Any]:
     async def called(
         name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any
     ) -> AsyncGenerator[Any]:
         """The tool's events and its result; of a recorded call only the result."""
         journal = None if name in runners else current.get()
-        digest, answer = journal.recall(f"tool {name}", [arguments, call_id]) if journal else (b"", None)
+        keeper = keeper_of(name)
+        caller = _caller(name, keeper)
+        digest, answer = journal.recall(caller, [arguments, call_id]) if journal else (b"", None)
         if answer is not None:
-            yield await _recalled(answer, held.get(name))
+            yield ToolResult.model_validate(answer)
             return
-        async for item in call_tool_stream(name, arguments, *rest, call_id=call_id, **more):
-            if journal is not None and isinstance(item, ToolResult):
-                await journal.record(f"tool {name}", digest, await _answer(item, held.get(name)))
-            yield item
+        async with keeper.lock if keeper else nullcontext():
+            async for item in call_tool_stream(name, arguments, *rest, call_id=call_id, **more):
+                if journal is not None and isinstance(item, ToolResult):
+                    await journal.record(caller, digest, await _answer(item, keeper))
+                yield item
 
     return called
 
 
-async def _answer(result: ToolResult, tool: Any) -> dict[str, Any]:
-    """What is recorded of a call: its result, and the state in which it leaves a tool that has one."""
-    state = dict(await tool.save_state_json()) if tool is not None else {}
-    return result.model_dump(mode="json") | ({"state": state} if state else {})
+def _caller(name: str, keeper: Keeper | None) -> str:
+    """Who asks, for the journal. Two tools with one name may be in one turn, each with a state of its own."""
+    return f"tool {name} of {keeper.name}" if keeper else f"tool {name}"
 
 
-async def _recalled(answer: dict[str, Any], tool: Any) -> ToolResult:
-    if tool is not None and "state" in answer:
-        await tool.load_state_json(answer["state"])
-    return ToolResult.model_validate(answer)
+async def _answer(result: ToolResult, keeper: Keeper | None) -> dict[str, Any]:
+    """What is recorded of a call: its result, and the state in which it leaves what keeps one."""
+    kept = {"of": keeper.name, "state": dict(await keeper.save())} if keeper else {}
+    return result.model_dump(mode="json") | kept
 
 
 def adopt_code(agent: Any) -> None:

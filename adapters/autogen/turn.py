@@ -17,6 +17,7 @@ from ...contracts.errors import Fenced
 from ...coordinator.session import Session
 from . import private
 from .journal import Journal, current
+from .keepers import Keeper, bring_back
 from .members import report_errors, teams_within
 
 # Seconds between two looks for tasks that a stopped turn has started meanwhile.
@@ -30,8 +31,9 @@ class Turns:
     message to the model. So a turn runs in a task of its own, which is stopped with everything that it started.
     """
 
-    def __init__(self, team: BaseGroupChat, session: Session) -> None:
+    def __init__(self, team: BaseGroupChat, session: Session, keepers: Sequence[Keeper]) -> None:
         self._team = team
+        self._keepers = keepers
         self._session = session
         self._teams = teams_within(team)
         self._token = CancellationToken()
@@ -47,7 +49,7 @@ class Turns:
 
         `number` grows from turn to turn, and is the same when a turn is run again.
         """
-        self._journal.begin(number)
+        await bring_back(self._keepers, self._journal.begin(number))
         current.set(self._journal)
         turn = self._turn = asyncio.ensure_future(self._consume(start))
         turn.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen, also if we raise another

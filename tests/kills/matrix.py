@@ -39,6 +39,7 @@ APPS: dict[str, dict[str, tuple[str, ...]]] = {
         "tests.apps.autogen_app": (
             *("review", "panel", "desk", "refund", "guided", "pipeline", "lookup", "search", "society", "magentic"),
         ),
+        "tests.apps.autogen_states": ("tally", "share", "basket"),
     },
 }
 STORES = ("sqlite", "redis")

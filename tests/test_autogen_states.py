@@ -1,0 +1,86 @@
+"""Tools and workbenches that keep a state: one job's is no other's, and a crash leaves it as it was."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+from autogen_agentchat.teams import RoundRobinGroupChat
+from autogen_core import CancellationToken
+from autogen_core.tools import StaticWorkbench
+
+import batonpass as bp
+
+from .apps.autogen_app import Draft, Report, says, speaker
+from .apps.autogen_kit import only
+from .apps.autogen_states import Basket, By, Counter, Quiet, Remote, Total, counts
+
+pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
+
+
+class Away(Counter):
+    """Its first call is cut off when it has done half of its work."""
+
+    def __init__(self, cut_off: list[str]) -> None:
+        super().__init__()
+        self.cut_off = cut_off
+
+    async def run(self, args: By, cancellation_token: CancellationToken) -> Total:
+        total = await super().run(args, cancellation_token)
+        if not self.cut_off and args.by == 1:
+            self.cut_off.append("once")
+            raise bp.RetryLater(0.01)
+        return total
+
+
+def count(by: int) -> int:
+    """Keeps nothing."""
+    return by
+
+
+def team(**options: Any) -> RoundRobinGroupChat:
+    return RoundRobinGroupChat([speaker("A", says("x"), **options)], max_turns=1)
+
+
+@pytest.mark.parametrize(
+    ("make", "named"),
+    [
+        (lambda: {"tools": [Counter()]}, "the tool 'count'"),
+        (lambda: {"workbench": StaticWorkbench([Counter()])}, "the tool 'count'"),
+        (lambda: {"workbench": Basket()}, "a Basket"),
+    ],
+)
+async def test_what_keeps_a_state_is_not_shared_by_jobs(make: Callable[[], dict[str, Any]], named: str) -> None:
+    shared = make()
+    one = only(lambda: team(**shared))
+    assert await one.run("a", Draft(text="go"), timeout=30) == Report(body="x")
+    with pytest.raises(bp.JobFailed, match=rf"agent 'a' returned {named}, which another run has had.* anew") as failed:
+        await one.run("a", Draft(text="go"), timeout=30)
+    assert failed.value.reason == "refused"
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda: {"tools": [count]},
+        lambda: {"tools": [Quiet()]},
+        lambda: {"workbench": StaticWorkbench([Quiet()])},
+        lambda: {"workbench": Remote()},
+    ],
+)
+async def test_what_keeps_nothing_is_shared(make: Callable[[], dict[str, Any]]) -> None:
+    shared = make()
+    one = only(lambda: team(**shared))
+    for _ in range(2):
+        assert await one.run("a", Draft(text="go"), timeout=30) == Report(body="x")
+
+
+async def test_of_two_calls_at_once_only_the_one_that_was_cut_off_counts_again() -> None:
+    cut_off: list[str] = []
+
+    def factory() -> Any:
+        return speaker("A", counts, tools=[Away(cut_off)], max_tool_iterations=3)
+
+    assert await only(factory).run("a", Draft(text="go"), timeout=30) == Report(body="7")
+    assert cut_off
