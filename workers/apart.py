@@ -50,11 +50,9 @@ class Apart:
         self._closing = closing
         self._aside = aside
         self._ends = ends
-        self._draining = False
 
     def drain(self) -> None:
         """Have every delivery given back at its next checkpoint."""
-        self._draining = True
         self._pool.drain()
 
     async def run(self, about: str, delivery: Delivery) -> None:
@@ -62,7 +60,9 @@ class Apart:
         nothing was run, if there can be no child."""
         row = delivery.job
         fence = Fence(row.id, row.token, row.lease)
-        child = await self._pool.take()
+        if (child := await self._pool.take()) is None:
+            await self._closing.release(about, fence)
+            return
         report, died = None, None
         late = Late(self._app[row.agent].timeout)
 
@@ -71,9 +71,8 @@ class Apart:
             late.ends()
 
         try:
-            if not self._draining:
-                with late.scope:
-                    report = await child.run(delivery, ends)
+            with late.scope:
+                report = await child.run(delivery, ends)
         except Died as error:
             died = str(error)
         finally:

@@ -49,7 +49,7 @@ class Pool:
         self._leaving: set[ChildProcess] = set()
         self._starting = self._waiting = self._failures = 0
         self._failure: BadSetup | None = None
-        self._reviving = False
+        self._reviving = self._draining = False
         self._news = anyio.Event()
 
     async def open(self) -> None:
@@ -68,19 +68,19 @@ class Pool:
                 self._start_wanted(starts)
                 await news.wait()
 
-    async def take(self) -> ChildProcess:
-        """A child that is ready; `BadSetup` if there can be none now."""
+    async def take(self) -> ChildProcess | None:
+        """A child that is ready, None once the pool drains; `BadSetup` if there can be none now."""
         failures = self._failures
         self._waiting += 1
         self._notify()
         try:
-            while not self._idle:
+            while not (self._idle or self._draining):
                 if self._failure is not None and self._failures > failures:
                     raise self._failure
                 await self._news.wait()
         finally:
             self._waiting -= 1
-        return self._idle.pop()
+        return None if self._draining else self._idle.pop()
 
     def give_back(self, child: ChildProcess, report: Frame | None) -> None:
         """A taken child has reported; without a report it is killed."""
@@ -98,7 +98,9 @@ class Pool:
         self._notify()
 
     def drain(self) -> None:
-        """Have running deliveries given back at their next checkpoint."""
+        """Have running deliveries given back at their next checkpoint, and give nobody a child any more."""
+        self._draining = True
+        self._notify()
         for child in self._children.difference(self._idle):
             child.send({"drain": True})
 

@@ -17,10 +17,13 @@ from .agents import Done, Task, is_open, pass_gate
 
 @asynccontextmanager
 async def lifespan() -> AsyncIterator[None]:
-    """Where the gate "one at a time" is open, only one process at a time can have it."""
+    """Where the gate "one at a time" is open, only one process at a time can have it; "one by one": others wait."""
     with (Path(os.environ["BATONPASS_TEST_GATES"]) / "lock").open("w") as lock:
         if is_open("one at a time"):
             fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if is_open("one by one"):
+            ran("enters")
+            fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import signal
+
 import pytest
 
 import batonpass as bp
@@ -16,8 +18,8 @@ pytestmark = pytest.mark.timeout(240)
 OTHERS = ("a", "b", "c")
 
 
-def serving(desk: Desk, agents: str) -> WorkerProcess:
-    return serving_apart(desk, agents, "--lease", "1", app="tests.workers.quarantined:app")
+def serving(desk: Desk, agents: str, *options: str) -> WorkerProcess:
+    return serving_apart(desk, agents, "--lease", "1", *options, app="tests.workers.quarantined:app")
 
 
 def test_a_job_that_kills_its_workers_is_parked_alone(desk: Desk) -> None:
@@ -47,16 +49,33 @@ def test_a_job_that_kills_its_workers_is_parked_alone(desk: Desk) -> None:
     assert str(last.pid) not in ended_in
 
 
+def suspect(desk: Desk, coordinator: bp.SyncCoordinator) -> bp.SyncJob[Done]:
+    """A job that will have a process of its own."""
+    coordinator.declare(app)
+    job = coordinator.submit("waits", Task(text="a"), returns=Done)
+    for number in range(1, SUSPECT + 1):
+        worker = serving(desk, "waits")
+        times(desk, "a:waits", number)
+        worker.kill()
+    return job
+
+
 def test_it_runs_in_the_worker_if_it_can_have_no_process(desk: Desk) -> None:
     with bp.connect(desk.url, app=app) as coordinator:
-        coordinator.declare(app)
-        job = coordinator.submit("waits", Task(text="a"), returns=Done)
-        for number in range(1, SUSPECT + 1):
-            worker = serving(desk, "waits")
-            times(desk, "a:waits", number)
-            worker.kill()
+        job = suspect(desk, coordinator)
         desk.open_gate("one at a time")
         desk.open_gate("go on")
         last = serving(desk, "waits")
         assert job.result(timeout=DEADLINE).words == [str(last.pid)]
     assert "it runs in this worker, as it can't have a process of its own" in last.said()
+
+
+def test_a_worker_that_stops_does_not_wait_for_its_process(desk: Desk) -> None:
+    with bp.connect(desk.url, app=app) as coordinator:
+        job = suspect(desk, coordinator)
+        desk.open_gate("one by one")
+        last = serving(desk, "waits", "--grace", "600")
+        times(desk, "enters", 2)  # the worker, and the process that is being made
+        last.send(signal.SIGTERM)
+        assert last.exit_code() == 0, last.said()
+        assert [event.type for event in coordinator.events(job=job.id)][-1] == "batonpass.job.released"
