@@ -21,6 +21,12 @@ def test_files_are_read_in_one_sitting() -> None:
     assert {str(path.relative_to(ROOT)): size for path, size in sizes.items() if size > 400} == {}
 
 
+def test_scripts_are_as_wide_as_the_rest() -> None:
+    """Of Python the linter sees to that."""
+    scripts = [path for path in shipped().values() if path.suffix == ".lua"]
+    assert [path.name for path in scripts if max(map(len, path.read_text().splitlines())) > 120] == []
+
+
 def test_the_usual_product_file_is_short() -> None:
     sizes = [lines(path) for path in shipped().values() if path.suffix == ".py"]
     assert median([size for size in sizes if size]) < 150

@@ -1,12 +1,16 @@
-"""An older Batonpass to run beside this one: the last commit that changed what is stored, or a script."""
+"""An older Batonpass to run beside this one: the last commit that stored something else, or had other scripts."""
 
 from __future__ import annotations
 
+import io
 import os
+import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import zipfile
+from functools import cache
 from pathlib import Path
 
 from tests.rules.test_acknowledged import ROOT
@@ -22,7 +26,17 @@ def commit() -> str | None:
     """The commit; None where there is no repository."""
     if not (ROOT / ".git").exists() or shutil.which("git") is None:
         return None
-    return _git("log", "-1", "--format=%h", "--", *_FORMS).strip() or None
+    commits = _git("log", "--format=%h", "--", *_FORMS).split()
+    return next((older for older in commits[1:] if _forms(older) != _forms("HEAD")), next(iter(commits), None))
+
+
+@cache
+def _forms(commit: str) -> dict[str, str]:
+    """What decides it, without comments and spaces."""
+    packed = subprocess.run(["git", "archive", commit, "--", *_FORMS], cwd=ROOT, check=True, capture_output=True).stdout
+    with tarfile.open(fileobj=io.BytesIO(packed)) as tree:
+        texts = {one.name: file.read().decode() for one in tree if (file := tree.extractfile(one))}
+    return {name: re.sub(r"^\s*(--|#).*|\s", "", text, flags=re.MULTILINE) for name, text in texts.items()}
 
 
 def unpacked(commit: str, folder: Path) -> Path:

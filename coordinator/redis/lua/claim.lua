@@ -1,11 +1,12 @@
--- Leases ready deliveries, queue by queue: those that go ahead, then first in first out. The entry leaves its stream in the
--- same step: the lease is the only record of ownership. What may not run now goes to its lane's line.
+-- Leases ready deliveries, queue by queue: those that go ahead, then first in first out. The entry leaves its stream in
+-- the same step: the lease is the only record of ownership. What may not run now goes to its lane's line.
 -- KEYS prefix
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, lease id for each
 --      delivery wanted
--- Returns {'+', {{id, queue, lease, token, lease's end, time, lane, slot, deadline, brood, parent, priority, agent, hop, tip,
---      attempt, failing, asked, children, fields ...}, {id, commit line, record, what each span holds ...} or false, journal} ...,
---      queue of each that was let out of its line ..., ms until the next is due or -1, if no more is ready}
+-- Returns {'+', {{id, queue, lease, token, lease's end, time, lane, slot, deadline, brood, parent, priority, agent,
+--      hop, tip, attempt, failing, asked, children, fields ...}, {id, commit line, record, what each span holds ...} or
+--      false, journal} ..., queue of each that was let out of its line ..., ms until the next is due or -1, if no more
+--      is ready}
 --@ uses clock job turns parts whole
 
 -- Whether a job is no child, or one that its parent waits for.

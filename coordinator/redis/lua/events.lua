@@ -1,14 +1,14 @@
--- Events after a position, oldest first, of one subject if given, and of those only that are wanted; and each that tells
--- that the store went back in time, because whoever reads has to know.
+-- Events after a position, oldest first, of one subject if given, and of those only that are wanted; and each that
+-- tells that the store went back in time, because whoever reads has to know.
 -- KEYS prefix
--- ARGV position or '', subject or '', how many to look at, 1 if the position was kept for long, agent or '', thread or '',
---      then types
+-- ARGV position or '', subject or '', how many to look at, 1 if the position was kept for long, agent or '', thread or
+--      '', then types
 -- Returns {'+', {position, {field, value ...}} ...}, {'!cursor', position}, {'!trimmed', position, newest that was},
 --         {'!rewound', position, an earlier one}; the last may have no fields: it only says how far was looked
 --@ uses events
 
--- So many ms may the clock of a server that takes over be behind: what it writes comes after the cursor's event, so from so
--- much earlier on it is all there, however much was lost.
+-- So many ms may the clock of a server that takes over be behind: what it writes comes after the cursor's event, so
+-- from so much earlier on it is all there, however much was lost.
 local LOST_MS = 600000
 local after, subject = ARGV[1], ARGV[2]
 if after ~= '' and not string.match(after, '^%d+%-%d+$') then

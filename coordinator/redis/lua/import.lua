@@ -1,7 +1,8 @@
 -- Commits checkpoints to a thread in order, with parents as they are given. The same again answers what the first time
 -- did.
 -- KEYS prefix
--- ARGV thread digest, thread name, how many it had so far, then parent or '', agent, checkpoint (lib/checkpoint.lua) of each
+-- ARGV thread digest, thread name, how many it had so far, then parent or '', agent, checkpoint (lib/checkpoint.lua) of
+--      each
 -- Returns {'+', commit line ...}, {'!busy', thread, job}, {'!exists', thread}, {'!thread', id}, {'!ungrounded', base}
 --@ uses clock record parts append checkpoint places free put
 local thread, name, count = ARGV[1], ARGV[2], tonumber(ARGV[3])

@@ -1,7 +1,7 @@
 -- Makes a group of consumers if there is none, or begins it anew; notes what its maker keeps with it.
 -- KEYS prefix
--- ARGV group digest, name, 1 to begin behind the newest event, 1 to begin anew, 1 if it must be there, 1 to note this, what its
---      maker keeps
+-- ARGV group digest, name, 1 to begin behind the newest event, 1 to begin anew, 1 if it must be there, 1 to note this,
+--      what its maker keeps
 -- Returns {'+'}, {'!no_group', name}
 --@ uses events
 local group_key = P .. 'h:' .. ARGV[1]

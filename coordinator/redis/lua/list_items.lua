@@ -1,7 +1,8 @@
 -- A page of items in the order of their paths. It ends early where it is large, or much has expired.
 -- KEYS prefix
 -- ARGV path to start from, path to end before, limit, '1' for what searches look at
--- Returns {'+', path where it ended or '', time, {path, until, created, updated, ttl, value, what searches look at or ''} ...}
+-- Returns {'+', path where it ended or '', time, {path, until, created, updated, ttl, value, what searches look at or
+--      ''} ...}
 --@ uses clock items
 local upto, limit, indexed, now = '(' .. ARGV[2], tonumber(ARGV[3]), ARGV[4] == '1', now_ms()
 local from, rows, seen, size, members = '[' .. ARGV[1], { '+', '', num(now) }, 0, 0, nil

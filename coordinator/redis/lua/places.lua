@@ -1,9 +1,9 @@
 -- A page of a thread's places that have a checkpoint, the greatest key first: of one scope, or of 500 in a row.
 -- KEYS prefix
--- ARGV thread digest, thread name, scope behind '=' or '' for all, spot to start behind or '', limit, '1' if whole, where
---      to go on from or ''
--- Returns {'+', {spot, {id, thread name, name, commit line, record or its head}, {{name, value} of what was written ...}}
---      ...}, {'>', {where to go on from ...}, the same ...}: at a scope, or below a spot in its scope
+-- ARGV thread digest, thread name, scope behind '=' or '' for all, spot to start behind or '', limit, '1' if whole,
+--      where to go on from or ''
+-- Returns {'+', {spot, {id, thread name, name, commit line, record or its head}, {{name, value} of what was written
+--      ...}} ...}, {'>', {where to go on from ...}, the same ...}: at a scope, or below a spot in its scope
 --@ uses clock record places
 local thread, key, before, limit, now = ARGV[1], P .. 'g:' .. ARGV[1], ARGV[4], tonumber(ARGV[5]), now_ms()
 local last_scope, last_key = string.match(before, '^([^%z]*)%z([^%z]*)%z')

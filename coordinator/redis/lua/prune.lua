@@ -17,7 +17,8 @@ local looked, old = oldest(thread, ARGV[6], bound, limit), {}
 for _, found in ipairs(looked) do
   local id = found[1]
   local _, head = read_head(id)
-  if head.created <= now - tonumber(ARGV[4]) and not needed[id] and not (ARGV[5] == '1' and name_of(id, thread) ~= '') then
+  if head.created <= now - tonumber(ARGV[4]) and not needed[id]
+    and not (ARGV[5] == '1' and name_of(id, thread) ~= '') then
     old[#old + 1] = { id, head }
   end
 end

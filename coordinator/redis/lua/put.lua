@@ -1,9 +1,9 @@
 -- Commits a checkpoint of a place, and what was written at the place of its parent. The same checkpoint again answers
 -- what the first time did.
 -- KEYS prefix
--- ARGV job or '', token, lease, thread digest, thread name, spot of the parent (of no key for none), spot that must be the
---      latest (of no key for none) or '', agent, where to go on from or '', checkpoint (5 or more: lib/checkpoint.lua),
---      then each write (name, '1' if again, value)
+-- ARGV job or '', token, lease, thread digest, thread name, spot of the parent (of no key for none), spot that must be
+--      the latest (of no key for none) or '', agent, where to go on from or '', checkpoint (5 or more:
+--      lib/checkpoint.lua), then each write (name, '1' if again, value)
 -- Returns {'+', commit line}, {'>', where to go on from}, {'!fenced' ...}, {'!no_job'}, {'!thread', id}, {'!busy' ...},
 --      {'!outrun' ...}, {'!ungrounded', base}
 --@ uses clock fence record parts append checkpoint places free put writes
@@ -106,6 +106,7 @@ if fields then
   emit_job(ARGV[1], 'batonpass.checkpoint.saved', fields.agent, fields.hop, 'checkpoint', checkpoint.id,
     'step', checkpoint.step)
 else
-  emit(name, thread, 'batonpass.checkpoint.saved', 'agent', ARGV[8], 'checkpoint', checkpoint.id, 'step', checkpoint.step)
+  emit(name, thread, 'batonpass.checkpoint.saved', 'agent', ARGV[8], 'checkpoint', checkpoint.id,
+    'step', checkpoint.step)
 end
 return { '+', commit }

@@ -1,8 +1,8 @@
 -- Ends overdue jobs, takes back expired leases, makes due timers ready, makes children that were staged, cancels those
 -- that nobody waits for, frees expired checkpoints and items, notes a worker's presence.
 -- KEYS prefix
--- ARGV limit of each, deaths of workers from which on a job goes ahead of others no more, deaths that park it, presence ms
---      or '0', '1' if lines move before their time, worker, its queues
+-- ARGV limit of each, deaths of workers from which on a job goes ahead of others no more, deaths that park it, presence
+--      ms or '0', '1' if lines move before their time, worker, its queues
 -- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
 --@ uses clock job asking children record parts thread places free items
 local limit, suspect, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])

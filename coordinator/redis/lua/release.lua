@@ -1,7 +1,7 @@
 -- Gives a delivery back, unfinished.
 -- KEYS prefix
--- ARGV job, token, lease, how the process that ran it died or '', '1' if it goes behind all that is ready, deaths from which
---      on it does, deaths that park a job
+-- ARGV job, token, lease, how the process that ran it died or '', '1' if it goes behind all that is ready, deaths from
+--      which on it does, deaths that park a job
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id, crash = ARGV[1], ARGV[4]

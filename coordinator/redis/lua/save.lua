@@ -1,4 +1,5 @@
--- Commits a checkpoint of a job, and journal records with it. The same checkpoint again answers what the first time did.
+-- Commits a checkpoint of a job, and journal records with it. The same checkpoint again answers what the first time
+-- did.
 -- KEYS prefix
 -- ARGV job, token, lease, checkpoint (5 or more: lib/checkpoint.lua), then key, value of each journal record
 -- Returns {'+', commit line}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}

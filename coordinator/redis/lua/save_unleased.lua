@@ -1,7 +1,7 @@
 -- Commits a checkpoint of a thread on which no job runs. The same checkpoint again answers what the first time did.
 -- KEYS prefix
--- ARGV thread digest, thread name, parent or '', '1' to branch, agent, where to go on from or '', checkpoint (5 or more:
---      lib/checkpoint.lua)
+-- ARGV thread digest, thread name, parent or '', '1' to branch, agent, where to go on from or '', checkpoint (5 or
+--      more: lib/checkpoint.lua)
 -- Returns {'+', commit line}, {'>', where to go on from}, {'!busy' ...}, {'!no_checkpoint'}, {'!moved' ...},
 --      {'!ungrounded', base}
 --@ uses clock record thread parts append checkpoint

@@ -111,7 +111,8 @@ else
     filled = end_canceled(busy, stopped, id)  -- no job with a time does that
     state[3] = stopped.count ~= '' and stopped.count or state[3]
   end
-  redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id, back and 'tip' or 'count', back or state[3] or '0')
+  redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id,
+    back and 'tip' or 'count', back or state[3] or '0')
 end
 emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due ~= '0' and due or '', 'behind', waits and busy or '',
   told(ARGV[14]))

@@ -2,7 +2,8 @@
 -- KEYS prefix
 -- ARGV job, token, lease, question, terms, assignee, timeout ms or '0', answer that is taken then or '', escalation or
 --      '', checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
--- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
+-- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base},
+--      {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id, timeout = ARGV[1], tonumber(ARGV[7])
 local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'slot', 'asked', 'failing', 'queue')

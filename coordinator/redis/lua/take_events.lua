@@ -1,9 +1,9 @@
 -- Takes a batch for a consumer: one that was taken and not finished in time, else the next events.
 -- KEYS prefix
--- ARGV group digest, its name, batch, lease ms, how many to look at, how many batches may be taken, agent or '', thread or '',
---      then types
--- Returns {'+', 1 if it is worth asking again at once, last position, {position, {field, value ...}} ...} of a batch, else
---         no more than the first two, {'!no_group', name}, {'!behind', name, newest that was trimmed}
+-- ARGV group digest, its name, batch, lease ms, how many to look at, how many batches may be taken, agent or '', thread
+--      or '', then types
+-- Returns {'+', 1 if it is worth asking again at once, last position, {position, {field, value ...}} ...} of a batch,
+--      else no more than the first two, {'!no_group', name}, {'!behind', name, newest that was trimmed}
 --@ uses clock events groups
 local digest, id = ARGV[1], ARGV[3]
 local front, passed, batches = read_group(digest)

@@ -2,8 +2,8 @@
 -- KEYS prefix
 -- ARGV thread digest, thread name, limit, checkpoint to start below or '', '1' for those with a name only, where to
 --      go on from or ''
--- Returns {'+', {id, thread name, name, commit line, head of the record} ...}, {'>', where to go on from, the same ...},
---      {'!no_checkpoint', id}
+-- Returns {'+', {id, thread name, name, commit line, head of the record} ...}, {'>', where to go on from, the same
+--      ...}, {'!no_checkpoint', id}
 --@ uses clock record thread
 local limit, place = tonumber(ARGV[3]), nil
 if ARGV[4] ~= '' and ARGV[6] == '' then

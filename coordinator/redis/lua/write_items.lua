@@ -1,8 +1,8 @@
 -- Puts and deletes items. Each is named once; one that is there keeps the time of its creation.
 -- KEYS prefix
--- ARGV kind of an event about the first one or '', its subject, when that one was last written if the event is to be said,
---      what it says (packed) or '', number of items to be put, then each of those (digest, path, ms that it is kept or '0', value, what searches look
---      at), then each to be deleted (digest, path)
+-- ARGV kind of an event about the first one or '', its subject, when that one was last written if the event is to be
+--      said, what it says (packed) or '', number of items to be put, then each of those (digest, path, ms that it is
+--      kept or '0', value, what searches look at), then each to be deleted (digest, path)
 -- Returns {'+'}
 --@ uses clock items
 local last, now, created = 5 + 5 * tonumber(ARGV[5]), now_ms(), {}

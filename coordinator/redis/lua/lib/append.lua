@@ -1,7 +1,7 @@
 -- Adding to logs. (In two functions: each costs a script something, also where a checkpoint has no parts.)
 
--- Whether what a checkpoint builds on is there: its base, and logs that end where it goes on. (Their segments don't tell:
--- those in the middle may be freed.)
+-- Whether what a checkpoint builds on is there: its base, and logs that end where it goes on. (Their segments don't
+-- tell: those in the middle may be freed.)
 local function grounded(checkpoint)
   if checkpoint.spans == '' then
     return true

@@ -30,10 +30,10 @@ local function saved_before(id)
   return thread ~= '' and redis.call('HGET', P .. 't:' .. thread, id) or nil
 end
 
--- Adds a checkpoint to a thread, as number `count`, at a time (`now_text`); answers the commit line, sealed together with the header. The
--- caller notes the new tip and count. Nil if it was added before: nothing is written then.
--- (The record is one text as it came: a hash with a large value costs five times as much, and each key, and each text
--- put together, more than its bytes.)
+-- Adds a checkpoint to a thread, as number `count`, at a time (`now_text`); answers the commit line, sealed together
+-- with the header. The caller notes the new tip and count. Nil if it was added before: nothing is written then. (The
+-- record is one text as it came: a hash with a large value costs five times as much, and each key, and each text put
+-- together, more than its bytes.)
 local function append(checkpoint, thread, count, parent, now, ...)
   local id, record, spans = checkpoint.id, checkpoint.record, checkpoint.spans
   if redis.call('ZADD', P .. 'o:' .. thread, 'NX', count, id) == 0 then

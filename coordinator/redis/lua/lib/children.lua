@@ -1,13 +1,14 @@
 -- The children of fan-outs.
 
--- Makes a child and its first delivery; answers its queue. Its client has packed its id, its thread's digest, its number
--- in the fan-out, agent, contract, queue, lane and envelope. Its priority is its parent's.
+-- Makes a child and its first delivery; answers its queue. Its client has packed its id, its thread's digest, its
+-- number in the fan-out, agent, contract, queue, lane and envelope. Its priority is its parent's.
 local function make_child(parent, fan, priority, packed, now)
   local id, thread, number, agent, contract, queue, lane, envelope = unpack(cmsgpack.unpack(packed))
   enqueue(id, queue, 'id', id, 'thread', id, 'thread_digest', thread, 'agent', agent, 'contract', contract,
-    'queue', queue, 'lane', lane, 'envelope', envelope, 'tip', '', 'count', '0', 'key', '', 'idem', '', 'key_ttl', '0', 'hop', '0',
-    'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '', 'closed', '', 'parent', parent,
-    'brood', fan, 'number', number, 'priority', priority or '0', 'created', num(now), 'updated', num(now))
+    'queue', queue, 'lane', lane, 'envelope', envelope, 'tip', '', 'count', '0', 'key', '', 'idem', '',
+    'key_ttl', '0', 'hop', '0', 'attempt', '1', 'token', '0', 'crashes', '0', 'lease', '', 'worker', '',
+    'closed', '', 'parent', parent, 'brood', fan, 'number', number, 'priority', priority or '0',
+    'created', num(now), 'updated', num(now))
   redis.call('ZADD', P .. 'jobs', num(now), id)
   redis.call('ZADD', P .. 'threads', 0, id)
   redis.call('HSET', P .. 't:' .. thread, 'name', id, 'job', id, 'count', '0')

@@ -34,8 +34,8 @@ local function on_thread(subject, thread, known)
   return subject == thread or known[subject] == thread
 end
 
--- What tells whether an event is wanted. ARGV from `at` on: agent or '', thread or '', types; one that ends with * stands
--- for all that begin so.
+-- What tells whether an event is wanted. ARGV from `at` on: agent or '', thread or '', types; one that ends with *
+-- stands for all that begin so.
 local function wanted(at)
   local agent, thread, known = ARGV[at], ARGV[at + 1], {}
   local function type_fits(kind)

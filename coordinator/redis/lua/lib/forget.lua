@@ -54,8 +54,8 @@ local function clear_places(thread, limit)
   return redis.call('EXISTS', P .. 'g:' .. thread) == 0
 end
 
--- Frees the oldest checkpoints of a thread; with the last one its jobs and the thread itself go. How many checkpoints, and
--- whether all is gone.
+-- Frees the oldest checkpoints of a thread; with the last one its jobs and the thread itself go. How many checkpoints,
+-- and whether all is gone.
 local function clear(thread, name, limit, now)
   local old = {}
   for _, found in ipairs(oldest(thread, '-inf', '+inf', limit)) do

@@ -44,8 +44,8 @@ local function free_span(log, first, last, living)
   end
 end
 
--- Whether for each of these spans there is a living one from the same byte to the log's end, as of a text that only grew.
--- (A long thread has one for each checkpoint: to look at all of them takes ms.)
+-- Whether for each of these spans there is a living one from the same byte to the log's end, as of a text that only
+-- grew. (A long thread has one for each checkpoint: to look at all of them takes ms.)
 local function all_grown(log, spans)
   local stop = redis.call('HGET', P .. 'u:' .. log, 'end')
   for _, span in ipairs(spans) do

@@ -1,6 +1,6 @@
 -- Groups of consumers. One is a hash: front, the last event that was taken; passed, how many those are;
--- about, its maker's own; and #<batch> for what is taken and not done: the last event before what is left of it, its own
--- last, when its lease ends.
+-- about, its maker's own; and #<batch> for what is taken and not done: the last event before what is left of it, its
+-- own last, when its lease ends.
 
 -- A group's front and passed, and its batches by id; nothing for an unknown group.
 local function read_group(digest)

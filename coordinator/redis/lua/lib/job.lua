@@ -8,8 +8,8 @@ local function wake(queue)
   end
 end
 
--- Sets a job's timer. If that is due before every worker looks by itself, one is woken: a claim that finds nothing tells it
--- when. Answers its queue then.
+-- Sets a job's timer. If that is due before every worker looks by itself, one is woken: a claim that finds nothing
+-- tells it when. Answers its queue then.
 local function set_timer(id, due, queue, now)
   redis.call('ZADD', TIMERS, due, id)
   if tonumber(due) - now < SOON then
@@ -32,8 +32,8 @@ local function place_of(entry)
   return tonumber(ms) * 1000 + math.min(tonumber(number), 999)
 end
 
--- Makes a job deliverable that had its turn, ahead of those of its queue that wait for their turn. (Its entry is there, too, for
--- workers of an older release, who know of no other place.)
+-- Makes a job deliverable that had its turn, ahead of those of its queue that wait for their turn. (Its entry is there,
+-- too, for workers of an older release, who know of no other place.)
 local function go_ahead(id, queue, ...)
   local entry = enqueue(id, queue, ...)
   redis.call('ZADD', P .. 'a:' .. queue, num(place_of(entry)), id)
@@ -45,8 +45,8 @@ local function dequeue(id, queue, entry)
   redis.call('ZREM', P .. 'a:' .. queue, id)
 end
 
--- Since when a hop fails, for a job that waits for something from now on: that is no time in which it fails. Below 0, for
--- how long it had; the next claim goes on counting.
+-- Since when a hop fails, for a job that waits for something from now on: that is no time in which it fails. Below 0,
+-- for how long it had; the next claim goes on counting.
 local function paused(failing, now)
   local at = tonumber(failing or '0')
   return at > 0 and num(math.min(at - now, 0)) or failing or '0'
@@ -64,8 +64,8 @@ local function note_limit(id, expires, deadline)
   end
 end
 
--- The fields of a job that nobody holds any more, and other fields. `closed` says what its holder ended it by, `now` is a
--- text.
+-- The fields of a job that nobody holds any more, and other fields. `closed` says what its holder ended it by, `now` is
+-- a text.
 local function unheld(closed, now, ...)
   return 'closed', closed or '', 'lease', '', 'worker', '', 'lease_until', '0', 'updated', now, ...
 end
@@ -166,7 +166,8 @@ local function tell_parent(id, fan, state, reason, spent)
   return job[8]
 end
 
--- Lets the job that waits for a thread first begin: from its origin, or from the thread's tip. Its queue, if it is ready.
+-- Lets the job that waits for a thread first begin: from its origin, or from the thread's tip. Its queue, if it is
+-- ready.
 local function give_turn(thread, now)
   local id, job = nil, nil
   repeat  -- one that a server has evicted is passed over
@@ -214,11 +215,11 @@ local function is_set(value)
   return value and value ~= '' and value ~= '0'
 end
 
--- Ends a job, and its delivery (`close`): its idempotency key begins to age, its parent is told, its thread knows its tip
--- again and is the next one's that waits for it (with an heir the caller sees to that). Its journal is dropped, unless it may
--- go on with that when it is redriven; its parent may read how its own children ended. `delivery` and `queue` are of one that was not claimed, the reason tells that it waited
--- for its thread, `spent` what a child spent that has no result, `now` is a text. Answers the queues of a parent that goes
--- on, and of who is next.
+-- Ends a job, and its delivery (`close`): its idempotency key begins to age, its parent is told, its thread knows its
+-- tip again and is the next one's that waits for it (with an heir the caller sees to that). Its journal is dropped,
+-- unless it may go on with that when it is redriven; its parent may read how its own children ended. `delivery` and
+-- `queue` are of one that was not claimed, the reason tells that it waited for its thread, `spent` what a child spent
+-- that has no result, `now` is a text. Answers the queues of a parent that goes on, and of who is next.
 local function finish(id, fields, state, reason, now, ...)
   local filled, waited = {}, fields.reason == 'thread_busy'
   close(id, fields.closed, now, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '', ...)
@@ -269,8 +270,8 @@ local function finish(id, fields, state, reason, now, ...)
   return filled
 end
 
--- Ends a job from outside, whoever holds it, for an heir or nobody; answers as `finish`. `fields` are those of `read_ending`
--- and its worker.
+-- Ends a job from outside, whoever holds it, for an heir or nobody; answers as `finish`. `fields` are those of
+-- `read_ending` and its worker.
 local function end_canceled(id, fields, heir)
   redis.call('ZREM', ASKING, id)
   fields.heir = heir

@@ -49,8 +49,8 @@ local function precedes(a, b)
   return false
 end
 
--- The spots of a scope below a bound with a checkpoint that has not expired, the greatest first: spot and id of each. Where
--- many have none it stops before it has found enough, and says below which one to go on.
+-- The spots of a scope below a bound with a checkpoint that has not expired, the greatest first: spot and id of each.
+-- Where many have none it stops before it has found enough, and says below which one to go on.
 local function spots_of(thread, scope, bound, limit, now)
   local found, size, passed = {}, limit, -1
   while true do

@@ -1,6 +1,6 @@
 -- A checkpoint's record, as its maker sends it: the thread's digest (32), how long header (8) and state (10) are, then
--- header, state and native part. What the store adds, the commit line (step index, parent, created, expires, spans, seal),
--- is a field of the thread's hash: a script that put the two together would copy the state.
+-- header, state and native part. What the store adds, the commit line (step index, parent, created, expires, spans,
+-- seal), is a field of the thread's hash: a script that put the two together would copy the state.
 
 -- A record's head, which is all but state and native part, and what it and its commit line say; nil for an unknown
 -- checkpoint. Of a damaged one nothing is said: its reader notices.

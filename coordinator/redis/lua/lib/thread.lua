@@ -30,8 +30,8 @@ local function newest(thread, below, limit, now)
   end
 end
 
--- The id and the commit line of the newest checkpoint that has not expired, for who writes and can't be asked again. Below
--- tens of thousands that have expired it is the next one, whatever it is.
+-- The id and the commit line of the newest checkpoint that has not expired, for who writes and can't be asked again.
+-- Below tens of thousands that have expired it is the next one, whatever it is.
 local function newest_left(thread, now)
   local found, below = nil, '+inf'
   for _ = 1, 100 do

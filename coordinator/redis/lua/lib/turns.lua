@@ -1,14 +1,15 @@
--- Whose turn it is in a lane, decided by a claim: see operations/lanes.py. Who has a place there is in la:<lane>, with 1 if
--- it runs, 0 if it was let out of the line and is ready; who waits in line in lw:<lane>, by band and order in the queue.
+-- Whose turn it is in a lane, decided by a claim: see operations/lanes.py. Who has a place there is in la:<lane>, with
+-- 1 if it runs, 0 if it was let out of the line and is ready; who waits in line in lw:<lane>, by band and order in the
+-- queue.
 
--- Far enough apart for the places of entries in their queues (ms and number), so that bands follow each other. What goes
--- ahead is in the first part of its band, before any of those.
+-- Far enough apart for the places of entries in their queues (ms and number), so that bands follow each other. What
+-- goes ahead is in the first part of its band, before any of those.
 local BAND, AHEAD = 3e15, 1e15
 
 local lanes, in_order = {}, {}
 
--- A lane as this claim finds it, and leaves it. `bounds`: default lane, concurrency, count, per ms; nil where everything
--- may run that was let out.
+-- A lane as this claim finds it, and leaves it. `bounds`: default lane, concurrency, count, per ms; nil where
+-- everything may run that was let out.
 local function find_lane(name, bounds, now)
   local lane = lanes[name]
   if not lane then

@@ -27,8 +27,8 @@ local function read_spans(spans, reply)
   end
 end
 
--- What a reply says of a checkpoint: id, commit line, record, and what each of its spans holds, if that is not too much.
--- Nil for an unknown one.
+-- What a reply says of a checkpoint: id, commit line, record, and what each of its spans holds, if that is not too
+-- much. Nil for an unknown one.
 local function read_whole(id)
   local record = redis.call('GET', P .. 'c:' .. id)
   if not record then

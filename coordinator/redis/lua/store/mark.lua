@@ -1,8 +1,8 @@
 -- Puts the mark of a repartition on a partition, or takes it off, if what is known is there. The same again changes
 -- nothing.
 -- KEYS prefix
--- ARGV mark that is known or '' for none, new one or '', '1' if nobody may have used a partition without one, schema that it
---      has from now on or ''
+-- ARGV mark that is known or '' for none, new one or '', '1' if nobody may have used a partition without one, schema
+--      that it has from now on or ''
 -- Returns {'+', the mark that is there now or ''}, {'!used'}
 local there = redis.call('GET', P .. 'moved') or ''
 if there == ARGV[2] or there ~= ARGV[1] then

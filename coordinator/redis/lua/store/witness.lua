@@ -28,14 +28,15 @@ end
 -- behind. Followers go on from what they saw last, and ids only grow from here on.
 local function following(id)
   local ms, number = string.match(id, '^(%d+)-(%d+)$')
-  return tonumber(ms) >= redis.call('TIME')[1] * 1000 and ms .. '-' .. string.format('%.0f', tonumber(number) + 1) or '*'
+  return tonumber(ms) >= redis.call('TIME')[1] * 1000
+    and ms .. '-' .. string.format('%.0f', tonumber(number) + 1) or '*'
 end
 
 local position = newest[1] and newest[1][1] or '0-0'
 if lost and (not told or before(told, known)) then
   -- Who may only read, and who asks a full server, is told all the same.
-  local added = redis.pcall('XADD', EVENTS, before(position, known) and following(known) or '*', 'type', 'batonpass.store.rewound', 'subject', 'store',
-    'known', known, 'left', position)
+  local added = redis.pcall('XADD', EVENTS, before(position, known) and following(known) or '*',
+    'type', 'batonpass.store.rewound', 'subject', 'store', 'known', known, 'left', position)
   if type(added) == 'string' then
     redis.call('SET', P .. 'rewound', added)
     redis.pcall('PUBLISH', P .. 'live:store', 'batonpass.store.rewound ' .. added)
