@@ -86,3 +86,30 @@ def test_what_an_older_release_claimed_goes_ahead_no_more(bench: Bench) -> None:
     assert not server.exists(ahead)
     assert bench.take(agent="review").job_id == elsewhere.job_id
     bench.do(c.Complete(held, b"result"))
+
+
+def test_lists_pass_over_them(bench: Bench) -> None:
+    """... and pages are as long as they would be without them."""
+    failed, asking, ready = ([bench.start(agent) for _ in range(3)] for agent in ("fail", "ask", "write"))
+    for fence in failed:
+        bench.do(c.Fail(fence, "boom", "attempts"))
+    for fence in asking:
+        bench.suspend(fence)
+    for fences in (failed, asking, ready):
+        _evict(bench, fences[1].job_id)
+    left = {fences[at].job_id for fences in (failed, asking, ready) for at in (0, 2)}
+    assert {row.id for row in bench.do(c.ListJobs(6))} == {row.id for row in bench.do(c.ListJobs(50))} == left
+    assert {row.id for row in bench.do(c.ListJobs(2, dead=True))} == {failed[at].job_id for at in (0, 2)}
+    assert {row.id for row in bench.do(c.Inbox(2))} == {asking[at].job_id for at in (0, 2)}
+
+
+def test_what_they_leave_can_be_cleared_away(bench: Bench) -> None:
+    fence, other = bench.start(), bench.start()
+    bench.save(fence)
+    _evict(bench, fence.job_id)
+    bench.do(c.DeleteThread(fence.job_id))
+    assert bench.line(fence.job_id) == []
+    bench.do(c.PruneJobs(MINUTE))
+    assert isinstance(bench.harness, RedisHarness)
+    assert isinstance(bench.store, RedisStore)
+    assert bench.harness.server.zrange(f"{bench.store.prefix}jobs", 0, -1) == [other.job_id.encode()]

@@ -8,7 +8,10 @@ while #page <= limit do
   local found = redis.call('ZRANGEBYSCORE', ASKING, after, '+inf', 'WITHSCORES', 'LIMIT', skipped, limit)
   for i = 1, #found, 2 do
     if #page <= limit and (found[i] > after_id or tonumber(found[i + 1]) > tonumber(after)) then
-      page[#page + 1] = redis.call('HGETALL', P .. 'j:' .. found[i])
+      local job = redis.call('HGETALL', P .. 'j:' .. found[i])
+      if job[1] then  -- a server may have evicted it
+        page[#page + 1] = job
+      end
     end
   end
   if #found < 2 * limit then

@@ -18,8 +18,18 @@ if ARGV[2] ~= '' then
     return refuse('no_job', ARGV[2])
   end
 end
-local page = { '+' }
-for _, id in ipairs(redis.call('ZREVRANGE', key, first, first + tonumber(ARGV[1]) - 1)) do
-  page[#page + 1] = redis.call('HGETALL', P .. 'j:' .. id)
+local page, limit = { '+' }, tonumber(ARGV[1])
+for _ = 1, 100 do  -- those that a server has evicted are passed over
+  local ids = redis.call('ZREVRANGE', key, first, first + limit - 1)
+  for _, id in ipairs(ids) do
+    local job = #page <= limit and redis.call('HGETALL', P .. 'j:' .. id)
+    if job and job[1] then
+      page[#page + 1] = job
+    end
+  end
+  if #page > limit or #ids < limit then
+    break
+  end
+  first = first + limit
 end
 return page
