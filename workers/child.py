@@ -21,6 +21,7 @@ import anyio
 
 from ..coordinator.connection import connect
 from .frames import Frame, frame, read_frame, unpack_delivery
+from .parent import hear_setup
 from .running import Runner
 from .setup import Prepared, prepare
 from .steady import STEADY
@@ -32,7 +33,7 @@ _FOR_THE_WORKER = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 def main() -> None:
     """Import what the setup asks for, then live."""
     sock = socket(fileno=int(sys.argv[1]))
-    if (setup := read_frame(sock)) is None:
+    if (setup := hear_setup(sock)) is None:
         return
     try:
         prepared = prepare(setup)

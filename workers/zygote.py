@@ -21,14 +21,15 @@ import anyio
 from anyio.lowlevel import checkpoint
 
 from .child import hear_only, leave_to_worker, live, tell_failure
-from .frames import frame, read_frame
+from .frames import frame
+from .parent import hear_setup, outlive_parent
 from .setup import Prepared, prepare
 
 
 def main() -> None:
     """Import what the setup asks for, then fork a child for each socket that comes, until the worker is gone."""
     control = socket(fileno=int(sys.argv[1]))
-    if (setup := read_frame(control)) is None:
+    if (setup := hear_setup(control)) is None:
         return
     try:
         prepared = prepare(setup)
@@ -38,6 +39,7 @@ def main() -> None:
     anyio.run(checkpoint)  # a loop is imported when one is used first
     gc.collect()
     gc.freeze()  # so that a collection in a child does not copy every page
+    outlive_parent()  # to end the children, which don't inherit it
     children: set[int] = set()
     with suppress(ConnectionError):
         forks = _can_fork()

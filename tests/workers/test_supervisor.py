@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import signal
+import sys
 import time
 from collections import Counter
 from pathlib import Path
@@ -98,6 +99,24 @@ def test_children_end_with_their_worker_and_another_one_takes_over(desk: Desk) -
         assert job.result(timeout=DEADLINE).words == [f"a:{piece}" for piece in PIECES]
         assert "lease.expired" in happened(coordinator, job)
     assert desk.ran()["a:one"] == 1
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a kernel that tells of a parent's end")
+def test_a_zygote_ends_with_its_worker_in_the_middle_of_an_import(desk: Desk) -> None:
+    worker = desk.start("--agents", "steps", app="tests.workers.apart_slow:app")
+    zygote = who(desk, "imports")
+    worker.kill()
+    wait_for_end(zygote)
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="needs a kernel that tells of a parent's end")
+def test_a_spawned_child_whose_code_lets_no_thread_run_ends_with_its_worker(desk: Desk) -> None:
+    worker = serving_apart(desk, "hangs", app="tests.workers.apart_threads:app")
+    with bp.connect(desk.url, app=app) as coordinator:
+        coordinator.submit("hangs", Task(text="a"))
+    child = who(desk, "a:hangs")
+    worker.kill()
+    wait_for_end(child)
 
 
 def test_a_dead_zygote_is_replaced_and_its_children_go_on(desk: Desk) -> None:
