@@ -117,9 +117,9 @@ def _copy(value: Any) -> Any:
     if kind is list:
         return [_copy(item) for item in value]
     if kind is dict:
-        return {_leaf(key): _copy(item) for key, item in value.items()}
+        return {_leaf(key): _copy(item) for key, item in value.copy().items()}
     if isinstance(value, BaseMessage) and not _extra(value):
-        return {name: _inner(item) for name, item in value.__dict__.items()}
+        return {name: _inner(item) for name, item in value.__dict__.copy().items()}
     raise _Opaque
 
 

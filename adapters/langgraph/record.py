@@ -25,6 +25,7 @@ from .framing import Seen as NodesSeen
 from .glimpse import Glimpse, Single, news, seen_after
 from .internals import PREVIOUS
 from .plain import ATOMS, class_of
+from .still import still
 
 FORMAT = 2
 _named = lru_cache(pack)
@@ -113,6 +114,8 @@ class Record:
         """What is saved, and remembered if it was. `awkward` are names of values that our codec is known not to pack,
         `held` is what was remembered of the checkpoint `base`."""
         same = self._same(base, held)
+        self._values = {name: value if _state(name) in same else still(value) for name, value in self._values.items()}
+        self._visible = {channel: self._values[channel] for channel in self._visible}
         dressed: dict[str, Any] = {}
         changed: list[str] = []
         if awkward:

@@ -20,6 +20,7 @@ from ...coordinator.written import close_write, open_write
 from .carrier import Carrier
 from .compact import large_path, read_name, small_path, write_name
 from .framing import packed_name
+from .still import still
 
 # A shorter value is stored as it is: a reference would not be much shorter.
 _LEAST = 160
@@ -78,7 +79,7 @@ def notes_of(written: Sequence[tuple[str, Any]], task: str, path: str, carrier: 
     notes: dict[str, Note] = {}
     for number, (channel, value) in enumerate(written):
         index = WRITES_IDX_MAP.get(channel, number)
-        note = _note(write_name(index, task), path, channel, value, carrier)
+        note = _note(write_name(index, task), path, channel, still(value), carrier)
         notes[note.name] = note
     return list(notes.values())
 
