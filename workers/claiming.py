@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import random
 from asyncio import Event, TaskGroup, sleep
 from collections.abc import Awaitable, Callable, Mapping, Sequence
@@ -18,9 +17,9 @@ from ..coordinator.rows import Delivery
 from ..coordinator.store import Store, Topic, Watch
 from .running import Runner
 from .slots import Slots
+from .trouble import Trouble
 from .upkeep import Alarm
 
-_log = logging.getLogger("batonpass.worker")
 # The longest wait of an idle worker between two looks, in seconds: wake-ups make it short, this bounds what a lost
 # one costs.
 _LOOK = 4.0
@@ -66,6 +65,7 @@ class Claimer:
         runner.done = self._agent_done
         self._limits = limits
         self._alarm = alarm
+        self._trouble = Trouble("can't claim")
         self._stop = anyio.Event()
         self._rush = Event()
         self._bare_wait: Watch | None = None  # the watch, while it is awaited without a claim
@@ -146,7 +146,7 @@ class Claimer:
                 self._bare_wait = None
             return await self._reserving(self._asked)
         except Unavailable as error:
-            _log.warning("can't claim, trying again: %s", error)
+            self._trouble.met(error)
             await anyio.sleep(random.uniform(0.2, 1.0))
             return Claimed()
 
@@ -165,6 +165,7 @@ class Claimer:
             if self._stop.is_set() or not (reserved and command.queues):
                 return Claimed()
             claimed = await ask(command)
+            self._trouble.over()
             leases += [delivery.job.lease for delivery in claimed]
             return claimed
         finally:

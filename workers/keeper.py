@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import logging
 import math
 import time
 from collections.abc import Callable
@@ -11,8 +10,8 @@ from threading import Event, Lock, Thread
 from ..contracts.errors import BatonpassError
 from ..coordinator.commands import Fence, Heartbeat
 from ..coordinator.store import Store
+from .trouble import Trouble
 
-_log = logging.getLogger("batonpass.worker")
 # Heartbeats in the time of one lease: three may be lost.
 _BEATS = 4
 # A lease, its duration in ms, who is told when it is over, and the time when it is given up.
@@ -29,6 +28,7 @@ class LeaseKeeper:
         self._lock = Lock()
         self._wake = Event()
         self._stopped = False
+        self._trouble = Trouble("heartbeat failed")
         self._thread = Thread(target=self._run, name="batonpass-keeper", daemon=True)
 
     def start(self) -> None:
@@ -80,10 +80,11 @@ class LeaseKeeper:
         try:
             answers = self._store.call(Heartbeat(tuple((fence, duration) for fence, duration, *_ in held)))
         except BatonpassError as error:
-            _log.warning("heartbeat failed, trying again: %s", error)
+            self._trouble.met(error)
             time.sleep(0.1)
             self._wake.set()
             return
+        self._trouble.over()
         for each, status in zip(held, answers, strict=True):
             if status:
                 self._lose(each, status)

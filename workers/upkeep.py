@@ -14,6 +14,7 @@ import anyio
 from ..contracts.errors import Unavailable
 from ..coordinator.commands import Reap, Reaped, TrimEvents
 from ..coordinator.store import Store
+from .trouble import Trouble
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds: the longest pause between two rounds (SOON in lua/lib/base.lua is a little longer), the jitter that keeps
@@ -56,6 +57,7 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
     """Reap when the next lease or timer is due, and at least every second. `present` is what the worker is noted by.
     Ends by cancellation."""
     noted = trimmed = float("-inf")
+    trouble = Trouble("upkeep failed")
     while True:
         note = time.monotonic() - noted > _PRESENCE / 2
         try:
@@ -63,9 +65,10 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
                 Reap(500, worker=present, queues=tuple(queues), presence=int(_PRESENCE * 1000) if note else 0)
             )
         except Unavailable as error:
-            _log.warning("upkeep failed, trying again: %s", error)
+            trouble.met(error)
             reaped = Reaped(0, -1)
         else:
+            trouble.over()
             if note:
                 noted = time.monotonic()
             if time.monotonic() - trimmed > _TRIM:

@@ -1,0 +1,36 @@
+"""Trouble: what a loop of a worker keeps failing at, told without a line for each of its attempts."""
+
+from __future__ import annotations
+
+import logging
+import time
+
+_log = logging.getLogger("batonpass.worker")
+_AGAIN = 30.0  # seconds after which what lasts is told again
+
+
+class Trouble:
+    """Told when it begins, from time to time while it lasts, and when it is over: a heartbeat is tried ten times a
+    second, and logs may lie on the disk that is full."""
+
+    def __init__(self, failed: str) -> None:
+        """`failed` says what failed."""
+        self._failed = failed
+        self._since: float | None = None
+        self._told = 0.0
+
+    def met(self, error: Exception) -> None:
+        """An attempt failed, and there will be another one."""
+        now = time.monotonic()
+        if self._since is None:
+            self._since = now
+        elif now - self._told < _AGAIN:
+            return
+        self._told = now
+        _log.warning("%s, trying again: %s", self._failed, error)
+
+    def over(self) -> None:
+        """An attempt succeeded."""
+        if self._since is not None:
+            _log.info("%s for %.1f s: that is over", self._failed, time.monotonic() - self._since)
+            self._since = None
