@@ -15,6 +15,9 @@ _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-
 # What a script's call is refused with: by Redis up to 7.0, by later ones and Valkey.
 _NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
 
+_TOO_FEW = "it has fewer replicas than its min-replicas-to-write asks for: attach some, or wait for the failover's end"
+_REPLICA = "it is a replica: try again after the failover, or give the address of its master, or redis+sentinel://"
+
 
 def raise_first(replies: Iterable[Any]) -> None:
     """Raise the first of a pipeline's replies that is an error, if one is."""
@@ -50,6 +53,12 @@ def failure(error: Exception, url: str) -> BatonpassError:
         return Overloaded(f"{url} is out of memory: nothing was written, free some and try again")
     if "MISCONF" in text:
         return Overloaded(f"{url} can't write to its disk: nothing was written, free some, try again: {text}")
-    if isinstance(error, exceptions.ReadOnlyError) or text.startswith(("BUSY", "LOADING", "READONLY")):
+    if "NOREPLICAS" in text:
+        return Overloaded(f"{url} can't write now: nothing was written, {_TOO_FEW}, and try again")
+    if isinstance(error, exceptions.ReadOnlyError) or text.startswith("READONLY"):
+        return Overloaded(f"{url} can't write now: {_REPLICA}")
+    if text.startswith(("BUSY", "LOADING")):
         return Overloaded(f"{url} can't write now: {text}")
+    if "WAIT cannot be used with replica" in text:
+        return Unreachable(f"{url} became a replica before others had the write, which may be lost: do the same again")
     return Unreachable(f"{url} answered with an error: {text}")

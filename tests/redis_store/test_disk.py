@@ -100,6 +100,15 @@ def test_a_server_that_is_busy_or_loading(own_redis: RedisServer) -> None:
     store.call(new_job())
     with own_redis.client() as server:
         server.replicaof("127.0.0.1", 1)
-    with pytest.raises(bp.Overloaded, match=r"can't write now: (READONLY )?You can't write against"):
+    with pytest.raises(bp.Overloaded, match=r"can't write now: it is a replica: .* address of its master"):
+        store.call(new_job())
+    store.close()
+
+
+def test_a_server_that_lacks_the_replicas_it_asks_for(own_redis: RedisServer) -> None:
+    store = open_store(own_redis.url)
+    with own_redis.client() as server:
+        server.config_set("min-replicas-to-write", 1)
+    with pytest.raises(bp.Overloaded, match="nothing was written, it has fewer replicas than its min-"):
         store.call(new_job())
     store.close()
