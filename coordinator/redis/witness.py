@@ -52,7 +52,6 @@ class Witness:
         self._seen = (position.decode(), epoch.decode())
         if went_back:
             text = f"{self._url} went back in time: event {known}, which it had, is gone{_CAUSE}"
-            _log.error(text)
             warnings.warn(text, UnsafeStore, stacklevel=2)
 
     def refused(self, command: Command[Any], reply: Sequence[Any]) -> None:

@@ -73,7 +73,9 @@ async def test_jobs_go_on(trio: Failover, tmp_path: Path) -> None:
     assert sum(begun.values()) - len(begun) <= 8
 
 
-def test_what_was_not_replicated_is_lost_and_said(trio: Failover, store: Store) -> None:
+def test_what_was_not_replicated_is_lost_and_said(
+    trio: Failover, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
     kept = store.call(new_job()).id
     [delivery] = store.call(c.Claim("w", (QUEUE,), ("lease-0",)))
     store.call(c.Save(kept, new_checkpoint("kept", thread=kept), fence_of(delivery)))
@@ -91,6 +93,7 @@ def test_what_was_not_replicated_is_lost_and_said(trio: Failover, store: Store) 
     for handle in (store, other):  # both notice, by themselves
         with pytest.warns(UnsafeStore, match="went back in time: event [0-9]+-[0-9]+, which it had, is gone") as said:
             wait_until(partial(said_so, handle, said))
+    assert not caplog.records  # a warning is shown, and logged by a worker: nobody is told twice
     with pytest.raises(bp.NotFound, match=lost):
         store.call(c.ReadJob(lost))
     with pytest.raises(bp.Fenced):
