@@ -16,8 +16,8 @@ from .schema import FOLDER, check_ours, migrations
 from .troubles import in_our_words
 from .waiting import patiently
 
-# Bytes left on the disk below which it is told.
-_LITTLE = 200_000_000
+# Bytes left on the disk below which it is told, and with which few commands, if any, can write.
+_LITTLE, _NOTHING = 200_000_000, 100_000
 
 
 def examine(path: str) -> Examined:
@@ -25,13 +25,13 @@ def examine(path: str) -> Examined:
     if not os.path.exists(path):
         text = f"there is no file {path}: is it the right one? The first worker makes it"
         return Examined((Finding("fail", "file", text),), opens=False)
+    disk = tuple(_disk(path))
     try:
         version = _version(path)
     except BatonpassError as error:
-        return Examined((Finding("fail", "file", str(error)),), opens=False)
+        return Examined((*disk, Finding("fail", "file", str(error))), opens=False)
     latest = max(migrations(FOLDER))
-    found = [*_disk(path), _schema(version, latest)]
-    return Examined(tuple(found), opens=version == latest)
+    return Examined((*disk, _schema(version, latest)), opens=version == latest)
 
 
 def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str], now: int) -> Load:
@@ -66,7 +66,10 @@ def _disk(path: str) -> Iterator[Finding]:
     left = shutil.disk_usage(Path(path).parent).free
     text = f"{size(kept)}, {size(left)} left on its disk; a commit is on the disk before it is acknowledged"
     yield Finding("ok", "file", text)
-    if left < _LITTLE:
+    if left < _NOTHING:
+        text = f"the disk of {path} is full: workers, submits and `batonpass prune` can't write: free some"
+        yield Finding("fail", "file", text)
+    elif left < _LITTLE:
         yield Finding("warn", "file", f"the disk of {path} is nearly full: free some, or `batonpass prune`")
     if danger := network_danger(path):
         yield Finding("warn", "file", f"{path} {danger}")

@@ -4,18 +4,23 @@ SQLite moves its pages into the database after every 1000 by itself, but starts 
 a moment when all were moved and nobody reads. While several write there may be none for long: then it tries after each
 commit, and the log grows, which takes a disk twice as long as writing over what is there. So we do it, after so many
 commits of ours, and make the others wait for a moment when that was not enough. A long reader holds that up, too.
+
+To be emptied it needs room in the database for what is in it. So it may not grow beyond what is left on a small disk.
 """
 
 from __future__ import annotations
 
 import logging
 import os
+import shutil
 import sqlite3
 import time
 
 _log = logging.getLogger(__name__)
 # Bytes. A transaction may need some, and removing and making them again is what a log is kept for.
 LARGE = 32 * 1024 * 1024
+# ... up to which it may be larger than what is left on its disk.
+_SMALL = 1024 * 1024
 # Commits after which pages are moved, and pages that then are too many for a log that was started again.
 _COMMITS, _MANY = 128, 3000
 _AGAIN = 1.0  # seconds between attempts: each holds writers up while it waits
@@ -37,14 +42,24 @@ class WalKeeper:
         if self._commits % _COMMITS == 0:
             _move(connection)
         size = _size(self._wal)
-        if size <= LARGE or time.monotonic() < self._next:
+        if not self._too_large(size) or time.monotonic() < self._next or _emptied(connection):
             return
         self._next = time.monotonic() + _AGAIN
-        if not _emptied(connection) and size > 2 * max(self._told, LARGE):
+        if size > 2 * max(self._told, LARGE):
             self._told = size
             _log.warning(
                 "%s has grown to %d MB: a long reader, or writers without a pause, hold it up", self._wal, size >> 20
             )
+
+    def _too_large(self, size: int) -> bool:
+        return size > LARGE or (size > _SMALL and size > _left(self._wal))
+
+
+def _left(path: str) -> int:
+    try:
+        return shutil.disk_usage(os.path.dirname(path) or ".").free
+    except OSError:
+        return LARGE
 
 
 def _size(path: str) -> int:

@@ -15,6 +15,7 @@ import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sqlite import wal
+from batonpass.coordinator.sqlite.checkup import examine
 from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import Bench, new_checkpoint, new_job
 from tests.harness.stores import SqliteHarness
@@ -140,6 +141,16 @@ def test_pages_that_can_not_be_moved_out_of_the_log(tmp_path: Path, monkeypatch:
         assert sound(disk / "store.db")
 
 
+def test_a_log_leaves_room_for_what_is_in_it(tmp_path: Path) -> None:
+    """A log that took all of a small disk could never be emptied: the file has to grow for that."""
+    with small_disk(tmp_path, 8) as disk, Bench(SqliteHarness(disk / "store.db"), side="sync") as bench:
+        with suppress(bp.Overloaded):
+            for number in range(1000):
+                bench.save(None, f"{number}" * 20_000, thread=f"t{number}")
+        file, log = (disk / name for name in ("store.db", "store.db-wal"))
+        assert file.stat().st_size > 2 * log.stat().st_size
+
+
 def test_a_backup_that_finds_no_room(path: Path, tmp_path: Path) -> None:
     with small_disk(tmp_path, 3) as disk, Bench(SqliteHarness(path), side="sync") as bench:
         for _ in range(20):
@@ -151,6 +162,16 @@ def test_a_backup_that_finds_no_room(path: Path, tmp_path: Path) -> None:
             assert not list(disk.iterdir())
         assert [file.name for file in disk.iterdir()] == ["copy.db"]
         assert sound(disk / "copy.db")
+
+
+def test_the_doctor_says_that_it_is_full(tmp_path: Path) -> None:
+    with small_disk(tmp_path) as disk:
+        with Bench(SqliteHarness(disk / "store.db"), side="sync") as bench:
+            bench.do(new_job())
+        for left, level, text in ((100, "warn", "nearly full: free some, or `batonpass prune`"), (2, "fail", "full: ")):
+            with filled(disk, left):
+                found = examine(str(disk / "store.db")).findings
+            assert [each for each in found if each.level == level and text in each.text]
 
 
 def test_a_disk_that_is_full_at_the_start(tmp_path: Path) -> None:
