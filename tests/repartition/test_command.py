@@ -115,3 +115,14 @@ def test_the_old_namespace_is_freed(new_scene: NewScene, line: CommandLine) -> N
     assert scene.arrived == arrived
     with pytest.raises(bp.BadSetup, match="was moved to"), bp.connect(scene.source):
         pass
+
+
+def test_the_old_namespace_is_freed_when_the_new_one_was_moved_on(new_scene: NewScene, line: CommandLine) -> None:
+    scene = new_scene()
+    further = scene.target.replace("-new", "-further")
+    for source, target in ((scene.source, scene.target), (scene.target, further)):
+        assert line("repartition", source, target).code == 0
+    assert line("repartition", scene.target, further, "--drop-old").code == 0
+    assert line("repartition", scene.source, scene.target, "--drop-old", "--json").json["dropped"] > 20
+    with bp.connect(further) as coordinator:
+        assert list(coordinator.events())
