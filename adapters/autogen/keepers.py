@@ -64,9 +64,8 @@ async def own_state(bench: Workbench) -> Mapping[str, Any]:
 
 def _keeps(tool: Any) -> bool:
     """Whether a tool's class says how its state is saved. What an agent as a tool keeps is its agent's."""
-    kind: Any = type(tool)
     inherited: Any = BaseTool[Any, Any].save_state_json
-    return kind.save_state_json is not inherited and not isinstance(tool, AgentTool | TeamTool)
+    return tool.__class__.save_state_json is not inherited and not isinstance(tool, AgentTool | TeamTool)
 
 
 async def bring_back(keepers: Iterable[Keeper], answers: Iterable[Any]) -> None:

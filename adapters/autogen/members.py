@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError
-from collections.abc import AsyncGenerator, Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
 from autogen_agentchat.agents import AssistantAgent, CodeExecutorAgent, MessageFilterAgent, SocietyOfMindAgent
-from autogen_agentchat.base import ChatAgent, Response, Team
-from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.base import ChatAgent, Team
 from autogen_agentchat.teams import BaseGroupChat
-from autogen_core import CancellationToken
 
 from . import private
+from .errors import Report, report_errors
 from .keepers import Keeper, Load, Save, keepers_of, own_state
 from .models import JournaledModel
 from .tools import adopt_bench, adopt_code, adopt_errors, adopted
@@ -111,29 +109,10 @@ def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
             adopt_code(member)
 
 
-def report_errors(team: Team, report: Callable[[BaseException], None]) -> None:
-    """Pass every member's error on as it was raised: a team raises only its text, and hangs if it is no Exception."""
+def report_all_errors(team: Team, report: Report) -> None:
+    """Report every member's errors, and those of who manages a team."""
     for _, member in _all(team):
-        if isinstance(member, ChatAgent):
-            _report_errors(member, report)
-
-
-def _report_errors(agent: ChatAgent, report: Callable[[BaseException], None]) -> None:
-    original = agent.on_messages_stream
-
-    async def reported(
-        messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
-    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        try:
-            async for item in original(messages, cancellation_token):
-                yield item
-        except (CancelledError, GeneratorExit):
-            raise
-        except BaseException as error:
-            report(error)
-            raise
-
-    agent.on_messages_stream = reported  # type: ignore[method-assign]
+        report_errors(member, report)
 
 
 def _children(member: Member) -> Sequence[Member]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 import asyncio
 import inspect
 from collections.abc import Callable, Iterable
+from contextlib import AbstractContextManager
 from typing import Any, cast
 
 from autogen_agentchat.agents import AssistantAgent, MessageFilterAgent, SocietyOfMindAgent, UserProxyAgent
@@ -60,6 +61,29 @@ def manager_name(team: BaseGroupChat) -> str:
 def message_factory(team: BaseGroupChat) -> MessageFactory:
     """Makes messages from their dumps: of AutoGen's types and those that the user gave the team, no others."""
     return team._message_factory
+
+
+def watch_manager(team: BaseGroupChat, watch: Callable[[], AbstractContextManager[None]]) -> None:
+    """Have what the team's manager does run within `watch()`. AutoGen makes the manager when the team first runs."""
+    creator = team._create_group_chat_manager_factory
+
+    def create(*arguments: Any, **options: Any) -> Callable[[], Any]:
+        factory = creator(*arguments, **options)
+
+        def make() -> Any:
+            manager = factory()
+            handle = manager.on_message_impl
+
+            async def handled(message: Any, ctx: Any) -> Any:
+                with watch():
+                    return await handle(message, ctx)
+
+            manager.on_message_impl = handled  # type: ignore[method-assign]
+            return manager
+
+        return make
+
+    team._create_group_chat_manager_factory = create  # type: ignore[method-assign]
 
 
 def has_run(team: BaseGroupChat) -> bool:

@@ -16,9 +16,10 @@ from autogen_core import CancellationToken
 from ...contracts.errors import Fenced
 from ...coordinator.session import Session
 from . import private
+from .errors import Errors
 from .journal import Journal, current
 from .keepers import Keeper, bring_back
-from .members import report_errors, teams_within
+from .members import report_all_errors, teams_within
 
 # Seconds between two looks for tasks that a stopped turn has started meanwhile.
 _AGAIN = 0.01
@@ -38,11 +39,11 @@ class Turns:
         self._teams = teams_within(team)
         self._token = CancellationToken()
         self._fatal: BaseException | None = None
-        self._error: BaseException | None = None
+        self._errors = Errors()
         self._turn: asyncio.Future[str | None] | None = None
         self._stopped: WeakSet[asyncio.Task[Any]] = WeakSet()
         self._journal = Journal(session, self._end)
-        report_errors(team, self._keep)
+        report_all_errors(team, self._keep)
 
     async def run(self, number: int, start: Sequence[BaseChatMessage]) -> str | None:
         """Run one turn, begun with these messages; the team's reason to stop. Raises what a member raised.
@@ -51,6 +52,7 @@ class Turns:
         """
         await bring_back(self._keepers, self._journal.begin(number))
         current.set(self._journal)
+        self._errors = Errors()
         turn = self._turn = asyncio.ensure_future(self._consume(start))
         turn.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen, also if we raise another
         try:
@@ -62,8 +64,9 @@ class Turns:
                     await asyncio.wait({turn})
         if self._fatal is not None:
             raise self._fatal
-        if self._error is not None and (turn.cancelled() or turn.exception() is not None):
-            raise self._error
+        raised = None if turn.cancelled() else turn.exception()
+        if (turn.cancelled() or raised is not None) and (cause := self._errors.cause(raised)) is not None:
+            raise cause
         return turn.result()
 
     async def _consume(self, start: Sequence[BaseChatMessage]) -> str | None:
@@ -80,7 +83,7 @@ class Turns:
         return reason
 
     def _keep(self, error: BaseException) -> None:
-        self._error = self._error or error
+        self._errors.add(error)
         if not isinstance(error, Exception):
             self._end(error)
 

@@ -1,0 +1,88 @@
+"""Errors: what a turn's members and managers raise, as it was raised.
+
+A team gives its members' errors on as texts, level by level, and logs each level's whole traceback; it hangs on one
+that is no Exception.
+"""
+
+from __future__ import annotations
+
+import logging
+from asyncio import CancelledError
+from collections.abc import AsyncGenerator, Callable, Generator, Sequence
+from contextlib import contextmanager
+from types import TracebackType
+
+from autogen_agentchat.base import ChatAgent, Response, Team
+from autogen_agentchat.messages import BaseAgentEvent, BaseChatMessage
+from autogen_agentchat.teams import BaseGroupChat
+from autogen_core import CancellationToken
+
+from . import private
+from .journal import current
+
+_log = logging.getLogger("batonpass.autogen")
+
+Report = Callable[[BaseException], None]
+
+
+class Errors:
+    """What was raised in a turn, the innermost first, each with the way to it from where it was met."""
+
+    def __init__(self) -> None:
+        self._met: list[tuple[BaseException, TracebackType | None]] = []
+
+    def add(self, error: BaseException) -> None:
+        self._met.append((error, error.__traceback__))
+
+    def cause(self, raised: BaseException | None) -> BaseException | None:
+        """The error that a team has `raised` as a text, or that stopped it; None if it was none of these.
+
+        Not every one ends a turn: what an agent raises that is a tool is told to the model.
+        """
+        for error, trace in self._met:
+            if raised is None or raised is error or f"{type(error).__name__}: {error}" in str(raised):
+                return error.with_traceback(trace)
+        return None
+
+
+def report_errors(member: ChatAgent | Team, report: Report) -> None:
+    """Report each error of an agent, or of the one who manages a team, when it is raised."""
+    if isinstance(member, BaseGroupChat):
+        private.watch_manager(member, lambda: _reported(report))
+    elif isinstance(member, ChatAgent):
+        _watch_agent(member, report)
+
+
+def _watch_agent(agent: ChatAgent, report: Report) -> None:
+    original = agent.on_messages_stream
+
+    async def reported(
+        messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
+    ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
+        with _reported(report):
+            async for item in original(messages, cancellation_token):
+                yield item
+
+    agent.on_messages_stream = reported  # type: ignore[method-assign]
+
+
+@contextmanager
+def _reported(report: Report) -> Generator[None]:
+    try:
+        yield
+    except (CancelledError, GeneratorExit):
+        raise
+    except BaseException as error:
+        report(error)
+        raise
+
+
+def _told_by_the_job(record: logging.LogRecord) -> bool:
+    """Leave it to the worker to say how an attempt failed, once."""
+    if current.get() is None or not record.exc_info:
+        return True
+    _log.debug("%s", record.getMessage(), exc_info=record.exc_info)
+    return False
+
+
+logging.getLogger("autogen_core").addFilter(_told_by_the_job)

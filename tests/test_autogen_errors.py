@@ -1,0 +1,94 @@
+"""What goes wrong in a team: the job is told what was raised, once, and the log the way to it."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable
+from typing import Any, NoReturn
+
+import pytest
+from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent
+from autogen_agentchat.conditions import FunctionalTermination
+from autogen_agentchat.teams import (
+    BaseGroupChat,
+    DiGraphBuilder,
+    GraphFlow,
+    MagenticOneGroupChat,
+    RoundRobinGroupChat,
+    SelectorGroupChat,
+)
+from autogen_agentchat.tools import AgentTool
+from autogen_core import FunctionCall
+
+import batonpass as bp
+
+from .apps.autogen_app import Draft, ScriptedModel, says, speaker
+from .apps.autogen_kit import only
+
+FRAMES = 25  # of a graph's node there are 16
+pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
+
+
+def away(*_: Any) -> NoReturn:
+    raise ConnectionError("the model is away")
+
+
+def pair() -> list[Any]:
+    return [speaker("A", says("x")), speaker("B", says("y"))]
+
+
+def member() -> Any:
+    return speaker("A", away)
+
+
+def society() -> Any:
+    inner = RoundRobinGroupChat([speaker("A", away)], max_turns=1)
+    return RoundRobinGroupChat([SocietyOfMindAgent("S", inner, ScriptedModel("S", says("x")))], max_turns=1)
+
+
+def inner_condition() -> BaseGroupChat:
+    inner = RoundRobinGroupChat(pair(), termination_condition=FunctionalTermination(away), name="inner")
+    return RoundRobinGroupChat([inner], max_turns=1)
+
+
+def selector() -> BaseGroupChat:
+    return SelectorGroupChat(pair(), model_client=ScriptedModel("chair", away), max_turns=2)
+
+
+def magentic() -> BaseGroupChat:
+    return MagenticOneGroupChat(pair(), model_client=ScriptedModel("chief", away))
+
+
+def edge() -> BaseGroupChat:
+    a, b = pair()
+    graph = DiGraphBuilder().add_node(a).add_node(b).add_edge(a, b, condition=away).build()
+    return GraphFlow([a, b], graph=graph)
+
+
+@pytest.mark.parametrize("shape", [member, society, inner_condition, selector, magentic, edge])
+async def test_an_error_is_told_as_it_was_raised_and_once(
+    shape: Callable[[], Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    one = only(shape, retries=bp.Retry(never=ConnectionError))
+    with pytest.raises(bp.JobFailed) as failed:
+        await one.run("a", Draft(text="go"), timeout=30)
+    assert (failed.value.reason, failed.value.error) == ("permanent", "ConnectionError: the model is away")
+    [told] = [record for record in caplog.records if record.levelno >= logging.WARNING]
+    assert told.name == "batonpass.worker"
+    text = caplog.handler.format(told)
+    assert "in away" in text
+    assert text.count('File "') < FRAMES
+    assert "_single_threaded_agent_runtime" not in text
+
+
+async def test_an_error_that_the_team_went_on_after_is_not_told_for_another() -> None:
+    def asks(turn: int, messages: Any) -> str | list[FunctionCall]:
+        if turn == 1:
+            return [FunctionCall(id="1", name="expert", arguments='{"task": "?"}')]
+        raise TimeoutError("too slow")
+
+    def team() -> AssistantAgent:
+        return speaker("A", asks, tools=[AgentTool(speaker("expert", away))], max_tool_iterations=2)
+
+    with pytest.raises(bp.JobFailed, match="TimeoutError: too slow"):
+        await only(team, retries=1).run("a", Draft(text="go"), timeout=30)
