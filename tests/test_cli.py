@@ -182,7 +182,8 @@ def test_show_tells_all_about_a_job_and_a_checkpoint(cli: CommandLine, worker: W
 
 
 @pytest.mark.parametrize(
-    ("value", "got"), [("yes please", "'yes please'"), ("7", "7"), ('{"a": [1, null]}', "{'a': [1, None]}")]
+    ("value", "got"),
+    [("yes [or no]", "'yes [or no]'"), ("7", "7"), ('{"a": [1, null]}', "{'a': [1, None]}"), ('"[a] b"', "'[a] b'")],
 )
 def test_answer_resumes_a_job_that_asks(cli: CommandLine, worker: Worker, value: str, got: str) -> None:
     with worker():
@@ -191,6 +192,8 @@ def test_answer_resumes_a_job_that_asks(cli: CommandLine, worker: Worker, value:
         [info] = wait_until(lambda: cli(*asking).json, what="the question")
         assert info["question"] == {"question": "how much?", "for": "tea"}
         assert "how much?" in cli("show", job).out
+        broken = "'{\"a\": 1' begins like JSON, but Expecting ',' delimiter: line 1 column 8 (char 7): mend it, or"
+        assert f'{broken} quote it to give it as text, \'"{{\\"a\\": 1"\'' in cli("answer", job, '{"a": 1').complaint
         answered = cli("answer", job, value)
         assert (answered.code, answered.out) == (0, f"answered {job}\n")
         wait_until(lambda: cli("jobs", "--state", "completed", "--json").json, what="the end")

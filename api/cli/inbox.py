@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import sys
 from pathlib import Path
 from typing import Annotated, Any
@@ -41,7 +42,10 @@ def inbox(
 
 def answer(
     of: Annotated[str, typer.Argument(metavar="JOB|QUESTION", help="A job's id, or a question's of the inbox")],
-    value: Annotated[str | None, typer.Argument(metavar="VALUE", help="JSON, or text that is taken as it is")] = None,
+    value: Annotated[
+        str | None,
+        typer.Argument(metavar="VALUE", help='JSON, or text: one that begins with {, [ or " as a JSON string'),
+    ] = None,
     json_file: Annotated[
         str | None, typer.Option(metavar="FILE", help="Read the answer, as JSON, from a file (-: standard input)")
     ] = None,
@@ -64,8 +68,12 @@ def answer(
 def _parsed(text: str) -> Any:
     try:
         return json.loads(text)
-    except ValueError:
-        return text
+    except ValueError as error:
+        if not text.lstrip().startswith(("{", "[", '"')):
+            return text
+        quoted = shlex.quote(json.dumps(text, ensure_ascii=False))
+        why = f"begins like JSON, but {error}: mend it, or quote it to give it as text, {quoted}"
+        raise BadSetup(f"{text!r} {why}") from None
 
 
 def _read(file: str) -> Any:
