@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import pytest
 from autogen_agentchat.teams import RoundRobinGroupChat
-from autogen_core import CancellationToken
-from autogen_core.tools import StaticWorkbench
+from autogen_agentchat.tools import AgentTool
+from autogen_core import CancellationToken, FunctionCall
+from autogen_core.models import LLMMessage
+from autogen_core.tools import StaticWorkbench, ToolOverride
 
 import batonpass as bp
 
@@ -84,3 +86,31 @@ async def test_of_two_calls_at_once_only_the_one_that_was_cut_off_counts_again()
 
     assert await only(factory).run("a", Draft(text="go"), timeout=30) == Report(body="7")
     assert cut_off
+
+
+async def test_tools_that_go_by_another_name_keep_their_state_too() -> None:
+    """AutoGen's `tool_overrides=` have a model know a tool, or an agent that is one, by another name."""
+    cut_off: list[str] = []
+
+    def asks(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:
+        if turn < 3:
+            return [called("tally", '{"by": 4}', turn), called("clerk", '{"task": "?"}', turn)]
+        if not cut_off:
+            cut_off.append("once")
+            raise bp.RetryLater(0.01)
+        return "asked"
+
+    def called(name: str, arguments: str, turn: int) -> FunctionCall:
+        return FunctionCall(id=f"{name} {turn}", name=name, arguments=arguments)
+
+    def factory() -> Any:
+        expert = AgentTool(speaker("expert", says("answer {turn}")), return_value_as_last_message=True)
+        names = {"count": ToolOverride(name="tally"), "expert": ToolOverride(name="clerk")}
+        bench = StaticWorkbench([Counter(), expert], names)
+        chief = speaker("A", asks, workbench=bench, max_tool_iterations=3)
+        again = speaker(
+            "B", lambda *_: [called("clerk", '{"task": "?"}', 9), called("tally", '{"by": 1}', 9)], workbench=bench
+        )
+        return RoundRobinGroupChat([chief, again], max_turns=2)
+
+    assert await only(factory).run("a", Draft(text="go"), timeout=30) == Report(body='answer 3\n{"total": 9}')

@@ -155,6 +155,11 @@ def tools_in(bench: Workbench) -> list[Any]:
     return list(bench._tools) if isinstance(bench, StaticWorkbench) else []
 
 
+def own_name(bench: Workbench, name: str) -> str:
+    """A tool's own name. A workbench may have models know it by another one."""
+    return bench._override_name_to_original.get(name, name) if isinstance(bench, StaticWorkbench) else name
+
+
 def task_runners(workbench: Workbench) -> dict[str, ChatAgent | Team]:
     """The agents and teams that a workbench's tools run, by the tools' names."""
     return {tool.name: tool._task_runner for tool in tools_in(workbench) if isinstance(tool, AgentTool | TeamTool)}

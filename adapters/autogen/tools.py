@@ -11,6 +11,7 @@ from typing import Any
 from autogen_core.code_executor import CodeBlock, CodeResult
 from autogen_core.tools import ToolResult
 
+from . import private
 from .journal import concerns_job, current
 from .keepers import Keeper
 
@@ -79,6 +80,7 @@ def _watched() -> Generator[None]:
         raise asyncio.CancelledError from None
 
 
+Runs = Callable[[str], bool]
 KeeperOf = Callable[[str], Keeper | None]
 
 
@@ -95,18 +97,21 @@ def adopt_bench(bench: Any, runners: Container[str], tools: Iterable[Any], keepe
     whole = known.get(id(bench))
     single = {tool.name: known[id(tool)] for tool in tools if id(tool) in known}
 
+    def runs(name: str) -> bool:
+        return private.own_name(bench, name) in runners
+
     def keeper_of(name: str) -> Keeper | None:
-        return whole or single.get(name)
+        return whole or single.get(private.own_name(bench, name))
 
-    bench.call_tool = _calling(bench.call_tool, runners, keeper_of)
+    bench.call_tool = _calling(bench.call_tool, runs, keeper_of)
     if hasattr(bench, "call_tool_stream"):
-        bench.call_tool_stream = _streaming(bench.call_tool_stream, runners, keeper_of)
+        bench.call_tool_stream = _streaming(bench.call_tool_stream, runs, keeper_of)
 
 
-def _calling(call_tool: Callable[..., Any], runners: Container[str], keeper_of: KeeperOf) -> Callable[..., Any]:
+def _calling(call_tool: Callable[..., Any], runs: Runs, keeper_of: KeeperOf) -> Callable[..., Any]:
     async def called(name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any) -> Any:
         journal = current.get()
-        if journal is None or name in runners:
+        if journal is None or runs(name):
             return await call_tool(name, arguments, *rest, call_id=call_id, **more)
         keeper = keeper_of(name)
         digest, answer = journal.recall(caller := _caller(name, keeper), [arguments, call_id])
@@ -120,14 +125,12 @@ def _calling(call_tool: Callable[..., Any], runners: Container[str], keeper_of: 
     return called
 
 
-def _streaming(
-    call_tool_stream: Callable[..., Any], runners: Container[str], keeper_of: KeeperOf
-) -> Callable[..., Any]:
+def _streaming(call_tool_stream: Callable[..., Any], runs: Runs, keeper_of: KeeperOf) -> Callable[..., Any]:
     async def called(
         name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any
     ) -> AsyncGenerator[Any]:
         """The tool's events and its result; of a recorded call only the result."""
-        journal = None if name in runners else current.get()
+        journal = None if runs(name) else current.get()
         keeper = keeper_of(name)
         caller = _caller(name, keeper)
         digest, answer = journal.recall(caller, [arguments, call_id]) if journal else (b"", None)
