@@ -17,12 +17,12 @@ from autogen_agentchat.teams import (
     RoundRobinGroupChat,
     SelectorGroupChat,
 )
-from autogen_agentchat.tools import AgentTool
+from autogen_agentchat.tools import AgentTool, TeamTool
 from autogen_core import FunctionCall
 
 import batonpass as bp
 
-from .apps.autogen_app import Draft, ScriptedModel, says, speaker
+from .apps.autogen_app import Draft, Report, ScriptedModel, last, says, speaker
 from .apps.autogen_kit import only
 
 FRAMES = 25  # of a graph's node there are 16
@@ -92,3 +92,24 @@ async def test_an_error_that_the_team_went_on_after_is_not_told_for_another() ->
 
     with pytest.raises(bp.JobFailed, match="TimeoutError: too slow"):
         await only(team, retries=1).run("a", Draft(text="go"), timeout=30)
+
+
+async def test_what_concerns_the_job_ends_the_attempt_from_within_a_team_that_is_a_tool() -> None:
+    """AutoGen gives the tool's caller the text of it."""
+    tried: list[str] = []
+
+    def later(turn: int, messages: Any) -> str:
+        tried.append("x")
+        if len(tried) < 2:
+            raise bp.RetryLater(0.01)
+        return "known"
+
+    def asks(turn: int, messages: Any) -> str | list[FunctionCall]:
+        return last(messages) if turn > 1 else [FunctionCall(id="1", name="office", arguments='{"task": "?"}')]
+
+    def team() -> AssistantAgent:
+        office = RoundRobinGroupChat([speaker("clerk", later)], max_turns=1)
+        tool = TeamTool(office, name="office", description="knows", return_value_as_last_message=True)
+        return speaker("A", asks, tools=[tool], max_tool_iterations=2)
+
+    assert "known" in (await only(team).run("a", Draft(text="go"), returns=Report, timeout=30)).body

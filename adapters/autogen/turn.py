@@ -17,7 +17,7 @@ from ...contracts.errors import Fenced
 from ...coordinator.session import Session
 from . import private
 from .errors import Errors
-from .journal import Journal, current
+from .journal import Journal, concerns_job, current
 from .keepers import Keeper, bring_back
 from .members import report_all_errors, teams_within
 
@@ -84,7 +84,7 @@ class Turns:
 
     def _keep(self, error: BaseException) -> None:
         self._errors.add(error)
-        if not isinstance(error, Exception):
+        if concerns_job(error):  # a team that is a tool would tell a model its text, and go on
             self._end(error)
 
     def _end(self, error: BaseException) -> None:
