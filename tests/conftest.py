@@ -16,7 +16,7 @@ import redis.utils
 
 from tests import capabilities
 from tests.harness.cluster import Cluster, some_cluster
-from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server
+from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server, valkey_binary
 from tests.harness.variants import some
 
 if TYPE_CHECKING:
@@ -89,12 +89,13 @@ def three_nodes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Cluster]:
 
 
 @pytest.fixture
-def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
-    """A Redis of the test's own, to be killed, filled and misconfigured."""
+def own_redis(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisServer]:
+    """A Redis (by parametrization: a Valkey) of the test's own, to be killed, filled and misconfigured."""
+    binary = valkey_binary() if getattr(request, "param", "redis") == "valkey" else None
     folder = tmp_path / "redis"
     folder.mkdir()
     # `everysec` holds writes back in memory while it syncs: a busy disk makes that seconds, and a kill loses them.
-    server = RedisServer(folder, "--appendfsync", "always")
+    server = RedisServer(folder, "--appendfsync", "always", binary=binary)
     server.start()
     yield server
     server.close()

