@@ -16,6 +16,7 @@ from ...contracts.transcript_losses import Losses
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from ..borders import enter, leave
+from ..edited import check_messages, values
 from ..factory import built
 from ..versions import warn_if_untested
 
@@ -57,6 +58,14 @@ class AutoGenAdapter:
         from .transcript import write_messages
 
         return write_messages(transcript.messages, losses, system=False)
+
+    @staticmethod
+    def check_edit(source: Checkpoint, state: Any) -> None:
+        """Refuse an edited state from which no team goes on."""
+        if other := sorted(set(values(state)) - {"messages"}):
+            named = ", ".join(map(repr, other))
+            raise BadSetup(f"the state of a team is its messages: {named} would change nothing, edit state['messages']")
+        check_messages("messages", values(state).get("messages"), ("type", "source", "content"))
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         from .correcting import correctable, corrected

@@ -6,6 +6,7 @@ from importlib import import_module
 from typing import Any
 
 from ...contracts.agent import Agent
+from ...contracts.checkpoint import Checkpoint
 from ...contracts.contract import Contract
 from ...contracts.errors import MissingExtra
 from ...contracts.outcome import Outcome
@@ -14,6 +15,7 @@ from ...contracts.transcript_losses import Losses
 from ...coordinator.branching import Branch, Origin
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
+from ..edited import check_messages, values
 from ..factory import built
 from ..versions import warn_if_untested
 
@@ -54,6 +56,14 @@ class LangGraphAdapter:
         from .forking import branch_of
 
         return branch_of(origin)
+
+    @staticmethod
+    def check_edit(source: Checkpoint, state: Any) -> None:
+        """Refuse an edited state in which a channel of messages holds none."""
+        edited = values(state)
+        for channel in values(source.native).get("messages", ()):
+            if channel in edited:
+                check_messages(channel, edited[channel], ("type", "content"))
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Run one delivery. `Fenced` and `Canceled` come out as themselves, whatever the graph does with errors."""

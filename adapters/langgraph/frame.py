@@ -7,11 +7,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any, NotRequired, TypedDict, cast
 
+from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
 from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
 from langgraph.constants import START
 
-from ...contracts.errors import Corrupted
+from ...contracts.errors import BadSetup, Corrupted
 from .plain import NotPlain, plain, readable, recall, tell_all
 from .values import Sealed, Values
 
@@ -120,7 +121,7 @@ def open_tip(tip: Tip, values: Values) -> Checkpoint:
     channels = {channel: values.open(sealed) for channel, sealed in frame["kept"].items()}
     for channel, value in tip.state.items():
         if channel not in channels:
-            channels[channel] = recall(value) if channel in frame["messages"] else plain(value)
+            channels[channel] = _recalled(channel, value) if channel in frame["messages"] else plain(value)
     return Checkpoint(
         v=frame["format"],
         id=frame["id"],
@@ -130,6 +131,17 @@ def open_tip(tip: Tip, values: Values) -> Checkpoint:
         versions_seen={node: dict(seen) for node, seen in frame["seen"].items()},
         updated_channels=None if frame["updated"] is None else list(frame["updated"]),
     )
+
+
+def _recalled(channel: str, told: Any) -> list[BaseMessage]:
+    try:
+        return recall(told)
+    except (LookupError, TypeError, ValueError) as error:  # a person may have edited them
+        why = f"{type(error).__name__}: {error}"
+        raise BadSetup(
+            f"state[{channel!r}] can't be read as messages ({why}): redrive the job with others, as its checkpoints "
+            "before the edit show them"
+        ) from None
 
 
 def step_name(frame: Frame) -> str:

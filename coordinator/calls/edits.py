@@ -10,6 +10,7 @@ from ...contracts.alike import alike
 from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.codec import pack, unpack
 from ...contracts.errors import BadSetup
+from ..editing import check_edit
 from ..parts.nodes import Base
 from ..snapshots import amended
 
@@ -46,13 +47,19 @@ class Edit:
             raise BadSetup("fork takes the whole state=, or what is new in it (changes=, append=), not both")
 
     def of(self, source: Checkpoint, base: Base, step: str) -> Snapshot:
-        """The snapshot to save. What the framework noted for itself goes along."""
+        """The snapshot to save; `BadSetup` if the framework could not go on from it. What it noted for itself goes
+        along."""
+        if self.anything:
+            check_edit(source, self._after(source.state))
         made = Snapshot(step=step, framework=source.framework, native=source.native, context=source.context)
         if not (self.changes or self.append):
             return replace(made, state=source.state if self.state is None else self.state)
         if base.version == source.version:
             return replace(made, changes=self.changes, append=self.append)
-        return replace(made, state=amended(source.state, self.changes, self.append))  # of one that was migrated
+        return replace(made, state=self._after(source.state))  # of one that was migrated
+
+    def _after(self, before: Any) -> Any:
+        return amended(before, self.changes, self.append) if self.state is None else self.state
 
 
 def _own(given: Any) -> Any:

@@ -1,0 +1,36 @@
+"""Edited: what a person's edit of a conversation has to leave in it. No framework is needed here."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, cast
+
+from ..contracts.errors import BadSetup
+
+
+def values(held: Any) -> dict[str, Any]:
+    """What is held by name; nothing if that is no dict."""
+    return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
+
+
+def check_messages(name: str, value: Any, fields: Sequence[str]) -> None:
+    """`BadSetup` if a value of a state is not a list of messages as dicts with these fields."""
+    place = f"state[{name!r}]"
+    if not isinstance(value, list):
+        raise BadSetup(f"{place} is a list of messages, and would be {_kind(value)}: {_hint(name)}")
+    messages: list[Any] = value
+    for number, message in enumerate(messages):
+        about = f"{place}[{number}] is a message, a dict with {', '.join(fields)}, and would"
+        if not isinstance(message, dict):
+            raise BadSetup(f"{about} be {_kind(message)}: {_hint(name)}")
+        if missing := [field for field in fields if field not in message]:
+            raise BadSetup(f"{about} have no {', '.join(missing)}: {_hint(name)}")
+
+
+def _hint(name: str) -> str:
+    return f"change a part of one, e.g. {name}[0].content, or give the whole list as the checkpoint shows it"
+
+
+def _kind(value: object) -> str:
+    kind = type(value).__name__
+    return f"{'an' if kind[0] in 'aeiou' else 'a'} {kind}"
