@@ -4,6 +4,9 @@ from __future__ import annotations
 
 # The marker that a failed node's error handler has to run. It must be kept with the error, or a resume forgets it.
 # The channel in which the functional API keeps what an entrypoint saved.
+# In a config: the checkpoints of the graphs around, by namespaces, and whether a graph shall go on from its own.
+from langgraph._internal._constants import CONFIG_KEY_CHECKPOINT_MAP as AROUND
+from langgraph._internal._constants import CONFIG_KEY_RESUMING as GOES_ON
 from langgraph._internal._constants import ERROR_SOURCE_NODE, PREVIOUS
 
 # LangGraph's own way to find the types that a graph's schemas and channels name. It is public only by effect: it runs
@@ -13,4 +16,4 @@ from langgraph._internal._serde import build_serde_allowlist
 # The types that a strict serializer restores without being told. Needed to refuse, at save, what it would not restore.
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
 
-__all__ = ["ERROR_SOURCE_NODE", "PREVIOUS", "SAFE_MSGPACK_TYPES", "build_serde_allowlist"]
+__all__ = ["AROUND", "ERROR_SOURCE_NODE", "GOES_ON", "PREVIOUS", "SAFE_MSGPACK_TYPES", "build_serde_allowlist"]

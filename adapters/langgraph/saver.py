@@ -22,6 +22,7 @@ from ...coordinator.session import Session
 from .places import Flight, config_of, place_of
 from .trail import Trail
 from .values import Values
+from .visits import enter
 
 # How often the loop must turn until the put that follows a superstep's last write has begun.
 _TURNS = 2
@@ -105,10 +106,13 @@ class JobSaver(BaseCheckpointSaver[int]):
                 await self._acarry(flight)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return self.trail.read(config)
+        found = self.trail.read(config)
+        if found is not None:
+            enter(config, found)
+        return found
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        return self.trail.read(config)
+        return self.get_tuple(config)
 
     def list(
         self,
