@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import sys
 from collections import deque
 from dataclasses import dataclass
 from decimal import Decimal
 from enum import StrEnum
+from threading import Event, Thread
 from typing import Any
 
 import pytest
@@ -55,6 +57,29 @@ def test_values_come_back_as_they_were(value: Any) -> None:
     restored = VALUES.open(unpack(pack(VALUES.seal(value, "state"))))
     assert restored == value
     assert type(restored) is type(value)
+
+
+def test_what_a_node_beside_changes_meanwhile_is_no_error() -> None:
+    box: dict[str, Any] = {str(number): [number] for number in range(2000)}
+    stop = Event()
+
+    def change() -> None:
+        while not stop.is_set():
+            for number in range(100):
+                box[f"more {number}"] = number
+            for number in range(100):
+                del box[f"more {number}"]
+
+    beside, before = Thread(target=change), sys.getswitchinterval()
+    sys.setswitchinterval(1e-6)
+    beside.start()
+    try:
+        for _ in range(60):
+            VALUES.seal([box], "state")
+    finally:
+        stop.set()
+        beside.join()
+        sys.setswitchinterval(before)
 
 
 def test_messages_are_restored_from_what_is_shown() -> None:

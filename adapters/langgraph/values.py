@@ -16,6 +16,7 @@ from langgraph.types import Send
 from ...contracts.errors import Corrupted, Unserializable
 from .internals import SAFE_MSGPACK_TYPES
 from .plain import ATOMS, BASES, NotPlain, class_of, items, plain
+from .still import still
 
 Sealed = list[Any]
 """A value that comes back as it was: ["plain", value], or [kind, bytes, types] of LangGraph's serializer."""
@@ -51,6 +52,7 @@ class Values:
 
     def seal(self, value: Any, path: str) -> Sealed:
         """The value in a form that `open` undoes; `Unserializable` if that is not possible."""
+        value = still(value)
         try:
             return ["plain", plain(value)]
         except NotPlain:
