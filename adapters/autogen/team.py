@@ -114,8 +114,8 @@ class Adopted:
             await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
         except (ValueError, LookupError) as error:
             raise BadSetup(
-                f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({error}): put the members back, "
-                "and messages that an edit took away, to finish the jobs that were started with them"
+                f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({error}): put the members "
+                "back, and messages that an edit took away, to finish the jobs that were started with them"
             ) from None
         if isinstance(self.team, GraphFlow):
             await private.restore_triggers(self.team)
