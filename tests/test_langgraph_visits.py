@@ -58,12 +58,16 @@ def desk(asks: bool, depth: int, left: bool) -> Any:
     """Visits the part three times, and a person is asked before each."""
     made = StateGraph(Words)
     made.add_node("part", part(asks, depth, left), destinations=("note",))
-    made.add_node("note", lambda state: {"notes": [state["text"]]})
+    made.add_node("note", note)
     made.add_edge(START, "part")
     if not left:
         made.add_edge("part", "note")
     made.add_conditional_edges("note", lambda state: "part" if len(state["notes"]) < 3 else END)
     return made.compile(interrupt_before=["part"])
+
+
+def note(state: Any) -> Any:
+    return {"notes": [state["text"]]}
 
 
 @pytest.mark.parametrize(("depth", "left"), [(1, False), (1, True), (2, False)], ids=["", "left", "deep"])
