@@ -15,5 +15,7 @@ RUN pip install --no-cache-dir "$(echo /wheels/*.whl)[${EXTRAS}]" \
 USER batonpass
 WORKDIR /home/batonpass
 ENV PYTHONUNBUFFERED=1
+# As process 1 a command that only reads has no SIGTERM. Ctrl-C ends every command, and a worker as SIGTERM does.
+STOPSIGNAL SIGINT
 ENTRYPOINT ["batonpass"]
 CMD ["--help"]
