@@ -28,7 +28,7 @@ _UNDER_WAY = (
     ("running jobs", "SELECT count(*) FROM job WHERE namespace = ? AND lease_until > 0 AND ? > 0",
      "a worker that is stopped gives them back; let one start and stop again after a crash"),
     ("open fan-outs", "SELECT count(*) FROM job WHERE namespace = ? AND reason = 'waiting_children' AND ? > 0",
-     "let them end, or `batonpass cancel` them"),
+     "let them end, or `batonpass cancel` them (`batonpass jobs --state working` lists them)"),
     ("fan-outs whose children are being canceled", "SELECT count(*) FROM chore WHERE namespace = ? AND ? > 0",
      "let a worker run for a moment"),
 )  # fmt: skip
