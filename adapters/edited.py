@@ -18,13 +18,17 @@ def check_messages(name: str, value: Any, fields: Sequence[str]) -> None:
     place = f"state[{name!r}]"
     if not isinstance(value, list):
         raise BadSetup(f"{place} is a list of messages, and would be {_kind(value)}: {_hint(name)}")
-    messages: list[Any] = value
-    for number, message in enumerate(messages):
+    for number, message in enumerate(_items(value)):
         about = f"{place}[{number}] is a message, a dict with {', '.join(fields)}, and would"
         if not isinstance(message, dict):
             raise BadSetup(f"{about} be {_kind(message)}: {_hint(name)}")
         if missing := [field for field in fields if field not in message]:
             raise BadSetup(f"{about} have no {', '.join(missing)}: {_hint(name)}")
+
+
+def _items(value: Any) -> list[Any]:
+    """The same, without the unknown type arguments to which a checker has narrowed it."""
+    return [*value]
 
 
 def _hint(name: str) -> str:
