@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NoReturn
 
+import anyio
 import pytest
 from autogen_agentchat.agents import AssistantAgent, SocietyOfMindAgent
 from autogen_agentchat.conditions import FunctionalTermination
@@ -21,6 +22,7 @@ from autogen_agentchat.tools import AgentTool, TeamTool
 from autogen_core import FunctionCall
 
 import batonpass as bp
+from batonpass.testing import serving
 
 from .apps.autogen_app import Draft, Report, ScriptedModel, last, says, speaker
 from .apps.autogen_kit import only
@@ -113,3 +115,32 @@ async def test_what_concerns_the_job_ends_the_attempt_from_within_a_team_that_is
         return speaker("A", asks, tools=[tool], max_tool_iterations=2)
 
     assert "known" in (await only(team).run("a", Draft(text="go"), returns=Report, timeout=30)).body
+
+
+@pytest.mark.parametrize("start", [True, False])
+@pytest.mark.parametrize("rejects", [True, False])
+async def test_who_manages_a_team_may_end_the_attempt(start: bool, rejects: bool) -> None:
+    """AutoGen waits for ever for a manager whose call is cancelled and that raises something else."""
+    raised: list[str] = []
+
+    def choose(thread: Sequence[Any]) -> str:
+        if len(raised) < 1 and (start or len(thread) > 1):
+            raised.append("once")
+            if rejects:
+                bp.current().reject("not for us")
+            raise bp.RetryLater(0.01)
+        return "AB"[len(thread) % 2]
+
+    def team() -> BaseGroupChat:
+        return SelectorGroupChat(pair(), ScriptedModel("chair", says("A")), selector_func=choose, max_turns=2)
+
+    async with serving(only(team)) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        await until_ended(job)
+        assert (await job.info()).state == (bp.JobState.REJECTED if rejects else bp.JobState.COMPLETED)
+
+
+async def until_ended(job: bp.Job[Any]) -> None:
+    with anyio.fail_after(20):
+        while not (await job.info()).state.ended:
+            await anyio.sleep(0.01)

@@ -75,8 +75,13 @@ def watch_manager(team: BaseGroupChat, watch: Callable[[], AbstractContextManage
             handle = manager.on_message_impl
 
             async def handled(message: Any, ctx: Any) -> Any:
-                with watch():
-                    return await handle(message, ctx)
+                try:
+                    with watch():
+                        return await handle(message, ctx)
+                except BaseException:
+                    if ctx.cancellation_token.is_cancelled():
+                        raise asyncio.CancelledError from None  # AutoGen waits for ever after any other error then
+                    raise
 
             manager.on_message_impl = handled  # type: ignore[method-assign]
             return manager
