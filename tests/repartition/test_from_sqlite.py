@@ -174,6 +174,38 @@ async def test_a_user_goes_on_there(tmp_path: Path, server: RedisHarness, redis_
         assert [each.name for each in await new.schedules()] == ["daily"]
 
 
+def test_a_namespace_that_somebody_has_only_looked_at_is_taken(
+    tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine
+) -> None:
+    source, target = f"sqlite:////{tmp_path}/a.db", f"{redis_server}?namespace={server.own}looked"
+    with bp.connect(source, app=app) as old:
+        job = old.submit("write", Desk(topic="new"))
+    assert line("jobs", "--store", target, "--json").json == []
+    assert line("move", source, target).code == 0
+    with bp.connect(target) as new:
+        assert [each.id for each in new.jobs()] == [job.id]
+
+
+def test_what_somebody_writes_at_the_last_moment_stays(
+    tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    source, target = f"sqlite:////{tmp_path}/a.db", f"{redis_server}?namespace={server.own}late"
+    with bp.connect(source, app=app) as old:
+        old.submit("write", Desk(topic="old"))
+    check = MoveIn._check_source
+    with bp.connect(target, app=app) as late:
+
+        def submit(move: MoveIn, connection: sqlite3.Connection) -> None:
+            check(move, connection)
+            late.submit("write", Desk(topic="late"), key="late")
+
+        monkeypatch.setattr(MoveIn, "_check_source", submit)
+        for _ in range(2):
+            assert "is there already, and not empty: name a new ?namespace=" in line("move", source, target).complaint
+        [job] = late.jobs()
+        assert late.submit("write", Desk(topic="late"), key="late").id == job.id
+
+
 def test_what_can_not_be_moved_is_left(
     tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine
 ) -> None:

@@ -3,7 +3,8 @@
 Each partition has one, a text: what goes on, the number of the try that put it there, and the other place. By it
 lib/moved.lua refuses all. In the old namespace it is `moving`, then `moved`; that of the first partition decides:
 while it is `moving` the move can be repeated or canceled, then it can only be ended. In the new namespace it is
-`filling`, then `ready`, then none.
+`filling`, then `ready`, then none. One that is filled from a file is `taking` before: somebody may have opened it, and
+it is looked through once nobody else can write to it.
 
 Who takes over a move that somebody has begun, who may be dead or only slow, looks at all marks of the new namespace
 first, then puts its own number on the first partition of the old one: from there on no other try can end the move. Then

@@ -94,7 +94,7 @@ class Move:
                 f"{source.name} is being moved to {mark.where}: name it as it is written here, or give that up with "
                 "--cancel"
             )
-        if mark.kind in ("filling", "ready"):
+        if mark.kind in ("taking", "filling", "ready"):
             raise BadSetup(f"{source.name} is being filled from {mark.where}: end that first")
         if target.count % source.count:
             raise BadSetup(

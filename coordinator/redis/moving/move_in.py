@@ -21,6 +21,8 @@ from .marks import Mark
 from .move import Progress
 from .side import Side
 
+# The keys that a namespace has from the moment on that somebody opens it; a job or a state brings others.
+_OPENED = frozenset({"schema", "epoch", "partitions"})
 # What must not be under way, how it is looked for, and what to do about it.
 _UNDER_WAY = (
     ("live workers", "SELECT count(DISTINCT worker) FROM presence WHERE namespace = ? AND until > ?",
@@ -72,19 +74,21 @@ class MoveIn:
         with closing(open_file(self._store.path)) as connection:
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
             self._check_source(connection)
-            marks.change(self._target, 0, there, self._filling, unused=True)
+            self._take(there)
             return self._fill(Embedded(connection, self._namespace, self._clock()))
 
     def cancel(self) -> None:
         """Give up a move that was not ended: what was copied goes."""
         there = marks.read(self._target)[0]
-        if (there.kind, there.where) != ("filling", self._filling.where):
+        if there.where != self._filling.where or there.kind not in ("taking", "filling"):
             raise BadSetup(f"{self._target.name} is not being filled from {self._filling.where}: nothing to cancel")
-        marks.change(self._target, 0, there, self._filling)
-        filling = Filling(self._target, self._filling.text)
-        filling.clear()
-        filling.forget_partitions()
-        marks.change(self._target, 0, self._filling, Mark())
+        if there.kind == "filling":
+            marks.change(self._target, 0, there, self._filling)
+            filling = Filling(self._target, self._filling.text)
+            filling.clear()
+            filling.forget_partitions()
+            there = self._filling
+        marks.change(self._target, 0, there, Mark())
 
     def _check_target(self) -> Mark:
         target = self._target
@@ -94,9 +98,28 @@ class MoveIn:
                 "namespace with ?partitions=1, then that on with `batonpass repartition`"
             )
         there = marks.read(target)[0]
-        if there.where != self._filling.where and any(target.scan()):
-            raise BadSetup(f"{target.name} is there already, if only since it was looked at: name a new ?namespace=")
+        if there.where != self._filling.where and (there.kind or self._is_used()):
+            raise self._used()
         return there
+
+    def _take(self, there: Mark) -> None:
+        """Keep all others out of the target, then look whether somebody has used it in the last moment: what is there
+        when it is `filling` is ours, and cleared away."""
+        if there.kind != "filling":
+            taking = self._filling.as_("taking")
+            marks.change(self._target, 0, there, taking)
+            there = taking
+            if self._is_used():
+                marks.change(self._target, 0, taking, Mark())
+                raise self._used()
+        marks.change(self._target, 0, there, self._filling)
+
+    def _is_used(self) -> bool:
+        """Whether there is more in the target than a look leaves."""
+        return any(key not in _OPENED and key != "moved" for page in self._target.scan() for _, key in page)
+
+    def _used(self) -> BadSetup:
+        return BadSetup(f"{self._target.name} is there already, and not empty: name a new ?namespace=")
 
     def _check_source(self, connection: Connection) -> None:
         where = (self._namespace, self._clock())
