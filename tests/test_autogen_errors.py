@@ -144,3 +144,39 @@ async def until_ended(job: bp.Job[Any]) -> None:
     with anyio.fail_after(20):
         while not (await job.info()).state.ended:
             await anyio.sleep(0.01)
+
+
+@pytest.mark.parametrize("of", ["selector", "member", "tool", "inner"])
+async def test_a_model_that_fails_when_it_is_canceled_frees_the_slot(of: str) -> None:
+    """As a client does whose connection is closed under it."""
+    asked = anyio.Event()
+
+    class Closed(ScriptedModel):
+        async def create(self, messages: Any, **_: Any) -> Any:
+            asked.set()
+            try:
+                await anyio.sleep_forever()
+            finally:
+                raise ConnectionError("closed")
+
+    def team() -> BaseGroupChat:
+        selector = SelectorGroupChat(pair(), Closed("chair", says("A")), max_turns=2, name="selector")
+        asking = AssistantAgent("asking", Closed("asking", says("A")))
+        teams: dict[str, BaseGroupChat] = {
+            "selector": selector,
+            "member": RoundRobinGroupChat([asking], max_turns=1),
+            "tool": RoundRobinGroupChat([speaker("A", calls, tools=[AgentTool(asking)])], max_turns=1),
+            "inner": RoundRobinGroupChat([selector], max_turns=1),
+        }
+        return teams[of]
+
+    def calls(turn: int, messages: Any) -> list[FunctionCall]:
+        return [FunctionCall(id="1", name="asking", arguments='{"task": "?"}')]
+
+    with anyio.fail_after(20):
+        async with serving(only(team)) as coordinator:  # its end waits for what still runs
+            job = await coordinator.submit("a", Draft(text="go"))
+            await asked.wait()
+            await job.cancel()
+            with pytest.raises(bp.JobCanceled):
+                await job.result(timeout=10)
