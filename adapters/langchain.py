@@ -10,6 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from ..contracts.state_types import state_type
+from .still import still
 
 # Names are stored: what is taken out here can't be read any more.
 _MESSAGES = (
@@ -47,7 +48,7 @@ class _Form:
         held: dict[str, Any] = {**message.__dict__, **(message.__pydantic_extra__ or {})}
         defaults = self._defaults
         return {
-            name: value
+            name: still(value)
             for name, value in held.items()
             if name not in defaults or type(value) is not type(defaults[name]) or value != defaults[name]
         }

@@ -25,7 +25,7 @@ from .framing import Seen as NodesSeen
 from .glimpse import Glimpse, Single, news, seen_after
 from .internals import PREVIOUS
 from .plain import ATOMS, class_of
-from .still import still
+from .sends import still
 
 FORMAT = 2
 _named = lru_cache(pack)

@@ -16,7 +16,7 @@ from langgraph.types import Send
 from ...contracts.errors import Corrupted, Unserializable
 from .internals import SAFE_MSGPACK_TYPES
 from .plain import ATOMS, BASES, NotPlain, class_of, items, plain
-from .still import still
+from .sends import still
 
 Sealed = list[Any]
 """A value that comes back as it was: ["plain", value], or [kind, bytes, types] of LangGraph's serializer."""

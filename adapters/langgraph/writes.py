@@ -20,7 +20,7 @@ from ...coordinator.written import close_write, open_write
 from .carrier import Carrier
 from .compact import large_path, read_name, small_path, write_name
 from .framing import packed_name
-from .still import still
+from .sends import still
 
 # A shorter value is stored as it is: a reference would not be much shorter.
 _LEAST = 160

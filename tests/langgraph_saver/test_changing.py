@@ -3,6 +3,7 @@ state that there was."""
 
 from __future__ import annotations
 
+import datetime as dt
 import sys
 from collections.abc import Iterator
 from threading import Semaphore, Thread
@@ -28,12 +29,19 @@ class Node(Thread):
         super().__init__()
         self.lines: list[Any] = []
         self.box: dict[Any, Any] = {"deep": []}
+        self.message = AIMessage("it is changed, too")
+        self.within: dict[str, Any] = self.message.additional_kwargs
+        self.within |= {str(number): dt.date(2026, 1, 1) for number in range(1000)}
         self.more = Semaphore(0)
+
+    def held(self) -> dict[str, Any]:
+        return {"lines": self.lines, "box": self.box, "more": [self.message]}
 
     def run(self) -> None:
         for number in range(_PUTS * _EACH):
             self.more.acquire()
             self.lines.append(AIMessage(f"{number} " * 20, id=str(number)))
+            self.within[str(len(self.within))] = dt.date(2026, 1, 1)
             self.box["deep"].append(AIMessage(f"{number}", id=str(number)))
             self.box[number] = AIMessage(f"{number}", id=str(number))
 
@@ -55,7 +63,8 @@ def node() -> Iterator[Node]:
 def check(held: dict[str, Any]) -> list[int]:
     """How many were there of each, in order and without a gap."""
     box = dict(held["box"])
-    all_of = [[each.id for each in held["lines"]], [each.id for each in box.pop("deep")], [*map(str, box)]]
+    within = held["more"][0].additional_kwargs
+    all_of = [[*within], [each.id for each in held["lines"]], [each.id for each in box.pop("deep")], [*map(str, box)]]
     for ids in all_of:
         assert ids == [str(number) for number in range(len(ids))]
     return [len(ids) for ids in all_of]
@@ -63,8 +72,8 @@ def check(held: dict[str, Any]) -> list[int]:
 
 def test_a_checkpoint_holds_what_there_was(node: Node, saver: BatonpassSaver, thread: str) -> None:
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
-    held = {"lines": node.lines, "box": node.box}
-    before = [0, 0, 0]
+    held = node.held()
+    before = [0, 0, 0, 0]
     for number in range(_PUTS):
         node.more.release(_EACH)
         if number == _PUTS - 1:
@@ -78,13 +87,13 @@ def test_a_checkpoint_holds_what_there_was(node: Node, saver: BatonpassSaver, th
         now = check(found.checkpoint["channel_values"])
         assert all(old <= new for old, new in zip(before, now, strict=True))
         before = now
-    assert before == [len(node.lines), len(node.box["deep"]), len(node.box) - 1]
+    assert before == [len(node.within), len(node.lines), len(node.box["deep"]), len(node.box) - 1]
 
 
 def test_what_a_task_wrote_is_what_there_was(node: Node, saver: BatonpassSaver, thread: str) -> None:
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     config = saver.put(config, empty_checkpoint(), {"source": "loop"}, {})
-    held = {"lines": node.lines, "box": node.box}
+    held = node.held()
     for number in range(_PUTS):
         node.more.release(_EACH)
         writes = [*held.items(), ("sent", Send("next", held))]

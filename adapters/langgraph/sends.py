@@ -1,0 +1,17 @@
+"""Sends: they hold the state that a node is given."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from langgraph.types import Send
+
+from ..still import HOLDERS
+from ..still import still as still_
+
+_ALSO = HOLDERS | {Send}
+
+
+def still(value: Any) -> Any:
+    """`still` of a graph's value, which may be what is sent to nodes."""
+    return still_(value, _ALSO)

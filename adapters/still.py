@@ -1,0 +1,39 @@
+"""Still: values that stay as they are while they are put."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from copy import copy
+from typing import Any
+
+HOLDERS: frozenset[type[Any]] = frozenset({list, dict, tuple, set})
+# Deeper ones are left to the codec, which refuses what is too deep.
+_DEEPEST = 100
+
+
+def still(value: Any, holders: frozenset[type[Any]] = HOLDERS, depth: int = 0) -> Any:
+    """The value in containers of its own. A graph goes on while its checkpoint is put: a node that then appends to a
+    list of its state would do so while that is packed, and what is stored would be neither the one nor the other.
+
+    Each container is copied in one go, which no other thread can come between. `holders` beside lists, dicts, tuples
+    and sets hold one in their `arg`.
+    """
+    kind = _class_of(value)
+    if kind not in holders or depth > _DEEPEST:
+        return value
+    if kind is tuple:
+        return tuple(still(item, holders, depth + 1) for item in value)
+    made = copy(value)
+    if kind is list or kind is dict:
+        places: Iterable[Any] = made if kind is dict else range(len(made))
+        items: Iterable[Any] = made.values() if kind is dict else made
+        if not holders.isdisjoint(map(type, items)):  # most lists hold messages or texts: one look at each is enough
+            for place in places:
+                made[place] = still(made[place], holders, depth + 1)
+    elif kind is not set:
+        made.arg = still(made.arg, holders, depth + 1)
+    return made
+
+
+def _class_of(value: object) -> type[Any]:
+    return type(value)
