@@ -24,6 +24,9 @@ _PAUSE, _JITTER, _PRESENCE = 1.0, 0.05, 5.0
 _TRIM = 20.0
 # ... and the shortest pause, however much is due.
 _LEAST = 0.01
+# ... and for how long expired leases are left to their holders after the store was away: their workers try again to
+# renew them within 1.5 s, and what they are in the middle of would be done twice.
+_GRACE = 2.0
 
 
 class Alarm:
@@ -56,19 +59,21 @@ class Alarm:
 async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alarm) -> None:
     """Reap when the next lease or timer is due, and at least every second. `present` is what the worker is noted by.
     Ends by cancellation."""
-    noted = trimmed = float("-inf")
+    noted = trimmed = grace = -math.inf
     trouble = Trouble("upkeep failed")
     while True:
-        note = time.monotonic() - noted > _PRESENCE / 2
+        note, left = time.monotonic() - noted > _PRESENCE / 2, time.monotonic() < grace
+        presence = int(_PRESENCE * 1000) if note else 0
         try:
             reaped = await store.acall(
-                Reap(500, worker=present, queues=tuple(queues), presence=int(_PRESENCE * 1000) if note else 0)
+                Reap(500, worker=present, queues=tuple(queues), presence=presence, leases=not left)
             )
         except Unavailable as error:
             trouble.met(error)
-            reaped = Reaped(0, -1)
+            reaped, grace = Reaped(0, -1), math.inf
         else:
             trouble.over()
+            grace = min(grace, time.monotonic() + _GRACE)
             if note:
                 noted = time.monotonic()
             if time.monotonic() - trimmed > _TRIM:
@@ -76,7 +81,7 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
                 await _trim(store)
         if reaped.moved:
             _log.info("made ready: %d (expired leases, due timers)", reaped.moved)
-        pause = _PAUSE if reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
+        pause = _PAUSE if left or reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
         await alarm.sleep(pause + random.uniform(_LEAST, _JITTER))
 
 

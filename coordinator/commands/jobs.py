@@ -220,7 +220,8 @@ class Reap(Command[Reaped]):
     """End what is overdue, take back expired leases, make due timers ready, free what expired: at most `limit` of each.
 
     Also notes for `presence` ms that `worker` (see presence.py) takes from `queues`. With `early`, lines that wait for
-    their time move now: the next claim says whether that has come.
+    their time move now: the next claim says whether that has come. Without `leases`, expired ones are left to their
+    holders.
     """
 
     limit: int = 100
@@ -228,6 +229,7 @@ class Reap(Command[Reaped]):
     queues: tuple[str, ...] = ()
     presence: int = 0
     early: bool = False
+    leases: bool = True
 
 
 @dataclass(frozen=True, slots=True)

@@ -14,7 +14,8 @@ from .jobs import emit, enqueue, fail_late, go_ahead, leave, let_out, store, tak
 
 def reap(records: Records, command: Reap) -> Reaped:
     """Bring back what dead workers left and what has come due."""
-    late, expired = records.overdue(command.limit), records.expired_leases(command.limit)
+    late = records.overdue(command.limit)
+    expired = records.expired_leases(command.limit) if command.leases else []
     due, ended = records.due_timers(command.limit), {row.id for row in late}
     gates = records.due_gates(command.limit, early=command.early)
     opening, closing = records.chores("opening", command.limit), records.chores("closing", command.limit)

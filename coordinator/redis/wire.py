@@ -126,6 +126,10 @@ def _claim(m: c.Claim) -> list[Arg]:
     return [m.worker, limits, len(m.queues), *queues, *m.leases]
 
 
+def _reap(m: c.Reap) -> list[Arg]:
+    return [m.limit, int(m.leases), SUSPECT, POISON, m.presence, int(m.early), m.worker, *m.queues]
+
+
 def _heartbeat(m: c.Heartbeat) -> list[Arg]:
     return [part for fence, duration in m.leases for part in (*fence_args(fence), duration)]
 
@@ -331,7 +335,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", _redrive, _nothing),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
-    c.Reap: ("reap", lambda m: [m.limit, SUSPECT, POISON, m.presence, int(m.early), m.worker, *m.queues], _reaped),
+    c.Reap: ("reap", _reap, _reaped),
     c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: checkpoint_row(r[0])),
     c.Latest: (
         "latest",

@@ -62,6 +62,16 @@ def test_an_expired_lease_is_good_until_it_is_taken_back(bench: Bench) -> None:
     assert (bench.state(fence.job_id), bench.tip(fence.job_id)) == (("completed", ""), saved)
 
 
+def test_a_reap_may_leave_expired_leases_to_their_holders(bench: Bench) -> None:
+    """As it does after the store was away: they could not renew them."""
+    fence, timed = bench.start(), bench.submit("other", delay=MINUTE)
+    bench.clock.advance(2 * MINUTE)
+    assert bench.do(c.Reap(leases=False)).moved == 1
+    assert (bench.state(fence.job_id)[0], bench.state(timed)) == ("working", ("submitted", "ready"))
+    bench.do(c.Heartbeat(((fence, MINUTE),)))
+    assert bench.do(c.Reap()).moved == 0
+
+
 def test_a_claim_does_not_take_expired_leases(bench: Bench) -> None:
     bench.start(lease=MINUTE)
     bench.clock.advance(60 * MINUTE)

@@ -265,7 +265,7 @@ def suspend(world: World, pick: Picks) -> None:
 
 @move(2, holders=True)
 def release(world: World, pick: Picks) -> None:
-    world.say(c.Release(world.fence(pick), pick.of(["", "it died"])))
+    world.say(c.Release(world.fence(pick), pick.of(["", "it died"]), aside=pick.one_in(3)))
 
 
 @move(4)
@@ -283,6 +283,7 @@ def reap(world: World, pick: Picks) -> None:
             queues=queues,
             presence=later(pick) if queues else 0,
             early=pick.one_in(8),
+            leases=not pick.one_in(8),
         )
     )
 

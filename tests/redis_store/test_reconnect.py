@@ -16,6 +16,7 @@ from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.store import Store, Topic
 from batonpass.coordinator.urls import open_store
+from batonpass.workers.upkeep import Alarm, keep_up
 from tests.harness.bench import fence_of, new_checkpoint, new_job, new_target
 from tests.harness.proxy import Proxy
 from tests.harness.redis import RedisServer
@@ -192,6 +193,34 @@ async def test_the_server_restarts_in_the_middle_of_load(own_redis: RedisServer)
             assert [(await job.result()).text for job in jobs] == [str(number) for number in range(100)]
         ends = [event.subject async for event in coordinator.events() if event.type.endswith("job.completed")]
     assert sorted(ends) == sorted(job.id for job in jobs)
+
+
+@pytest.mark.timeout(120)
+async def test_who_could_not_renew_its_lease_may_do_so_first(
+    own_redis: RedisServer, store: Store, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The server was away for longer than a lease: what is in the middle of something is not taken away for that."""
+    caplog.set_level("INFO", "batonpass.worker")
+    await store.acall(new_job())
+    [delivery] = await store.acall(c.Claim("w", ((QUEUE, 200),), (mint("l"),)))
+    upkeep = open_store(own_redis.url)
+    async with anyio.create_task_group() as tasks:
+        own_redis.kill()
+        tasks.start_soon(keep_up, upkeep, "other", (QUEUE,), Alarm())
+        await _said(caplog, "upkeep failed, trying again")
+        own_redis.start()
+        await _said(caplog, "that is over")
+        assert await store.acall(c.Heartbeat(((fence_of(delivery), 200),))) == [""]
+        await _said(caplog, "made ready: 1")
+        tasks.cancel_scope.cancel()
+    await upkeep.aclose()
+    await store.aclose()
+
+
+async def _said(caplog: pytest.LogCaptureFixture, text: str) -> None:
+    with anyio.fail_after(60):
+        while text not in caplog.text:
+            await anyio.sleep(0.01)
 
 
 async def patiently(coordinator: bp.Coordinator, number: int) -> bp.Job[Reply]:

@@ -1,16 +1,17 @@
 -- Ends overdue jobs, takes back expired leases, makes due timers ready, makes children that were staged, cancels those
 -- that nobody waits for, frees expired checkpoints and items, notes a worker's presence.
 -- KEYS prefix
--- ARGV limit of each, deaths of workers from which on a job goes ahead of others no more, deaths that park it, presence
---      ms or '0', '1' if lines move before their time, worker, its queues
+-- ARGV limit of each, '1' or '0' to leave expired leases to their holders, deaths of workers from which on a job goes
+--      ahead of others no more, deaths that park it, presence ms or '0', '1' if lines move before their time, worker,
+--      its queues
 -- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
 --@ uses clock job asking children record parts thread places free items
-local limit, suspect, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[2]), tonumber(ARGV[3]), tonumber(ARGV[4])
+local limit, suspect, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = now_ms()
 local late = redis.call('ZRANGEBYSCORE', LIMITS, '-inf', num(now), 'LIMIT', 0, limit)
-local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, limit)
+local expired = redis.call('ZRANGEBYSCORE', LEASES, '-inf', num(now), 'LIMIT', 0, ARGV[2] == '1' and limit or 0)
 local due = redis.call('ZRANGEBYSCORE', TIMERS, '-inf', num(now), 'LIMIT', 0, limit)
-local gates = redis.call('ZRANGEBYSCORE', GATES, '-inf', ARGV[5] == '1' and '+inf' or num(now), 'LIMIT', 0, limit)
+local gates = redis.call('ZRANGEBYSCORE', GATES, '-inf', ARGV[6] == '1' and '+inf' or num(now), 'LIMIT', 0, limit)
 local opening = redis.call('ZRANGE', P .. 'opening', 0, limit - 1)
 local closing = redis.call('ZRANGE', P .. 'closing', 0, limit - 1)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
@@ -147,9 +148,9 @@ for _, member in ipairs(lapsed) do
   drop_item(member)
 end
 if presence > 0 then
-  for q = 7, #ARGV do
+  for q = 8, #ARGV do
     local key = P .. 'p:' .. ARGV[q]
-    redis.call('ZADD', key, num(now + presence), ARGV[6])
+    redis.call('ZADD', key, num(now + presence), ARGV[7])
     redis.call('ZREMRANGEBYSCORE', key, '-inf', num(now))
     redis.call('PEXPIRE', key, math.max(presence, redis.call('PTTL', key)))
   end
