@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from ...contracts import event as kinds
 from ..commands import Limits
 from ..records import Records
-from ..rows import BEHIND, NEVER, JobRow
+from ..rows import NEVER, JobRow
 from .jobs import emit, let_out, pause, store
 
 
@@ -61,20 +61,14 @@ def starts(records: Records, lane: Lane, row: JobRow) -> bool:
             records.add_start(lane.name, records.now, records.now + lane.limits.per)
             lane.opens = _opens(records, lane)
         return True
-    row.waits, row.ready = _place_in_line(records, lane, row), 0
+    # In the order of the queue: what goes ahead is in front there. What was let out before is in front of its band.
+    head = records.first_in_line(lane.name, row.priority) if let_out else None
+    row.waits, row.ready = min(max(head.waits - 1, 1), row.ready) if head else row.ready, 0
     row.reason, lane.waiting = "rate_limited" if lane.opens else "limited", True
     pause(records, row)
     emit(records, kinds.LIMITED, row, reason=row.reason)
     store(records, row)
     return False
-
-
-def _place_in_line(records: Records, lane: Lane, row: JobRow) -> int:
-    """In the order of the queue; what goes ahead, before all of its band."""
-    if row.ready >= BEHIND:
-        return row.ready
-    head = records.first_in_line(lane.name, row.priority)
-    return min(head.waits if head else BEHIND, BEHIND) - 1
 
 
 def move_on(records: Records, lane: Lane) -> None:

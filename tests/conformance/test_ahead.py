@@ -154,6 +154,19 @@ def test_in_a_line_it_waits_before_those_of_its_band(bench: Bench) -> None:
         assert ids(claimed) == [job]
 
 
+def test_in_a_line_they_are_first_in_first_out_among_themselves(bench: Bench) -> None:
+    jobs = [bench.submit() for _ in range(5)]
+    held = {delivery.job.id: fence_of(delivery) for delivery in bench.claim(3)}
+    [running] = claim(bench, 1, ONE)
+    for job in (jobs[1], jobs[2], jobs[0]):
+        bench.do(c.Release(held[job]))
+        assert claim(bench, 4, ONE) == []
+    for job in (jobs[1], jobs[2], jobs[0], jobs[4]):
+        bench.do(c.Complete(fence_of(running), b"result"))
+        [running] = claim(bench, 4, ONE)
+        assert running.job.id == job
+
+
 def test_what_may_not_start_any_more_is_passed_over(bench: Bench) -> None:
     held = [bench.start(terms=c.Terms(within=MINUTE)) for _ in range(3)]
     going_on = bench.start()

@@ -76,7 +76,8 @@ class Embedded:
                 index[key].append((row.id.encode(), _bytes(score)))
             if row.waits:
                 line = f"lw:{row.lane}"
-                place = (1 - row.priority) * _BAND + _AHEAD + len(index[line])
+                ahead = 0 if row.waits < BEHIND else _AHEAD
+                place = (1 - row.priority) * _BAND + ahead + len(index[line])
                 index[line].append((row.id.encode(), b"%d" % place))
             if row.slot:
                 index[f"la:{row.slot}"].append((row.id.encode(), b"0"))

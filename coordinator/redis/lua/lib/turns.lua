@@ -3,7 +3,7 @@
 -- queue.
 
 -- Far enough apart for the places of entries in their queues (ms and number), so that bands follow each other. What
--- goes ahead is in the first part of its band, before any of those.
+-- goes ahead is in its line as if it were decades older.
 local BAND, AHEAD = 3e15, 1e15
 
 local lanes, in_order = {}, {}
@@ -62,15 +62,16 @@ local function enter(job, token, now)
   end
 end
 
--- Puts a delivery into its line: in the order of its queue, or before all of its band if it goes ahead.
+-- Puts a delivery into its line: in the order of its queue, or before all of its band if it was let out before.
 local function park(job, now)
-  local line_key, first = P .. 'lw:' .. job.lane.name, (1 - job.band) * BAND
-  local place = first + place_of(job.entry)
-  if job.ahead or job.let then
-    local head = redis.call('ZRANGEBYSCORE', line_key, num(first), num(first + AHEAD), 'WITHSCORES', 'LIMIT', 0, 1)
-    place = tonumber(head[2] or first + AHEAD) - 1
+  local line_key, first, place = P .. 'lw:' .. job.lane.name, (1 - job.band) * BAND, place_of(job.entry)
+  if (job.ahead or job.let) and place > AHEAD then
+    place = place - AHEAD
   end
+  place = first + place
   if job.let then
+    local head = redis.call('ZRANGEBYSCORE', line_key, num(first), num(first + BAND - 1), 'WITHSCORES', 'LIMIT', 0, 1)
+    place = math.min(place, tonumber(head[2] or place) - 1)
     redis.call('ZREM', P .. 'la:' .. job.lane.name, job.id)
   end
   dequeue(job.id, job.queue, job.entry)
