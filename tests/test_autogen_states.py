@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
 from typing import Any
 
 import pytest
@@ -10,7 +10,7 @@ from autogen_agentchat.teams import RoundRobinGroupChat
 from autogen_agentchat.tools import AgentTool
 from autogen_core import CancellationToken, FunctionCall
 from autogen_core.models import LLMMessage
-from autogen_core.tools import StaticWorkbench, ToolOverride
+from autogen_core.tools import StaticStreamWorkbench, StaticWorkbench, ToolOverride
 
 import batonpass as bp
 
@@ -86,6 +86,20 @@ async def test_of_two_calls_at_once_only_the_one_that_was_cut_off_counts_again()
 
     assert await only(factory).run("a", Draft(text="go"), timeout=30) == Report(body="7")
     assert cut_off
+
+
+class Relay(StaticStreamWorkbench):
+    """Its streamed calls are its plain ones."""
+
+    async def call_tool_stream(self, *args: Any, **options: Any) -> AsyncGenerator[Any]:
+        yield await self.call_tool(*args, **options)
+
+
+async def test_a_call_may_be_part_of_another_one() -> None:
+    def factory() -> Any:
+        return speaker("A", counts, workbench=Relay([Counter()]), max_tool_iterations=3)
+
+    assert await only(factory).run("a", Draft(text="go"), timeout=30) == Report(body="7")
 
 
 async def test_tools_that_go_by_another_name_keep_their_state_too() -> None:

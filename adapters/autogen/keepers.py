@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable, Iterable, Mapping
+from collections.abc import AsyncGenerator, Awaitable, Callable, Iterable, Mapping
+from contextlib import asynccontextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass, field
 from functools import partial
 from typing import Any, cast
@@ -33,7 +35,24 @@ class Keeper:
     owner: Any
     save: Save
     load: Load
-    lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+    _lock: asyncio.Lock = field(default_factory=asyncio.Lock)
+
+    @asynccontextmanager
+    async def calling(self) -> AsyncGenerator[None]:
+        """A call, which may be part of another one: a workbench's may make calls of its own."""
+        within = _within.get()
+        if self in within:
+            yield
+            return
+        async with self._lock:
+            _within.set(within | {self})
+            try:
+                yield
+            finally:
+                _within.set(within)
+
+
+_within: ContextVar[frozenset[Keeper]] = ContextVar("batonpass_autogen_keepers", default=frozenset())
 
 
 async def keepers_of(agents: Iterable[tuple[str, AssistantAgent]]) -> list[Keeper]:

@@ -117,7 +117,7 @@ def _calling(call_tool: Callable[..., Any], runs: Runs, keeper_of: KeeperOf) -> 
         digest, answer = journal.recall(caller := _caller(name, keeper), [arguments, call_id])
         if answer is not None:
             return ToolResult.model_validate(answer)
-        async with keeper.lock if keeper else nullcontext():
+        async with keeper.calling() if keeper else nullcontext():
             result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
             await journal.record(caller, digest, await _answer(result, keeper))
         return result
@@ -137,7 +137,7 @@ def _streaming(call_tool_stream: Callable[..., Any], runs: Runs, keeper_of: Keep
         if answer is not None:
             yield ToolResult.model_validate(answer)
             return
-        async with keeper.lock if keeper else nullcontext():
+        async with keeper.calling() if keeper else nullcontext():
             async for item in call_tool_stream(name, arguments, *rest, call_id=call_id, **more):
                 if journal is not None and isinstance(item, ToolResult):
                     await journal.record(caller, digest, await _answer(item, keeper))
