@@ -24,8 +24,8 @@ _PAUSE, _JITTER, _PRESENCE = 1.0, 0.05, 5.0
 _TRIM = 20.0
 # ... and the shortest pause, however much is due.
 _LEAST = 0.01
-# ... and for how long expired leases are left to their holders after the store was away: their workers try again to
-# renew them within 1.5 s, and what they are in the middle of would be done twice.
+# ... and for how long expired leases are left to their holders after the store was away, or took as long to answer:
+# their workers try again to renew them within 1.5 s, and what they are in the middle of would be done twice.
 _GRACE = 2.0
 
 
@@ -58,21 +58,28 @@ class Alarm:
 
 async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alarm) -> None:
     """Reap when the next lease or timer is due, and at least every second. `present` is what the worker is noted by.
-    Ends by cancellation."""
+    Ends by cancellation.
+
+    Who finds that something is due takes leases by the next look: that one may have lain at a store that stood still,
+    before the heartbeats that lay there with it.
+    """
     noted = trimmed = grace = -math.inf
-    trouble = Trouble("upkeep failed")
+    trouble, due = Trouble("upkeep failed"), False
     while True:
-        note, left = time.monotonic() - noted > _PRESENCE / 2, time.monotonic() < grace
+        began = time.monotonic()
+        note, left = began - noted > _PRESENCE / 2, began < grace
         presence = int(_PRESENCE * 1000) if note else 0
         try:
             reaped = await store.acall(
-                Reap(500, worker=present, queues=tuple(queues), presence=presence, leases=not left)
+                Reap(500, worker=present, queues=tuple(queues), presence=presence, leases=due and not left)
             )
         except Unavailable as error:
             trouble.met(error)
             reaped, grace = Reaped(0, -1), math.inf
         else:
             trouble.over()
+            if not left and time.monotonic() - began > _GRACE:
+                grace = math.inf
             grace = min(grace, time.monotonic() + _GRACE)
             if note:
                 noted = time.monotonic()
@@ -81,6 +88,7 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
                 await _trim(store)
         if reaped.moved:
             _log.info("made ready: %d (expired leases, due timers)", reaped.moved)
+        due = reaped.next_due == 0
         pause = _PAUSE if left or reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
         await alarm.sleep(pause + random.uniform(_LEAST, _JITTER))
 
