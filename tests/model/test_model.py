@@ -24,4 +24,4 @@ def test_every_store_is_as_the_model(redis_server: str) -> None:
 def test_so_does_valkey(own_redis: RedisServer) -> None:
     with own_redis.client() as server:
         server.config_set("appendfsync", "no")
-    run_examples(Stores(redis=own_redis.url), examples=100, steps=50, fixed=True)
+    run_examples(Stores(redis=own_redis.url), examples=40, steps=50, fixed=True)
