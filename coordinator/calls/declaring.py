@@ -19,7 +19,7 @@ def declaring(app: App) -> Call[None]:
     if not any(agent.name in before and _recorded(before[agent.name]) != numbers_of(agent) for agent in app):
         return
     for _ in range(_STEPS):
-        reaped: Reaped = yield Reap(_LINES, early=True)
+        reaped: Reaped = yield Reap(_LINES, early=True, leases=False)
         if reaped.moved < _LINES:
             return
 
