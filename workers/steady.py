@@ -8,10 +8,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from collections.abc import Awaitable, Generator
-from typing import Any, TypeVar
-
-T = TypeVar("T")
+from typing import Any
 
 _log = logging.getLogger("batonpass.worker")
 
@@ -19,11 +16,11 @@ _log = logging.getLogger("batonpass.worker")
 class SteadyLoop(asyncio.SelectorEventLoop):
     """The loop of a process of ours."""
 
-    _main: asyncio.Task[Any] | None = None
+    _main: object = None
 
-    def run_until_complete(self, future: Generator[Any, None, T] | Awaitable[T]) -> T:
+    def run_until_complete(self, future: Any) -> Any:  # what it takes has another type from Python 3.12 on
         """Run until that one is done."""
-        self._main = future if isinstance(future, asyncio.Task) else None
+        self._main = future
         return super().run_until_complete(future)
 
     def run_forever(self) -> None:
@@ -32,7 +29,7 @@ class SteadyLoop(asyncio.SelectorEventLoop):
             try:
                 return super().run_forever()
             except SystemExit:
-                if self._main is not None and self._main.done():
+                if asyncio.isfuture(self._main) and self._main.done():
                     raise
                 _log.warning("code of an agent called sys.exit() in a task of its own: this process goes on")
 
