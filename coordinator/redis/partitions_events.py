@@ -47,8 +47,13 @@ def events(command: c.Events, count: int) -> Plan[list[EventRow]]:
     # Beyond the end of a partition's full share there may be more of that time: the next page has it. (Of a share of
     # what is wanted nobody knows whether it was full.)
     until = min(ends, default=None) if len(asked) > 1 else None
-    page = sorted((each for each in found if until is None or each[0] <= until), key=lambda each: each[:2])
-    return [_placed(row, at, read) for _, at, row in page[: command.limit]]
+    found.sort(key=lambda each: each[:2])
+    here = found if until is None else [each for each in found if each[0] <= until]
+    page = [_placed(row, at, read) for _, at, row in here[: command.limit]]
+    left = found[len(page) :]
+    held = {at for _, at, row in left if row.fields}
+    passed = [_placed(row, at, read) for _, at, row in left if at not in held]  # nothing there is wanted
+    return page + passed[-1:]
 
 
 def trim_events(command: c.TrimEvents, count: int) -> Plan[int]:

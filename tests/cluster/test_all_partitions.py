@@ -1,4 +1,4 @@
-"""What goes over all jobs and threads of all partitions, portion by portion."""
+"""What goes over all jobs, threads and events of all partitions, portion by portion."""
 
 from __future__ import annotations
 
@@ -34,3 +34,20 @@ def test_old_jobs_are_deleted_portion_by_portion(bench: Bench, limit: int) -> No
         assert rounds < 200
     assert deleted == 20
     assert [row.id for row in bench.do(c.ListJobs())] == [kept]
+
+
+def test_what_is_not_wanted_is_passed_over_in_all_partitions_at_once(bench: Bench) -> None:
+    """A page looks at its share of each: who wants little gets through as fast as who wants all."""
+    for _ in range(400):
+        bench.submit()
+    for number in range(5):
+        bench.save(None, thread=f"wanted {number}")
+        bench.submit()
+    wanted = [row.position.partition("~")[0] for row in bench.do(c.Events(limit=10_000)) if "checkpoint" in row.fields]
+    for types, expected in ((("batonpass.checkpoint.*",), wanted), (("nothing",), [])):
+        found, pages, after = list[str](), 0, ""
+        while rows := bench.do(c.Events(after, limit=160, which=c.Which(types=types))):
+            found += [row.position.partition("~")[0] for row in rows if row.fields]
+            pages, after = pages + 1, rows[-1].position
+        assert found == expected
+        assert pages < 20, "a partition has some 25 events, and 10 are its share"
