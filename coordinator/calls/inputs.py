@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import re
-from datetime import datetime, timedelta
+from datetime import UTC, datetime, timedelta
 
 from ...contracts.errors import BadSetup
 
 # A hundred years: longer ones are mistakes, and would overflow a store's clock.
 _LONGEST = 100 * 366 * 86_400.0
+# In exact steps: floats round the last moment of the year 9999 up, to one that can't be read again.
+_MS, _EPOCH = timedelta(milliseconds=1), datetime.fromtimestamp(0, UTC)
+_LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MS
 # A number, a place in a stream, or that and a place for each partition.
 _PLACE = r"[0-9]{1,18}-[0-9]{1,18}"
 _CURSOR = re.compile(rf"[0-9]{{1,18}}|{_PLACE}|[0-9]{{1,4}}\.{_PLACE}(~({_PLACE})?)+", re.ASCII)
@@ -33,10 +36,10 @@ def milliseconds(duration: float | timedelta, what: str, *, least: float = 0.0) 
 
 
 def instant(value: datetime, what: str) -> int:
-    """A time from a caller, in ms since 1970; one before that is 1."""
+    """A time from a caller, in ms since 1970; one before that is 1, one after the year 9999 its end."""
     if value.tzinfo is None:
         raise BadSetup(f"{what}={value} has no time zone: say datetime.now(UTC) + ..., or value.astimezone()")
-    return max(int(value.timestamp() * 1000), 1)
+    return min(max((value - _EPOCH) // _MS, 1), _LAST)
 
 
 def cursor(value: str) -> str:

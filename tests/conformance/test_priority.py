@@ -65,6 +65,15 @@ def test_a_time_by_the_stores_clock(bench: Bench) -> None:
     assert bench.run(later.info()).reason == "ready"
 
 
+@pytest.mark.parametrize("hours", [0, -12])
+def test_the_last_time_that_there_is(bench: Bench, hours: int) -> None:
+    """Who means never may say so, and the job can be listed."""
+    never = datetime.max.replace(tzinfo=timezone(timedelta(hours=hours)))
+    job = bench.run(bench.face(app).submit("write", {}, at=never, deadline=never))
+    [info] = bench.run(bench.face().jobs())
+    assert (info.id, info.reason, info.due_at.year, info.deadline.year) == (job.id, "scheduled", 9999, 9999)
+
+
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
