@@ -57,8 +57,10 @@ class Courier:
         self._timeout = timeout
         self._signer = Signer
         self._served: dict[str, tuple[Webhook, anyio.CancelScope]] = {}
-        # No redirects: they could lead a signed event anywhere.
-        self._http = httpx.AsyncClient(follow_redirects=False, timeout=timeout)
+        # No redirects: they could lead a signed event anywhere. Any number of connections: addresses that hang must not
+        # use up what others need; each webhook sends one event at a time.
+        limits = httpx.Limits(max_connections=None)
+        self._http = httpx.AsyncClient(follow_redirects=False, timeout=timeout, limits=limits)
 
     async def run(self) -> None:
         """Serve until it is cancelled. What is being sent then is sent again by the next one."""
@@ -70,7 +72,7 @@ class Courier:
                 except Unavailable as error:
                     _log.warning("webhooks can't be looked up, trying again: %s", error)
                 else:
-                    wanted = {each.name: _settings(each) for each, _ in found if not each.paused}
+                    wanted = {each.name: each.settings for each, _ in found if not each.paused}
                     for name in [name for name, (settings, _) in served.items() if wanted.get(name) != settings]:
                         served.pop(name)[1].cancel()
                     for each, _ in found:
@@ -86,11 +88,11 @@ class Courier:
             del self._served[webhook.name]
 
     async def _work(self, webhook: Webhook) -> None:
-        """Until it is paused or deleted."""
+        """Until it is paused, changed or deleted."""
         try:
             await self._consume(webhook)
-        except NotFound:
-            _log.info("webhook %s was deleted", webhook.name)
+        except NotFound as error:
+            _log.info("webhook %s is not served any more: %s", webhook.name, error)
 
     async def _consume(self, webhook: Webhook) -> None:
         try:
@@ -160,7 +162,7 @@ class Courier:
             await self._kept(events.keep)
 
     async def _note(self, webhook: Webhook) -> None:
-        await self._kept(lambda: adrive(self._coordinator.store, webhooks.change(webhook)))
+        await self._kept(lambda: adrive(self._coordinator.store, webhooks.note(webhook)))
 
     async def _kept(self, act: Any) -> None:
         """Do it, however long the store is away."""
@@ -171,8 +173,3 @@ class Courier:
             except Unavailable as error:
                 _log.warning("webhooks wait for the store: %s", error)
                 await anyio.sleep(_LOOK)
-
-
-def _settings(webhook: Webhook) -> Webhook:
-    """What its user has set: a change of that begins it anew."""
-    return replace(webhook, paused="", failures=0, error="")

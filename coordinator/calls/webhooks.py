@@ -41,6 +41,11 @@ class Webhook:
         """Its group of consumers."""
         return WEBHOOK + self.name
 
+    @property
+    def settings(self) -> Webhook:
+        """What its user has set, without what became of it."""
+        return replace(self, paused="", failures=0, error="")
+
 
 def add(
     name: str, url: str, types: str | Sequence[str], secret: str | None, start: str, *, plain_http: bool
@@ -80,18 +85,31 @@ def infos() -> Call[list[WebhookInfo]]:
     ]
 
 
-def change(webhook: Webhook) -> Call[None]:
-    """Note what became of a webhook. `NotFound` if it was deleted."""
-    yield JoinGroup(webhook.group, about=_packed(webhook), known=True)
+def note(webhook: Webhook) -> Call[None]:
+    """Note what became of a webhook. `NotFound` if it is another one by now: its user deleted or changed it, or it was
+    paused. What happens between the look and the note is overwritten."""
+    kept = yield from _named(webhook.name)
+    if kept.paused or kept.settings != webhook.settings:
+        raise NotFound(f"webhook {webhook.name!r} was changed or paused meanwhile")
+    yield from _change(webhook)
 
 
 def resume(name: str) -> Call[None]:
     """Have a paused webhook go on where it stopped."""
+    kept = yield from _named(name)
+    yield from _change(kept.settings)
+
+
+def _named(name: str) -> Call[Webhook]:
     found = yield from listed()
-    webhook = next((each for each, _ in found if each.name == name), None)
-    if webhook is None:
-        raise NotFound(f"there is no webhook {name!r}")
-    yield from change(replace(webhook, paused="", failures=0, error=""))
+    for each, _ in found:
+        if each.name == name:
+            return each
+    raise NotFound(f"there is no webhook {name!r}")
+
+
+def _change(webhook: Webhook) -> Call[None]:
+    yield JoinGroup(webhook.group, about=_packed(webhook), known=True)
 
 
 def delete(name: str) -> Call[None]:

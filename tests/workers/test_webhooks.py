@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import AsyncIterator, Callable, Iterator
 from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -19,6 +19,7 @@ import pytest
 from standardwebhooks import Webhook
 
 import batonpass as bp
+from batonpass.coordinator.calls import adrive, webhooks
 from batonpass.workers.webhooks import Courier
 from tests.commandline import CommandLine
 from tests.harness.waiting import wait_until
@@ -55,7 +56,7 @@ def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
             receiver.paths.add(self.path)
             answer = receiver.answers.pop(0) if receiver.answers else 200
             if answer == HANG:
-                receiver.over.wait(20)
+                receiver.over.wait(60)
             if answer in (HANG, CUT):
                 self.close_connection = True
                 return
@@ -97,9 +98,9 @@ def receiver() -> Iterator[Receiver]:
 
 
 @asynccontextmanager
-async def delivering(coordinator: bp.Coordinator) -> AsyncIterator[None]:
+async def delivering(coordinator: bp.Coordinator, timeout: float = 0.3) -> AsyncIterator[None]:
     async with anyio.create_task_group() as tasks:
-        tasks.start_soon(Courier(coordinator, pauses=QUICK, timeout=0.3).run)
+        tasks.start_soon(Courier(coordinator, pauses=QUICK, timeout=timeout).run)
         yield
         tasks.cancel_scope.cancel()
 
@@ -179,6 +180,48 @@ async def test_an_address_that_is_none_does_not_keep_others_waiting(address: str
             with anyio.fail_after(20):
                 while {info.name: info.state for info in await coordinator.webhooks()} != GOOD_AND_BAD:
                     await anyio.sleep(0.01)
+
+
+async def test_many_that_hang_do_not_keep_others_waiting(receiver: Receiver) -> None:
+    dead = Receiver(answers=[HANG] * 120)
+    async with bp.connect("memory://") as coordinator:
+        with serving(dead):
+            for number in range(120):
+                await coordinator.webhook(f"dead {number}", dead.url, plain_http=True)
+            receiver.secret = await coordinator.webhook("good", receiver.url, plain_http=True)
+            async with delivering(coordinator, timeout=60):
+                await save(coordinator, *"abc")
+                await until(lambda: len(receiver.accepted) == 3)
+
+
+@pytest.mark.parametrize("change", [{"failures": 1}, {"paused": "gone"}])
+async def test_what_its_user_changed_meanwhile_stays(url: str, change: dict[str, Any]) -> None:
+    """Also the secret, and that another courier has paused it."""
+
+    async def kept() -> webhooks.Webhook:
+        [(found, _)] = await adrive(coordinator.store, webhooks.listed())
+        return found
+
+    async def no_news(of: webhooks.Webhook) -> None:
+        before = await kept()
+        with pytest.raises(bp.NotFound):
+            await adrive(coordinator.store, webhooks.note(replace(of, **change)))
+        assert await kept() == before
+
+    async with bp.connect(url) as coordinator:
+        await coordinator.webhook("w", "https://old.example/")
+        first = await kept()
+        await coordinator.webhook("w", "https://new.example/", secret=first.secret)
+        await no_news(first)
+        second = await kept()
+        await coordinator.webhook("w", "https://new.example/")
+        await no_news(second)
+        third = await kept()
+        await adrive(coordinator.store, webhooks.note(replace(third, paused="it answered 410")))
+        await no_news(third)
+        await coordinator.resume_webhook("w")
+        await adrive(coordinator.store, webhooks.note(replace(third, **change)))
+        assert await kept() == replace(third, **change)
 
 
 async def test_a_server_that_dies(url: str) -> None:
