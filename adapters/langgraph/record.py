@@ -42,7 +42,7 @@ class Native(TypedDict):
 
     `hidden` has the values of channels that are LangGraph's own. `dressed` names the values that hold what LangGraph's
     serializer carries, `deltas` the channels that are snapshots of delta channels, `more` is what this version of
-    LangGraph does not know of a checkpoint.
+    LangGraph does not know of a checkpoint, as what older ones sent to nodes.
     """
 
     v: int
@@ -98,6 +98,7 @@ class Record:
                 value = value.value
             self._values[channel] = value
         self._visible = {channel: value for channel, value in self._values.items() if is_visible(channel)}
+        self._more = {name: value for name, value in checkpoint.items() if name not in _FIELDS}
 
     def awkward(self, carrier: Carrier) -> set[str]:
         """The names of values that our codec can't pack; `Unserializable` if one could not come back at all."""
@@ -191,12 +192,14 @@ class Record:
             yield _state(channel), value
         for key, value in self._metadata.items():
             yield _meta(key), value
+        for name, value in self._more.items():
+            yield _beside(name), value
 
     def _native(self, nodes: NodesSeen, dressed: Mapping[str, Any], changed: list[str]) -> Packed:
         """A `Native`. Its frame is put together of what is packed already."""
         own = [(name, value) for name, value in self._values.items() if not is_visible(name)]
         hidden = {name: dressed.get(_state(name), value) for name, value in own} if changed else dict(own)
-        more = {name: value for name, value in self._checkpoint.items() if name not in _FIELDS}
+        more = {name: dressed.get(_beside(name), value) for name, value in self._more.items()}
         some = {"hidden": hidden, "dressed": changed, "deltas": self._deltas, "more": more}
         rest = [_named(name) + pack(value, path=name) for name, value in some.items() if value]
         frame = pack_frame(self._checkpoint, self._parent, nodes)
@@ -223,6 +226,10 @@ def checkpoint_of(key: str, stored: Stored, carrier: Carrier) -> tuple[Checkpoin
     for channel in values if dressed else ():
         if _state(channel) in dressed:
             values[channel] = carrier.undress(values[channel])
+    more = {
+        name: carrier.undress(each) if _beside(name) in dressed else each
+        for name, each in native.get("more", {}).items()
+    }
     for channel in native.get("deltas", ()):
         values[channel] = _DeltaSnapshot(values[channel])
     checkpoint: dict[str, Any] = {
@@ -233,7 +240,7 @@ def checkpoint_of(key: str, stored: Stored, carrier: Carrier) -> tuple[Checkpoin
         "channel_versions": large_versions(frame.versions),
         "versions_seen": {node: large_versions(seen) for node, seen in frame.seen.items()},
         "updated_channels": frame.updated,
-        **native.get("more", {}),
+        **more,
     }
     metadata = {name: carrier.undress(value) for name, value in stored.context.items()}
     return cast("Checkpoint", checkpoint), metadata, large_id(frame.parent)
@@ -276,3 +283,7 @@ def _state(channel: str) -> str:
 
 def _meta(key: str) -> str:
     return f"metadata[{key!r}]"
+
+
+def _beside(name: str) -> str:
+    return f"checkpoint[{name!r}]"

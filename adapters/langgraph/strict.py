@@ -4,6 +4,7 @@ what can't be restored is an error, not a silently different value."""
 from __future__ import annotations
 
 import json
+import warnings
 from collections.abc import Collection
 from typing import Any, cast
 
@@ -18,6 +19,8 @@ from .values import TypeName
 _OPTIONS = ormsgpack.OPT_NON_STR_KEYS
 # The codes of LangGraph's msgpack whose data begins with a type's module and name.
 _TYPED = range(6)
+# Where LangGraph had it in 2024. The name still leads to the class.
+_MOVED = frozenset({("langgraph.constants", "Send")})
 _KINDS = ("null", "bytes", "bytearray", "json", "msgpack")
 
 
@@ -25,8 +28,8 @@ class Strict(SerializerProtocol):
     """Restores types that are safe, and those in `allowed`; `Corrupted` names any other."""
 
     def __init__(self, allowed: Collection[TypeName] = ()) -> None:
-        self._allowed = SAFE_MSGPACK_TYPES | set(allowed)
-        names = tuple(allowed) or None
+        self._allowed = SAFE_MSGPACK_TYPES | _MOVED | set(allowed)
+        names = (*_MOVED, *allowed)
         self._inner = JsonPlusSerializer(allowed_msgpack_modules=names, allowed_json_modules=names)
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
@@ -42,7 +45,9 @@ class Strict(SerializerProtocol):
         unknown = sorted(".".join(name) for name in found - self._allowed)
         if unknown:
             raise Corrupted(f"it holds a {unknown[0]}, which is not restored unless allow= or --allow names it")
-        value = self._inner.loads_typed(data)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DeprecationWarning)  # LangGraph's, of the place
+            value = self._inner.loads_typed(data)
         if kind == "msgpack" and found:  # what could not be made of its data is given back as that data
             again, repacked = self._inner.dumps_typed(value)
             made = {name[-1] for name in _types(repacked)} if again == "msgpack" else set[str]()
