@@ -8,6 +8,7 @@ from datetime import datetime, timedelta
 from typing import Any
 
 from .contract import Contract, ContractRef
+from .jsonable import jsonable
 
 
 class _Missing:
@@ -85,8 +86,8 @@ class InboxItem:
     error: str | None
     unreadable: bool = False
 
-    def as_dict(self) -> Mapping[str, Any]:
-        """Plain values, for JSON."""
+    def as_dict(self) -> dict[str, Any]:
+        """Its values as JSON has them: times are text."""
         from dataclasses import asdict
 
-        return {**asdict(self), "answer": str(self.answer) if self.answer else None}
+        return jsonable({**asdict(self), "answer": str(self.answer) if self.answer else None})

@@ -10,6 +10,7 @@ from typing import Any, Literal, TypeAlias
 
 from .contract import ContractRef
 from .guard import Guard, Spent
+from .jsonable import jsonable
 
 # How long a delivery stays a worker's without a heartbeat, in seconds. Short is safe, because writes are fenced; it
 # bounds how long the jobs of a dead worker wait.
@@ -114,8 +115,8 @@ class JobInfo:
     children: Children | None
     unreadable: tuple[str, ...] = ()
 
-    def as_dict(self) -> Mapping[str, Any]:
-        """Plain values, for JSON."""
+    def as_dict(self) -> dict[str, Any]:
+        """Its values as JSON has them: times are text."""
         from dataclasses import asdict
 
-        return {**asdict(self), "state": str(self.state), "contract": str(self.contract)}
+        return jsonable({**asdict(self), "state": str(self.state), "contract": str(self.contract)})

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
+from .jsonable import jsonable
+
 # What becomes of times that passed while no worker was up: the latest of them is made up for, or none.
 CatchUp: TypeAlias = Literal["latest", "none"]
 
@@ -32,8 +34,8 @@ class Schedule:
     last_job: str | None
     error: str | None
 
-    def as_dict(self) -> Mapping[str, Any]:
-        """Plain values, for JSON."""
+    def as_dict(self) -> dict[str, Any]:
+        """Its values as JSON has them: times are text."""
         from dataclasses import asdict
 
-        return asdict(self)
+        return jsonable(asdict(self))

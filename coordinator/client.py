@@ -79,6 +79,12 @@ class Coordinator(Scheduling):
         call = jobs.submit(self.book, name, payload, options)
         return Job(self.store, self.book, (await adrive(self.store, call)).id, returns)
 
+    @overload
+    def job(self, job_id: str, *, returns: type[R]) -> Job[R]: ...
+
+    @overload
+    def job(self, job_id: str, *, returns: None = None) -> Job[Any]: ...
+
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> Job[Any]:
         """A handle for a job by its id. Asks nothing of the store yet."""
         return Job(self.store, self.book, jobs.checked(job_id), returns)

@@ -74,6 +74,12 @@ class SyncCoordinator(SyncScheduling):
         call = jobs.submit(self.book, name, payload, options)
         return SyncJob(self.store, self.book, drive(self.store, call).id, returns)
 
+    @overload
+    def job(self, job_id: str, *, returns: type[R]) -> SyncJob[R]: ...
+
+    @overload
+    def job(self, job_id: str, *, returns: None = None) -> SyncJob[Any]: ...
+
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> SyncJob[Any]:
         """A handle for a job by its id. Asks nothing of the store yet."""
         return SyncJob(self.store, self.book, jobs.checked(job_id), returns)

@@ -170,7 +170,8 @@ async def test_an_async_tool_may_use_the_context_though_crewai_gives_it_another_
         """Looks at something."""
         context = bp.current()
         await context.emit("looking")
-        return await context.effect("pay", paid.append, context.job_id) or "seen"
+        await context.effect("pay", paid.append, context.job_id)
+        return "seen"
 
     look_then(crews, "fine")
     async with serving(only(lambda: crews.crew(crews.task("a", tools=[look]))), redis_url) as coordinator:

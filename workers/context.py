@@ -121,8 +121,8 @@ class Context(About):
 
         `fn` may be sync (it runs in a thread then) or async; its result must be plain values. Steps are told apart by
         their name and how often it was used; the same name used concurrently, and any step inside of a framework's
-        agent, needs a `key` that is its own in this hop. Raises `StepMismatch` if
-        the recorded arguments were others. If the process dies while `fn` runs, it runs again.
+        agent, needs a `key` that is its own in this hop. Raises `StepMismatch` if the recorded arguments were
+        others. If the process dies while `fn` runs, it runs again.
         """
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
@@ -186,6 +186,14 @@ class Context(About):
         ones are made in the places of the others.
         """
         return await afollow(self._joining(handoffs, wait, failures), self._session.awrite)
+
+    @overload
+    async def effect(
+        self, key: str, fn: Callable[..., Awaitable[T]], *args: Any, unsure: Unsure = "stop", **kwargs: Any
+    ) -> T: ...
+
+    @overload
+    async def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T: ...
 
     async def effect(self, key: str, fn: Callable[..., Any], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> Any:
         """Do something outside (pay, mail, order) with one recorded outcome, by `fn(*args, **kwargs)`.

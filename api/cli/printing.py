@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any
 
 import typer
-from pydantic import BaseModel
-from pydantic_core import to_json
+
+from batonpass.contracts.jsonable import as_json
 
 _LONGEST = 200  # characters of a text in a table
 
@@ -17,14 +17,6 @@ _LONGEST = 200  # characters of a text in a table
 def print_json(value: Any, *, indent: int | None = 2) -> None:
     """Print plain values as JSON."""
     typer.echo(as_json(value, indent=indent))
-
-
-def as_json(
-    value: Any, *, indent: int | None = None, no_number: Literal["constants", "strings"] = "constants"
-) -> bytes:
-    """Plain values as JSON; what JSON lacks as text. NaN and the infinities are constants, which Python reads, or
-    texts, which everybody does."""
-    return to_json(_plain(value), indent=indent, inf_nan_mode=no_number, bytes_mode="base64", fallback=str)
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
@@ -50,14 +42,3 @@ def cell(value: Any) -> str:
 def shortened(text: str, longest: int) -> str:
     """The text, its end left out if it is longer."""
     return text if len(text) <= longest else f"{text[: longest - 2]} …"
-
-
-def _plain(value: Any) -> Any:
-    if isinstance(value, BaseModel):
-        return value
-    if isinstance(value, Mapping):
-        entries = cast("Mapping[object, object]", value)
-        return {key if isinstance(key, str) else str(key): _plain(item) for key, item in entries.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in cast("Iterable[object]", value)]
-    return value

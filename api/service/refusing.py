@@ -9,7 +9,7 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 
-from batonpass.cli.printing import as_json, shortened
+from batonpass.cli.printing import shortened
 from batonpass.contracts.errors import (
     BatonpassError,
     Conflict,
@@ -20,6 +20,7 @@ from batonpass.contracts.errors import (
     UnknownAgent,
     Unserializable,
 )
+from batonpass.contracts.jsonable import as_json
 
 _log = logging.getLogger("batonpass.service")
 _LONGEST = 1000  # characters of one text: it may quote what was sent

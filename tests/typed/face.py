@@ -120,6 +120,15 @@ async def handing(ctx: bp.Context) -> None:
     ctx.hand_off(write, Draft(text=""))  # type: ignore[misc]
 
 
+async def effects(ctx: bp.Context) -> None:
+    async def order(key: str) -> int:
+        return len(key)
+
+    assert_type(await ctx.effect("order", order, ctx.effect_key("order")), int)
+    assert_type(await ctx.effect("facts", fetch_facts, "rain"), list[str])
+    assert_type(ctx.sync.effect("facts", fetch_facts, "rain"), list[str])
+
+
 async def five_operations(coordinator: bp.Coordinator) -> str:
     cp = await coordinator.save(
         thread="run-001",
@@ -176,6 +185,7 @@ async def job_runs(url: str) -> Report:
         report = await job.result(timeout=60)
         assert_type(report, Report)
         assert_type(await job.info(), bp.JobInfo)
+        assert_type(coordinator.job(job.id, returns=Report), bp.Job[Report])
         async for event in coordinator.events(job=job.id):
             assert_type(event, bp.Event)
         return report
@@ -187,6 +197,7 @@ def job_runs_without_await(url: str) -> Report:
         assert_type(coordinator, bp.SyncCoordinator)
         job = coordinator.submit(research, Topic(text="rain"), key="ticket-4821", returns=Report)
         assert_type(job, bp.SyncJob[Report])
+        assert_type(coordinator.job(job.id, returns=Report), bp.SyncJob[Report])
         report = job.result(timeout=60)
         assert_type(report, Report)
         for event in coordinator.events(job=job.id):
