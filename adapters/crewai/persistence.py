@@ -10,11 +10,13 @@ from typing import Any
 from crewai.flow.async_feedback import PendingFeedbackContext
 from crewai.flow.persistence import FlowPersistence
 from crewai.hooks.dispatch import InterceptionPoint, get_global_hook_list, register
-from pydantic import BaseModel, PrivateAttr
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
 from ...contracts.checkpoint import Checkpoint, Snapshot
-from ...contracts.errors import NotFound
+from ...contracts.errors import BadSetup, NotFound
 from ...coordinator.calls import checkpoints, drive, travel
+from ...coordinator.coded.codec import Codec
+from ...coordinator.coded.environment import codec_from_environment
 from ...coordinator.connection import Connection, connect
 from ...coordinator.parts.bases import Bases
 from ...coordinator.store import Store
@@ -27,28 +29,39 @@ _AGENT = "flow"
 class BatonpassPersistence(FlowPersistence):
     """Keeps each state of a flow as a checkpoint: `@persist(BatonpassPersistence("sqlite:///flows.db"))`.
 
-    `url` names any store that `batonpass.connect` takes. Several processes and threads may use one store; it is opened
-    when it is first needed. The thread of a flow is `thread_of(flow.flow_id)`: its timeline can be looked at, compared
-    and forked. A state is kept as it is; `Unserializable` names a value that could not come back.
+    `url` and `codec` are as of `batonpass.connect`; `coded` says that a codec was given. Several processes and threads
+    may use one store; it is opened when it is first needed. The thread of a flow is `thread_of(flow.flow_id)`: its
+    timeline can be looked at, compared and forked. A state is kept as it is; `Unserializable` names a value that could
+    not come back.
 
     What a flow asks a person stays until the flow has finished. So a flow that dies after it was answered can be
     resumed with the answer once more; its methods that ran meanwhile run again, as CrewAI has it.
     """
 
+    model_config = ConfigDict(extra="forbid")
+
     persistence_type: str = "BatonpassPersistence"
     url: str
+    coded: bool = False
 
+    _codec: Codec | None = PrivateAttr(default=None)
     _opened: _Opened | None = PrivateAttr(default=None)
 
-    def __init__(self, url: str | None = None, /, **fields: Any) -> None:
+    def __init__(self, url: str | None = None, /, *, codec: Codec | None = None, **fields: Any) -> None:
         super().__init__(**fields if url is None else {"url": url, **fields})
-
-    def model_post_init(self, context: Any, /) -> None:
+        self._codec = codec
+        self.coded = self.coded or codec is not None
         self.init_db()
 
     def init_db(self) -> None:
         """Name the store, without opening it; `BadSetup` if the URL is none."""
-        self._opened = _Opened(connect(self.url))
+        codec = self._codec or codec_from_environment()
+        if self.coded and codec is None:  # made of what CrewAI keeps of another one, without its keys
+            raise BadSetup(
+                f"the states in {self.url} were kept with a codec: give BatonpassPersistence the same codec=, or set "
+                "BATONPASS_ENCRYPT_KEYS or BATONPASS_SIGN_KEYS"
+            )
+        self._opened = _Opened(connect(self.url, codec=codec))
 
     def close(self) -> None:
         """Close the store. It is opened again when it is needed."""

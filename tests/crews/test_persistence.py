@@ -7,6 +7,7 @@ import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -85,6 +86,24 @@ def test_a_state_that_could_not_come_back_is_refused(new_url: Callable[[str], st
     assert backend.load_state("a") is None
     with pytest.raises(bp.BadSetup):
         BatonpassPersistence("flows.db")
+
+
+def test_with_a_codec_nothing_is_readable(tmp_path: Path) -> None:
+    """Also by a copy that CrewAI makes of what a definition of the flow says: that has no codec, and is refused."""
+    url = f"sqlite:///{tmp_path / 'flows.db'}"
+    backend = BatonpassPersistence(url, codec=bp.Codec(encrypt={"k": b"k" * 32}))
+    backend.init_db()  # CrewAI may say it again
+    backend.save_state("a", "m", {"said": "the-moon-is-made-of-cheese"})
+    assert backend.load_state("a") == {"said": "the-moon-is-made-of-cheese"}
+    backend.close()
+    assert b"cheese" not in b"".join(path.read_bytes() for path in tmp_path.iterdir())
+    with pytest.raises(bp.BadSetup, match="codec="):
+        BatonpassPersistence(**backend.model_dump())
+
+
+def test_an_option_that_there_is_not_is_refused(new_url: Callable[[str], str]) -> None:
+    with pytest.raises(ValueError, match="compress"):
+        BatonpassPersistence(new_url("sqlite"), compress=True)
 
 
 class Numbers(BaseModel):
