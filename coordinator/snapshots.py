@@ -15,7 +15,7 @@ from ..contracts.codec import pack, unpack
 from ..contracts.errors import Corrupted
 from ..contracts.names import home, mint
 from ..contracts.understood import understood
-from .coded.codec import CODED, Codec, MissingKey
+from .coded.codec import CODED, WITH_CODEC, Codec, MissingKey, check_read
 from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
@@ -290,6 +290,7 @@ def listed(row: CheckpointRow) -> CheckpointSummary:
 
 
 def _verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
+    check_read(row.header)
     commit = read_commit(row.commit, row.id)
     if seal_of(row.header, commit.sealed) != commit.seal:
         raise Corrupted(f"checkpoint {row.id}: its record is not what was saved; older checkpoints may be readable")
@@ -327,9 +328,7 @@ def _about(checkpoint_id: str, header: list[Any], commit: CommitLine, name: str)
 
 def _body(row: CheckpointRow, data: bytes) -> bytes:
     if data[:1] == CODED:
-        raise MissingKey(
-            f"checkpoint {row.id} is encrypted, signed or compressed: connect with the codec that it was saved with"
-        )
+        raise MissingKey(f"checkpoint {row.id} is encrypted, signed or compressed: {WITH_CODEC}")
     if data[:1] != FORMAT:
         raise Corrupted(f"checkpoint {row.id} is in an unknown format ({data[:1]!r}): a newer Batonpass may read it")
     return data[1:]

@@ -10,6 +10,7 @@ from xxhash import xxh3_64_digest
 
 from ..contracts.codec import pack, unpack
 from ..contracts.errors import Corrupted
+from .coded.codec import CODED, WITH_CODEC, MissingKey, check_read
 from .parts.body import value_of
 from .rows import Write
 from .seals import content_hash
@@ -28,12 +29,19 @@ def close_write(about: list[Any]) -> bytes:
     return xxh3_64_digest(packed) + packed
 
 
+def is_written(data: bytes) -> bool:
+    """Whether this is what `close_write` made, as it was made."""
+    return xxh3_64_digest(data[_CHECK:]) == data[:_CHECK]
+
+
 def open_write(write: Write, where: str) -> tuple[list[Any], Any]:
     """What its writer said of a write that was read, and its value; `Corrupted` if it is not what was saved."""
-    data = write.data[_CHECK:]
-    if xxh3_64_digest(data) != write.data[:_CHECK]:
+    if not is_written(write.data):
+        check_read(write.data)
+        if write.data[:1] == CODED:
+            raise MissingKey(f"what was written at {where} is encrypted, signed or compressed: {WITH_CODEC}")
         raise _damaged(where)
-    about: list[Any] = unpack(data)
+    about: list[Any] = unpack(write.data[_CHECK:])
     if not write.spans:
         return about[:-1], unpack(about[-1])
     kind, count, digest = about[-_NAMED:]

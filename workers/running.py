@@ -31,7 +31,7 @@ from ..contracts.handoff import Envelope, Handoff
 from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive, afollow
-from ..coordinator.coded.codec import MissingKey
+from ..coordinator.coded.codec import MissingKey, Unproven
 from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Spawn, Suspend
 from ..coordinator.letters import open_envelope
 from ..coordinator.operations.jobs import SUSPECT
@@ -272,7 +272,7 @@ class Runner:
         if isinstance(error, Unavailable):
             _log.error("%s: given up, the lease will expire: %s", about, error)
             return
-        if isinstance(error, MissingKey):
+        if isinstance(error, MissingKey | Unproven):
             await self._leave_to_others(about, row, f"can't read it: {error}")
         else:
             await self._closing.fail(about, None, LeaseSession(self._store, Delivery(_bare(row), None)), error)

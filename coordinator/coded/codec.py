@@ -14,9 +14,21 @@ from collections.abc import Mapping
 from hashlib import sha256
 from typing import Any
 
-from ...contracts.errors import BadSetup, Corrupted, MissingExtra
+from ...contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra
 
 CODED = b"\x02"
+# By the kind of a record: what was done with its key, and where keys for that are given.
+_USES = {
+    b"e": ("encrypted", "encrypt", "BATONPASS_ENCRYPT_KEYS"),
+    b"s": ("signed", "sign", "BATONPASS_SIGN_KEYS"),
+}
+WITH_CODEC = (
+    "connect with the codec that it was written with (codec=, or BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS or "
+    "BATONPASS_COMPRESS)"
+)
+_DEMANDED = "as this codec demands: Codec(plain=True) or BATONPASS_ACCEPT_PLAIN=1 would read it"
+# What stands for bytes that could not be read, with why; no stored form begins with it.
+UNREAD = b"\x00"
 # Less than this, or a gain of less than an eighth, does not pay for unpacking it again.
 _LEAST = 128
 # What a compressed content may grow to, in bytes: a damaged or hostile one must not take all memory.
@@ -25,6 +37,10 @@ _LARGEST = 512 * 1024 * 1024
 
 class MissingKey(BadSetup):
     """What was read is kept with a key, or by a codec, that this process was not given. Another one may have it."""
+
+
+class Unproven(Corrupted):
+    """What was read can't be opened, and nothing has been yet by this codec: it may have the wrong key itself."""
 
 
 class Codec:
@@ -52,7 +68,8 @@ class Codec:
         self._current = next(iter(self._keys), "")
         self._ciphers = {name: _cipher(key) for name, key in self._keys.items()} if encrypt else {}
         self._zstd = _zstd() if compress else None
-        self._plain = plain or not self._keys
+        self.plain = plain or not self._keys  # whether what is not protected is read, too
+        self._proven: set[str] = set()  # keys that have opened something
 
     def wrap(self, data: bytes, about: str) -> bytes:
         """Bytes as they are kept at the place that `about` names. The same bytes there give the same."""
@@ -73,28 +90,33 @@ class Codec:
     def unwrap(self, data: bytes, about: str) -> bytes:
         """The bytes that `wrap` was given; `Corrupted` if these are not what it made of them for this place."""
         if data[:1] != CODED:
-            if not data or self._plain:
+            if not data or self.plain:
                 return data
-            raise Corrupted(f"{about} is not protected, as this codec demands: Codec(plain=True) would read it")
+            raise self._refused(about, f"is not protected, {_DEMANDED}")
         kind, length = data[1:2], data[2] if len(data) > 2 else 0
         head, rest, name = data[: 3 + length], data[3 + length :], data[3 : 3 + length].decode("ascii", "replace")
-        if kind != self._kind and not (kind == b"c" and self._plain):
-            raise Corrupted(f"{about} is kept in another way than this codec's: it may have been put there by others")
-        if kind != b"c" and name not in self._keys:
-            raise MissingKey(f"{about} is kept with the key {name!r}, which the codec was not given")
-        if kind == b"e":
-            content = self._decrypted(name, rest, head, about)
-        elif kind == b"s":
-            content = rest[32:]
-            if not hmac.compare_digest(self._mac("sign", head + content, about, name), rest[:32]):
-                raise Corrupted(f"{about} is not what was signed")
-        else:
-            content = rest
+        if kind == b"c":
+            if not self.plain:
+                raise self._refused(about, f"is compressed and not protected, {_DEMANDED}")
+            return _inflated(rest, about)
+        if kind not in _USES:
+            raise Corrupted(f"{about} is not what was stored")
+        if kind != self._kind or name not in self._keys:
+            used, option, variable = _USES[kind]
+            why = f"{used} with the key {name!r}, which the codec was not given"
+            raise MissingKey(f"{about} is {why}: Codec({option}=...) or {variable} gives it")
+        content = self._decrypted(name, rest, head, about) if kind == b"e" else self._signed(name, rest, head, about)
+        self._proven.add(name)
         return _inflated(content, about)
 
     def keyed(self, text: str) -> str:
         """A text from which its origin can't be guessed without the key."""
         return self._mac("text", text.encode(), "").hex() if text and self._keys else text
+
+    def keyed_otherwise(self, text: str) -> list[str]:
+        """What `keyed` gave with other keys first, or before there were any."""
+        older = [self._mac("text", text.encode(), "", name).hex() for name in self._keys if name != self._current]
+        return [*older, text] if self.plain and self._keys else older
 
     def _decrypted(self, name: str, rest: bytes, head: bytes, about: str) -> bytes:
         from cryptography.exceptions import InvalidTag
@@ -102,13 +124,41 @@ class Codec:
         try:
             content: bytes = self._ciphers[name].decrypt(rest[:12], rest[12:], head + about.encode())
         except (InvalidTag, ValueError):
-            raise Corrupted(f"{about} is not what was encrypted") from None
+            raise self._refused(about, "is not what was encrypted", name) from None
         return content
+
+    def _signed(self, name: str, rest: bytes, head: bytes, about: str) -> bytes:
+        content = rest[32:]
+        if not hmac.compare_digest(self._mac("sign", head + content, about, name), rest[:32]):
+            raise self._refused(about, "is not what was signed", name)
+        return content
+
+    def _refused(self, about: str, why: str, name: str = "") -> Corrupted:
+        """Who could open something has the right keys; who could not yet may be wrong itself."""
+        if self._proven if not name else name in self._proven:
+            return Corrupted(f"{about} {why}")
+        mine = f", or the key {name!r} is another one here: it has opened nothing yet" if name else ""
+        return Unproven(f"{about} {why}{mine}")
 
     def _mac(self, use: str, data: bytes, about: str, name: str = "") -> bytes:
         key = self._keys[name or self._current]
         place = f"batonpass {use} {len(about)} {about} ".encode()
         return hmac.new(key, place + data, sha256).digest()
+
+
+_REASONS: dict[bytes, type[BatonpassError]] = {b"!": Corrupted, b"?": Unproven, b"k": MissingKey}
+
+
+def unread(error: BatonpassError) -> bytes:
+    """What stands for bytes that can't be read, until somebody opens them."""
+    mark = b"?" if isinstance(error, Unproven) else b"!" if isinstance(error, Corrupted) else b"k"
+    return UNREAD + mark + str(error).encode()
+
+
+def check_read(data: bytes) -> None:
+    """Raise why these bytes could not be read, if so it was."""
+    if data[:1] == UNREAD and data[1:2] in _REASONS:
+        raise _REASONS[data[1:2]](data[2:].decode("utf-8", "replace"))
 
 
 def _checked(keys: dict[str, bytes], sizes: tuple[int, ...] | None) -> dict[str, bytes]:

@@ -2,24 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from typing import Any, TypeVar, cast
 
 from ...contracts.codec import unpack
-from ...contracts.errors import BadSetup, Corrupted, MissingExtra
+from ...contracts.errors import BadSetup, Corrupted, KeyConflict, MissingExtra
 from .. import commands as c
 from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
 from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, OutcomeRow, PlaceRow, StreamRow, Write
 from ..seals import FORMAT, read_commit, seal_of
 from ..store import Behind, Store, Topic, Watch
-from .codec import CODED, Codec
+from ..written import is_written
+from .codec import CODED, Codec, check_read, unread
 from .frames import unframe
 
 R = TypeVar("R")
-_DAMAGED = b"\x00"  # no stored form begins with it
 
 
 class CodedStore:
@@ -38,11 +39,25 @@ class CodedStore:
 
     def call(self, command: c.Command[R]) -> R:
         """Carry a command out."""
-        return self._read(self.inner.call(self._coded(command)))
+        coded = self._coded(command)
+        try:
+            return self._read(self.inner.call(coded))
+        except KeyConflict:
+            for each in self._keyed_otherwise(command, coded):
+                with suppress(KeyConflict):
+                    return self._read(self.inner.call(each))
+            raise
 
     async def acall(self, command: c.Command[R]) -> R:
         """`call` for async code."""
-        return self._read(await self.inner.acall(self._coded(command)))
+        coded = self._coded(command)
+        try:
+            return self._read(await self.inner.acall(coded))
+        except KeyConflict:
+            for each in self._keyed_otherwise(command, coded):
+                with suppress(KeyConflict):
+                    return self._read(await self.inner.acall(each))
+            raise
 
     async def acall_after(self, watch: Watch, timeout: float, command: c.Command[R]) -> R:
         """Wait, then carry a command out."""
@@ -74,6 +89,13 @@ class CodedStore:
         code = _CODERS.get(type(command))
         return cast("c.Command[R]", code(self._codec, command)) if code else command
 
+    def _keyed_otherwise(self, command: c.Command[R], coded: c.Command[R]) -> Iterator[c.Command[R]]:
+        """What else a submit's idempotency key may have been used with: the same payload, before keys were changed."""
+        if isinstance(command, c.Submit):
+            sent = cast("c.Submit", coded)
+            for digest in self._codec.keyed_otherwise(command.payload_digest):
+                yield cast("c.Command[R]", replace(sent, payload_digest=digest))
+
     def _read(self, answer: R) -> R:
         codec = self._codec
         read: Any = answer
@@ -83,8 +105,8 @@ class CodedStore:
             return cast("R", [_item(codec, item) for item in read])
         item = _item(codec, read)
         row = item.checkpoint if isinstance(item, PlaceRow) else item
-        if isinstance(row, CheckpointRow) and row.header[:1] == CODED:
-            codec.unwrap(row.header, f"the record of checkpoint {row.id}")  # says which key is missing
+        if isinstance(row, CheckpointRow):
+            check_read(row.header)
         return cast("R", item)
 
 
@@ -236,7 +258,7 @@ def _item(codec: Codec, item: Any) -> Any:
         return replace(item, data=_tried(codec, item.data, _streamed(item.job_id)))
     if isinstance(item, PlaceRow):
         about = partial(_written, item.checkpoint.thread, item.place.scope, item.place.key)
-        writes = [replace(write, data=_tried(codec, write.data, about(write.name))) for write in item.writes]
+        writes = [replace(write, data=_write(codec, write.data, about(write.name))) for write in item.writes]
         return PlaceRow(item.place, _checkpoint(codec, item.checkpoint), writes)
     if isinstance(item, c.GroupRow):
         return replace(item, about=_tried(codec, item.about, _kept_with(item.name))) if item.about else item
@@ -245,6 +267,11 @@ def _item(codec: Codec, item: Any) -> Any:
     if isinstance(item, ItemPage):
         return replace(item, rows=[_kept(codec, row) for row in item.rows])
     return _checkpoint(codec, item) if isinstance(item, CheckpointRow) else item
+
+
+def _write(codec: Codec, data: bytes, about: str) -> bytes:
+    """What is not protected begins with a check, which may look like the beginning of what is."""
+    return data if codec.plain and is_written(data) else _tried(codec, data, about)
 
 
 def _kept(codec: Codec, row: ItemRow) -> ItemRow:
@@ -266,13 +293,11 @@ def _job(codec: Codec, row: JobRow) -> JobRow:
 
 
 def _tried(codec: Codec, data: bytes, about: str) -> bytes:
-    """What was coded, or something that nothing opens: who tries to says what is wrong, of this one alone."""
+    """What was coded, or what stands for it: who opens it says what is wrong, of this one alone."""
     try:
         return codec.unwrap(data, about)
-    except Corrupted:
-        return _DAMAGED
-    except (BadSetup, MissingExtra):  # a key, or a library, that is not here: who opens it says so
-        return data
+    except (Corrupted, BadSetup, MissingExtra) as error:  # damaged, or a key or a library is not here
+        return unread(error)
 
 
 def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
@@ -283,10 +308,8 @@ def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
             return row
         header = codec.unwrap(row.header, f"the record of checkpoint {row.id}")
         bodies = _bodies(codec, header, commit, row.bodies)
-    except Corrupted:
-        return replace(row, commit="")  # who opens it says so
-    except (BadSetup, MissingExtra):
-        return row
+    except (Corrupted, BadSetup, MissingExtra) as error:  # who opens it says so
+        return replace(row, header=unread(error))
     return replace(
         row,
         header=header,

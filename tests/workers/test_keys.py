@@ -17,6 +17,8 @@ _KEY = bp.Codec(encrypt={"new": b"n" * 32})
 _WITHOUT = {
     "no codec": None,
     "an older key": bp.Codec(encrypt={"old": b"o" * 32}),
+    "another key by its name": bp.Codec(encrypt={"new": b"x" * 32}),
+    "a key that signs": bp.Codec(sign={"new": b"n" * 32}),
 }
 
 
@@ -58,6 +60,38 @@ async def test_it_is_given_back_and_run_by_one_that_has_the_key(
         assert "this worker leaves it to others for" in caplog.text
         assert "job.failed" not in await kinds(coordinator, job)
     assert ran == ["x"]
+
+
+async def test_what_came_before_there_was_a_codec_waits_for_one_that_accepts_it(
+    store_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    ran: list[str] = []
+    app = _app(ran)
+    async with bp.connect(store_url, app=app) as coordinator:
+        job = await coordinator.submit("a", Ask(text="x"), returns=Reply)
+        demanding, accepting = (bp.Codec(encrypt={"new": b"n" * 32}, plain=plain) for plain in (False, True))
+        with caplog.at_level(logging.ERROR, "batonpass.worker"):
+            async with bp.connect(store_url, app=app, codec=demanding) as lacking, app.worker(lacking):
+                await _given_back(coordinator, job, 2)
+        assert "BATONPASS_ACCEPT_PLAIN=1 would read it" in caplog.text
+        async with bp.connect(store_url, app=app, codec=accepting) as other, app.worker(other):
+            assert (await other.job(job.id, returns=Reply).result(timeout=DEADLINE)).text == "x at attempt 1"
+
+
+async def test_who_can_read_others_parks_what_is_damaged(store_url: str) -> None:
+    """It has the right key, so it is not for a lack of its own: nobody can run that."""
+    app = _app([])
+    forger = bp.Codec(encrypt={"new": b"x" * 32})
+    async with (
+        bp.connect(store_url, app=app, codec=_KEY) as ours,
+        bp.connect(store_url, app=app, codec=forger) as other,
+        app.worker(ours),
+    ):
+        first = await ours.submit("a", Ask(text="x"), returns=Reply)
+        assert (await first.result(timeout=DEADLINE)).text == "x at attempt 1"
+        forged = await other.submit("a", Ask(text="y"), returns=Reply)
+        with pytest.raises(bp.JobFailed, match=f"the envelope of job {forged.id} is not what was encrypted"):
+            await forged.result(timeout=DEADLINE)
 
 
 async def test_it_leaves_the_queue_alone_for_longer_each_time() -> None:

@@ -1,0 +1,111 @@
+"""Keys of a codec that are changed, missing or wrong: nothing is done twice, and who reads is told what is missing."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.codec import pack
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.coded.codec import MissingKey, Unproven
+from batonpass.coordinator.letters import open_envelope, open_letter
+from batonpass.coordinator.rows import Place, Write
+from batonpass.coordinator.written import close_write, open_write
+from tests.conformance.test_items_coded import coded
+from tests.harness.bench import Bench, new_checkpoint
+
+_OLD, _NEW = {"old": b"o" * 32}, {"new": b"n" * 32}
+_ROTATED: dict[str, tuple[dict[str, Any], dict[str, Any]]] = {
+    "encrypt": ({"encrypt": _OLD}, {"encrypt": {**_NEW, **_OLD}}),
+    "sign": ({"sign": _OLD}, {"sign": {**_NEW, **_OLD}}),
+    "first codec": ({"compress": True}, {"encrypt": _NEW, "plain": True}),
+}
+
+
+@pytest.mark.parametrize(("before", "after"), _ROTATED.values(), ids=_ROTATED)
+def test_a_submit_is_the_same_when_keys_were_changed(
+    bench: Bench, before: dict[str, Any], after: dict[str, Any]
+) -> None:
+    with coded(bench, **before) as first, coded(bench, **after) as second:
+        job = first.submit(key="k", payload='{"n": 1}')
+        assert second.submit(key="k", payload='{"n": 1}') == job
+        with pytest.raises(bp.KeyConflict, match=job):
+            second.submit(key="k", payload='{"n": 2}')
+
+
+_READERS: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
+    "no key": ({"encrypt": _NEW}, MissingKey, "with the key 'old', .* BATONPASS_ENCRYPT_KEYS gives it"),
+    "signs": ({"sign": _OLD}, MissingKey, "is encrypted with the key 'old'"),
+    "compresses": ({"compress": True}, MissingKey, "is encrypted with the key 'old'"),
+    "another key": ({"encrypt": {"old": b"x" * 32}}, Unproven, "or the key 'old' is another one here"),
+}
+
+
+@pytest.mark.parametrize(("reader", "kind", "said"), _READERS.values(), ids=_READERS)
+def test_who_can_not_read_is_told_why(bench: Bench, reader: dict[str, Any], kind: type[Exception], said: str) -> None:
+    with coded(bench, encrypt=_OLD) as writer, coded(bench, **reader) as other:
+        job = writer.submit()
+        saved = writer.run(writer.face().save(thread="run", agent="write", state={"n": 1}))
+        for read in (
+            lambda: open_envelope(other.job(job).envelope, of="it"),
+            lambda: other.run(other.face().restore(saved.id)),
+            lambda: other.run(other.face().copy("run", to="copy")),
+        ):
+            with pytest.raises(kind, match=said):
+                read()
+
+
+def test_what_is_not_protected_is_called_so(bench: Bench) -> None:
+    job = bench.submit()
+    saved = bench.run(bench.face().save(thread="run", agent="write", state={"n": 1}))
+    with coded(bench, encrypt=_OLD) as other:
+        for read in (
+            lambda: open_envelope(other.job(job).envelope, of="it"),
+            lambda: other.run(other.face().restore(saved.id)),
+        ):
+            with pytest.raises(bp.Corrupted, match=r"is not protected, .* BATONPASS_ACCEPT_PLAIN=1 would read it"):
+                read()
+
+
+def test_who_has_opened_something_knows_what_is_damaged(bench: Bench) -> None:
+    """Until then it may have the wrong key itself, or belong to a store that was not protected before."""
+    with (
+        coded(bench, encrypt=_OLD) as ours,
+        coded(bench, encrypt=_OLD) as another,
+        coded(bench, encrypt={"old": b"x" * 32}) as forger,
+    ):
+        forged, plain, true = forger.submit(), bench.submit(), another.submit()
+        found: list[type[Exception]] = []
+        for job in (forged, plain, true, forged, plain):
+            try:
+                open_letter(ours.job(job).envelope, of="it")
+            except bp.Corrupted as error:
+                found.append(type(error))
+        assert found == [Unproven, Unproven, bp.Corrupted, bp.Corrupted]
+
+
+def test_a_write_from_before_there_was_a_codec_is_read(bench: Bench) -> None:
+    """Its first byte is any: one in 256 looks like what is protected, and one like what could not be read."""
+    place = Place("", "a")
+    bench.do(c.Put(new_checkpoint(thread="run", place=place)))
+    looks = {data[0]: data for data in (close_write(["path", pack(number)]) for number in range(5000))}
+    with coded(bench, encrypt=_OLD, plain=True) as other:
+        for first in (0, 1, 2):
+            bench.do(c.PutWrites("run", "", "a", [Write("x", looks[first], again=True)]))
+            found = other.do(c.Find("run", "", "a"))
+            assert found is not None
+            assert open_write(found.writes[0], "it")[0] == ["path"]
+
+
+def test_a_write_that_needs_a_key_says_so(bench: Bench) -> None:
+    bench.do(c.Put(new_checkpoint(thread="run", place=Place("", "a"))))
+    with coded(bench, encrypt=_OLD) as ours:
+        ours.do(c.PutWrites("run", "", "a", [Write("x", close_write(["path", pack(1)]))]))
+    with coded(bench, encrypt=_NEW, plain=True) as other:
+        for reader in (bench, other):
+            found = reader.do(c.Find("run", "", "a"))
+            assert found is not None
+            with pytest.raises(MissingKey, match="BATONPASS_ENCRYPT_KEYS"):
+                open_write(found.writes[0], "it")
