@@ -15,6 +15,7 @@ from ...contracts.errors import BadSetup
 from .codec import Codec
 
 _ENCRYPT, _SIGN = "BATONPASS_ENCRYPT_KEYS", "BATONPASS_SIGN_KEYS"
+_DONE = {_ENCRYPT: "encrypted", _SIGN: "signed"}
 
 
 def codec_from_environment() -> Codec | None:
@@ -40,12 +41,27 @@ def _wanted(variable: str) -> bool:
 
 def _keys(variable: str) -> dict[str, bytes]:
     keys: dict[str, bytes] = {}
-    for number, item in enumerate(filter(None, os.environ.get(variable, "").split(",")), 1):
+    items = [item.strip() for item in os.environ.get(variable, "").split(",")]
+    for number, item in enumerate(filter(None, items), 1):
         name, colon, encoded = item.partition(":")
+        name = name.strip()
         if not colon:  # it may be a key: it is not shown
             raise BadSetup(f"{variable}: key {number} has no name: write name:base64,name:base64")
-        try:
-            keys[name.strip()] = b64decode(encoded, validate=True)
-        except (Error, ValueError):
-            raise BadSetup(f"{variable}: the key {name!r} is not base64: write name:base64,name:base64") from None
+        if name.endswith("=") and _decoded(name) is not None:
+            raise BadSetup(f"{variable}: the name of key {number} looks like a key itself: write name:base64")
+        if name in keys:
+            raise BadSetup(f"{variable}: two keys have the name {name!r}: give a new key a new name")
+        key = _decoded(encoded)
+        if key is None:
+            raise BadSetup(f"{variable}: the key {name!r} is not base64: write name:base64,name:base64")
+        keys[name] = key
+    if variable in os.environ and not keys:  # a secret that could not be loaded: nothing must go out in clear for it
+        raise BadSetup(f"{variable} is set, but names no key: unset it if nothing is to be {_DONE[variable]}")
     return keys
+
+
+def _decoded(text: str) -> bytes | None:
+    try:
+        return b64decode(text, validate=True)
+    except (Error, ValueError):
+        return None

@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+import batonpass as bp
 from tests.commandline import CommandLine
 from tests.house.pages import PAGES
 from tests.house.tree import shipped
@@ -20,6 +21,14 @@ NONSENSE = {
     "BATONPASS_ACCEPT_PLAIN": (["jobs"], "yes", "BATONPASS_ACCEPT_PLAIN=yes, but it is 1 or 0"),
     "BATONPASS_TOKEN": (["serve"], "ä b", "give ASCII letters, digits and signs, no spaces"),
     "BATONPASS_WEBHOOK_SECRET": (["webhooks", "add", "w", "https://x.example/"], "banana", "is whsec_ and 24 to 64"),
+}
+# What would leave in clear, or unreadable, what was to be encrypted.
+KEYS = {
+    "": "BATONPASS_ENCRYPT_KEYS is set, but names no key: unset it if nothing is to be encrypted",
+    " , ": "BATONPASS_ENCRYPT_KEYS is set, but names no key",
+    f"k:{SECRET},k:{SECRET}": "BATONPASS_ENCRYPT_KEYS: two keys have the name 'k'",
+    f"{SECRET}:prod": "BATONPASS_ENCRYPT_KEYS: the name of key 1 looks like a key itself",
+    f"k:{SECRET},{SECRET}:?": "BATONPASS_ENCRYPT_KEYS: the name of key 2 looks like a key itself",
 }
 # Those of the demo are any text.
 ANY = {"BATONPASS_DEMO_MODEL", "BATONPASS_DEMO_EVIDENCE", "BATONPASS_DEMO_HOLD"}
@@ -48,3 +57,12 @@ def test_nonsense_is_named(
     assert variable in complaint
     assert wanted in complaint
     assert SECRET not in complaint
+
+
+@pytest.mark.parametrize("value", KEYS)
+def test_keys_that_are_not_there_are_missed(value: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A secret that could not be loaded is often an empty text."""
+    monkeypatch.setenv("BATONPASS_ENCRYPT_KEYS", value)
+    with pytest.raises(bp.BadSetup, match=KEYS[value]) as refused:
+        bp.connect("memory://")
+    assert SECRET not in str(refused.value)
