@@ -3,10 +3,27 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
+
+from ..contracts.errors import BadSetup
+from ..coordinator.coded.codec import MissingKey, Unproven
 
 # Seconds: how long a queue is left alone the first time, and at most; doubled each time in between.
 _FIRST, _LONGEST = 5.0, 60.0
+
+
+class Lacking(BadSetup):
+    """Something of the job can't be read by this worker: it is for others that have the key."""
+
+
+@contextmanager
+def reading() -> Iterator[None]:
+    """Around reads of what is the job's own, in the middle of its run."""
+    try:
+        yield
+    except (MissingKey, Unproven) as error:
+        raise Lacking(str(error)) from None
 
 
 class Aside:

@@ -15,6 +15,7 @@ from ..coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped,
 from ..coordinator.commands.children import AT_ONCE
 from ..coordinator.letters import open_letter
 from ..coordinator.rows import LATE, JobRow, OutcomeRow
+from .aside import reading
 from .session import LeaseSession, packed
 from .steps import Steps
 
@@ -110,7 +111,8 @@ def _count(session: LeaseSession, fan: str, total: int, rows: Sequence[OutcomeRo
 
 
 def _letter(row: OutcomeRow) -> Sequence[Any]:
-    return open_letter(row.result, of=_about(row)) if row.result else ()
+    with reading():
+        return open_letter(row.result, of=_about(row)) if row.result else ()
 
 
 def _spent(row: OutcomeRow) -> Spent:
@@ -135,7 +137,8 @@ def _results(
     for fan, rows in ended.items():
         for row in rows:
             if row.state == "completed":
-                name, version, data, *_ = open_letter(row.result, of=_about(row))
+                with reading():
+                    name, version, data, *_ = open_letter(row.result, of=_about(row))
                 results[row.number] = book.read(ContractRef(name, version), data)
             elif fan == last and not row.state.startswith(LATE):
                 reason = row.reason if row.state == "failed" else row.state

@@ -39,7 +39,7 @@ from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
 from .about import Rejecting
 from .apart import WRITING, Apart
-from .aside import Aside
+from .aside import Aside, Lacking, reading
 from .asking import check_answered
 from .closing import Closing
 from .context import Context, entered
@@ -288,6 +288,8 @@ class Runner:
             await self._end(about, session, await (work if timeout is None else _in_time(timeout, work)))
         except Drained:
             await self._closing.release(about, session.fence)
+        except Lacking as error:
+            await self._leave_to_others(about, row, f"can't read it: {error}")
         except OverBudget as error:
             await self._closing.fail(about, agent, session, error, row)
         except Fenced as lost:
@@ -307,7 +309,8 @@ class Runner:
         if envelope.transcript is not None:
             session.inherit(envelope.transcript)
         if agent.memory == "job":
-            await adrive(self._store, remembering(self._app, agent, envelope, session))
+            with reading():
+                await adrive(self._store, remembering(self._app, agent, envelope, session))
         context = Context(session, agent, payload, self._resources)
         entered(context)
         command: Command[None] | None = None
@@ -381,15 +384,7 @@ async def _in_time(timeout: float, attempt: Coroutine[Any, Any, T]) -> T:
 
 def _bare(row: JobRow) -> JobRow:
     """The job without the blobs that could not be read: enough to say so."""
-    return JobRow(
-        id=row.id,
-        thread=row.thread,
-        agent=row.agent,
-        hop=row.hop,
-        attempt=row.attempt,
-        token=row.token,
-        lease=row.lease,
-    )
+    return replace(row, envelope=b"", result=b"", question=b"", answer=b"", terms=b"", otherwise=b"")
 
 
 def _open_payload(app: App, agent: Agent[Any], envelope: Envelope) -> Contract:

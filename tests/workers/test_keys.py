@@ -94,6 +94,32 @@ async def test_who_can_read_others_parks_what_is_damaged(store_url: str) -> None
             await forged.result(timeout=DEADLINE)
 
 
+async def test_results_of_children_that_it_can_not_read_are_left_to_others(store_url: str) -> None:
+    """Their worker has the new key already, that of the parent has not."""
+    old = {"old": b"o" * 32}
+    parents, children = bp.App("parents"), bp.App("children")
+
+    @parents.agent("parent", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [reply] = await ctx.fan_out([bp.Handoff("child", ask)])
+        return Reply(text=f"{reply.text} at attempt {ctx.attempt}")
+
+    @children.agent("child", accepts=Ask, returns=Reply)
+    async def child(ask: Ask) -> Reply:
+        return Reply(text=ask.text)
+
+    async with (
+        bp.connect(store_url, codec=bp.Codec(encrypt=old)) as lacking,
+        bp.connect(store_url, codec=bp.Codec(encrypt={"new": b"n" * 32, **old})) as both,
+        children.worker(both),
+    ):
+        async with parents.worker(lacking):
+            job = await lacking.submit("parent", Ask(text="x"), returns=Reply)
+            await _given_back(lacking, job, 2)
+        async with parents.worker(both):
+            assert (await both.job(job.id, returns=Reply).result(timeout=DEADLINE)).text == "x at attempt 1"
+
+
 async def test_it_leaves_the_queue_alone_for_longer_each_time() -> None:
     left = aside.Aside()
     assert left.among("ab") == set()
