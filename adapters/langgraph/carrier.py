@@ -32,7 +32,7 @@ class Carrier:
                 "this saver does not use an EncryptedSerializer, which would leave most of a state readable: give it "
                 "codec=batonpass.Codec(encrypt=...), or set BATONPASS_ENCRYPT_KEYS"
             )
-        self._values = Values(allowed)
+        self._values = Values(allowed, advice="give the class, or the graph, to BatonpassSaver(allow=[...])")
         self._own = serde
         self.serde: SerializerProtocol = serde or self._values.serde
 

@@ -38,10 +38,13 @@ class Values:
     """Keeps values and gives them back. Restores objects only of types that are safe or that the graph declares.
 
     LangGraph's serializer gives an object that it may not or can't restore back as its fields. Here that is an error:
-    at save where it can be known, else at load.
+    at save where it can be known, else at load. `advice` is what makes a type one that may be restored.
     """
 
-    def __init__(self, declared: Collection[TypeName]) -> None:
+    def __init__(
+        self, declared: Collection[TypeName], *, advice: str = "name the type in the graph's state schema"
+    ) -> None:
+        self._advice = advice
         self.declared: frozenset[TypeName] = frozenset()
         self.allow(declared)
 
@@ -107,8 +110,7 @@ class Values:
         where = f"{kind.__module__}.{kind.__qualname__}"
         if (kind.__module__, kind.__name__) not in self.declared:
             raise Unserializable(
-                f"{path} is a {where}, which could not be restored: "
-                "name the type in the graph's state schema, or keep plain values",
+                f"{path} is a {where}, which could not be restored: {self._advice}, or keep plain values",
                 path=path,
             )
         if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind:
