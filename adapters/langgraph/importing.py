@@ -109,7 +109,19 @@ class Importing:
             self._check(thread, at, self._source.get(thread, at), went_on=went_on)
 
     def _check(self, thread: str, at: Stored, theirs: CheckpointTuple, *, went_on: bool) -> None:
-        """`Corrupted` if what is here is not what is there. Where the thread went on here, more may be written."""
+        """`Corrupted` if what is here is not what is there, where somebody may still write."""
+        wrong = self._differing(thread, at, theirs, went_on)
+        if wrong and not went_on:
+            self._put_writes(thread, at, self._source.writes(thread, at))
+            wrong = self._differing(thread, at, self._source.get(thread, at), went_on)
+        if wrong:
+            raise Corrupted(
+                f"its {', '.join(wrong)} here differ from the source's. If the thread changed there since it was "
+                "imported, delete it here (batonpass delete) and import it again"
+            )
+
+    def _differing(self, thread: str, at: Stored, theirs: CheckpointTuple, went_on: bool) -> list[str]:
+        """What of it is not what is there. Where the thread went on here, more may be written."""
         ours = drive(self._store, self._shared.get(self._carrier, thread, at.scope, at.key))
         if ours is None:
             raise Corrupted("it was put and is not there")
@@ -124,11 +136,7 @@ class Importing:
         ]
         if not self._all_written(theirs.pending_writes or [], ours.pending_writes or [], went_on):
             wrong.append("writes")
-        if wrong:
-            raise Corrupted(
-                f"its {', '.join(wrong)} here differ from the source's. If the thread changed there since it was "
-                "imported, delete it here (batonpass delete) and import it again"
-            )
+        return wrong
 
     def _all_written(self, theirs: Sequence[Any], ours: Sequence[Any], went_on: bool) -> bool:
         if not went_on:

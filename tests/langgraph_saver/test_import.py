@@ -19,8 +19,9 @@ from langgraph.types import Command
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.checkpointing import config_of
 from batonpass.adapters.langgraph.importing import Importing
-from batonpass.adapters.langgraph.sources import open_source
+from batonpass.adapters.langgraph.sources import Source, Stored, open_source
 from tests.commandline import CommandLine, kept
 from tests.harness import postgres
 from tests.harness.keyspace import Keyspace
@@ -165,6 +166,31 @@ def test_what_came_since_is_brought(file: str, run: CommandLine) -> None:
     assert (told["already_there"], told["problems"]) == (5, [])
     with opened(file) as theirs, BatonpassSaver.from_url(run.url) as ours:
         assert compared(theirs, ours) == told["already_there"] + told["imported"]
+
+
+@pytest.mark.parametrize("again", [False, True])
+def test_a_source_may_be_written_to_meanwhile(
+    again: bool, file: str, run: CommandLine, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with opened(file) as saver:
+        Runner(ask(saver), "ask", "sync").run({"trace": ["in"]})
+    if again:
+        assert run("import-langgraph", file).code == 0
+    get = Source.get
+
+    def written(self: Source, thread: str, at: Stored) -> Any:
+        monkeypatch.setattr(Source, "get", get)
+        with opened(file) as saver:
+            for task in ("before", "after"):
+                if task == "after":
+                    found = get(self, thread, at)
+                saver.put_writes(config_of(thread, at.scope, at.key), [("trace", [task])], task)
+        return found
+
+    monkeypatch.setattr(Source, "get", written)
+    assert run("import-langgraph", file, "--json").json["problems"] == []
+    with opened(file) as theirs, BatonpassSaver.from_url(run.url) as ours:
+        assert compared(theirs, ours) == 2
 
 
 def test_an_import_that_stopped_goes_on(file: str, run: CommandLine) -> None:
