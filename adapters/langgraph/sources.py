@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import sqlite3
 from collections.abc import Collection, Generator, Sequence
 from contextlib import closing, contextmanager
@@ -11,10 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, Union, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver, CheckpointTuple
+from langgraph.checkpoint.serde.base import SerializerProtocol
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from ...contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra, Unreachable
 from .checkpointing import config_of
-from .strict import Strict
+from .strict import KEY, Strict
 from .values import TypeName
 
 if TYPE_CHECKING:
@@ -142,15 +145,27 @@ def rows_of(connection: Database, query: str, *parameters: str) -> list[tuple[An
 def open_source(name: str, allowed: Collection[TypeName] = ()) -> Generator[Source]:
     """The database that a path or a URL names. `allowed` are types that may be restored beside LangGraph's own."""
     if name.startswith(("postgresql://", "postgres://")):
-        with _postgres(name, Strict(allowed)) as source:
+        with _postgres(name, _serde(allowed)) as source:
             yield source
         return
-    with _sqlite(Path(name.removeprefix("sqlite:///")), Strict(allowed)) as source:
+    with _sqlite(Path(name.removeprefix("sqlite:///")), _serde(allowed)) as source:
         yield source
 
 
+def _serde(allowed: Collection[TypeName]) -> SerializerProtocol:
+    """What reads the values, also encrypted ones if LangGraph's own variable has the key."""
+    if KEY not in os.environ:
+        return Strict(allowed)
+    try:
+        return EncryptedSerializer.from_pycryptodome_aes(serde=Strict(allowed))
+    except ImportError:
+        raise MissingExtra(f"{KEY} is set, and decrypting needs a library: pip install pycryptodome") from None
+    except ValueError as error:
+        raise BadSetup(str(error)) from None
+
+
 @contextmanager
-def _sqlite(path: Path, serde: Strict) -> Generator[Source]:
+def _sqlite(path: Path, serde: SerializerProtocol) -> Generator[Source]:
     try:
         from langgraph.checkpoint.sqlite import SqliteSaver
     except ImportError as error:
@@ -176,7 +191,7 @@ def _sqlite(path: Path, serde: Strict) -> Generator[Source]:
 
 
 @contextmanager
-def _postgres(url: str, serde: Strict) -> Generator[Source]:
+def _postgres(url: str, serde: SerializerProtocol) -> Generator[Source]:
     try:
         from langgraph.checkpoint.postgres import PostgresSaver
         from psycopg import Connection, Error

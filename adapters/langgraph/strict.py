@@ -16,6 +16,8 @@ from ...contracts.errors import Corrupted
 from .internals import SAFE_MSGPACK_TYPES
 from .values import TypeName
 
+# The environment variable in which LangGraph looks for the key of an EncryptedSerializer.
+KEY = "LANGGRAPH_AES_KEY"
 _OPTIONS = ormsgpack.OPT_NON_STR_KEYS
 # The codes of LangGraph's msgpack whose data begins with a type's module and name.
 _TYPED = range(6)
@@ -39,6 +41,8 @@ class Strict(SerializerProtocol):
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
         """The value; `Corrupted` if it would come back as something else."""
         kind, packed = data
+        if "+" in kind:
+            raise Corrupted(f"it is encrypted: set {KEY} to the key with which LangGraph encrypted it")
         if kind not in _KINDS:
             raise Corrupted(f"it holds a value of kind {kind!r}, which is not restored: only {', '.join(_KINDS)} are")
         found = _types(packed) if kind == "msgpack" else _types_of_json(packed) if kind == "json" else set[TypeName]()

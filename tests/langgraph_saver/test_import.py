@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 import redis
 from langgraph.checkpoint.base import BaseCheckpointSaver
+from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from langgraph.checkpoint.sqlite import SqliteSaver
 from langgraph.types import Command
 
@@ -191,6 +192,22 @@ def test_a_source_may_be_written_to_meanwhile(
     assert run("import-langgraph", file, "--json").json["problems"] == []
     with opened(file) as theirs, BatonpassSaver.from_url(run.url) as ours:
         assert compared(theirs, ours) == 2
+
+
+def test_an_encrypted_source(file: str, run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    pytest.importorskip("Crypto")
+    monkeypatch.setenv("LANGGRAPH_AES_KEY", "sixteen byte key")
+    with opened(file) as saver:
+        saver.serde = EncryptedSerializer.from_pycryptodome_aes()
+        Runner(ask(saver), "ask", "sync").run({"trace": ["in"]})
+        told = run("import-langgraph", file, "--json").json
+        assert (told["imported"], told["problems"]) == (2, [])
+        with BatonpassSaver.from_url(run.url) as ours:
+            assert compared(saver, ours) == 2
+    monkeypatch.setenv("LANGGRAPH_AES_KEY", "an other key ...")
+    assert "can't be read: ValueError: MAC check failed" in run("import-langgraph", file).err
+    monkeypatch.setenv("LANGGRAPH_AES_KEY", "short")
+    assert "LANGGRAPH_AES_KEY must be" in run("import-langgraph", file).complaint
 
 
 def test_an_import_that_stopped_goes_on(file: str, run: CommandLine) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import sys
 from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
@@ -113,6 +114,14 @@ def test_damaged_and_hostile_values_are_named(file: str, run: CommandLine, tmp_p
     assert ran.out == "2 thread(s): 0 checkpoint(s) imported, 7 were there, 1 are not here or differ\n"
     with BatonpassSaver.from_url(run.url) as saver:  # the thread can be used
         assert Runner(chat(saver), "talk", "sync").run(say("more"))["turns"] == 3
+
+
+def test_what_is_encrypted_needs_its_key(file: str, run: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    key = spoil(file, "msgpack+aes", b"whatever")
+    assert "it is encrypted: set LANGGRAPH_AES_KEY" in only_problem(run, file, key, 7)
+    monkeypatch.setenv("LANGGRAPH_AES_KEY", "sixteen byte key")
+    monkeypatch.setitem(sys.modules, "Crypto.Cipher", None)
+    assert "pip install pycryptodome" in run("import-langgraph", file).complaint
 
 
 def test_a_damaged_write_leaves_its_checkpoint_out(file: str, run: CommandLine) -> None:
