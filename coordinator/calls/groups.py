@@ -18,8 +18,8 @@ from .events import read
 from .inputs import milliseconds, text
 
 _log = logging.getLogger("batonpass.events")
-# Seconds after which what is done is said even in the middle of a batch.
-_SAID_WITHIN = 1.0
+# Seconds after which what is done is said even in the middle of a batch, and how much of a lease that is at most.
+_SAID_WITHIN, _OF_LEASE = 1.0, 1 / 3
 _STARTS = ("begin", "now")
 WEBHOOK = "webhook:"  # what the names of webhooks' groups begin with
 
@@ -39,13 +39,14 @@ class Work:
         self._done = ""  # the position in it up to which all is done
         self._given = ""  # the position of the event that was given out last
         self._said = 0.0
+        self._within = min(_SAID_WITHIN, self._take.lease / 1000 * _OF_LEASE)
 
     def next(self) -> Call[Event | None]:
         """What was given out is done; the next event, None if there is none yet. May be asked again after an error."""
         if not self._joined:
             yield self._join
             self._joined = True
-        yield from self.ack(within=_SAID_WITHIN)
+        yield from self.ack(within=self._within)
         more = True
         while not self._held and more:
             more = yield from self._fetch()
@@ -61,13 +62,12 @@ class Work:
     def ack(self, *, within: float = 0.0) -> Call[None]:
         """The event that was given out last is done. Said now if the last time is longer ago than `within` seconds."""
         self._done, self._given = self._given or self._done, ""
-        if not self._held:
-            return
-        if not self._held[0].rows:
+        if self._held and not self._held[0].rows:
             first = self._held[0]
             yield self._told(first, first.last)
             self._held, self._done = self._held[1:], ""
-        elif time.monotonic() - self._said >= within:
+            within = self._within  # the others are as they were
+        if self._held and time.monotonic() - self._said >= within:
             yield from self.keep()
 
     def keep(self) -> Call[None]:

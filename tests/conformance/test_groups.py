@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -103,6 +104,23 @@ def test_what_was_done_of_a_lost_batch_is_not_done_of_the_next_one(bench: Bench)
     assert drive(bench, work.next()).data["step"] == "b"
     assert drive(bench, work.next()) is None
     assert group(bench) == (0, 1)
+
+
+@pytest.mark.parametrize("lease", [0.5, 60.0])
+def test_who_comes_back_within_the_lease_keeps_all(bench: Bench, lease: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What was fetched with it, too, also where that is a batch of each partition."""
+    clock = SimpleNamespace(monotonic=lambda: bench.clock.now / 1000)
+    monkeypatch.setattr("batonpass.coordinator.calls.groups.time", clock)
+    for number in range(8):
+        bench.save(None, thread=f"run-{number}")
+    work = Work(G, c.Which(), start="begin", lease=lease, batch=100, source="/test")
+    events = set[str]()
+    for _ in range(8):
+        events.add(drive(bench, work.next()).id)
+        bench.clock.advance(int(lease * 900))
+        assert take(bench) == []
+    assert drive(bench, work.next()) is None
+    assert (len(events), group(bench)) == (8, (0, 0))
 
 
 @pytest.mark.one_partition
