@@ -44,12 +44,12 @@ class Reader:
         before = self.after
         rows: list[EventRow] = yield Events(before, self._job, PAGE, self._which, self._stored)
         self._stored = False
-        missed = yield from self._memory.missed(rows)
+        missed = yield from self._memory.missed(before, rows)
         self._memory.add(before, rows)
         self.after = rows[-1].position if rows else before
         self.ended = not rows
         self.patience.over()
-        late = [replace(read(row, self._source), cursor=before) for row in missed]
+        late = [replace(read(row, self._source), cursor=before) for row in missed if self._memory.wanted(row)]
         return late + [read(row, self._source) for row in rows if row.fields and self._memory.wanted(row)]
 
 

@@ -41,13 +41,14 @@ class Memory:
         while self._count - len(self._pages[0][1]) > _REMEMBERED:
             self._count -= len(self._pages.popleft()[1])
 
-    def missed(self, rows: Sequence[EventRow]) -> Call[list[EventRow]]:
-        """Events before this page that were not there when their time was read; none if it does not tell of that."""
+    def missed(self, before: str, rows: Sequence[EventRow]) -> Call[list[EventRow]]:
+        """Events up to the position before this page that were not there when their time was read; none if it does not
+        tell of that."""
         if not self._pages or not any(row.fields.get("type") == kinds.REWOUND for row in rows):
             return []
         seen = frozenset[_Mark]().union(*(marks for _, marks in self._pages))
-        at, here, found = self._pages[0][0], {row.position for row in rows}, list[EventRow]()
-        while True:
+        at, found = self._pages[0][0], list[EventRow]()
+        while not _reached(at, before):
             try:
                 again: list[EventRow] = yield Events(at, self.job, _PAGE, self.which)
             except Trimmed as error:
@@ -55,14 +56,11 @@ class Memory:
                     return found
                 at = error.first_available
                 continue
-            for row in again:
-                if row.position in here:
-                    return found
-                if row.fields and _mark(row) not in seen:
-                    found.append(row)
             if not again:
-                return found
+                break
+            found += [row for row in again if row.fields and _mark(row) not in seen and _was_passed(row, before)]
             at = again[-1].position
+        return found
 
     def wanted(self, row: EventRow) -> bool:
         """Whether the caller wants an event, or it was only read because it tells that the store went back."""
@@ -71,6 +69,28 @@ class Memory:
             return True
         named = not types or any(kind == each or (each[-1] == "*" and kind.startswith(each[:-1])) for each in types)
         return named and not (self.job or self.which.agent or self.which.thread)
+
+
+def _was_passed(row: EventRow, before: str) -> bool:
+    """Whether who has read up to `before` looks no more where an event is. On a cluster each partition has its own
+    order, and which others come between differs from one look to the next."""
+    at, _, place = row.position.partition("~")[0].rpartition(".")
+    read = _places(before)
+    return _order(place) <= read[int(at or 0) % len(read)]
+
+
+def _reached(at: str, before: str) -> bool:
+    return all(here >= there for here, there in zip(_places(at), _places(before), strict=False))
+
+
+def _places(position: str) -> list[tuple[int, ...]]:
+    """How far each partition was read; of a store that has but one, that."""
+    own, *read = position.split("~")
+    return [_order(each) for each in read or [own]]
+
+
+def _order(place: str) -> tuple[int, ...]:
+    return tuple(map(int, place.split("-"))) if place else ()
 
 
 def _mark(row: EventRow) -> _Mark:
