@@ -241,6 +241,7 @@ class Coordinator(Scheduling):
                     return
                 if reader.ended:
                     await watch.await_(1.0)
+                    await sleep(reader.patience.rest())
         finally:
             await watch.aclose()
 

@@ -46,6 +46,7 @@ class Consumer:
             if event:
                 return event
             await self._watch.await_(_LOOK)
+            await sleep(self._patience.rest())
 
     async def ack(self) -> None:
         """The event that came last is done: it does not come again."""
@@ -96,6 +97,7 @@ class SyncConsumer:
             if event:
                 return event
             self._watch.wait(_LOOK)
+            time.sleep(self._patience.rest())
 
     def ack(self) -> None:
         """The event that came last is done: it does not come again."""

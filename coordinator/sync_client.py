@@ -198,6 +198,7 @@ class SyncCoordinator(SyncScheduling):
                     return
                 if reader.ended:
                     watch.wait(1.0)
+                    time.sleep(reader.patience.rest())
         finally:
             watch.close()
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import time
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
@@ -21,6 +22,8 @@ _log = logging.getLogger("batonpass.events")
 PAGE = 500
 # Seconds between two attempts to reach a store that is away.
 _LONGEST_PAUSE = 1.0
+# Seconds between two wake-ups that are followed. Each is a look at all partitions, whoever else wants the server.
+_REST = 0.02
 _PREFIX = "batonpass."
 _NUMBERS = frozenset({"hop", "token", "attempt", "due", "freed"})
 _ATTRIBUTES = frozenset({"type", "subject", "time"})
@@ -54,10 +57,18 @@ class Reader:
 
 
 class Patience:
-    """Of those who go on over the loss of a store."""
+    """Of those who go on over the loss of a store, and who are woken a thousand times a second."""
 
     def __init__(self) -> None:
         self._troubles = 0
+        self._looked = 0.0
+
+    def rest(self) -> float:
+        """How long to wait before the look that one was woken for, in seconds: not at all, if the last was long ago."""
+        now = time.monotonic()
+        pause = max(self._looked + _REST - now, 0.0)
+        self._looked = now + pause
+        return pause
 
     def pause(self, error: Unavailable) -> float:
         """How long to wait for a store that is away, in seconds."""

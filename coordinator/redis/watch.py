@@ -44,8 +44,9 @@ class RedisWatch:
                     return  # a change between the look before and this subscription is seen by looking again
             if self._wakes:
                 self._sync.blpop(self._wakes, timeout=timeout)
-            else:
-                self._sync.get_message(timeout=timeout)
+            elif self._sync.get_message(timeout=timeout):
+                while self._sync.get_message(timeout=0):
+                    pass  # who is woken looks at all that is there: what came so far must not wake it again
         except TROUBLE:
             self.close()
 
@@ -71,6 +72,9 @@ class RedisWatch:
                 with move_on_after(timeout):
                     while await self._async.get_message(timeout=None) is None:
                         pass
+                with move_on_after(0):  # what came so far must not wake it again
+                    while True:
+                        await self._async.get_message(timeout=None)
         except TROUBLE:
             await self.aclose()
 

@@ -77,6 +77,20 @@ def test_the_end_of_a_job_wakes_who_waits_for_it(bench: Bench, everything: bool)
     wakes(bench, topic, lambda other: other.do(c.Complete(fence, b"result")))
 
 
+def test_what_came_so_far_wakes_once(bench: Bench) -> None:
+    """Who is woken looks at all that is there: a thousand changes are not a thousand looks."""
+    watch = bench.store.watch(Topic())
+    bench.each(lambda: watch.wait(0.01), watch.aopen)
+    for _ in range(100):
+        bench.save(None)
+    waits, began = 0, time.monotonic()
+    while time.monotonic() - began < 0.3:  # shorter ones were woken
+        began, waits = time.monotonic(), waits + 1
+        bench.each(lambda: watch.wait(0.4), lambda: watch.await_(0.4))
+    assert waits < 20
+    bench.each(watch.close, watch.aclose)
+
+
 def test_a_wait_without_a_change_ends_in_its_time(bench: Bench) -> None:
     watch = bench.store.watch(Topic(subject=bench.submit()))
     began = time.monotonic()

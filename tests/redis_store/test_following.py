@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -14,6 +15,8 @@ import redis
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.calls import Call
+from batonpass.coordinator.calls.events import Reader
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import new_checkpoint, new_job
@@ -142,6 +145,25 @@ def test_the_server_restarts(own_redis: RedisServer, side: str, caplog: pytest.L
             wait_for(written, 200)
         check(url, follower, written)
         assert follower.found == sorted(follower.found, key=lambda event: [int(part) for part in event.id.split("-")])
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_busy_store_is_asked_seldom(redis_server: str, side: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    url = f"{redis_server}?namespace=busy-{side}-{secrets.token_hex(3)}"
+    looks: list[float] = []
+    page = Reader.page
+
+    def counted(reader: Reader) -> Call[list[bp.Event]]:
+        looks.append(time.monotonic())
+        return page(reader)
+
+    monkeypatch.setattr(Reader, "page", counted)
+    with Following(url, side) as follower:
+        with writers(url, 1) as written:
+            wait_for(written, 500)
+        taken, number = looks[-1] - looks[0], len(looks)
+        check(url, follower, written)
+    assert number < 100 + taken * 200, "two looks for a wake-up, 50 times a second"
 
 
 @pytest.mark.parametrize("side", ["sync", "async"])
