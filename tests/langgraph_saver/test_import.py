@@ -181,11 +181,11 @@ def test_a_source_may_be_written_to_meanwhile(
 
     def written(self: Source, thread: str, at: Stored) -> Any:
         monkeypatch.setattr(Source, "get", get)
+        spot = config_of(thread, at.scope, at.key)
         with opened(file) as saver:
-            for task in ("before", "after"):
-                if task == "after":
-                    found = get(self, thread, at)
-                saver.put_writes(config_of(thread, at.scope, at.key), [("trace", [task])], task)
+            saver.put_writes(spot, [("trace", ["before"])], "before")
+            found = get(self, thread, at)
+            saver.put_writes(spot, [("trace", ["after"])], "after")
         return found
 
     monkeypatch.setattr(Source, "get", written)
