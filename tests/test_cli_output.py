@@ -22,6 +22,7 @@ def cli(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 def test_every_command_has_json_and_help(cli: CommandLine) -> None:
     helped = cli("--help").out
     assert not re.search(r"\w\.\.\.$", helped, re.MULTILINE)  # a summary that was cut
+    assert "BATONPASS_ENCRYPT_KEYS" in helped
     listed = re.findall(r"^  ([a-z]\S+) ", helped, re.MULTILINE)
     groups = {"schedule", "webhooks", "groups"}
     commands = [[name] for name in listed if name not in groups]

@@ -19,10 +19,19 @@ from .printing import shortened
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _LONGEST = 1000  # characters of an error: what an agent raised may hold a whole document; `show` prints it all
 
+_ENVIRONMENT = """\b
+Environment:
+  BATONPASS_URL           The store
+  BATONPASS_ENCRYPT_KEYS  Keys that encrypt: name:base64,name:base64
+  BATONPASS_SIGN_KEYS     Keys that sign
+  BATONPASS_COMPRESS      1 compresses
+  BATONPASS_ACCEPT_PLAIN  1 also reads what is not protected"""
+
 app = typer.Typer(
     name="batonpass",
     cls=Commands,
     help="Jobs that pass from agent to agent and survive.",
+    epilog=_ENVIRONMENT,
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,

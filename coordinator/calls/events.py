@@ -11,6 +11,7 @@ from typing import Any
 from ...contracts.errors import BadSetup, Unavailable
 from ...contracts.event import Event
 from ...contracts.understood import understood
+from ..coded.texts import clear
 from ..commands import Events, LastEvent, TrimEvents, Which
 from ..rows import EventRow
 from ..snapshots import from_ms
@@ -119,6 +120,8 @@ def read(row: EventRow, source: str) -> Event:
     fields: Mapping[str, str] = row.fields
     data: dict[str, Any] = {name: value for name, value in fields.items() if name not in _ATTRIBUTES}
     data.update({name: int(data[name]) for name in _NUMBERS & data.keys()})
+    if "error" in data:
+        data["error"] = clear(data["error"])
     return Event(
         id=row.position.partition("~")[0],  # over several partitions the position says of each how far it was read
         type=fields["type"],

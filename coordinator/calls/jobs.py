@@ -19,6 +19,7 @@ from ...contracts.options import SubmitOptions
 from ...contracts.understood import understood
 from ..book import Book, parse_ref, queue_of, target
 from ..coded.codec import MissingKey
+from ..coded.texts import clear
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..letters import open_envelope, open_letter, seal_envelope, seal_plain
 from ..rows import JobRow, StreamRow
@@ -155,15 +156,14 @@ def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract
         return book.read(contract, data)
     if row.state == JobState.CANCELED:
         raise JobCanceled(f"job {row.id} was canceled", job_id=row.id, reason="canceled")
+    error = clear(row.error)
     if row.state == JobState.REJECTED:
-        raise JobRejected(
-            f"job {row.id} was rejected by agent {row.agent!r}: {row.error}", job_id=row.id, reason=row.error
-        )
+        raise JobRejected(f"job {row.id} was rejected by agent {row.agent!r}: {error}", job_id=row.id, reason=error)
     raise JobFailed(
-        f"job {row.id} failed at agent {row.agent!r}, hop {row.hop} ({row.reason}): {row.error}",
+        f"job {row.id} failed at agent {row.agent!r}, hop {row.hop} ({row.reason}): {error}",
         job_id=row.id,
         reason=row.reason,
-        error=row.error,
+        error=error,
     )
 
 
@@ -209,7 +209,7 @@ def describe(row: JobRow) -> JobInfo:
         lease=_lease(row) if row.lease else None,
         key=row.key or None,
         question=question,
-        error=row.error or None,
+        error=clear(row.error) or None,
         created_at=from_ms(row.created),
         updated_at=from_ms(row.updated),
         due_at=from_ms(row.due) if row.due else None,

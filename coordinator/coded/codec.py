@@ -44,13 +44,14 @@ class Unproven(Corrupted):
 
 
 class Codec:
-    """Protects a store's contents: states, contexts, payloads, questions, answers, results and journals.
+    """Protects a store's contents: states, contexts, payloads, questions, answers, results, journals, streams and
+    items' values; what errors say is encrypted, too.
 
     `encrypt` (AES-GCM; 16 or 32 bytes each) or `sign` (HMAC-SHA256; 16 bytes at least) are keys by name: the first
     writes, all read. So keys are rotated: put the new one first, and drop the old one when nothing is left that was
     written with it. `compress` uses zstd where it pays. `plain` accepts what is not protected, while a store
-    that has such records is moved to a codec. Names of agents, threads, steps and keys, and texts of errors, are not
-    hidden.
+    that has such records is moved to a codec. Names of agents, threads, steps, checkpoints, items and people, and keys,
+    are not hidden.
     """
 
     def __init__(
@@ -70,6 +71,11 @@ class Codec:
         self._zstd = _zstd() if compress else None
         self.plain = plain or not self._keys  # whether what is not protected is read, too
         self._proven: set[str] = set()  # keys that have opened something
+
+    @property
+    def encrypts(self) -> bool:
+        """Whether what is kept can't be read without a key."""
+        return self._kind == b"e"
 
     def wrap(self, data: bytes, about: str) -> bytes:
         """Bytes as they are kept at the place that `about` names. The same bytes there give the same."""

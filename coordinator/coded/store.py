@@ -13,12 +13,13 @@ from ...contracts.errors import BadSetup, Corrupted, KeyConflict, MissingExtra
 from .. import commands as c
 from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
-from ..rows import CheckpointRow, CommitLine, Delivery, JobRow, OutcomeRow, PlaceRow, StreamRow, Write
+from ..rows import CheckpointRow, CommitLine, Delivery, EventRow, JobRow, OutcomeRow, PlaceRow, StreamRow, Write
 from ..seals import FORMAT, read_commit, seal_of
 from ..store import Behind, Store, Topic, Watch
 from ..written import is_written
 from .codec import CODED, Codec, check_read, unread
 from .frames import unframe
+from .texts import hidden, told, with_error, without_error
 
 R = TypeVar("R")
 
@@ -122,7 +123,8 @@ def _kept_with(group: str) -> str:
 
 
 def _target(codec: Codec, target: c.Target, job_id: str) -> c.Target:
-    return replace(target, envelope=codec.wrap(target.envelope, f"the envelope of job {job_id}"))
+    envelope = codec.wrap(target.envelope, f"the envelope of job {job_id}")
+    return replace(target, envelope=envelope, about=without_error(target.about, codec, job_id))
 
 
 def _new(codec: Codec, new: c.NewCheckpoint | None) -> c.NewCheckpoint | None:
@@ -181,7 +183,9 @@ def _complete(codec: Codec, m: c.Complete) -> c.Complete:
 
 
 def _fail(codec: Codec, m: c.Fail) -> c.Fail:
-    return replace(m, spent=codec.wrap(m.spent, _spent(m.fence.job_id))) if m.spent else m
+    job_id = m.fence.job_id
+    spent = codec.wrap(m.spent, _spent(job_id)) if m.spent else b""
+    return replace(m, error=hidden(codec, m.error, job_id), spent=spent)
 
 
 def _suspend(codec: Codec, m: c.Suspend) -> c.Suspend:
@@ -211,6 +215,11 @@ def _change(codec: Codec, change: ItemChange) -> ItemChange:
     return replace(change, value=codec.wrap(change.value, change.name.about), index=index)
 
 
+def _write_items(codec: Codec, m: c.WriteItems) -> c.WriteItems:
+    news = m.news and replace(m.news, about=without_error(m.news.about, codec, m.news.subject))
+    return replace(m, changes=tuple(_change(codec, change) for change in m.changes), news=news)
+
+
 def _search(name: ItemName) -> str:
     return f"what searches look at of {name.about}"
 
@@ -225,7 +234,7 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Put: _put,
     c.PutWrites: lambda codec, m: replace(m, writes=_writes(codec, m.thread, m.scope, m.key, m.writes)),
     c.Import: _import,
-    c.WriteItems: lambda codec, m: replace(m, changes=tuple(_change(codec, change) for change in m.changes)),
+    c.WriteItems: _write_items,
     c.Record: lambda codec, m: replace(m, records=_records(codec, m.records, m.fence.job_id)),
     c.HandOff: _hand_off,
     c.Complete: _complete,
@@ -251,9 +260,14 @@ def _item(codec: Codec, item: Any) -> Any:
         return Delivery(_job(codec, item.job), checkpoint, journal)
     if isinstance(item, JobRow):
         return _job(codec, item)
-    if isinstance(item, OutcomeRow) and item.result:
+    if isinstance(item, OutcomeRow):
         kind = f"the result of job {item.job_id}" if item.state.endswith("completed") else _spent(item.job_id)
-        return replace(item, result=_tried(codec, item.result, kind))
+        error = told(codec, item.error, item.job_id)
+        return replace(item, error=error, result=_tried(codec, item.result, kind) if item.result else b"")
+    if isinstance(item, EventRow):
+        return replace(item, fields=with_error(item.fields, codec))
+    if isinstance(item, c.Taken):
+        return replace(item, batches=tuple(_batch(codec, batch) for batch in item.batches))
     if isinstance(item, StreamRow):
         return replace(item, data=_tried(codec, item.data, _streamed(item.job_id)))
     if isinstance(item, PlaceRow):
@@ -267,6 +281,10 @@ def _item(codec: Codec, item: Any) -> Any:
     if isinstance(item, ItemPage):
         return replace(item, rows=[_kept(codec, row) for row in item.rows])
     return _checkpoint(codec, item) if isinstance(item, CheckpointRow) else item
+
+
+def _batch(codec: Codec, batch: c.Batch) -> c.Batch:
+    return replace(batch, rows=tuple(_item(codec, row) for row in batch.rows))
 
 
 def _write(codec: Codec, data: bytes, about: str) -> bytes:
@@ -289,7 +307,7 @@ def _job(codec: Codec, row: JobRow) -> JobRow:
     read: dict[str, Any] = {
         name: _tried(codec, getattr(row, name), f"{about} job {row.id}") for name, about in _BLOBS.items()
     }
-    return replace(row, **read)
+    return replace(row, error=told(codec, row.error, row.id), **read)
 
 
 def _tried(codec: Codec, data: bytes, about: str) -> bytes:

@@ -1,0 +1,50 @@
+"""Texts: what errors say, encrypted where a store keeps texts: with jobs, with the ends of children, in events."""
+
+from __future__ import annotations
+
+from base64 import b64decode, b64encode
+from collections.abc import Mapping
+
+from ...contracts.errors import BadSetup, Corrupted, MissingExtra
+from .codec import WITH_CODEC, Codec
+
+# No error begins so. What stores say themselves is in clear.
+_MARK = "\x02"
+
+
+def hidden(codec: Codec, text: str, subject: str) -> str:
+    """An error's text as it is kept with a job, or what else it is about."""
+    if not text or not codec.encrypts:
+        return text
+    return _MARK + b64encode(codec.wrap(text.encode(), _about(subject))).decode()
+
+
+def told(codec: Codec, text: str, subject: str) -> str:
+    """The text that was hidden, or why it can't be read: what is beside it can."""
+    if text[:1] != _MARK:
+        return text
+    try:
+        return codec.unwrap(b64decode(text[1:]), _about(subject)).decode()
+    except (Corrupted, BadSetup, MissingExtra, ValueError) as error:
+        return f"({error})"
+
+
+def without_error(fields: Mapping[str, str], codec: Codec, subject: str) -> Mapping[str, str]:
+    """What an event says, with its error hidden."""
+    return {**fields, "error": hidden(codec, fields["error"], subject)} if "error" in fields else fields
+
+
+def with_error(fields: Mapping[str, str], codec: Codec) -> Mapping[str, str]:
+    """What an event says, with the error that was hidden."""
+    if fields.get("error", "")[:1] != _MARK:
+        return fields
+    return {**fields, "error": told(codec, fields["error"], fields["subject"])}
+
+
+def clear(text: str) -> str:
+    """A text for a reader without a codec."""
+    return f"(what the error says is encrypted: {WITH_CODEC})" if text[:1] == _MARK else text
+
+
+def _about(subject: str) -> str:
+    return f"the error of {subject}"

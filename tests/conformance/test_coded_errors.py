@@ -1,0 +1,97 @@
+"""What errors say, behind a codec that encrypts: they quote what agents are given and models answer."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.items import ItemChange, ItemName, ItemNews
+from tests.conformance.test_items_coded import coded
+from tests.harness.bench import Bench, new_target
+from tests.harness.children import Family
+
+_KEY = {"k": b"k" * 32}
+_SECRET = "ValueError: input_value='the-moon-is-made-of-cheese'"
+
+
+def _errors(bench: Bench, subject: str) -> list[Any]:
+    events = bench.run(bench.face().events())
+    return [event.data["error"] for event in events if event.subject == subject and "error" in event.data]
+
+
+def _failed(bench: Bench) -> str:
+    """A job that failed once, and then for good."""
+    fence = bench.start()
+    bench.do(c.Fail(fence, f"{_SECRET} at first", "", 1))
+    assert bench.job(fence.job_id).error == f"{_SECRET} at first"
+    bench.clock.advance(1)
+    bench.do(c.Reap())
+    bench.do(c.Fail(bench.take(), _SECRET, "attempts"))
+    return fence.job_id
+
+
+def test_what_a_job_failed_of_is_encrypted(bench: Bench) -> None:
+    with coded(bench, encrypt=_KEY) as ours:
+        job = _failed(ours)
+        [info] = ours.run(ours.face().dead_letters())
+        assert info.error == _SECRET
+        assert _errors(ours, job) == [f"{_SECRET} at first", _SECRET]
+        group = c.TakeEvents("all", mint("b"), 60_000)
+        ours.do(c.JoinGroup("all"))
+        rows = [row for batch in ours.do(group).batches for row in batch.rows]
+        assert [row.fields["error"] for row in rows if "error" in row.fields] == [f"{_SECRET} at first", _SECRET]
+    assert "cheese" not in repr(bench.harness.dump())
+
+
+def test_also_what_a_child_did(bench: Bench) -> None:
+    with coded(bench, encrypt=_KEY) as ours:
+        family = Family(ours, ours.start(), 2)
+        family.spawn()
+        ours.do(c.Fail(ours.take(), _SECRET, "permanent"))
+        [outcome] = ours.do(c.ReadOutcomes(family.parent, family.fan))
+        assert outcome.error == _SECRET
+    assert "cheese" not in repr(bench.harness.dump())
+
+
+def test_and_what_an_event_says_of_one(bench: Bench) -> None:
+    """Of a hop that a fallback takes on, and of a schedule."""
+    with coded(bench, encrypt=_KEY) as ours:
+        fence = ours.start()
+        ours.do(c.HandOff(fence, replace(new_target("other"), about={"reason": "fallback", "error": _SECRET})))
+        news = ItemNews("batonpass.schedule.failed", "nightly", {"error": _SECRET}, 0)
+        ours.do(c.WriteItems((ItemChange(ItemName(("x",), "nightly"), b"v"),), news))
+        assert _errors(ours, fence.job_id) == _errors(ours, "nightly") == [_SECRET]
+    assert "cheese" not in repr(bench.harness.dump())
+
+
+def test_who_has_no_key_is_told_so(bench: Bench) -> None:
+    with coded(bench, encrypt=_KEY) as ours, coded(bench, encrypt={"other": b"o" * 32}) as other:
+        job = _failed(ours)
+        for reader in (bench, other):
+            [info] = reader.run(reader.face().dead_letters())
+            for said in (info.error, *_errors(reader, job)):
+                assert "encrypted" in said
+                assert "BATONPASS_ENCRYPT_KEYS" in said
+            with pytest.raises(bp.JobFailed, match="BATONPASS_ENCRYPT_KEYS"):
+                reader.run(reader.face().job(job).result())
+
+
+def test_a_true_text_in_anothers_place_is_refused(bench: Bench) -> None:
+    with coded(bench, encrypt=_KEY) as ours:
+        stored = bench.job(_failed(ours)).error
+        fence = ours.start()
+        bench.do(c.Fail(fence, stored, "attempts"))
+        assert "is not what was encrypted" in ours.job(fence.job_id).error
+
+
+def test_what_is_not_encrypted_stays_as_it_is(bench: Bench) -> None:
+    """What stores say themselves, and what came before there was a codec."""
+    job = _failed(bench)
+    with coded(bench, encrypt=_KEY) as ours, coded(bench, sign=_KEY) as signed:
+        assert ours.job(job).error == _SECRET
+        assert bench.job(_failed(signed)).error == _SECRET
