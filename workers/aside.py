@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Generator, Iterable
 from contextlib import contextmanager
 
 from ..contracts.errors import BadSetup
@@ -18,7 +18,7 @@ class Lacking(BadSetup):
 
 
 @contextmanager
-def reading() -> Iterator[None]:
+def reading() -> Generator[None]:
     """Around reads of what is the job's own, in the middle of its run."""
     try:
         yield
