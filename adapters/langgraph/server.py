@@ -1,15 +1,21 @@
-"""Server: the checkpointer for `langgraph dev` and the Agent Server.
+"""Server: the checkpointer and the long-term memory for `langgraph dev` and the Agent Server.
 
-In langgraph.json: `"checkpointer": {"path": "batonpass.adapters.langgraph.server.checkpointer"}`.
+In langgraph.json: `"checkpointer": {"path": "batonpass.adapters.langgraph.server.checkpointer"}` and
+`"store": {"path": "batonpass.adapters.langgraph.server.store"}`.
 """
 
 from __future__ import annotations
 
 import os
+from collections.abc import Callable
 from functools import cache
+from typing import TypeVar
 
 from ...contracts.errors import BadSetup
 from .checkpointer import BatonpassSaver
+from .memory import BatonpassStore
+
+T = TypeVar("T")
 
 
 @cache  # the server asks once in each of its threads, and all need the same store
@@ -18,7 +24,20 @@ def checkpointer() -> BatonpassSaver:
 
     States that hold types of your own need a factory of your own: `BatonpassSaver.from_url(url, allow=[graph])`.
     """
+    return _made(BatonpassSaver.from_url)
+
+
+@cache
+def store() -> BatonpassStore:
+    """A long-term memory, where `checkpointer` keeps its threads.
+
+    Search by meaning, or a TTL, needs a factory of your own: `BatonpassStore.from_url(url, index=..., ttl=...)`.
+    """
+    return _made(BatonpassStore.from_url)
+
+
+def _made(make: Callable[[str], T]) -> T:
     try:
-        return BatonpassSaver.from_url(os.environ.get("BATONPASS_URL", "sqlite:///batonpass.db"))
+        return make(os.environ.get("BATONPASS_URL", "sqlite:///batonpass.db"))
     except BadSetup as error:
         raise BadSetup(f"BATONPASS_URL: {error}") from None

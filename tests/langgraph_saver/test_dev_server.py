@@ -59,7 +59,8 @@ _CONFIG = """
 {
   "dependencies": ["."],
   "graphs": {"chat": "./graph.py:graph"},
-  "checkpointer": {"path": "batonpass.adapters.langgraph.server.checkpointer"}
+  "checkpointer": {"path": "batonpass.adapters.langgraph.server.checkpointer"},
+  "store": {"path": "batonpass.adapters.langgraph.server.store"}
 }
 """
 
@@ -145,12 +146,15 @@ def test_threads_outlive_the_server(
     thread = str(server.client.threads.create()["thread_id"])
     for text in ("hello", "again"):
         server.talk(thread, text)
+    server.client.store.put_item(["users", "ann"], "likes", {"of": "cheese"})
     before = server.client.threads.get_history(thread, limit=50)
     assert [state["values"].get("turns") for state in before] == [2, 1, 1, 1, None, None]
     server.flushed(thread)
     server.kill()
     server.start()
     assert server.client.threads.get_history(thread, limit=50) == before
+    [liked] = server.client.store.search_items(["users"], filter={"of": {"$ne": "wine"}})["items"]
+    assert (liked["key"], liked["value"]) == ("likes", {"of": "cheese"})
     assert server.talk(thread, "more")["turns"] == 3
 
     run = CommandLine(f"sqlite:///{tmp_path / 'batonpass.db'}", capsys, monkeypatch)
