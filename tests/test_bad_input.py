@@ -67,6 +67,15 @@ main()
 """
 
 
+GONE = """
+import os, tempfile
+os.chdir(tempfile.mkdtemp())
+os.rmdir(os.getcwd())
+from batonpass.cli import main
+main()
+"""
+
+
 @pytest.fixture
 def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A working directory with apps in it, good and bad."""
@@ -148,6 +157,11 @@ def test_bad_arguments(cli: CommandLine, here: Path, arguments: list[str], compl
         ("desk.db", "store URL 'desk.db' can't be used: write sqlite:///file.db"),
         ("", "store URL '' can't be used"),
         ("sqlite://desk.db", "names no file: sqlite:///file.db is in this folder"),
+        ("sqlite:desk.db", "names no file: sqlite:///file.db is in this folder"),
+        ("sqlite:/desk.db", "names no file: sqlite:///file.db is in this folder"),
+        ("sqlite:///c#/desk.db", "a store URL takes no #: write %23 for one in a name or a password"),
+        ("redis://:pass#word@127.0.0.1:1", "a store URL takes no #: write %23 for one in a name or a password"),
+        ("memory://", "memory:// is kept by the process that opens it alone: what a command did would be gone"),
         ("sqlite:///:memory:", "use memory://"),
         ("sqlite:////nosuch/folder/desk.db", "there is no folder /nosuch/folder"),
         ("sqlite:///desk.py", "is not a Batonpass store"),
@@ -265,3 +279,9 @@ def test_an_undeclared_handoff_ends_the_job_and_goes_nowhere(
     assert complaint.endswith("agent 'research' may not hand off to 'other': it declares nobody (hands_to=)")
     [job] = cli("jobs", "--json").json
     assert (job["state"], job["agent"], job["hop"], job["path"]) == ("failed", "research", 0, "research")
+
+
+@pytest.mark.parametrize("command", [["jobs", "--store", "sqlite:///desk.db"], ["worker", "desk:app"]])
+def test_a_folder_that_is_gone_is_one_line(command: list[str], cli: CommandLine) -> None:
+    """A release that was taken away, in a shell that is still there."""
+    assert "the folder in which this runs is gone" in process("-c", GONE, *command).complaint

@@ -347,7 +347,7 @@ def test_the_store_is_the_options_then_the_environments_then_the_folders(
     assert cli(*begin).code == 0
     assert (tmp_path / "environment.db").exists()
     monkeypatch.delenv("BATONPASS_URL")
-    assert f"there is no store sqlite:///batonpass.db in {tmp_path}: --store" in cli("jobs").complaint
+    assert f"there is no store {tmp_path}/batonpass.db: --store" in cli("jobs").complaint
     assert not (tmp_path / "batonpass.db").exists()
     assert cli(*begin).code == 0
     assert cli("jobs", "--json").json == []

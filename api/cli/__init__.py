@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import os
 import sys
 from typing import Annotated
 
@@ -66,9 +67,18 @@ def main() -> None:
     except KeyboardInterrupt:  # before or after click's own care
         sys.exit(130)
     except OSError as error:
+        if _folder_is_gone():
+            _stop("the folder in which this runs is gone: change to one that is there", 2)
         if error.errno not in _UNWRITABLE:
             raise
         _stop(f"the output can't be written: {error.strerror}", 2)
+
+
+def _folder_is_gone() -> bool:
+    try:
+        return not os.getcwd()
+    except FileNotFoundError:
+        return True
 
 
 def _stop(message: str, code: int) -> None:

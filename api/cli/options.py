@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from datetime import datetime
-from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -95,6 +94,8 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
 
     A command that `begins` nothing needs a store: a new, empty file in the wrong folder would only hide the mistake.
     """
+    if store.startswith("memory:"):
+        raise BadSetup("memory:// is kept by the process that opens it alone: what a command did would be gone")
     if app is None:
         connection = connect(store, namespace=namespace, app=App("command line"))
     else:
@@ -105,7 +106,7 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
     file = file_of(store)
     if file is not None and not begins and file.parent.is_dir() and not file.exists():
         raise NotFound(
-            f"there is no store {store} in {Path.cwd()}: --store or BATONPASS_URL names one, a worker or a submit with "
-            "--app makes one"
+            f"there is no store {file.absolute()}: --store or BATONPASS_URL names one, a worker or a submit with --app "
+            "makes one"
         )
     return connection

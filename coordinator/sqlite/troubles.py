@@ -45,7 +45,8 @@ def obstacle(path: str) -> str:
     if Path(path).is_dir():
         return "it is a folder, name a file in it"
     if hasattr(os, "statvfs") and os.statvfs(folder).f_flag & os.ST_RDONLY:
-        return "its file system is read-only, and even reading needs two files beside it: copy it elsewhere"
+        there = ", and even reading needs two files beside it: copy it elsewhere" if os.path.exists(path) else ""
+        return f"its file system is read-only{there}"
     if os.path.exists(path) and not os.access(path, os.R_OK | os.W_OK):
         return "this user may not read and write it, change its permissions or its owner"
     if not os.access(folder, os.W_OK):
