@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeVar, overload
 from batonpass.contracts import app as declared
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract
+from batonpass.contracts.duration import Duration
 from batonpass.contracts.job import DEFAULT_LEASE
 
 if TYPE_CHECKING:
@@ -51,7 +52,7 @@ class App(declared.App):
         *,
         returns: type[R],
         store: str = ...,
-        timeout: float | None = ...,
+        timeout: Duration | None = ...,
     ) -> R: ...
 
     @overload
@@ -62,7 +63,7 @@ class App(declared.App):
         *,
         returns: None = ...,
         store: str = ...,
-        timeout: float | None = ...,
+        timeout: Duration | None = ...,
     ) -> Any: ...
 
     async def run(
@@ -72,11 +73,11 @@ class App(declared.App):
         *,
         returns: type[Contract] | None = None,
         store: str = "memory://",
-        timeout: float | None = None,
+        timeout: Duration | None = None,
     ) -> Any:
         """Submit a job, work until it ends, and give its result: for notebooks, scripts and tests.
 
-        `store` is any store's URL; by default nothing outlives the call. `timeout` is in seconds. Raises what
+        `store` is any store's URL; by default nothing outlives the call. `timeout` is as of `Job.result`. Raises what
         `Job.result` raises.
         """
         from batonpass.coordinator.connection import connect

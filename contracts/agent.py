@@ -10,6 +10,7 @@ from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
 from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds
 from .contract import Contract, State, contract_ref
+from .duration import Duration, seconds_of
 from .errors import BadSetup
 from .inbox import Asks
 from .retry import Retries, policies
@@ -30,8 +31,8 @@ class Agent(Generic[In]):
     and out. `retries` is how many attempts a hop has, or a `Retry` that says which errors are tried again and when, or
     several of them: the first that concerns an error decides, and an error that concerns none is not tried again.
     `lease` is how long a delivery stays this worker's without a heartbeat, `timeout` how long one attempt may run; both
-    in seconds. `state_version` is stored with each of the agent's states: raise it when their form changes, and write
-    an `@app.migration` for those that are stored.
+    in seconds, or a timedelta. `state_version` is stored with each of the agent's states: raise it when their form
+    changes, and write an `@app.migration` for those that are stored.
     `fallback` names the agent, of any framework, at which a job goes on when this one's attempts run out: with the same
     payload and this one's conversation. It accepts the same contract.
     `isolation` is where `batonpass worker` runs an attempt: "process" (in a child of its own, which is killed at the
@@ -63,8 +64,8 @@ class Agent(Generic[In]):
     enter: Callable[..., Any] | None = None
     leave: Callable[..., Any] | None = None
     retries: Retries = 3
-    lease: float | None = None
-    timeout: float | None = None
+    lease: Duration | None = None
+    timeout: Duration | None = None
     state_version: int = 1
     fallback: str | None = None
     isolation: Isolation | None = None
@@ -95,10 +96,9 @@ class Agent(Generic[In]):
             raise BadSetup(f"agent {self.name!r} is its own fallback=: name another agent, or raise retries=")
         if self.state_version < 1:
             raise BadSetup(f"agent {self.name!r}: state_version={self.state_version}, but versions start at 1")
-        for option in ("lease", "timeout"):
-            seconds = getattr(self, option)
-            if seconds is not None:
-                check_seconds(seconds, f"agent {self.name!r}: {option}")
+        for option, duration in (("lease", self.lease), ("timeout", self.timeout)):
+            if duration is not None:
+                check_seconds(seconds_of(duration), f"agent {self.name!r}: {option}")
         self._check_function()
         self._check_isolation()
         self._check_limits()

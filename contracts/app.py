@@ -13,6 +13,7 @@ from .agent import Agent, Isolation, Memory
 from .bounds import Rate
 from .checkpoint import Checkpoint
 from .contract import Contract, ContractRef, contract_ref
+from .duration import Duration
 from .errors import BadSetup, UnknownAgent
 from .inbox import Asks
 from .migrating import Migration, migrated
@@ -32,8 +33,8 @@ class Options(TypedDict, total=False):
     enter: Fn | None
     leave: Fn | None
     retries: Retries
-    lease: float | None
-    timeout: float | None
+    lease: Duration | None
+    timeout: Duration | None
     state_version: int
     fallback: str | None
     isolation: Isolation | None

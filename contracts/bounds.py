@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from datetime import timedelta
 
+from .duration import Duration, seconds_of
 from .errors import BadSetup, Refused
 
 # gRPC's limit of a message. A payload travels whole with each claim of its job, and its worker waits for it.
@@ -28,7 +28,7 @@ class Rate:
     """At most `count` starts in any `per` seconds (or a timedelta)."""
 
     count: int
-    per: float | timedelta = 1.0
+    per: Duration = 1.0
 
     def __post_init__(self) -> None:
         if not 1 <= self.count <= _MOST:
@@ -39,7 +39,7 @@ class Rate:
     @property
     def milliseconds(self) -> int:
         """The time, in ms."""
-        seconds = self.per.total_seconds() if isinstance(self.per, timedelta) else self.per
+        seconds = seconds_of(self.per)
         return int(seconds * 1000) if math.isfinite(seconds) else 0
 
 

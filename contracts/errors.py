@@ -42,6 +42,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+from .duration import Duration, seconds_of
+
 if TYPE_CHECKING:
     from .fanout import ChildFailed
 
@@ -185,11 +187,12 @@ class NotDone(BatonpassError):
 
 
 class RetryLater(BatonpassError):
-    """Raised by an agent that can't do its work now: the next attempt begins in so many seconds, if there is one."""
+    """Raised by an agent that can't do its work now: the next attempt begins in so many seconds (or a timedelta),
+    if there is one."""
 
-    def __init__(self, seconds: float, message: str = "not now") -> None:
+    def __init__(self, seconds: Duration, message: str = "not now") -> None:
         super().__init__(message)
-        self.retry_after = seconds
+        self.retry_after = seconds_of(seconds)
 
 
 class NoJob(BatonpassError):

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from .contract import Contract, ContractRef
+from .duration import Duration
 from .jsonable import jsonable
 
 
@@ -49,10 +50,10 @@ class Asks:
     "unanswered", and asks again when it is redriven. `assignee` is who is asked first.
     """
 
-    timeout: float | timedelta | None = None
+    timeout: Duration | None = None
     default: Any = MISSING
     assignee: str | None = None
-    escalate: str | Sequence[tuple[str, float | timedelta]] | None = None
+    escalate: str | Sequence[tuple[str, Duration]] | None = None
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any
 
 from typing_extensions import TypedDict
 
+from .duration import Duration
 from .guard import Guard
 from .job import OnBusy, Priority
 
@@ -30,13 +31,13 @@ class SubmitOptions(TypedDict, total=False):
     """
 
     key: str | None
-    key_ttl: float | timedelta
+    key_ttl: Duration
     thread: str | None
-    delay: float | timedelta
+    delay: Duration
     at: datetime | None
     priority: Priority
-    expires: float | timedelta | None
-    deadline: float | timedelta | datetime | None
+    expires: Duration | None
+    deadline: Duration | datetime | None
     guard: Guard
     on_busy: OnBusy
 
@@ -44,7 +45,7 @@ class SubmitOptions(TypedDict, total=False):
 class AskOptions(TypedDict, total=False):
     """What `ctx.ask` takes besides the question and its contract; see there."""
 
-    timeout: float | timedelta | None
+    timeout: Duration | None
     default: Any
     assignee: str | None
-    escalate: str | Sequence[tuple[str, float | timedelta]] | None
+    escalate: str | Sequence[tuple[str, Duration]] | None

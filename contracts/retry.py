@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TypeAlias, cast
 
+from .duration import Duration, seconds_of
 from .errors import BadSetup
 
 Kind: TypeAlias = type[BaseException] | str
@@ -30,20 +31,21 @@ class Retry:
     "openai.RateLimitError" is that class of the package, wherever in it it is defined, "RateLimitError" one of any
     package. Subclasses count, and so does what an error was raised from, because frameworks wrap errors.
 
-    The wait is `first` seconds, times `factor` with each attempt, at most `longest`, and up to `jitter` of it shorter
-    or longer. An error that says how long to wait (its `retry_after`, a Retry-After header of its `response`, or a
-    `RetryLater`) is believed instead. `within` is how many seconds after the hop's first failure an attempt may still
-    begin, None for any. That time stands still while the job waits for an answer, for children, or in line.
+    The wait is `first`, times `factor` with each attempt, at most `longest`, and up to `jitter` of it shorter or
+    longer. An error that says how long to wait (its `retry_after`, a Retry-After header of its `response`, or a
+    `RetryLater`) is believed instead. `within` is how long after the hop's first failure an attempt may still begin,
+    None for any. That time stands still while the job waits for an answer, for children, or in line. Times are
+    seconds, or a timedelta.
     """
 
     attempts: int = 3
     on: Kinds = ()
     never: Kinds = ()
-    first: float = 1.0
-    longest: float = 60.0
+    first: Duration = 1.0
+    longest: Duration = 60.0
     factor: float = 2.0
     jitter: float = 0.5
-    within: float | None = None
+    within: Duration | None = None
 
     def __post_init__(self) -> None:
         if self.attempts < 1:
@@ -55,7 +57,7 @@ class Retry:
             ("jitter", 0, 1),
             ("within", 0, math.inf),
         ):
-            value = getattr(self, name)
+            value = seconds_of(cast("Duration | None", getattr(self, name)))
             if value is not None and not least <= value <= most:
                 raise BadSetup(f"Retry({name}={value}): say a number from {least:g} to {most:g}")
         for kind in cast("Sequence[object]", (*_each(self.on), *_each(self.never))):
@@ -77,7 +79,7 @@ class Retry:
         asked = told_to_wait(error)
         if asked is not None:
             return asked * uniform(1, 1.1)  # not sooner, and not all at once
-        pause = min(self.first * self.factor ** min(attempt - 1, 64), self.longest)
+        pause = min(seconds_of(self.first) * self.factor ** min(attempt - 1, 64), seconds_of(self.longest))
         return pause * uniform(1 - self.jitter, 1 + self.jitter)
 
 

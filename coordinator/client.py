@@ -13,6 +13,7 @@ from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
+from ..contracts.duration import Duration
 from ..contracts.errors import Unavailable
 from ..contracts.event import Event
 from ..contracts.group import GroupInfo
@@ -144,7 +145,7 @@ class Coordinator(Scheduling):
         step: str = "",
         context: Mapping[str, Any] | None = None,
         framework: str = "python",
-        ttl: float | None = None,
+        ttl: Duration | None = None,
         parent: str | None = None,
         branch: bool = False,
     ) -> Checkpoint:
@@ -253,7 +254,7 @@ class Coordinator(Scheduling):
         agent: str | None = None,
         thread: str | None = None,
         start: str = "begin",
-        lease: float = 60.0,
+        lease: Duration = 60.0,
         batch: int = 100,
     ) -> Consumer:
         """Events for a group of consumers, who share them: each goes to one of them, at least once, and again if that

@@ -9,6 +9,7 @@ from ..contracts.agent import Agent
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
+from ..contracts.duration import Duration
 from ..contracts.transcript import Transcript
 from .book import Book
 from .calls import adrive, copies, edits, forks, retention, transcripts, travel
@@ -152,7 +153,7 @@ class History:
         thread: str | None = None,
         *,
         keep_last: int | None = None,
-        older_than: float | None = None,
+        older_than: Duration | None = None,
         keep_named: bool = True,
     ) -> int:
         """Free checkpoints of a thread, or of all threads, that are neither among the last `keep_last` nor younger than
@@ -170,7 +171,7 @@ class History:
         has not ended."""
         await adrive(self.store, retention.delete_job(self._bases, job_id))
 
-    async def prune_jobs(self, *, older_than: float) -> int:
+    async def prune_jobs(self, *, older_than: Duration) -> int:
         """Delete jobs that ended `older_than` seconds ago, each as `delete_job` does; how many. A job stays as long as
         its own thread has a named or a younger checkpoint."""
         return await adrive(self.store, retention.prune_jobs(older_than))

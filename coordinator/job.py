@@ -7,6 +7,7 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from ..contracts.contract import Contract
+from ..contracts.duration import Duration, seconds_of
 from ..contracts.job import JobInfo, JobState
 from .book import Book
 from .calls import adrive, drive, inbox, jobs
@@ -35,13 +36,13 @@ class Job(_Handle, Generic[R]):
         """The job as it is now."""
         return await adrive(self._store, jobs.info(self.id))
 
-    async def result(self, *, timeout: float | None = None) -> R:
+    async def result(self, *, timeout: Duration | None = None) -> R:
         """The result, waited for at most `timeout` seconds (None: as long as it takes).
 
         Raises `JobFailed`, `JobCanceled` or `JobRejected` as soon as the job ended so, `ResultTimeout` if it has not
         ended; the job goes on then.
         """
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + seconds_of(timeout)
         watch = self._store.watch(Topic(subject=self.id))
         try:
             await watch.aopen()
@@ -94,9 +95,9 @@ class SyncJob(_Handle, Generic[R]):
         """The job as it is now."""
         return drive(self._store, jobs.info(self.id))
 
-    def result(self, *, timeout: float | None = None) -> R:
+    def result(self, *, timeout: Duration | None = None) -> R:
         """The result, waited for at most `timeout` seconds: see `Job.result`."""
-        deadline = None if timeout is None else time.monotonic() + timeout
+        deadline = None if timeout is None else time.monotonic() + seconds_of(timeout)
         watch = self._store.watch(Topic(subject=self.id))
         try:
             while True:

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import timedelta
 from typing import Any, TypeVar
 
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract
+from ..contracts.duration import Duration
 from ..contracts.job import OnBusy, Priority
 from ..contracts.schedule import CatchUp, Schedule
 from .calls import adrive, schedules
@@ -31,7 +31,7 @@ class Scheduling(History):
         thread: str | None = None,
         on_busy: OnBusy = "reject",
         priority: Priority = "normal",
-        expires: float | timedelta | None = None,
+        expires: Duration | None = None,
     ) -> None:
         """Give an agent a job at the times of a cron expression, until `unschedule`. The same name again replaces it.
 

@@ -9,6 +9,7 @@ from ..contracts.agent import Agent
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
+from ..contracts.duration import Duration
 from ..contracts.transcript import Transcript
 from .book import Book
 from .calls import copies, drive, edits, forks, retention, transcripts, travel
@@ -127,7 +128,7 @@ class SyncHistory:
         thread: str | None = None,
         *,
         keep_last: int | None = None,
-        older_than: float | None = None,
+        older_than: Duration | None = None,
         keep_named: bool = True,
     ) -> int:
         """Free old checkpoints of a thread, or of all threads."""
@@ -141,6 +142,6 @@ class SyncHistory:
         """Delete an ended job with its result, its idempotency key, and the thread that is its own."""
         drive(self.store, retention.delete_job(self._bases, job_id))
 
-    def prune_jobs(self, *, older_than: float) -> int:
+    def prune_jobs(self, *, older_than: Duration) -> int:
         """Delete jobs that ended `older_than` seconds ago, each as `delete_job` does."""
         return drive(self.store, retention.prune_jobs(older_than))

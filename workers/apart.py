@@ -9,6 +9,7 @@ from dataclasses import replace
 import anyio
 
 from ..contracts.app import App
+from ..contracts.duration import seconds_of
 from ..contracts.errors import BatonpassError, Fenced, NotFound
 from ..coordinator.commands import Fence, ReadJob, Restore
 from ..coordinator.letters import open_envelope
@@ -64,7 +65,7 @@ class Apart:
             await self._closing.release(about, fence)
             return
         report, died = None, None
-        late = Late(self._app[row.agent].timeout)
+        late = Late(seconds_of(self._app[row.agent].timeout))
 
         def ends() -> None:
             self._ends(row.lease)

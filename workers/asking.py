@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from dataclasses import replace
-from datetime import timedelta
 from typing import Any
 
 from ..contracts.agent import Agent
 from ..contracts.contract import Contract, convert
+from ..contracts.duration import Duration
 from ..contracts.errors import BadSetup, ContractViolation, Unanswered
 from ..contracts.inbox import MISSING, AskTerms
 from ..coordinator.calls.inbox import plain_answer
@@ -48,10 +48,10 @@ def elsewhere(kind: str) -> BadSetup:
 
 def terms_of(
     answer: type[Contract] | None,
-    timeout: float | timedelta | None = None,
+    timeout: Duration | None = None,
     default: Any = MISSING,
     assignee: str | None = None,
-    escalate: str | Sequence[tuple[str, float | timedelta]] | None = None,
+    escalate: str | Sequence[tuple[str, Duration]] | None = None,
     **unknown: object,
 ) -> AskTerms:
     """What the options of `ctx.ask` say; `BadSetup` where they are at odds, or unknown."""

@@ -8,6 +8,7 @@ from typing import Any
 from ..contracts.agent import Agent
 from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract, ContractRef, contract_ref, dump_payload, load_payload
+from ..contracts.duration import seconds_of
 from ..contracts.errors import (
     Ambiguous,
     BatonpassError,
@@ -141,7 +142,7 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
         reason = "attempts"
     elif reason is None and policy is not None:
         pause = policy.pause(session.attempt, error)
-        if policy.within is not None and session.failing_for + pause > policy.within:
+        if policy.within is not None and session.failing_for + pause > seconds_of(policy.within):
             reason = "out_of_time"
     if reason is not None:
         return Fail(session.fence, text, reason, spent=_spent(session))

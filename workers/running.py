@@ -17,6 +17,7 @@ from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract, contract_ref
+from ..contracts.duration import seconds_of
 from ..contracts.errors import (
     BadSetup,
     BatonpassError,
@@ -139,8 +140,7 @@ class Runner:
 
     def _most(self, row: JobRow) -> float:
         """How long a lease is kept for a delivery that runs here: code that blocks this loop is not stopped in time."""
-        timeout = self._app[row.agent].timeout
-        return timeout + WRITING if timeout else math.inf
+        return (seconds_of(self._app[row.agent].timeout) or math.inf) + WRITING
 
     async def run(self, delivery: Delivery) -> None:
         """Run a delivery that is held. Never raises: what goes wrong ends in the job."""
@@ -283,7 +283,7 @@ class Runner:
         try:
             session.check()
             check_answered(agent, session)
-            timeout = agent.timeout if self._keeper is not None else None
+            timeout = seconds_of(agent.timeout) if self._keeper is not None else None
             work = self._run_agent(agent, envelope, session)
             await self._end(about, session, await (work if timeout is None else _in_time(timeout, work)))
         except Drained:

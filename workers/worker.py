@@ -18,6 +18,7 @@ from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.bounds import check_seconds
+from ..contracts.duration import seconds_of
 from ..contracts.errors import BadSetup
 from ..contracts.inbox import AskTerms
 from ..contracts.job import BANDS, DEFAULT_LEASE
@@ -163,7 +164,7 @@ class Worker:
     def _queues(self, priority: int) -> dict[str, int]:
         """The queues of one priority, each with the duration of its leases in ms."""
         return {
-            queue_of(agent.name, ref, priority): int((agent.lease or self._lease) * 1000)
+            queue_of(agent.name, ref, priority): int((seconds_of(agent.lease) or self._lease) * 1000)
             for agent in self._agents
             for ref in self._app.versions(agent.accepts)
         }

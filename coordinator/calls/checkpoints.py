@@ -9,6 +9,7 @@ from typing import Any, cast
 
 from ...contracts.checkpoint import Checkpoint, Snapshot
 from ...contracts.contract import State
+from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup, Conflict, ContractViolation, Corrupted, NotFound, ThreadBusy
 from ...contracts.names import is_id
 from ..book import Book
@@ -36,7 +37,7 @@ class Place:
     agent: str
     parent: str | None = None
     branch: bool = False
-    ttl: float | None = None
+    ttl: Duration | None = None
     version: int = 1
 
 

@@ -7,6 +7,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import replace
 
+from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup
 from ...contracts.event import Event
 from ...contracts.group import GroupInfo
@@ -27,7 +28,7 @@ WEBHOOK = "webhook:"  # what the names of webhooks' groups begin with
 class Work:
     """What one consumer of a group does. An event is done when the next one is asked for."""
 
-    def __init__(self, group: str, which: Which, *, start: str, lease: float, batch: int, source: str) -> None:
+    def __init__(self, group: str, which: Which, *, start: str, lease: Duration, batch: int, source: str) -> None:
         if not 1 <= batch <= MOST:
             raise BadSetup(f"batch={batch}, but it must be from 1 to {MOST}")
         self._group = _name(group)

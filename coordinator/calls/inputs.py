@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from datetime import UTC, datetime, timedelta
 
+from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BadSetup
 
 # A hundred years: longer ones are mistakes, and would overflow a store's clock.
@@ -27,9 +28,9 @@ def text(value: str, what: str) -> str:
     return value
 
 
-def milliseconds(duration: float | timedelta, what: str, *, least: float = 0.0) -> int:
+def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:
     """A duration from a caller, in ms."""
-    seconds = duration.total_seconds() if isinstance(duration, timedelta) else duration
+    seconds = seconds_of(duration)
     if not least <= seconds <= _LONGEST:
         raise BadSetup(f"{what}={seconds} seconds, but it must be from {least:g} to {_LONGEST:g}")
     return int(seconds * 1000)

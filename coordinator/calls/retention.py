@@ -6,6 +6,7 @@ from collections.abc import Generator
 from contextlib import suppress
 from typing import Any
 
+from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup, ThreadBusy
 from ..commands import Command, DeleteJob, DeleteThread, Freed, Prune, PruneJobs, ReadJob, Threads
 from ..parts.bases import Bases
@@ -17,7 +18,7 @@ from .jobs import checked
 _PAGE = 500
 
 
-def prune(thread: str | None, keep_last: int | None, older_than: float | None, keep_named: bool) -> Call[int]:
+def prune(thread: str | None, keep_last: int | None, older_than: Duration | None, keep_named: bool) -> Call[int]:
     """Free a thread's old checkpoints, or all threads'; how many."""
     if keep_last is None and older_than is None:
         raise BadSetup("prune needs keep_last= (how many of each thread stay), older_than= (seconds), or both")
@@ -61,7 +62,7 @@ def delete_job(bases: Bases, job_id: str) -> Call[None]:
             yield from delete(bases, row.thread)
 
 
-def prune_jobs(older_than: float) -> Call[int]:
+def prune_jobs(older_than: Duration) -> Call[int]:
     """Delete the jobs that ended long ago; how many."""
     age = milliseconds(older_than, "older_than")
     count, at = 0, 0

@@ -8,11 +8,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from datetime import timedelta
 from typing import Any, get_args
 
 from ...contracts import event as kinds
 from ...contracts.contract import load_mapping
+from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BadSetup, BatonpassError, NotFound, Unavailable
 from ...contracts.job import OnBusy, Priority
 from ...contracts.options import SubmitOptions
@@ -42,13 +42,11 @@ class Look:
     wait: int | None = None
 
 
-def options(
-    thread: str | None, on_busy: OnBusy, priority: Priority, expires: float | timedelta | None
-) -> SubmitOptions:
+def options(thread: str | None, on_busy: OnBusy, priority: Priority, expires: Duration | None) -> SubmitOptions:
     """What the jobs of a schedule are submitted with, as it can be stored."""
     kept: SubmitOptions = {"thread": thread, "on_busy": on_busy, "priority": priority}
     if expires is not None:
-        kept["expires"] = expires.total_seconds() if isinstance(expires, timedelta) else expires
+        kept["expires"] = seconds_of(expires)
     return kept
 
 

@@ -1,0 +1,25 @@
+"""Duration: what a caller gives for a time span, seconds or a timedelta."""
+
+from __future__ import annotations
+
+from datetime import timedelta
+from typing import TypeAlias, overload
+
+Duration: TypeAlias = float | timedelta
+
+
+@overload
+def seconds_of(duration: Duration) -> float: ...
+
+
+@overload
+def seconds_of(duration: None) -> None: ...
+
+
+@overload
+def seconds_of(duration: Duration | None) -> float | None: ...
+
+
+def seconds_of(duration: Duration | None) -> float | None:
+    """A duration in seconds; None stays None."""
+    return duration.total_seconds() if isinstance(duration, timedelta) else duration
