@@ -145,7 +145,10 @@ class App:
     def add(self, agent: Agent[In]) -> Agent[In]:
         """Register an agent; a second one of the same name is refused."""
         if agent.name in self._agents:
-            raise BadSetup(f"app {self.name!r} has two agents named {agent.name!r}")
+            raise BadSetup(
+                f"app {self.name!r} has two agents named {agent.name!r}: give one another name; "
+                "in a notebook run the cell that makes the App again, too"
+            )
         self._agents[agent.name] = agent
         return agent
 

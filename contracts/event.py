@@ -36,13 +36,20 @@ NOT_SCHEDULED = "batonpass.schedule.failed"
 REWOUND = "batonpass.store.rewound"
 
 
+TYPES: frozenset[str] = frozenset(value for name, value in globals().items() if name.isupper())
+
+
 @dataclass(frozen=True, kw_only=True)
 class Event:
     """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread or the
     schedule) and `time`.
 
     `cursor` is the position after this event, opaque: give it as `after=` to go on from here.
-    `data` depends on the type: agent, hop, worker, token, checkpoint, error ...
+    `data` depends on the type: agent, hop, worker, token, checkpoint, error ... Types are "batonpass." and
+    job.submitted, .started, .handed_off, .suspended (it asks), .answered, .escalated, .unanswered, .fanned_out,
+    .joined, .retrying, .released, .limited, .crashed, .redriven and .deleted; at a job's end job.completed, .failed,
+    .canceled or .rejected; checkpoint.saved, .expired and .named; lease.expired, thread.pruned, thread.deleted,
+    schedule.failed and store.rewound.
     """
 
     id: str

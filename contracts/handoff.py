@@ -9,6 +9,7 @@ from typing import Any, Generic
 from typing_extensions import TypeVar
 
 from .contract import Contract, ContractRef
+from .errors import BadSetup
 from .guard import DEFAULT, NOTHING, Guard, Spent
 from .nothing import nothing
 
@@ -25,6 +26,11 @@ class Handoff(Generic[P]):
     to: str
     payload: P
     transcript: bool = False
+
+    def __post_init__(self) -> None:
+        to: Any = self.to
+        if not isinstance(to, str):
+            raise BadSetup(f"Handoff(to=) takes the agent's name, here {getattr(to, 'name', to)!r}")
 
 
 @dataclass(kw_only=True, slots=True)  # not frozen: one is made with every delivery

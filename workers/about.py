@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
 
 from ..contracts.agent import Agent
 from ..contracts.checkpoint import Snapshot
@@ -141,7 +141,7 @@ class About:
             )
         return Handoff(name, payload, transcript)
 
-    def reject(self, reason: str) -> None:
+    def reject(self, reason: str) -> NoReturn:
         """End the job as rejected: this agent will not do it. Does not return."""
         raise Rejecting(reason)
 

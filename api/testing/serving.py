@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator
-from contextlib import asynccontextmanager
+from collections.abc import AsyncGenerator, Generator
+from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
 from batonpass.app import App
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract, contract_ref
+from batonpass.contracts.errors import JobRejected, Refused
 from batonpass.contracts.names import mint
 from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Claim
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.rows import Delivery
+from batonpass.workers.about import Rejecting
+from batonpass.workers.asking import Asking
 from batonpass.workers.context import Context, entered
+from batonpass.workers.joining import Spawning
 from batonpass.workers.session import LeaseSession
 
 P = TypeVar("P", bound=Contract)
@@ -34,6 +38,8 @@ async def context(agent: Agent[P], payload: P, *, resources: Any = None) -> Asyn
 
     It is that of a real job on memory: steps and effects are recorded, `bp.current()` is this one, and a step called
     again with the same name is the next of that name. A plain `def` gets its `.sync`. The job ends with the block.
+    `ctx.reject` raises `JobRejected` out of it; `ctx.ask` and `ctx.fan_out`, which need a worker (`serving`), raise
+    `Refused`.
     """
     app = App("testing")
     app.add(agent)
@@ -42,7 +48,24 @@ async def context(agent: Agent[P], payload: P, *, resources: Any = None) -> Asyn
         delivery = await claimed(coordinator, agent)
         made = Context(LeaseSession(coordinator.store, delivery, app), agent, payload, resources)
         entered(made)
-        yield made
+        with _ending(agent, made.job_id):
+            yield made
+
+
+@contextmanager
+def _ending(agent: Agent[Any], job_id: str) -> Generator[None]:
+    """What ends an agent's run for its worker, in words for a test: pytest takes such control flow for its own."""
+    try:
+        yield
+    except (Asking, Spawning) as left:
+        does = "ask" if isinstance(left, Asking) else "fan out"
+        raise Refused(
+            f"agent {agent.name!r} would {does} here: test that with a worker, batonpass.testing.serving"
+        ) from None
+    except Rejecting as left:
+        raise JobRejected(
+            f"job {job_id} was rejected by agent {agent.name!r}: {left}", job_id=job_id, reason=str(left)
+        ) from None
 
 
 async def claimed(coordinator: Coordinator, agent: Agent[Any], lease: float = 60.0) -> Delivery:

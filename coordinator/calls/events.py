@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...contracts.errors import BadSetup, Unavailable
-from ...contracts.event import Event
+from ...contracts.event import TYPES, Event
 from ...contracts.understood import understood
 from ..coded.texts import clear
 from ..commands import Events, LastEvent, TrimEvents, Which
@@ -86,11 +86,12 @@ class Patience:
 def which(types: str | Sequence[str], agent: str | None, thread: str | None) -> Which:
     """Which events a caller wants. The types' common prefix may be left out."""
     given = (types,) if isinstance(types, str) else tuple(types)
-    for each in given:
-        if not each or "*" in each[:-1]:
-            raise BadSetup(f"{each!r} is no type of events: write job.completed, or job.* for all that begin so")
     full = tuple(each if each.startswith((_PREFIX, "*")) else _PREFIX + each for each in given)
-    return Which(text(agent or "", "agent"), text(thread or "", "thread"), tuple(text(each, "type") for each in full))
+    for each, type_ in zip(given, full, strict=True):
+        if not any(known == type_ or (type_[-1:] == "*" and known.startswith(type_[:-1])) for known in TYPES):
+            known = ", ".join(sorted(known.removeprefix(_PREFIX) for known in TYPES))
+            raise BadSetup(f"{each!r} is no type of events: write job.* for all that begin so, or one of {known}")
+    return Which(text(agent or "", "agent"), text(thread or "", "thread"), full)
 
 
 def keep(count: int) -> int:

@@ -120,6 +120,10 @@ async def handing(ctx: bp.Context) -> None:
     ctx.hand_off(write, Draft(text=""))  # type: ignore[misc]
 
 
+def rejects(topic: Topic, ctx: bp.SyncContext) -> Report:
+    ctx.reject("not for us")  # and no return is missed
+
+
 async def effects(ctx: bp.Context) -> None:
     async def order(key: str) -> int:
         return len(key)
