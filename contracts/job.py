@@ -77,12 +77,14 @@ class JobInfo:
     """A job as it was at one moment.
 
     `reason` says more about the state: "ready", "retry_at", "scheduled", "thread_busy", "limited" or "rate_limited"
-    (submitted); "attempts", "poison", "contract", "chain_guard", "expired" or "deadline" (failed). `hop` counts
-    visits at agents from 0, `attempt` counts tries of this hop from 1, `crashes` workers that died or went silent
-    in it, `path` lists the agents visited so far and now. `question` is what an input_required job asks, `error` the
-    last error's text. `expires_at` is when the job fails unless a worker has started it by then (None as soon as one
-    has), `deadline` when it fails unless it has ended. `guard` limits the path; `spent` is what was used up to the
-    last handoff, or in all once the job is completed.
+    (submitted); "waiting_children" (working); "question" (input_required); for a failed one why it is not tried again:
+    "attempts", "permanent" and "out_of_time" (its `Retry`), "contract", "refused" (by the context or an adapter),
+    "unknown_agent", "ambiguous", "unanswered", "children", "chain_guard", "poison", "corrupted", "expired" or
+    "deadline". `hop` counts visits at agents from 0, `attempt` counts tries of this hop from 1, `crashes` workers that
+    died or went silent in it, `path` lists the agents visited so far and now. `question` is what an input_required job
+    asks, `error` the last error's text. `expires_at` is when the job fails unless a worker has started it by then (None
+    as soon as one has), `deadline` when it fails unless it has ended. `guard` limits the path; `spent` is what was used
+    up to the last handoff, or in all once the job is completed.
     `parent` is the job that waits, or waited, for this one; `children` are those of its own last fan-out in this hop.
     `unreadable` names what is damaged, or kept with a key that this client lacks: the "envelope" (`path`, `guard` and
     `spent` are not known then) or the "question".

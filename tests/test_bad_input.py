@@ -140,6 +140,14 @@ def process(*command: str) -> Ran:
         (["timeline", "T", "--before", "x"], "'x' is not a checkpoint id"),
         (["jobs", "--namespace", ""], "the namespace is empty"),
         (["submit", "research", '{"text": "x"}', "--timeout", "3"], "--timeout says how long to --wait"),
+        (
+            ["submit", "research", '{"text": "x"}', "--deadline", "soon"],
+            "is not a time: write seconds, or e.g. 2031-05",
+        ),
+        (
+            ["events", "--type", "job.done"],
+            "'job.done' is no type of events: write job.* for all that begin so, or one of",
+        ),
         (["demo", "--kill", "lunch"], "--kill lunch: there is no such stage"),
     ],
 )

@@ -66,7 +66,9 @@ def events(
     job: Annotated[str | None, typer.Option(help="Only events of this job")] = None,
     thread: Annotated[str | None, typer.Option(help="Only events of this thread and the jobs on it")] = None,
     agent: Annotated[str | None, typer.Option(help="Only events of this agent")] = None,
-    kind: Annotated[list[str] | None, typer.Option("--type", help="Only these: job.failed, or job.* for all")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--type", help="Only these, repeatable: job.failed, or job.* for all")
+    ] = None,
     after: Annotated[str, typer.Option(help="Go on after this cursor (an event's id)")] = "",
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,

@@ -70,7 +70,8 @@ def submit(
     with opened(store, namespace, app) as coordinator:
         options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": priority}
         options |= {"at": moment(at, "--at") if at else None, "expires": expires, "on_busy": on_busy}
-        options["deadline"] = (seconds(deadline) or moment(deadline, "--deadline")) if deadline else None
+        if deadline:
+            options["deadline"] = seconds(deadline) or moment(deadline, "--deadline", also="seconds, or ")
         if guard is not None:
             options["guard"] = guarded(guard)
         job = coordinator.submit(agent, values, **options)

@@ -71,12 +71,12 @@ def seconds(text: str) -> float | None:
         return None
 
 
-def moment(text: str, option: str) -> datetime:
+def moment(text: str, option: str, *, also: str = "") -> datetime:
     """A time as given on the command line; one without a zone is in that of this machine."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
-        raise BadSetup(f"{option} {text!r} is not a time: write e.g. 2031-05-01T09:00+02:00") from None
+        raise BadSetup(f"{option} {text!r} is not a time: write {also}e.g. 2031-05-01T09:00+02:00") from None
 
 
 def guarded(text: str) -> Guard:

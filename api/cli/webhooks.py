@@ -29,7 +29,9 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The webhook's name")]
 def add(
     name: Name,
     url: Annotated[str, typer.Argument(metavar="URL", help="https://host/path")],
-    kind: Annotated[list[str] | None, typer.Option("--type", help="Only these: job.failed, or job.* for all")] = None,
+    kind: Annotated[
+        list[str] | None, typer.Option("--type", help="Only these, repeatable: job.failed, or job.* for all")
+    ] = None,
     secret: Annotated[
         str | None, typer.Option(envvar="BATONPASS_WEBHOOK_SECRET", help="whsec_... (default: a new one)")
     ] = None,
