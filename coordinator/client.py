@@ -274,7 +274,8 @@ class Coordinator(Scheduling):
         return await adrive(self.store, groups.listed())
 
     async def move_group(self, group: str, *, to: str) -> None:
-        """Have a group begin anew: "begin" is the first event that is kept, "now" is behind the newest."""
+        """Have a group begin anew: "begin" is the first event that is kept, "now" is behind the newest. `NotFound` if
+        there is none of that name."""
         await adrive(self.store, groups.move(group, to))
 
     async def delete_group(self, group: str) -> None:

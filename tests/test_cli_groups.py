@@ -23,3 +23,19 @@ def test_groups_are_listed_and_deleted(
     assert "billing" in run("groups", "list").out
     assert run("groups", "delete", "billing", "--json").json == {"name": "billing", "deleted": True}
     assert "no group 'billing'" in run("groups", "delete", "billing").complaint
+
+
+def test_a_group_is_moved(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    """One that is there: what is mistyped makes none."""
+    run = CommandLine(store_url, capsys, monkeypatch)
+    with bp.connect(store_url) as coordinator:
+        for number in range(3):
+            coordinator.save(thread="t", agent="a", state=number)
+        with coordinator.consume("billing", batch=1) as events:
+            next(iter(events))
+        for to, lag in (("now", 0), ("begin", 3)):
+            assert run("groups", "move", "billing", "--to", to, "--json").json == {"name": "billing", "moved": to}
+            assert run("groups", "list", "--json").json == [{"name": "billing", "lag": lag, "taken": 0}]
+        assert "no group 'biling'" in run("groups", "move", "biling", "--to", "now").complaint
+        assert run("groups", "move", "billing").code == 2
+        assert len(coordinator.groups()) == 1

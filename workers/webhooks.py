@@ -7,6 +7,7 @@ import logging
 from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime
+from shlex import quote as quoted
 from typing import Any
 from urllib.parse import quote
 
@@ -101,8 +102,11 @@ class Courier:
                     webhook = await self._delivered(webhook, event, events)
                     if webhook.paused:
                         return
-        except Trimmed as error:
-            await self._note(replace(webhook, paused=f"it was too far behind: {error}"))
+        except Trimmed:
+            move, resume = f"groups move {quoted(webhook.group)} --to begin", f"webhooks resume {quoted(webhook.name)}"
+            text = f"events that it has not sent are not kept any more: `batonpass {move}`, then `batonpass {resume}`"
+            _log.error("webhook %s is paused: %s", webhook.name, text)
+            await self._note(replace(webhook, paused=text))
 
     def _consumer(self, webhook: Webhook) -> Consumer:
         where = self._coordinator

@@ -1,9 +1,9 @@
-"""Commands about groups of consumers: groups list, delete."""
+"""Commands about groups of consumers: groups list, move, delete."""
 
 from __future__ import annotations
 
 from dataclasses import asdict
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
@@ -13,6 +13,7 @@ from .printing import print_json, print_table
 app = typer.Typer(
     help="Groups of consumers that share the events.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
 )
+Name = Annotated[str, typer.Argument(metavar="NAME", help="The group's name")]
 
 
 @app.command("list")
@@ -27,8 +28,22 @@ def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE
 
 
 @app.command()
+def move(
+    name: Name,
+    to: Annotated[Literal["begin", "now"], typer.Option(help="begin: the first event that is kept; now: the next one")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Have a group begin anew, also one of a webhook (webhook:NAME)."""
+    with opened(store, namespace) as coordinator:
+        coordinator.move_group(name, to=to)
+    print_json({"name": name, "moved": to}) if as_json else typer.echo(f"{name} goes on from {to}")
+
+
+@app.command()
 def delete(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="The group's name")],
+    name: Name,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,

@@ -117,8 +117,8 @@ def listed() -> Call[list[GroupInfo]]:
 
 
 def move(group: str, to: str) -> Call[None]:
-    """Begin anew with a group."""
-    yield JoinGroup(_name(group), _is_now(to), anew=True)
+    """Begin anew with a group that is there."""
+    yield JoinGroup(_name(group), _is_now(to), anew=True, known=True)
 
 
 def delete(group: str) -> Call[None]:

@@ -135,8 +135,11 @@ def read(row: GroupRow) -> Webhook:
 def _checked_url(url: str, plain_http: bool) -> str:
     try:
         parts = urlsplit(text(url, "URL"))
+        _ = parts.port  # which is looked at only when it is asked for
     except ValueError as error:
         raise BadSetup(f"{url!r} is no URL: {error}") from None
+    if not url.isprintable() or " " in url:
+        raise BadSetup(f"{url!r} is no URL: write what is not printable as %XX, a space as %20")
     if parts.scheme not in ("https", "http") or not parts.hostname:
         raise BadSetup(f"{url!r} is no address of a web server: write https://host/path")
     if parts.scheme == "http" and not plain_http:

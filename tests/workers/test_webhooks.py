@@ -20,6 +20,7 @@ from standardwebhooks import Webhook
 
 import batonpass as bp
 from batonpass.coordinator.calls import adrive, webhooks
+from batonpass.coordinator.commands import TrimEvents
 from batonpass.workers.webhooks import Courier
 from tests.commandline import CommandLine
 from tests.harness.waiting import wait_until
@@ -169,7 +170,22 @@ async def test_one_that_is_gone_waits_until_it_goes_on(url: str, receiver: Recei
     assert [event["data"]["step"] for event in receiver.accepted] == list("abcd")
 
 
-@pytest.mark.parametrize("address", ["http://127.0.0.1:99999/", "http://xn--/"])
+async def test_one_that_is_too_far_behind_says_how_to_go_on(url: str, receiver: Receiver) -> None:
+    async with bp.connect(url) as coordinator:
+        receiver.secret = await coordinator.webhook("my pager", receiver.url, plain_http=True)
+        await save(coordinator, *"abc")
+        await coordinator.store.acall(TrimEvents(1))
+        async with delivering(coordinator):
+            told = await paused(coordinator)
+            assert "batonpass groups move 'webhook:my pager' --to begin" in told
+            assert "batonpass webhooks resume 'my pager'" in told
+            await coordinator.move_group("webhook:my pager", to="begin")
+            await coordinator.resume_webhook("my pager")
+            await until(lambda: len(receiver.accepted) == 1)
+    assert receiver.accepted[0]["data"]["step"] == "c"
+
+
+@pytest.mark.parametrize("address", ["http://127.0.0.1:1/", "http://xn--/"])
 async def test_an_address_that_is_none_does_not_keep_others_waiting(address: str, receiver: Receiver) -> None:
     async with bp.connect("memory://") as coordinator:
         await coordinator.webhook("bad", address, plain_http=True)
@@ -276,6 +292,9 @@ def test_the_command_line(
         ("ftp://a.example/x", {}),
         ("https://", {}),
         ("https://[", {}),
+        ("https://a.example:99999/", {}),
+        ("https://a example/x", {}),
+        ("https://a.example/x\n", {}),
         ("https://a.example/x", {"secret": "whsec_short"}),
         ("https://a.example/x", {"secret": "no base64!"}),
         ("https://a.example/x", {"start": "later"}),
