@@ -119,8 +119,8 @@ def _rewound(position: str, back: str) -> BatonpassError:
 
 def _behind(name: str, gone: str) -> BatonpassError:
     return Trimmed(
-        f"events that group {name!r} has not done are not kept any more: move_group({name!r}, to='begin') or `batonpass "
-        "groups move` goes on with those that are",
+        f"events that group {name!r} has not done are not kept any more: move_group({name!r}, to='begin') or "
+        "`batonpass groups move` goes on with those that are",
         first_available=gone,
     )
 

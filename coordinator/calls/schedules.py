@@ -83,8 +83,8 @@ def remove(name: str) -> Call[None]:
 
 def every() -> Call[list[Schedule]]:
     """All schedules, by name."""
-    defined, noted, _ = yield from _rows()
-    return [_schedule(row, noted.get(row.name.key)) for row in defined]
+    defined, noted, now = yield from _rows()
+    return [_schedule(row, noted.get(row.name.key), now) for row in defined]
 
 
 def look(book: Book) -> Call[Look]:
@@ -94,11 +94,14 @@ def look(book: Book) -> Call[Look]:
     for row in defined:
         try:
             last = noted.pop(row.name.key, None)
-            schedule = _schedule(row, last)
-            due = times.latest(schedule.cron, schedule.timezone, _since(schedule), now)
-            if due is not None:
-                yield from _submit(book, schedule, due, now, found, last.updated if last else 0)
-            coming = times.following(schedule.cron, schedule.timezone, now)
+            schedule, since = _schedule(row, last, now), _since(row, last, now)
+            if since > now:  # else nothing would be due for as long as the clock was ahead
+                yield from _note(schedule, now, schedule.last_job, schedule.error)
+            coming = round(schedule.next_at.timestamp() * 1000) if schedule.next_at else None
+            if coming is not None and coming <= now:
+                due = times.latest(schedule.cron, schedule.timezone, since, now)
+                yield from _submit(book, schedule, due or coming, now, found, last.updated if last else 0)
+                coming = times.following(schedule.cron, schedule.timezone, now)
         except BatonpassError as error:
             found.errors.append((row.name.key, str(error)))
             continue
@@ -125,10 +128,14 @@ def _submit(book: Book, schedule: Schedule, due: int, now: int, found: Look, sin
         else:
             job = row.id
             found.jobs.append((name, job))
-    noted = seal_letter({"due": due, "job": job, "error": problem}, path=f"schedule {name!r}")
     about = {"agent": schedule.agent, "at": str(due), "error": problem or ""}
     news = ItemNews(kinds.NOT_SCHEDULED, name, about, since) if problem else None
-    yield WriteItems((ItemChange(_noted(name), noted),), news)
+    yield from _note(schedule, due, job, problem, news)
+
+
+def _note(schedule: Schedule, due: int, job: str | None, error: str | None, news: ItemNews | None = None) -> Call[None]:
+    noted = seal_letter({"due": due, "job": job, "error": error}, path=f"schedule {schedule.name!r}")
+    yield WriteItems((ItemChange(_noted(schedule.name), noted),), news)
 
 
 def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:
@@ -148,11 +155,11 @@ def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:
 
 
 @understood("a schedule")
-def _schedule(row: ItemRow, noted: ItemRow | None) -> Schedule:
+def _schedule(row: ItemRow, noted: ItemRow | None, now: int) -> Schedule:
     name = row.name.key
     about: dict[str, Any] = open_letter(row.value, of=f"schedule {name!r}")
-    last: Mapping[str, Any] = open_letter(noted.value, of=f"the last time of schedule {name!r}") if noted else _NEVER
-    coming = times.following(about["cron"], about["timezone"], max(row.updated, last["due"]))
+    last = _last(name, noted)
+    coming = times.following(about["cron"], about["timezone"], min(_since(row, noted, now), now))
     return Schedule(
         name=name,
         changed_at=from_ms(row.updated),
@@ -164,9 +171,14 @@ def _schedule(row: ItemRow, noted: ItemRow | None) -> Schedule:
     )
 
 
-def _since(schedule: Schedule) -> int:
-    last = max(schedule.changed_at, schedule.last_at or schedule.changed_at)
-    return round(last.timestamp() * 1000)
+def _last(name: str, noted: ItemRow | None) -> Mapping[str, Any]:
+    return open_letter(noted.value, of=f"the last time of schedule {name!r}") if noted else _NEVER
+
+
+def _since(row: ItemRow, noted: ItemRow | None, now: int) -> int:
+    """After which times it is due; beyond now if the store's clock was ahead when that was written."""
+    last: int = _last(row.name.key, noted)["due"]
+    return max(row.updated if row.updated <= now or not last else 0, last)
 
 
 def _defined(name: str) -> ItemName:

@@ -100,6 +100,31 @@ def test_times_when_nobody_was_up(bench: Bench, catch_up: bp.CatchUp) -> None:
     assert len(look(bench).jobs) == 1
 
 
+@pytest.mark.parametrize("made_then", [True, False])
+def test_a_clock_that_was_wrong_for_a_while_stops_no_schedule(bench: Bench, made_then: bool) -> None:
+    """What it was ahead of comes as ever, and what was submitted meanwhile not again."""
+    if not made_then:
+        schedule(bench)
+    to_the_hour(bench, 30)
+    if made_then:
+        schedule(bench)
+        to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+    bench.clock.advance(-30 * HOUR)
+    assert look(bench).jobs == []
+    at = to_the_hour(bench)
+    assert len(look(bench).jobs) == 1
+    assert look(bench).jobs == []
+    [one] = known(bench)
+    assert one.next_at
+    assert one.next_at.timestamp() * 1000 == at + HOUR
+    bench.clock.advance(-5)  # a moment before the time that was taken
+    assert look(bench).jobs == []
+    bench.clock.advance(5)
+    look(bench)
+    assert len(bench.do(c.ListJobs())) == 2
+
+
 def test_a_schedule_is_replaced_and_removed(bench: Bench) -> None:
     schedule(bench, payload={"size": 1})
     to_the_hour(bench)
