@@ -39,7 +39,7 @@ from .writes import notes_of
 
 T = TypeVar("T")
 # How often the loop turns, and how many seconds a thread waits, until the put that follows a superstep's last write has
-# begun: then both are one commit.
+# begun, or the write that goes with a put: then both are one commit.
 _TURNS = 3
 _MOMENT = 0.005  # no less than what another thread may have to wait for the interpreter
 # After how many seconds writes wait for no further put that is ahead of that one.
@@ -156,6 +156,8 @@ class BatonpassSaver(Driver):
     ) -> RunnableConfig:
         """Commit a checkpoint, together with the writes that led to it if they are on their way."""
         spot = _spot(config, checkpoint["id"])
+        if _follows_writes(config, checkpoint, metadata):
+            self._shared.waiting.expect((*spot[:2], _parent(config)), _MOMENT)
         with _Flight(self._shared.waiting, config, spot) as flight:
             flight.store = self._handles.store()
             drive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
@@ -330,6 +332,17 @@ def _branches(config: RunnableConfig) -> bool:
     puts checkpoints without a parent."""
     names = config.get("configurable", {})
     return bool(names.get(BRANCHES)) or not (_parent(config) or any(name.startswith("__pregel_") for name in names))
+
+
+def _follows_writes(config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> bool:
+    """Whether a put ends a superstep whose tasks wrote something, and told so."""
+    names = config.get("configurable", {})
+    return (
+        metadata.get("source") == "loop"
+        and bool(checkpoint.get("updated_channels"))
+        and names.get("__pregel_durability") != "exit"
+        and "__pregel_runtime" in names
+    )
 
 
 def _is_soon(config: RunnableConfig) -> bool:

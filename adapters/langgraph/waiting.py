@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from threading import Lock
+from threading import Condition
 
 from ...coordinator.store import Behind
 from .ending import Ending
@@ -34,7 +34,7 @@ class Waiting:
     them too, instead of their being kept twice."""
 
     def __init__(self) -> None:
-        self._lock = Lock()
+        self._lock = Condition()
         self._batches: dict[Spot, list[Batch]] = {}
         self._flying: dict[tuple[str, str], list[Ending]] = {}
         self._alone: OrderedDict[Spot, dict[str, Note]] = OrderedDict()
@@ -44,7 +44,14 @@ class Waiting:
         batch = Batch(spot, notes)
         with self._lock:
             self._batches.setdefault(spot, []).append(batch)
+            self._lock.notify_all()
         return batch
+
+    def expect(self, parent: Spot, seconds: float) -> None:
+        """Wait until something was written on a checkpoint, so long at most: the thread that does it may have to begin
+        yet when the put that follows does."""
+        with self._lock:
+            self._lock.wait_for(lambda: parent in self._batches or parent in self._alone, seconds)
 
     def withdraw(self, batch: Batch) -> bool:
         """Stop waiting; False if a put has taken it along."""

@@ -9,10 +9,12 @@ import os
 import threading
 from collections.abc import Callable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
+from itertools import pairwise
 from typing import Annotated, Any, TypedDict
 
 import pytest
 from langgraph.graph import START, StateGraph
+from langgraph.types import Durability
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver, checkpointer
@@ -130,3 +132,43 @@ def test_a_disk_that_fails_fails_the_run(run: Callable[..., Future[Any]], slow: 
     slow.start()
     with pytest.raises(bp.Unreachable, match="may get lost"):
         running.result(30)
+
+
+class Late(BatonpassSaver):
+    """Its threads get to what tasks wrote when the put that follows has begun."""
+
+    def put(self, config: Any, checkpoint: Any, metadata: Any, new_versions: Any) -> Any:
+        _begun.add(config["configurable"].get("checkpoint_id"))
+        return super().put(config, checkpoint, metadata, new_versions)
+
+    def put_writes(self, config: Any, writes: Any, task_id: str, task_path: str = "") -> None:
+        wait_until(lambda: config["configurable"]["checkpoint_id"] in _begun)
+        super().put_writes(config, writes, task_id, task_path)
+
+
+_begun: set[str] = set()
+
+
+def _noted(_: Noted) -> dict[str, list[str]]:
+    return {"trace": ["x"]}
+
+
+@pytest.mark.parametrize("durability", ["async", "sync"])
+def test_writes_that_come_after_their_put_has_begun_go_with_it(
+    durability: Durability, sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)
+    with Late.from_url(sqlite_url) as saver:
+        monkeypatch.setattr(saver._shared, "put_writes", _alone)
+        builder: Any = StateGraph(Noted)
+        for before, name in pairwise((START, *_NODES)):
+            builder.add_node(name, _noted)
+            builder.add_edge(before, name)
+        graph = builder.compile(checkpointer=saver)
+        config: Any = {"configurable": {"thread_id": "t"}}
+        assert len(graph.invoke({"trace": []}, config, durability=durability)["trace"]) == len(_NODES)
+        assert _count(saver) == len(_NODES) + 2
+
+
+def _alone(*given: Any) -> None:
+    raise AssertionError("the writes went alone")
