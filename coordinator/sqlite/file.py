@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 import warnings
+from contextlib import suppress
 from pathlib import Path
 
 from ...contracts.errors import BadSetup, Unreachable
@@ -15,12 +16,22 @@ from .troubles import in_our_words, obstacle
 from .waiting import code_of, patiently
 
 
+class _Connection(sqlite3.Connection):
+    """Python warns of one that was not closed (from 3.13 on): a forgotten `close()` is none of the user's worries."""
+
+    def __del__(self) -> None:
+        with suppress(sqlite3.Error):
+            self.close()
+
+
 def open_file(path: str) -> sqlite3.Connection:
     """A connection that waits for nobody; `Unreachable` says what is in the way."""
     if why := obstacle(path):
         raise Unreachable(f"{path} can't be opened: {why}")
     try:
-        return sqlite3.connect(path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256)
+        return sqlite3.connect(
+            path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256, factory=_Connection
+        )
     except sqlite3.Error as error:
         raise in_our_words(error, path) from error
 
