@@ -3,16 +3,16 @@ what can't be restored is an error, not a silently different value."""
 
 from __future__ import annotations
 
-import json
 import warnings
 from collections.abc import Collection
-from typing import Any, cast
+from typing import Any
 
 import ormsgpack
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 
 from ...contracts.errors import Corrupted
+from . import old_json
 from .internals import SAFE_MSGPACK_TYPES
 from .values import TypeName
 
@@ -31,8 +31,7 @@ class Strict(SerializerProtocol):
 
     def __init__(self, allowed: Collection[TypeName] = ()) -> None:
         self._allowed = SAFE_MSGPACK_TYPES | _MOVED | set(allowed)
-        names = (*_MOVED, *allowed)
-        self._inner = JsonPlusSerializer(allowed_msgpack_modules=names, allowed_json_modules=names)
+        self._inner = JsonPlusSerializer(allowed_msgpack_modules=(*_MOVED, *allowed))
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
         """As LangGraph stores it."""
@@ -45,13 +44,14 @@ class Strict(SerializerProtocol):
             raise Corrupted(f"it is encrypted: set {KEY} to the key with which LangGraph encrypted it")
         if kind not in _KINDS:
             raise Corrupted(f"it holds a value of kind {kind!r}, which is not restored: only {', '.join(_KINDS)} are")
-        found = _types(packed) if kind == "msgpack" else _types_of_json(packed) if kind == "json" else set[TypeName]()
+        look = {"msgpack": _types, "json": old_json.types_in}.get(kind)
+        found = look(packed) if look else set[TypeName]()
         unknown = sorted(".".join(name) for name in found - self._allowed)
         if unknown:
             raise Corrupted(f"it holds a {unknown[0]}, which is not restored unless allow= or --allow names it")
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DeprecationWarning)  # LangGraph's, of the place
-            value = self._inner.loads_typed(data)
+            value = old_json.load(packed) if kind == "json" else self._inner.loads_typed(data)
         if kind == "msgpack" and found:  # what could not be made of its data is given back as that data
             again, repacked = self._inner.dumps_typed(value)
             made = {name[-1] for name in _types(repacked)} if again == "msgpack" else set[str]()
@@ -72,18 +72,4 @@ def _types(packed: bytes) -> set[TypeName]:
         return 0
 
     ormsgpack.unpackb(packed, ext_hook=look, option=_OPTIONS)
-    return found
-
-
-def _types_of_json(packed: bytes) -> set[TypeName]:
-    """The types that LangGraph's older form names, which was JSON."""
-    found: set[TypeName] = set()
-
-    def look(value: dict[str, Any]) -> dict[str, Any]:
-        if value.get("lc") == 2 and value.get("type") == "constructor":
-            *module, name = cast("list[str]", value["id"])
-            found.add((".".join(module), name))
-        return value
-
-    json.loads(packed, object_hook=look)
     return found
