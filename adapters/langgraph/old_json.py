@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import json
+from collections import Counter
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -23,13 +24,13 @@ _MAKERS: dict[TypeName, Callable[[str], Any]] = {
 }
 
 
-def types_in(packed: bytes) -> set[TypeName]:
+def types_in(packed: bytes) -> Counter[TypeName]:
     """The types that it names, but those that are safe always, without making anything of them."""
-    found: set[TypeName] = set()
+    found = Counter[TypeName]()
 
     def look(value: dict[str, Any]) -> dict[str, Any]:
         if _is_object(value) and _name(value) not in _MAKERS:
-            found.add(_name(value))
+            found[_name(value)] += 1
         return value
 
     json.loads(packed, object_hook=look)

@@ -4,6 +4,7 @@ what can't be restored is an error, not a silently different value."""
 from __future__ import annotations
 
 import warnings
+from collections import Counter
 from collections.abc import Collection
 from typing import Any
 
@@ -45,8 +46,8 @@ class Strict(SerializerProtocol):
         if kind not in _KINDS:
             raise Corrupted(f"it holds a value of kind {kind!r}, which is not restored: only {', '.join(_KINDS)} are")
         look = {"msgpack": _types, "json": old_json.types_in}.get(kind)
-        found = look(packed) if look else set[TypeName]()
-        unknown = sorted(".".join(name) for name in found - self._allowed)
+        found = look(packed) if look else Counter[TypeName]()
+        unknown = sorted(".".join(name) for name in found.keys() - self._allowed)
         if unknown:
             raise Corrupted(f"it holds a {unknown[0]}, which is not restored unless allow= or --allow names it")
         with warnings.catch_warnings():
@@ -54,21 +55,22 @@ class Strict(SerializerProtocol):
             value = old_json.load(packed) if kind == "json" else self._inner.loads_typed(data)
         if kind == "msgpack" and found:  # what could not be made of its data is given back as that data
             again, repacked = self._inner.dumps_typed(value)
-            made = {name[-1] for name in _types(repacked)} if again == "msgpack" else set[str]()
-            lost = sorted(".".join(name) for name in found if name[-1] not in made)
+            made = Counter(name[-1] for name in _types(repacked).elements()) if again == "msgpack" else Counter[str]()
+            wanted = Counter(name[-1] for name in found.elements())
+            lost = sorted(".".join(name) for name in found if made[name[-1]] < wanted[name[-1]])
             if lost:
                 raise Corrupted(f"it holds a {lost[0]} that can't be made of what was stored")
         return value
 
 
-def _types(packed: bytes) -> set[TypeName]:
-    """The types that msgpack of LangGraph names, without making anything of them."""
-    found: set[TypeName] = set()
+def _types(packed: bytes) -> Counter[TypeName]:
+    """The types that msgpack of LangGraph names and how often, without making anything of them."""
+    found = Counter[TypeName]()
 
     def look(code: int, data: bytes) -> Any:
         inner = ormsgpack.unpackb(data, ext_hook=look, option=_OPTIONS)
         if code in _TYPED:
-            found.add((str(inner[0]), str(inner[1])))
+            found[str(inner[0]), str(inner[1])] += 1
         return 0
 
     ormsgpack.unpackb(packed, ext_hook=look, option=_OPTIONS)

@@ -159,3 +159,20 @@ def test_json_that_nothing_can_be_made_of(broken: Any, old_file: str, run: Comma
     ran = run("import-langgraph", old_file, "--allow", f"{__name__}:Own")
     assert ran.code == 1
     assert f"a {'.'.join(broken['id'])} that can't be made of what was stored" in ran.err
+
+
+def test_one_of_several_that_the_class_does_not_take_any_more(old_file: str, run: CommandLine) -> None:
+    """LangGraph reads it as the dict of its fields."""
+
+    def stored(value: Own) -> ormsgpack.Ext:
+        fields = {"number": 1} if value.number else {"before": 1}
+        return ormsgpack.Ext(2, ormsgpack.packb((Own.__module__, "Own", fields)))
+
+    serde = JsonPlusSerializer()
+    with closing(sqlite3.connect(old_file)) as connection, connection:
+        [(kind, data)] = connection.execute("SELECT type, checkpoint FROM checkpoints").fetchall()
+        checkpoint = {**serde.loads_typed((kind, data)), "channel_values": {"owns": [Own(1), Own(0), Own(1)]}}
+        packed = ormsgpack.packb(checkpoint, default=stored, option=ormsgpack.OPT_PASSTHROUGH_DATACLASS)
+        connection.execute("UPDATE checkpoints SET checkpoint = ?", (packed,))
+    ran = run("import-langgraph", old_file, "--allow", f"{__name__}:Own")
+    assert f"a {__name__}.Own that can't be made of what was stored" in ran.err
