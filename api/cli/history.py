@@ -69,7 +69,7 @@ def events(
     kind: Annotated[
         list[str] | None, typer.Option("--type", help="Only these, repeatable: job.failed, or job.* for all")
     ] = None,
-    after: Annotated[str, typer.Option(help="Go on after this cursor (an event's id)")] = "",
+    after: Annotated[str, typer.Option(help="Go on after this cursor (of an event: --json shows it)")] = "",
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,

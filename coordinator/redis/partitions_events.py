@@ -31,14 +31,17 @@ def events(command: c.Events, count: int) -> Plan[list[EventRow]]:
     about = command.subject or command.which.thread
     places = [home(about) % count] if about else range(count)
     full = command.limit if about else max(command.limit // count, 1)
+    begun = [at for at in places if not read[at]]
+    if begun:
+        yield from begin(begun, read)
     asked = [(at, replace(command, after=read[at], limit=full)) for at in places]
     filtered = bool(command.which.types or command.which.agent)
     found: list[tuple[tuple[int, ...], int, EventRow]] = []
     ends: list[tuple[int, ...]] = []
-    for (at, _), rows in zip(asked, _untrimmed((yield asked), asked, read), strict=True):
-        if [row.position for row in rows] == [BEGINNING]:  # nothing is there yet
-            read[at] = BEGINNING
-            continue
+    outcomes = yield asked
+    if any(isinstance(each, Trimmed) and at in begun for at, each in zip(places, outcomes, strict=True)):
+        return (yield from events(command, count))  # it was trimmed in between
+    for (at, _), rows in zip(asked, _untrimmed(outcomes, asked, read), strict=True):
         found += [(_time(row.position), at, row) for row in rows]
         if len(rows) == full or (rows and filtered):
             ends.append(_time(rows[-1].position))
@@ -60,6 +63,15 @@ def trim_events(command: c.TrimEvents, count: int) -> Plan[int]:
     """Each partition keeps its share."""
     share = replace(command, keep=-(-command.keep // count))
     return sum(good((yield [(at, share) for at in range(count)])))
+
+
+def begin(places: Sequence[int], read: list[str]) -> Plan[None]:
+    """Where the events that are kept begin. A cursor tells it of each partition: what is trimmed there before it is
+    read was missed."""
+    found = yield [(at, c.Events(BEGINNING, limit=1)) for at in places]
+    good([each for each in found if not isinstance(each, Trimmed)])
+    for at, outcome in zip(places, found, strict=True):
+        read[at] = outcome.first_available if isinstance(outcome, Trimmed) else BEGINNING
 
 
 def _untrimmed(outcomes: list[Any], asked: Sequence[Ask], read: list[str]) -> list[Any]:

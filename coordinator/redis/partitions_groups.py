@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from ...contracts.errors import NotFound, Trimmed, Unavailable
 from .. import commands as c
-from .partitions_events import BEGINNING, position
+from .partitions_events import begin, position
 from .partitions_plan import Plan, good
 
 
@@ -34,9 +34,9 @@ def take(command: c.TakeEvents, count: int) -> Plan[c.Taken]:
 
 def _first_available(at: int, count: int) -> Plan[str]:
     """Where the events that are kept begin, in each partition."""
-    found = yield [(each, c.Events(BEGINNING, limit=1)) for each in range(count)]
-    good([each for each in found if not isinstance(each, Trimmed)])
-    return position(at, [each.first_available if isinstance(each, Trimmed) else BEGINNING for each in found])
+    read = [""] * count
+    yield from begin(range(count), read)
+    return position(at, read)
 
 
 def ack(command: c.AckEvents, count: int) -> Plan[bool]:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pytest
 
+import batonpass as bp
 from batonpass.coordinator import commands as c
 from tests.harness.bench import MINUTE, Bench
 
@@ -51,3 +52,20 @@ def test_what_is_not_wanted_is_passed_over_in_all_partitions_at_once(bench: Benc
             pages, after = pages + 1, rows[-1].position
         assert found == expected
         assert pages < 20, "a partition has some 25 events, and 10 are its share"
+
+
+def test_a_first_cursor_is_older_than_a_trim_of_any_partition(bench: Bench) -> None:
+    """Also where nothing of the others was read up to it."""
+    bench.save(None, thread="first")
+    bench.clock.advance(1)
+    for _ in range(5):
+        bench.save(None, thread="other")
+    [first, *rest] = bench.do(c.Events())
+    assert bench.do(c.Events(first.position)) == rest
+    bench.do(c.TrimEvents(1))
+    with pytest.raises(bp.Trimmed) as told:
+        bench.do(c.Events(first.position))
+    assert bench.do(c.Events(told.value.first_available)) == rest[-1:]
+    whole = bench.do(c.Events())
+    assert [row.fields for row in whole] == [first.fields, rest[-1].fields]
+    assert bench.do(c.Events(whole[0].position)) == whole[1:]
