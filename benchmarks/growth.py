@@ -98,22 +98,23 @@ def on_redis(places: Places, effort: Effort) -> list[Result]:
 def on_sqlite(places: Places, effort: Effort) -> list[Result]:
     """On SQLite: the file after a checkpoint of its log, without its event table."""
 
-    def kept(coordinator: Any) -> int:
-        with closing(sqlite3.connect(coordinator.store.path)) as db:
-            db.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-            [events] = db.execute("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'event%'").fetchone()
-        return os.path.getsize(coordinator.store.path) - int(events)
+    with closing(sqlite3.connect(places.sqlite_file("raw"), isolation_level=None)) as db:
 
-    def raw(data: bytes) -> Callable[[], Any]:
-        db = sqlite3.connect(places.sqlite_file("raw"), isolation_level=None)
-        db.execute("CREATE TABLE raw (id INTEGER PRIMARY KEY, data BLOB)")
-        db.execute("INSERT INTO raw VALUES (1, ?)", (data,))
-        return lambda: unpack(db.execute("SELECT data FROM raw WHERE id = 1").fetchone()[0])
+        def kept(coordinator: Any) -> int:
+            with closing(sqlite3.connect(coordinator.store.path)) as ours:
+                ours.execute("PRAGMA wal_checkpoint(TRUNCATE)")
+                [events] = ours.execute("SELECT sum(pgsize) FROM dbstat WHERE name LIKE 'event%'").fetchone()
+            return os.path.getsize(coordinator.store.path) - int(events)
 
-    def opened(name: str) -> Any:
-        return bp.connect(f"sqlite:///{places.sqlite_file(name)}")
+        def raw(data: bytes) -> Callable[[], Any]:
+            db.execute("CREATE TABLE raw (id INTEGER PRIMARY KEY, data BLOB)")
+            db.execute("INSERT INTO raw VALUES (1, ?)", (data,))
+            return lambda: unpack(db.execute("SELECT data FROM raw WHERE id = 1").fetchone()[0])
 
-    return _measured("SQLite", effort, opened, kept, raw, bar=1.5)
+        def opened(name: str) -> Any:
+            return bp.connect(f"sqlite:///{places.sqlite_file(name)}")
+
+        return _measured("SQLite", effort, opened, kept, raw, bar=1.5)
 
 
 def _measured(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from pathlib import Path
+from threading import Lock
 from typing import Any
 
 import redis
@@ -48,6 +49,7 @@ class BareSqlite(InMemorySaver):
     def __init__(self, path: Path) -> None:
         super().__init__()
         self._db = sqlite3.connect(path, isolation_level=None, check_same_thread=False)
+        self._lock = Lock()
         for line in ("PRAGMA journal_mode=WAL", "PRAGMA synchronous=FULL", "CREATE TABLE bare (data BLOB)"):
             self._db.execute(line)
 
@@ -68,4 +70,5 @@ class BareSqlite(InMemorySaver):
         self.close()
 
     def _insert(self) -> None:
-        self._db.execute("INSERT INTO bare VALUES (?)", (_DATA,))
+        with self._lock:  # a connection is one thread's at a time: Python 3.13 insists on it
+            self._db.execute("INSERT INTO bare VALUES (?)", (_DATA,))
