@@ -5,7 +5,7 @@ from __future__ import annotations
 from importlib.metadata import entry_points
 
 from ..adapters.adapter import Adapter
-from ..contracts.errors import BadSetup
+from ..contracts.errors import BadSetup, BatonpassError
 
 GROUP = "batonpass.adapters"
 
@@ -16,5 +16,10 @@ def load_adapter(kind: str) -> Adapter:
     if not found:
         known = ", ".join(sorted(point.name for point in entry_points(group=GROUP)))
         raise BadSetup(f"no adapter for agents of kind {kind!r}: installed are {known}")
-    adapter: Adapter = next(iter(found)).load()()
+    try:
+        adapter: Adapter = next(iter(found)).load()()
+    except BatonpassError:
+        raise
+    except Exception as error:
+        raise BadSetup(f"agents of kind {kind!r} can't be run here: {type(error).__name__}: {error}") from error
     return adapter

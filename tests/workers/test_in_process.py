@@ -6,6 +6,7 @@ import asyncio
 import threading
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
@@ -179,3 +180,14 @@ async def test_a_worker_that_can_not_work_is_refused(options: dict[str, Any], er
     with pytest.raises(bp.Refused, match=error):
         async with serving(answering(), **options):
             raise AssertionError
+
+
+def test_a_framework_that_can_not_be_imported_is_one_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    """CrewAI makes a folder in the user's home when it is imported, which may be read-only."""
+
+    def load() -> None:
+        raise OSError(30, "Read-only file system", "/home/a/.local/share")
+
+    monkeypatch.setattr("batonpass.workers.adapters.entry_points", lambda **_: [SimpleNamespace(load=load)])
+    with pytest.raises(bp.BadSetup, match=r"kind 'crewai' can't be run here: OSError: .*file system: '/home/a/.local/"):
+        load_adapter("crewai")
