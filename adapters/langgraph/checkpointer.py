@@ -80,10 +80,11 @@ class BatonpassSaver(Driver):
     graphs. Tuples and sets come back as such, unless they hold what only LangGraph's serializer can carry: that makes
     lists of tuples. `serde` carries what our codec does not, instead, and restores what it likes.
 
-    `ttl` is how many seconds checkpoints are kept (None: for ever). `on_conflict="refuse"` raises `Conflict` in a run
-    whose thread another run has moved on since it began: what its nodes did in that superstep, and paid for, is lost
-    (with durability "exit" all that the run did). "allow" keeps both, as other savers do: the later one wins, and the
-    other's turn is not seen any more. `own` lets runs queue instead.
+    `ttl` is how many seconds checkpoints are kept (None: for ever); workers free them, and savers with a ttl as they
+    put. `on_conflict="refuse"` raises `Conflict` in a run whose thread another run has moved on since it began: what
+    its nodes did in that superstep, and paid for, is lost (with durability "exit" all that the run did). "allow" keeps
+    both, as other savers do: the later one wins, and the other's turn is not seen any more. `own` lets runs queue
+    instead.
     """
 
     def __init__(

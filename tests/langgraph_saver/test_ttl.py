@@ -1,0 +1,38 @@
+"""What is put with a ttl is freed when its time is over, also where no worker runs: putters do it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from batonpass.adapters.langgraph import BatonpassSaver
+from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHarness
+
+from .graphs import Runner, chat, say
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+    """A store whose clock the test moves."""
+    if request.param == "redis":
+        made = RedisHarness(request.getfixturevalue("redis_server"))
+        yield made
+        made.close()
+    else:
+        yield MemoryHarness() if request.param == "memory" else SqliteHarness(tmp_path / "store.db")
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_store_that_only_savers_use_does_not_grow(harness: Harness, side: str) -> None:
+    sizes: list[int] = []
+    with BatonpassSaver(harness.store(), ttl=60) as saver:
+        for turn in range(3):
+            for number in range(50):
+                Runner(chat(saver), f"thread {turn} {number}", side).run(say("hello"))
+            harness.clock.advance(61_000)
+            sizes.append(sum(len(str(each)) for each in harness.dump().values()))
+    assert sizes[2] < 2 * sizes[0]
