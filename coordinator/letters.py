@@ -12,7 +12,7 @@ from ..contracts.errors import Corrupted
 from ..contracts.guard import DEFAULT, NOTHING, Guard, Spent
 from ..contracts.handoff import Envelope
 from ..contracts.understood import understood
-from .coded.codec import CODED, WITH_CODEC, MissingKey, check_read
+from .coded.codec import check_open
 from .seals import FORMAT, content_hash
 
 _TEXTS: Any = msgpack.Packer()
@@ -38,9 +38,7 @@ def _closed(body: bytes) -> bytes:
 
 def open_letter(data: bytes, *, of: str) -> Any:
     """Verify and unpack; `of` says in the error whose bytes are damaged."""
-    check_read(data)
-    if data[:1] == CODED:
-        raise MissingKey(f"{of} is encrypted, signed or compressed: {WITH_CODEC}")
+    check_open(data, of)
     if data[:1] != FORMAT or content_hash(data[17:]) != data[1:17]:
         raise Corrupted(f"{of} is not what was stored")
     return unpack(data[17:])

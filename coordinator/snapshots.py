@@ -15,7 +15,7 @@ from ..contracts.codec import pack, unpack
 from ..contracts.errors import Corrupted
 from ..contracts.names import home, mint
 from ..contracts.understood import understood
-from .coded.codec import CODED, WITH_CODEC, Codec, MissingKey, check_read
+from .coded.codec import Codec, check_open, check_read
 from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
@@ -327,8 +327,7 @@ def _about(checkpoint_id: str, header: list[Any], commit: CommitLine, name: str)
 
 
 def _body(row: CheckpointRow, data: bytes) -> bytes:
-    if data[:1] == CODED:
-        raise MissingKey(f"checkpoint {row.id} is encrypted, signed or compressed: {WITH_CODEC}")
+    check_open(data, f"checkpoint {row.id}")
     if data[:1] != FORMAT:
         raise Corrupted(f"checkpoint {row.id} is in an unknown format ({data[:1]!r}): a newer Batonpass may read it")
     return data[1:]

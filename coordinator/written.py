@@ -10,7 +10,7 @@ from xxhash import xxh3_64_digest
 
 from ..contracts.codec import pack, unpack
 from ..contracts.errors import Corrupted
-from .coded.codec import CODED, WITH_CODEC, MissingKey, check_read
+from .coded.codec import check_open
 from .parts.body import value_of
 from .rows import Write
 from .seals import content_hash
@@ -37,9 +37,7 @@ def is_written(data: bytes) -> bool:
 def open_write(write: Write, where: str) -> tuple[list[Any], Any]:
     """What its writer said of a write that was read, and its value; `Corrupted` if it is not what was saved."""
     if not is_written(write.data):
-        check_read(write.data)
-        if write.data[:1] == CODED:
-            raise MissingKey(f"what was written at {where} is encrypted, signed or compressed: {WITH_CODEC}")
+        check_open(write.data, f"what was written at {where}")
         raise _damaged(where)
     about: list[Any] = unpack(write.data[_CHECK:])
     if not write.spans:

@@ -14,6 +14,7 @@ from urllib.parse import urlsplit
 from ...contracts.errors import BadSetup, NotFound
 from ...contracts.understood import understood
 from ...contracts.webhook import WebhookInfo
+from ..coded.codec import check_open
 from ..commands import DeleteGroup, GroupRow, JoinGroup, ListGroups
 from . import Call
 from .events import which
@@ -127,6 +128,7 @@ def _packed(webhook: Webhook) -> bytes:
 @understood("the webhook of group {0.name!r:.80}")
 def read(row: GroupRow) -> Webhook:
     """The webhook that is kept with a group."""
+    check_open(row.about, f"the webhook of group {row.name!r:.80}")
     kept: dict[str, Any] = json.loads(row.about)
     kept["types"] = tuple(kept["types"])
     return Webhook(**kept)

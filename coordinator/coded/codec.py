@@ -167,6 +167,13 @@ def check_read(data: bytes) -> None:
         raise _REASONS[data[1:2]](data[2:].decode("utf-8", "replace"))
 
 
+def check_open(data: bytes, what: str) -> None:
+    """Raise why these bytes can't be read, also for a reader without a codec; `what` says whose they are."""
+    check_read(data)
+    if data[:1] == CODED:
+        raise MissingKey(f"{what} is encrypted, signed or compressed: {WITH_CODEC}")
+
+
 def _checked(keys: dict[str, bytes], sizes: tuple[int, ...] | None) -> dict[str, bytes]:
     for name, key in keys.items():
         if not name.isascii() or not 0 < len(name) <= 64:

@@ -14,6 +14,7 @@ from batonpass.coordinator.letters import open_envelope, open_letter
 from batonpass.coordinator.rows import Place, Write
 from batonpass.coordinator.written import close_write, open_write
 from tests.conformance.test_items_coded import coded
+from tests.conformance.test_schedules import APP, Order
 from tests.harness.bench import Bench, new_checkpoint
 
 _OLD, _NEW = {"old": b"o" * 32}, {"new": b"n" * 32}
@@ -55,6 +56,16 @@ def test_who_can_not_read_is_told_why(bench: Bench, reader: dict[str, Any], kind
         ):
             with pytest.raises(kind, match=said):
                 read()
+
+
+def test_webhooks_and_schedules_say_that_a_key_is_missing(bench: Bench) -> None:
+    with coded(bench, encrypt=_OLD) as writer, coded(bench, encrypt=_NEW) as other:
+        writer.run(writer.face().webhook("h", "https://hooks.example.com/x"))
+        writer.run(writer.face(APP).schedule("s", "write", Order(size=1), cron="* * * * *"))
+        for reader in (bench, other):
+            for read in (reader.face().webhooks, reader.face().schedules):
+                with pytest.raises(MissingKey, match="BATONPASS_ENCRYPT_KEYS"):
+                    reader.run(read())
 
 
 def test_what_is_not_protected_is_called_so(bench: Bench) -> None:
