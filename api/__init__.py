@@ -5,16 +5,21 @@
     class Topic(bp.Contract, name="desk.topic"):
         text: str
 
+    class Report(bp.Contract, name="desk.report"):
+        body: str
+
     app = bp.App("desk")
 
     @app.agent("research", accepts=Topic, returns=Report)
     async def research(topic: Topic, ctx: bp.Context) -> Report: ...
 
     async with bp.connect("sqlite:///desk.db") as coordinator:
-        job = await coordinator.submit("research", Topic(text="..."))
+        job = await coordinator.submit("research", Topic(text="..."), returns=Report)
         report = await job.result(timeout=60)
 
-Everything a user needs is a name of this module. Importing it imports no framework and no store's client.
+What most users need is a name of this module; importing it imports no framework and no store's client. There are
+batonpass.testing for tests, .langgraph, .crewai and .agent_framework for those frameworks' programs without jobs, and
+.adapter for adapters of your own.
 """
 
 from importlib import import_module

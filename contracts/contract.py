@@ -53,8 +53,9 @@ class Contract(BaseModel):
             raise BadSetup(
                 f"contract name {name!r} of {cls.__qualname__}: use letters, digits and _ . / -, e.g. 'desk.draft'"
             )
-        if version < 1:
-            raise BadSetup(f"contract {name!r}: version is {version}, but versions start at 1")
+        given: Any = version  # users without a type checker give anything
+        if not isinstance(given, int) or given < 1:
+            raise BadSetup(f"contract {name!r}: version is {version!r}, but versions start at 1")
         cls.__contract_ref__ = ContractRef(name, version) if name is not None else None
 
     @classmethod

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from datetime import timedelta
-from typing import TypeAlias, overload
+from typing import Any, TypeAlias, overload
+
+from .errors import BadSetup
 
 Duration: TypeAlias = float | timedelta
 
@@ -22,4 +24,8 @@ def seconds_of(duration: Duration | None) -> float | None: ...
 
 def seconds_of(duration: Duration | None) -> float | None:
     """A duration in seconds; None stays None."""
-    return duration.total_seconds() if isinstance(duration, timedelta) else duration
+    seconds: Any = duration.total_seconds() if isinstance(duration, timedelta) else duration
+    if seconds is not None and not isinstance(seconds, int | float):
+        raise BadSetup(f"{seconds!r} is no time span: give seconds, or a timedelta")
+    found: float | None = seconds
+    return found

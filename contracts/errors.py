@@ -40,11 +40,11 @@ BatonpassError                 catch this to catch them all
 from __future__ import annotations
 
 from collections.abc import Sequence
+from datetime import timedelta
 from typing import TYPE_CHECKING
 
-from .duration import Duration, seconds_of
-
 if TYPE_CHECKING:
+    from .duration import Duration
     from .fanout import ChildFailed
 
 
@@ -192,7 +192,7 @@ class RetryLater(BatonpassError):
 
     def __init__(self, seconds: Duration, message: str = "not now") -> None:
         super().__init__(message)
-        self.retry_after = seconds_of(seconds)
+        self.retry_after = seconds.total_seconds() if isinstance(seconds, timedelta) else seconds
 
 
 class NoJob(BatonpassError):

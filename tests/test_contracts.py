@@ -82,8 +82,8 @@ def test_a_bad_name(name: str) -> None:
         type("Bad", (bp.Contract,), {}, name=name)
 
 
-@pytest.mark.parametrize("version", [0, -1])
-def test_a_bad_version(version: int) -> None:
+@pytest.mark.parametrize("version", [0, -1, "2"])
+def test_a_bad_version(version: object) -> None:
     with pytest.raises(bp.BadSetup, match="versions start at 1"):
         type("Bad", (bp.Contract,), {}, name="test.bad", version=version)
 

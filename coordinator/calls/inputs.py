@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from datetime import UTC, datetime, timedelta
+from typing import Any
 
 from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BadSetup
@@ -38,6 +39,9 @@ def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:
 
 def instant(value: datetime, what: str) -> int:
     """A time from a caller, in ms since 1970; one before that is 1, one after the year 9999 its end."""
+    given: Any = value
+    if not isinstance(given, datetime):
+        raise BadSetup(f"{what}={value!r}, but it is a datetime")
     if value.tzinfo is None:
         raise BadSetup(f"{what}={value} has no time zone: say datetime.now(UTC) + ..., or value.astimezone()")
     return min(max((value - _EPOCH) // _MS, 1), _LAST)

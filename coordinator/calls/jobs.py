@@ -11,7 +11,7 @@ from typing import Any, TypeVar, get_args
 
 from ...contracts.contract import Contract, ContractRef, Payload
 from ...contracts.errors import BadSetup, Corrupted, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
-from ...contracts.guard import DEFAULT, NOTHING, Spent
+from ...contracts.guard import DEFAULT, NOTHING, Guard, Spent
 from ...contracts.handoff import Envelope
 from ...contracts.job import BANDS, PRIORITIES, Children, JobInfo, JobState, Lease, OnBusy
 from ...contracts.names import digest, home, is_id, mint, partition_of
@@ -89,6 +89,9 @@ def terms(options: SubmitOptions) -> Terms:
     at, priority = options.get("at"), options.get("priority", "normal")
     if at is not None and options.get("delay"):
         raise BadSetup("give delay= or at=, not both")
+    guard: Any = options.get("guard", DEFAULT)
+    if not isinstance(guard, Guard):
+        raise BadSetup(f"guard={guard!r}, but it is a batonpass.Guard")
     if priority not in BANDS:
         raise BadSetup(f"priority={priority!r}, but it is {', '.join(BANDS)}")
     on_busy = options.get("on_busy", "reject")
@@ -135,6 +138,8 @@ def cancel(job_id: str) -> Call[bool]:
 
 def page(state: str | None, agent: str | None, limit: int) -> Call[list[JobInfo]]:
     """Jobs, newest first, of one state or agent if given."""
+    if state is not None and state not in tuple(JobState):
+        raise BadSetup(f"state={state!r}, but it is {', '.join(JobState)}")
     found: list[JobInfo] = []
     before = ""
     while len(found) < limit:
