@@ -2,11 +2,9 @@
 
 from __future__ import annotations
 
-import logging
 import os
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
-from random import randrange
 from typing import Any, cast
 from weakref import WeakSet
 
@@ -14,11 +12,11 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.constants import START
 
-from ...contracts.errors import BatonpassError, Conflict, Unserializable
+from ...contracts.errors import Conflict, Unserializable
 from ...contracts.names import digest
 from ...coordinator.calls import Call, places
 from ...coordinator.calls.places import Found, Putting
-from ...coordinator.commands import Fence, PutWrites, Reap
+from ...coordinator.commands import Fence, PutWrites
 from ...coordinator.parts.recent import Known, Recent
 from ...coordinator.parts.spans import Append
 from ...coordinator.parts.stored import NATIVE
@@ -26,6 +24,7 @@ from ...coordinator.rows import Place, Write
 from ...coordinator.snapshots import Draft
 from ...coordinator.store import Store
 from .carrier import Carrier
+from .freeing import Freeing
 from .handles import Handles
 from .reading import Reading
 from .record import Held, Record, checkpoint_of, held_of
@@ -42,10 +41,6 @@ DELTAS = "\0"
 # The same, with the values of its delta channels, to be copied.
 SEEDS = "\0\0"
 
-# At one in so many puts a saver with a ttl frees what is over, up to five times as many.
-_FREES = 100
-_log = logging.getLogger("batonpass.langgraph")
-
 _ALL: WeakSet[Checkpointing] = WeakSet()
 
 
@@ -57,7 +52,7 @@ class Checkpointing:
         self._ttl = ttl
         self._refuses = refuses
         self._awkward: set[str] = set()
-        self._puts = randrange(_FREES)  # so that processes which put a few also do it
+        self._freeing = Freeing()
         self.handles = Handles(store)
         self.renew()
         _ALL.add(self)
@@ -115,17 +110,7 @@ class Checkpointing:
         if record.keeps_deltas:
             self.recent.put((thread, scope, DELTAS), made_known)
         if self._ttl:
-            yield from self._free()
-
-    def _free(self) -> Call[None]:
-        """Now and then, free what is over: where no worker runs nobody else does."""
-        self._puts += 1
-        if self._puts % _FREES:
-            return
-        try:
-            yield Reap(limit=5 * _FREES, leases=False)
-        except BatonpassError as error:  # the checkpoint is there
-            _log.warning("what has expired is freed later: %s", error)
+            yield from self._freeing.wrote()
 
     def _put(self, putting: Putting, record: Record, carrier: Carrier, known: Known | None) -> Call[tuple[Draft, Held]]:
         base = known.make() if known else None

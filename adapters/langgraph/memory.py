@@ -14,6 +14,7 @@ from ...coordinator.coded.store import CodedStore
 from ...coordinator.commands import Reap
 from ...coordinator.store import Store
 from ...coordinator.urls import open_store
+from .freeing import Freeing
 from .handles import Handles
 from .opening import Opening
 from .remembering import Batch
@@ -32,7 +33,7 @@ class BatonpassStore(Opening, BaseStore):
     creation when it is put again.
 
     `ttl=` is LangGraph's TTLConfig: minutes, begun anew by reads unless `refresh_on_read` is False. What is over is
-    never shown. Workers free it, or `sweep_ttl`.
+    never shown. Workers free it, who puts with a ttl does now and then, or `sweep_ttl`.
     """
 
     supports_ttl = True
@@ -40,6 +41,7 @@ class BatonpassStore(Opening, BaseStore):
     def __init__(self, store: Store, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
         self._opened = Handles(store)
         self._vectors = Vectors(index) if index else None
+        self._freeing = Freeing()
         self.ttl_config = ttl
 
     @classmethod
@@ -66,7 +68,7 @@ class BatonpassStore(Opening, BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Carry operations out together: what reads sees nothing of what the others write."""
-        call, store = Batch(ops, self._vectors).run(), self._opened.store()
+        call, store = self._carried_out(Batch(ops, self._vectors)), self._opened.store()
 
         def do(asked: Any) -> Any:
             return self._vectors.embed(asked) if self._vectors and isinstance(asked, Embed) else store.call(asked)
@@ -75,7 +77,7 @@ class BatonpassStore(Opening, BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """`batch` for async code."""
-        call, store = Batch(ops, self._vectors).run(), await self._opened.astore()
+        call, store = self._carried_out(Batch(ops, self._vectors)), await self._opened.astore()
 
         async def do(asked: Any) -> Any:
             if self._vectors and isinstance(asked, Embed):
@@ -83,6 +85,12 @@ class BatonpassStore(Opening, BaseStore):
             return await store.acall(asked)
 
         return await afollow(call, do)
+
+    def _carried_out(self, batch: Batch) -> Call[list[Result]]:
+        results = yield from batch.run()
+        if batch.expires:
+            yield from self._freeing.wrote()
+        return results
 
     def sweep_ttl(self) -> None:
         """Free some hundreds of items whose time is over, as every worker does by itself."""

@@ -52,6 +52,11 @@ class Batch:
         for op in self._ops:
             _check(op)
 
+    @property
+    def expires(self) -> bool:
+        """Whether it puts what has a ttl."""
+        return any(change.ttl for change in self._changes)
+
     def run(self) -> Call[list[Result]]:
         """The results, in the order of the operations."""
         rows = yield from items.read([_name(op.namespace, op.key) for op in self._ops if isinstance(op, GetOp)])

@@ -1,4 +1,4 @@
-"""What is put with a ttl is freed when its time is over, also where no worker runs: putters do it."""
+"""What is put with a ttl is freed when its time is over, also where no worker runs: who puts does it."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph import BatonpassSaver, BatonpassStore
 from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHarness
 
 from .graphs import Runner, chat, say
+from .memories import Memory
 
 pytestmark = pytest.mark.capability("langgraph")
 
@@ -33,6 +34,18 @@ def test_a_store_that_only_savers_use_does_not_grow(harness: Harness, side: str)
         for turn in range(3):
             for number in range(50):
                 Runner(chat(saver), f"thread {turn} {number}", side).run(say("hello"))
+            harness.clock.advance(61_000)
+            sizes.append(sum(len(str(each)) for each in harness.dump().values()))
+    assert sizes[2] < 2 * sizes[0]
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_store_that_only_memories_use_does_not_grow(harness: Harness, side: str) -> None:
+    sizes: list[int] = []
+    with Memory(BatonpassStore(harness.store(), ttl={"default_ttl": 1}), side) as memory:
+        for turn in range(3):
+            for number in range(110):
+                memory.put(("users", str(turn)), str(number), {"said": "hello"})
             harness.clock.advance(61_000)
             sizes.append(sum(len(str(each)) for each in harness.dump().values()))
     assert sizes[2] < 2 * sizes[0]

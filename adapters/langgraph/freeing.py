@@ -1,0 +1,31 @@
+"""Freeing: what savers and memories do about what is over. Where no worker runs nobody else does it."""
+
+from __future__ import annotations
+
+import logging
+from random import randrange
+
+from ...contracts.errors import BatonpassError
+from ...coordinator.calls import Call
+from ...coordinator.commands import Reap
+
+# One in so many writes frees, up to five times as many.
+_EVERY = 100
+_log = logging.getLogger("batonpass.langgraph")
+
+
+class Freeing:
+    """Counts writes of what has a ttl."""
+
+    def __init__(self) -> None:
+        self._writes = randrange(_EVERY)  # so that processes which write a few also do it
+
+    def wrote(self) -> Call[None]:
+        """After a write. It stays done if nothing can be freed now."""
+        self._writes += 1
+        if self._writes % _EVERY:
+            return
+        try:
+            yield Reap(limit=5 * _EVERY, leases=False)
+        except BatonpassError as error:
+            _log.warning("what has expired is freed later: %s", error)
