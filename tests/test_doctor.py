@@ -173,6 +173,24 @@ def test_a_job_that_its_workers_die_of(store_url: str, doctor: Doctor, cli: Comm
             )
 
 
+def test_jobs_that_need_a_key(store_url: str, doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks may do without; a worker that is set up like this one could run nothing."""
+    with bp.connect(store_url, codec=bp.Codec(encrypt={"k": b"k" * 32})) as coordinator:
+        coordinator.declare(made(Order))
+        job = coordinator.submit("bill", Order(text="x"))
+    for variables, why in (
+        ({}, f"the envelope of job {job.id} is encrypted, signed or compressed"),
+        ({"BATONPASS_ENCRYPT_KEYS": f"k:{'o' * 43}="}, "or the key 'k' is another one here"),
+    ):
+        with monkeypatch.context() as patched:
+            for name, value in variables.items():
+                patched.setenv(name, value)
+            level, text = told(doctor(store_url, "--json"), "keys")
+        assert level == "warn"
+        assert text.startswith("1 of the 1 newest job(s) can't be read here: ")
+        assert why in text
+
+
 def test_a_reader_sees_it_all(own_redis: RedisServer, doctor: Doctor) -> None:
     with bp.connect(own_redis.url, app=made(Order)) as coordinator:
         coordinator.declare(made(Order))

@@ -10,6 +10,7 @@ from batonpass.contracts.errors import BatonpassError
 from batonpass.contracts.job import JobState
 from batonpass.coordinator.book import Declaration, open_declaration, parse_ref
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
+from batonpass.coordinator.coded.codec import check_open
 from batonpass.coordinator.commands import Declared, ListJobs
 from batonpass.coordinator.operations.jobs import POISON
 from batonpass.coordinator.rows import JobRow
@@ -53,6 +54,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
         yield Finding("ok", "agents", "none is declared: a worker's start does that, threads alone need none")
     yield from judged(live_workers(load, queues))
     yield from _crashes(rows)
+    yield from _keys(rows)
     yield from _jobs(load)
 
 
@@ -99,6 +101,18 @@ def _crashes(rows: Sequence[JobRow]) -> Iterator[Finding]:
         text = f"{len(dying)} job(s) lose their workers, e.g. {worst.id} at {worst.agent}, {died(worst.crashes)}"
         what = f"({POISON} park it): look into the workers' logs, or `batonpass cancel` it"
         yield Finding("warn", "crashes", f"{text} {what}")
+
+
+def _keys(rows: Sequence[JobRow]) -> Iterator[Finding]:
+    """Jobs that a worker with these keys could not run."""
+    why: list[str] = []
+    for row in rows:
+        try:
+            check_open(row.envelope, f"the envelope of job {row.id}")
+        except BatonpassError as error:
+            why.append(str(error))
+    if why:
+        yield Finding("warn", "keys", f"{len(why)} of the {len(rows)} newest job(s) can't be read here: {why[0]}")
 
 
 def _jobs(load: Load) -> Iterator[Finding]:
