@@ -10,6 +10,7 @@ from batonpass.contracts import app as declared
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract
 from batonpass.contracts.duration import Duration
+from batonpass.contracts.errors import BadSetup
 from batonpass.contracts.job import DEFAULT_LEASE
 
 if TYPE_CHECKING:
@@ -36,8 +37,14 @@ class App(declared.App):
         `agents` names those to serve (default: all), `concurrency` how many deliveries run at once, `lease` the
         seconds that a delivery stays this worker's without a heartbeat.
         """
+        from batonpass.coordinator.client import Coordinator
         from batonpass.workers.worker import Worker, in_background
 
+        given: Any = coordinator  # users without a type checker give anything
+        if not isinstance(given, Coordinator):
+            raise BadSetup("a worker needs the coordinator of `async with batonpass.connect(...) as coordinator`")
+        if isinstance(agents, str):
+            raise BadSetup(f"agents={agents!r}, but it is a list of names")
         return in_background(Worker(self, coordinator, agents=agents, concurrency=concurrency, lease=lease))
 
     async def declare(self, coordinator: Coordinator) -> None:

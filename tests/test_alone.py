@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import batonpass as bp
@@ -40,6 +42,25 @@ async def test_a_refused_job() -> None:
     with pytest.raises(bp.JobRejected, match="rejected by agent 'desk': not for me"):
         async with context(desk, Text(text="")) as ctx:
             await desk(Text(text=""), ctx)
+
+
+async def test_a_fan_out_of_something_else() -> None:
+    children: list[Any] = [reader]
+    async with context(desk, Text(text="")) as ctx:
+        with pytest.raises(bp.BadSetup, match=r"ctx\.fan_out\(\) takes handoffs, not Agent"):
+            await ctx.fan_out(children)
+
+
+async def test_a_worker_of_something_else() -> None:
+    names: Any = "desk"
+    async with bp.connect("memory://alone", app=app) as coordinator:
+        with pytest.raises(bp.BadSetup, match="agents='desk', but it is a list of names"):
+            app.worker(coordinator, agents=names)
+    with bp.connect("memory://alone") as sync:
+        others: list[Any] = ["memory://alone", sync]
+        for other in others:
+            with pytest.raises(bp.BadSetup, match="a worker needs the coordinator of `async with batonpass"):
+                app.worker(other)
 
 
 def test_a_handoff_takes_a_name() -> None:

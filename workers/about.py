@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from datetime import datetime
-from typing import TYPE_CHECKING, Any, NoReturn, TypeVar
+from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from ..contracts.agent import Agent
 from ..contracts.checkpoint import Snapshot
@@ -159,6 +159,9 @@ class About:
                 f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
                 "plain function that fans out, and on or back with what came of it"
             )
+        for each in cast("Sequence[object]", handoffs):
+            if not isinstance(each, Handoff):
+                raise BadSetup(f"ctx.fan_out() takes handoffs, not {type(each).__name__}: ctx.hand_off() makes one")
         for handoff in handoffs:
             self.hand_off(handoff.to, handoff.payload)
         if not handoffs and wait == "all":

@@ -21,6 +21,9 @@ _CURSOR = re.compile(rf"[0-9]{{1,18}}|{_PLACE}|[0-9]{{1,4}}\.{_PLACE}(~({_PLACE}
 
 def text(value: str, what: str) -> str:
     """A name from a caller, which must be Unicode text: half of a surrogate pair is none."""
+    given: Any = value
+    if not isinstance(given, str):
+        raise BadSetup(f"the {what} {value!r} is no text")
     try:
         if not value.isascii():
             value.encode()

@@ -81,6 +81,7 @@ def test_the_last_time_that_there_is(bench: Bench, hours: int) -> None:
         ({"at": datetime(2031, 5, 1, tzinfo=UTC), "delay": 5}, "not both"),
         ({"priority": "urgent"}, "'urgent', but it is high, normal, low"),
         ({"delay": timedelta(days=-1)}, "it must be from 0"),
+        ({"key": 4821}, "the key 4821 is no text"),
         ({"delay": "3"}, "'3' is no time span: give seconds, or a timedelta"),
         ({"deadline": "noon"}, "'noon' is no time span: give seconds, or a timedelta"),
         ({"at": "noon"}, "at='noon', but it is a datetime"),
