@@ -24,6 +24,7 @@ from ...contracts.errors import BadSetup, Corrupted
 from ...contracts.understood import understood
 from ...coordinator.calls import Call, items
 from ...coordinator.calls.inputs import milliseconds, text
+from ...coordinator.coded.codec import Unproven
 from ...coordinator.items import SCHEDULES, ItemChange, ItemName, ItemRow
 from ...coordinator.letters import open_letter, seal_letter
 from .matching import check_conditions, check_filter, common_prefix, meets, passes
@@ -200,15 +201,21 @@ def _ordered(op: SearchOp, end: int) -> Call[list[_Hit]]:
 
 
 def _passing(rows: Iterable[ItemRow], op: SearchOp) -> Iterator[_Hit]:
-    """Those that the filter lets through. Damaged ones are left out: read by their names they say so."""
+    """Those that the filter lets through. Damaged ones are left out: read by their names they say so. `Unproven` if
+    none could be read, maybe for a wrong key: that must not look like a memory that is empty."""
+    unproven, read = list[Unproven](), False
     for row in rows:
         try:
             value = value_of(row, of=row.name.about)
         except Corrupted as error:
             _log.warning("left out of a search: %s", error)
+            unproven += [error] if isinstance(error, Unproven) else []
             continue
+        read = True
         if passes(value, op.filter):
             yield _Hit(row, value)
+    if unproven and not read:
+        raise unproven[0]
 
 
 @understood("{of}")

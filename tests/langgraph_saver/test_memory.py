@@ -248,3 +248,15 @@ def test_with_a_codec(shared_url: str) -> None:
         assert told(store.search(("a",))) == [(("a",), "k", {"secret": "cheese"})]
     with BatonpassStore.from_url(shared_url) as other, pytest.raises(bp.BadSetup, match="encrypted"):
         other.get(("a",), "k")
+
+
+def test_a_search_with_a_wrong_key_finds_no_memory_empty(shared_url: str) -> None:
+    """An agent would take it for that of somebody unknown. What is damaged among others is left out."""
+    right, wrong = (bp.Codec(encrypt={"k": byte * 32}) for byte in (b"k", b"x"))
+    with BatonpassStore.from_url(shared_url, codec=right) as store:
+        store.put(("a",), "k", {"secret": "cheese"})
+    with BatonpassStore.from_url(shared_url, codec=wrong) as other:
+        with pytest.raises(bp.Corrupted, match="or the key 'k' is another one here"):
+            other.search(("a",))
+        other.put(("a",), "l", {"secret": "ham"})
+        assert [item.key for item in other.search(("a",))] == ["l"]
