@@ -50,9 +50,16 @@ def idempotency_key(job_id: str, hop: int, key: str) -> str:
 
 
 def effecting(
-    steps: Steps, journal: Mapping[str, Any], about: str, key: str, arguments: object, unsure: Unsure
+    steps: Steps,
+    journal: Mapping[str, Any],
+    about: str,
+    key: str,
+    arguments: object,
+    unsure: Unsure,
+    last_error: str | None,
 ) -> Generator[Act, Any, Any]:
-    """What to do for an effect, in order; returns its outcome. `about` is its idempotency key."""
+    """What to do for an effect, in order; returns its outcome. `about` is its idempotency key, `last_error` what the
+    attempt before may have had from it."""
     if not key:
         raise BadSetup("ctx.effect needs a key: a name that no other effect of this hop has")
     if unsure not in ("stop", "ask", "repeat"):
@@ -62,7 +69,7 @@ def effecting(
         return recorded.result
     try:
         if journal.get(_PREFIX + key) is not None:
-            settled = yield from _settled(about, key, unsure, by_state=steps.editable)
+            settled = yield from _settled(about, key, unsure, last_error, by_state=steps.editable)
             if settled:
                 [result] = settled
                 yield Commit(full, digest, result)
@@ -80,15 +87,19 @@ def effecting(
     return result
 
 
-def _settled(about: str, key: str, unsure: Unsure, *, by_state: bool) -> Generator[Act, Any, list[Any]]:
+def _settled(
+    about: str, key: str, unsure: Unsure, last_error: str | None, *, by_state: bool
+) -> Generator[Act, Any, list[Any]]:
     """The result of an effect that was begun before, if a person knows it; nothing if it is to be done again."""
     if unsure == "repeat":
         return []
     if unsure == "stop":
         known = f"redrive the job with changes={{'effect:{key}': RESULT}}, or " if by_state else ""
+        before = f" (the last error was {last_error})" if last_error else ""
         raise Ambiguous(
-            f"effect {key!r} was begun and its outcome is not known: look for {about!r} where it was to happen, then "
-            f"{known}let it be repeated (unsure='repeat'{'' if by_state else ', with that as its idempotency key'})"
+            f"effect {key!r} was begun and its outcome is not known{before}: look for {about!r} where it was to "
+            f"happen, then {known}let it be repeated "
+            f"(unsure='repeat'{'' if by_state else ', with that as its idempotency key'})"
         )
     question = {"effect": key, "idempotency_key": about, "question": "was it done? answer {done: ..., result: ...}"}
     while True:

@@ -77,6 +77,7 @@ async def test_what_is_not_known_is_not_guessed(store_url: str, which: int) -> N
             await job.result(timeout=30)
         assert (caught.value.reason, len(bank.keys)) == ("ambiguous", 1)
         assert f"{job.id}.0.pay" in caught.value.error
+        assert "is not known (the last error was ConnectionError: " in caught.value.error
         assert "changes=" not in caught.value.error  # nothing else is recorded: there is no state to change
 
 
