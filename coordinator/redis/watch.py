@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError, current_task
 from contextlib import suppress
 from typing import Any
 
@@ -56,10 +57,14 @@ class RedisWatch:
         client = self._aclient = self._place.aclient(waits=True)
         self._async = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
         if not self._wakes:
+            task = current_task()
+            cancels = task.cancelling() if task else 0
             try:
                 await (self._async.psubscribe if self._pattern else self._async.subscribe)(self._channel)
             except TROUBLE:
                 await self.aclose()
+            if task and task.cancelling() > cancels:  # Python 3.11's wait_for, with which the client writes, loses some
+                raise CancelledError
 
     async def await_(self, timeout: float) -> None:
         try:
@@ -72,9 +77,8 @@ class RedisWatch:
                 with move_on_after(timeout):
                     while await self._async.get_message(timeout=None) is None:
                         pass
-                with move_on_after(0):  # what came so far must not wake it again
-                    while True:
-                        await self._async.get_message(timeout=None)
+                while await self._async.get_message(timeout=0):
+                    pass  # what came so far must not wake it again
         except TROUBLE:
             await self.aclose()
 

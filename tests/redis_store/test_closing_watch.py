@@ -1,12 +1,18 @@
-"""A wait that is closed while it is being interrupted."""
+"""A wait that is closed while it is being interrupted, or cancelled while it begins."""
 
 from __future__ import annotations
+
+import asyncio
+import secrets
+from contextlib import suppress
 
 import anyio
 import anyio.lowlevel
 import pytest
 import redis
+from redis.asyncio.client import PubSub
 
+import batonpass as bp
 from batonpass.coordinator.store import Topic
 from batonpass.coordinator.urls import open_store
 from tests.harness.waiting import wait_until
@@ -29,3 +35,26 @@ async def test_who_interrupts_it_notices_nothing(redis_server: str, turns: int) 
                 await watch.aclose()
         await store.aclose()
         wait_until(lambda: len(server.client_list()) <= before, what="no connection that was not there")
+
+
+async def test_a_cancel_that_the_client_loses_counts(redis_server: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As that of redis-py does on Python 3.11 when it comes just as a command was written."""
+    subscribe = PubSub.psubscribe
+
+    async def losing(pubsub: PubSub, *channels: str) -> None:
+        task = asyncio.current_task()
+        assert task
+        task.cancel()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(0)
+        await subscribe(pubsub, *channels)
+
+    async def follow() -> None:
+        async with bp.connect(f"{redis_server}?namespace=lost-{secrets.token_hex(3)}") as coordinator:
+            async for _ in coordinator.events(follow=True):
+                pass
+
+    monkeypatch.setattr(PubSub, "psubscribe", losing)
+    task = asyncio.create_task(follow())
+    await asyncio.wait([task], timeout=10)
+    assert task.cancelled()
