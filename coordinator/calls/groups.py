@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 
 from ...contracts.duration import Duration
-from ...contracts.errors import BadSetup
+from ...contracts.errors import BadSetup, BatonpassError, Unavailable
 from ...contracts.event import Event
 from ...contracts.group import GroupInfo
 from ...contracts.names import mint
@@ -35,7 +35,7 @@ class Work:
         self._join = JoinGroup(self._group, _is_now(start))
         self._take = TakeEvents(self._group, mint("l"), milliseconds(lease, "lease", least=0.1), batch, which)
         self._source = source
-        self._joined = False
+        self._joined = self._asking = False
         self._held: list[Batch] = []  # what is left of them; the first one is being worked on
         self._done = ""  # the position in it up to which all is done
         self._given = ""  # the position of the event that was given out last
@@ -83,14 +83,22 @@ class Work:
         self._said = time.monotonic()
 
     def give_back(self) -> Call[None]:
-        """What is not done is for others at once."""
+        """What is not done is for others at once, also what was asked for when the consumer was cancelled."""
+        if self._asking:
+            yield from self._fetch()
         held, self._held = self._held, []
         for number, batch in enumerate(held):
             yield replace(self._told(batch, "" if number else self._done), lease=0)
         self._done = self._given = ""
 
     def _fetch(self) -> Call[bool]:
-        taken: Taken = yield self._take
+        self._asking = True
+        try:
+            taken: Taken = yield self._take
+        except BatonpassError as error:
+            self._asking = isinstance(error, Unavailable)  # then it may have been carried out
+            raise
+        self._asking = False
         self._take = replace(self._take, batch=mint("l"))
         self._held = list(taken.batches)
         self._said = time.monotonic()

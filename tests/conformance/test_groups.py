@@ -123,6 +123,23 @@ def test_who_comes_back_within_the_lease_keeps_all(bench: Bench, lease: float, m
     assert (len(events), group(bench)) == (8, (0, 0))
 
 
+def test_who_is_cancelled_while_it_asks_gives_back_what_it_would_have_got(bench: Bench) -> None:
+    for number in range(4):
+        bench.save(None, thread=f"run-{number}")
+    work = Work(G, c.Which(), start="begin", lease=60.0, batch=100, source="/test")
+    asking = work.next()
+    for command in asking:
+        if isinstance(command, c.TakeEvents):
+            assert bench.do(command).batches
+            asking.close()
+        else:
+            bench.do(command)
+    drive(bench, work.give_back())
+    assert sum(len(batch.rows) for batch in take(bench)) == 4
+    drive(bench, work.give_back())
+    assert group(bench)[1] > 0
+
+
 @pytest.mark.one_partition
 def test_the_same_question_has_the_same_answer(bench: Bench) -> None:
     """A reply was lost."""
