@@ -14,6 +14,7 @@ from ..checkup import Examined, Finding, Load, added
 from ..coded.codec import Codec
 from ..commands import Claim, Command
 from ..store import KEPT_EVENTS, Topic, Watch
+from .cancels import heeding
 from .cluster_link import ClusterLink, Request
 from .cluster_partition import Partition, Run, together
 from .cluster_watch import DoorWatch, EventWatch
@@ -94,7 +95,7 @@ class ClusterStore:
         try:
             requests = next(exchange)
             while True:
-                requests = exchange.send(await self._link.aexchange(requests))
+                requests = exchange.send(await heeding(self._link.aexchange(requests)))
         except StopIteration as end:
             result: R = end.value
             return result

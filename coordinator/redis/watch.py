@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from asyncio import CancelledError, current_task
 from contextlib import suppress
 from typing import Any
 
@@ -11,6 +10,7 @@ from redis import exceptions
 
 from ...contracts.names import mint
 from ..store import Topic
+from .cancels import heeding
 from .lines import AsyncLines
 from .place import TROUBLE, Place, connected_by
 
@@ -57,14 +57,10 @@ class RedisWatch:
         client = self._aclient = self._place.aclient(waits=True)
         self._async = client if self._wakes else client.pubsub(ignore_subscribe_messages=True)
         if not self._wakes:
-            task = current_task()
-            cancels = task.cancelling() if task else 0
             try:
-                await (self._async.psubscribe if self._pattern else self._async.subscribe)(self._channel)
+                await heeding((self._async.psubscribe if self._pattern else self._async.subscribe)(self._channel))
             except TROUBLE:
                 await self.aclose()
-            if task and task.cancelling() > cancels:  # Python 3.11's wait_for, with which the client writes, loses some
-                raise CancelledError
 
     async def await_(self, timeout: float) -> None:
         try:
