@@ -242,6 +242,7 @@ class Coordinator(Scheduling):
                     return
                 if reader.ended:
                     await watch.await_(1.0)
+                if follow and not reader.full:
                     await sleep(reader.patience.rest())
         finally:
             await watch.aclose()

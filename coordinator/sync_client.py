@@ -199,6 +199,7 @@ class SyncCoordinator(SyncScheduling):
                     return
                 if reader.ended:
                     watch.wait(1.0)
+                if follow and not reader.full:
                     time.sleep(reader.patience.rest())
         finally:
             watch.close()

@@ -23,7 +23,7 @@ _log = logging.getLogger("batonpass.events")
 PAGE = 500
 # Seconds between two attempts to reach a store that is away.
 _LONGEST_PAUSE = 1.0
-# Seconds between two wake-ups that are followed. Each is a look at all partitions, whoever else wants the server.
+# Seconds between two looks of who has all but the newest. Each is one at all partitions, whoever else wants the server.
 _REST = 0.02
 _PREFIX = "batonpass."
 _NUMBERS = frozenset({"hop", "token", "attempt", "due", "freed"})
@@ -31,11 +31,11 @@ _ATTRIBUTES = frozenset({"type", "subject", "time"})
 
 
 class Reader:
-    """Somebody's way through the events, page by page. `ended`: there are no more yet."""
+    """Somebody's way through the events, page by page. `ended`: there are no more yet. `full`: there are more."""
 
     def __init__(self, after: str, job: str, which: Which, source: str) -> None:
         self.after: str = cursor(after)
-        self.ended = False
+        self.ended = self.full = False
         self._job = job
         self._which = which
         self._source = source
@@ -51,7 +51,7 @@ class Reader:
         missed = yield from self._memory.missed(before, rows)
         self._memory.add(before, rows)
         self.after = rows[-1].position if rows else before
-        self.ended = not rows
+        self.ended, self.full = not rows, len(rows) == PAGE
         self.patience.over()
         late = [replace(read(row, self._source), cursor=before) for row in missed if self._memory.wanted(row)]
         return late + [read(row, self._source) for row in rows if row.fields and self._memory.wanted(row)]
@@ -65,7 +65,7 @@ class Patience:
         self._looked = 0.0
 
     def rest(self) -> float:
-        """How long to wait before the look that one was woken for, in seconds: not at all, if the last was long ago."""
+        """How long to wait before the next look, in seconds: not at all, if the last was long ago."""
         now = time.monotonic()
         pause = max(self._looked + _REST - now, 0.0)
         self._looked = now + pause
