@@ -30,12 +30,12 @@ class App(declared.App):
         *,
         agents: Sequence[str] | None = None,
         concurrency: int = 4,
-        lease: float = DEFAULT_LEASE,
+        lease: Duration = DEFAULT_LEASE,
     ) -> AbstractAsyncContextManager[Worker]:
         """A worker in this process: `async with app.worker(coordinator): ...` serves the agents while the block runs.
 
-        `agents` names those to serve (default: all), `concurrency` how many deliveries run at once, `lease` the
-        seconds that a delivery stays this worker's without a heartbeat.
+        `agents` names those to serve (default: all), `concurrency` how many deliveries run at once, `lease` how
+        long (seconds, or a timedelta) a delivery stays this worker's without a heartbeat.
         """
         from batonpass.coordinator.client import Coordinator
         from batonpass.workers.worker import Worker, in_background

@@ -9,7 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import TypeAlias, cast
+from typing import Any, TypeAlias, cast
 
 from .duration import Duration, seconds_of
 from .errors import BadSetup
@@ -50,16 +50,16 @@ class Retry:
     def __post_init__(self) -> None:
         if self.attempts < 1:
             raise BadSetup(f"retries={self.attempts}, but a hop needs at least 1 attempt")
-        for name, least, most in (
-            ("first", 0, 86_400),
-            ("longest", 0, 86_400),
-            ("factor", 1, 100),
-            ("jitter", 0, 1),
-            ("within", 0, math.inf),
+        for name, value, least, most in (
+            ("first", seconds_of(self.first), 0, 86_400),
+            ("longest", seconds_of(self.longest), 0, 86_400),
+            ("factor", self.factor, 1, 100),
+            ("jitter", self.jitter, 0, 1),
+            ("within", seconds_of(self.within), 0, math.inf),
         ):
-            value = seconds_of(cast("Duration | None", getattr(self, name)))
-            if value is not None and not least <= value <= most:
-                raise BadSetup(f"Retry({name}={value}): say a number from {least:g} to {most:g}")
+            given: Any = value  # users without a type checker give anything
+            if given is not None and not (isinstance(given, int | float) and least <= given <= most):
+                raise BadSetup(f"Retry({name}={given!r}): say a number from {least:g} to {most:g}")
         for kind in cast("Sequence[object]", (*_each(self.on), *_each(self.never))):
             if not isinstance(kind, str) and not (isinstance(kind, type) and issubclass(kind, BaseException)):
                 raise BadSetup(f"Retry: {kind!r} is no class of errors: give one, or its name like 'httpx.ReadTimeout'")

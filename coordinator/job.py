@@ -7,10 +7,11 @@ from collections.abc import AsyncIterator, Iterator
 from typing import Any, Generic, TypeVar, cast
 
 from ..contracts.contract import Contract
-from ..contracts.duration import Duration, seconds_of
+from ..contracts.duration import Duration
 from ..contracts.job import JobInfo, JobState
 from .book import Book
 from .calls import adrive, drive, inbox, jobs
+from .calls.inputs import deadline
 from .store import Store, Topic
 
 R = TypeVar("R", covariant=True)
@@ -42,7 +43,7 @@ class Job(_Handle, Generic[R]):
         Raises `JobFailed`, `JobCanceled` or `JobRejected` as soon as the job ended so, `ResultTimeout` if it has not
         ended; the job goes on then.
         """
-        deadline = None if timeout is None else time.monotonic() + seconds_of(timeout)
+        end = deadline(timeout, "timeout")
         watch = self._store.watch(Topic(subject=self.id))
         try:
             await watch.aopen()
@@ -50,7 +51,7 @@ class Job(_Handle, Generic[R]):
                 row = await adrive(self._store, jobs.look(self.id))
                 if JobState(row.state).ended:
                     return cast("R", jobs.outcome(self._book, row, self._returns))
-                left = _LOOK if deadline is None else min(deadline - time.monotonic(), _LOOK)
+                left = min(end - time.monotonic(), _LOOK)
                 if left <= 0:
                     raise await adrive(self._store, jobs.late(row))
                 await watch.await_(left)
@@ -97,14 +98,14 @@ class SyncJob(_Handle, Generic[R]):
 
     def result(self, *, timeout: Duration | None = None) -> R:
         """The result, waited for at most `timeout` seconds: see `Job.result`."""
-        deadline = None if timeout is None else time.monotonic() + seconds_of(timeout)
+        end = deadline(timeout, "timeout")
         watch = self._store.watch(Topic(subject=self.id))
         try:
             while True:
                 row = drive(self._store, jobs.look(self.id))
                 if JobState(row.state).ended:
                     return cast("R", jobs.outcome(self._book, row, self._returns))
-                left = _LOOK if deadline is None else min(deadline - time.monotonic(), _LOOK)
+                left = min(end - time.monotonic(), _LOOK)
                 if left <= 0:
                     raise drive(self._store, jobs.late(row))
                 watch.wait(left)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from datetime import timedelta
+from typing import Any
 
 import anyio
 import pytest
@@ -45,6 +46,30 @@ async def test_an_agent_and_its_retries() -> None:
             await (await coordinator.submit(sleep, Text(text=""))).result(timeout=20 * SECOND)
     with pytest.raises(bp.ResultTimeout):
         await app.run(sleep, Text(text=""), timeout=timedelta(0))
+
+
+async def test_a_worker() -> None:
+    async with bp.connect("memory://durations", app=app) as coordinator, app.worker(coordinator, lease=60 * SECOND):
+        job = await coordinator.submit(again, Text(text=""), returns=Text)
+        assert (await job.result(timeout=20)).text == "attempt 3"
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), "20"])
+def test_what_is_no_time_to_wait_or_to_lease(wrong: Any) -> None:
+    with bp.connect("memory://durations", app=app) as coordinator:
+        job = coordinator.submit(again, Text(text=""))
+        with pytest.raises(bp.BadSetup, match=r"20|timeout=nan"):
+            job.result(timeout=wrong)
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), "20"])
+async def test_what_is_no_time_to_wait_or_to_lease_in_async_code(wrong: Any) -> None:
+    async with bp.connect("memory://durations", app=app) as coordinator:
+        job = await coordinator.submit(again, Text(text=""))
+        with pytest.raises(bp.BadSetup, match=r"20|timeout=nan"):
+            await job.result(timeout=wrong)
+        with pytest.raises(bp.BadSetup, match=r"20|lease=nan"):
+            app.worker(coordinator, lease=wrong)
 
 
 async def test_checkpoints_and_jobs() -> None:

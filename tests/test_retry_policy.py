@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -147,6 +148,8 @@ def test_how_long_an_error_asks_to_wait(error: Exception, told: float | None) ->
         (lambda: bp.Retry(first=-1), r"Retry\(first=-1\): say a number from 0 to 86400"),
         (lambda: bp.Retry(factor=0.5), r"Retry\(factor=0\.5\)"),
         (lambda: bp.Retry(jitter=1.5), r"Retry\(jitter=1\.5\)"),
+        (lambda: bp.Retry(factor=timedelta(seconds=2)), r"Retry\(factor=.*say a number"),  # type: ignore[arg-type]
+        (lambda: bp.Retry(jitter="0.5"), r"Retry\(jitter='0\.5'\): say a number"),  # type: ignore[arg-type]
         (lambda: bp.Retry(within=float("nan")), r"Retry\(within=nan\)"),
         (lambda: bp.Retry(on=(5,)), "5 is no class of errors"),  # type: ignore[arg-type]
         (lambda: bp.Retry(never=dict), "is no class of errors"),  # type: ignore[arg-type]

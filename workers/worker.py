@@ -18,7 +18,7 @@ from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
 from ..contracts.bounds import check_seconds
-from ..contracts.duration import seconds_of
+from ..contracts.duration import Duration, seconds_of
 from ..contracts.errors import BadSetup
 from ..contracts.inbox import AskTerms
 from ..contracts.job import BANDS, DEFAULT_LEASE
@@ -59,13 +59,14 @@ class Worker:
         *,
         agents: Sequence[str] | None = None,
         concurrency: int = 4,
-        lease: float = DEFAULT_LEASE,
+        lease: Duration = DEFAULT_LEASE,
         children: Children | None = None,
         most_left: int = 0,
     ) -> None:
         if concurrency < 1:
             raise BadSetup(f"concurrency={concurrency}, but a worker needs at least 1 slot")
-        check_seconds(lease, "lease")
+        self._lease = seconds_of(lease)
+        check_seconds(self._lease, "lease")
         app.check()
         self.id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
         self._app = app
@@ -76,7 +77,6 @@ class Worker:
         for agent in self._agents:
             asked_as(agent, AskTerms())  # what can't be meant is said here
         self._concurrency = concurrency
-        self._lease = lease
         self._adapters: dict[str, Adapter] = {}
         self._runner: Runner | None = None
         self._claimer: Claimer | None = None

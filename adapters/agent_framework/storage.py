@@ -8,6 +8,7 @@ from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 from ...contracts.checkpoint import Checkpoint, CheckpointSummary
+from ...contracts.duration import Duration
 from ...contracts.errors import MissingExtra
 from ...contracts.names import is_id
 from ...coordinator.calls import adrive
@@ -33,14 +34,14 @@ class BatonpassCheckpointStorage:
 
     No pickle: a state may hold plain values, the framework's messages, contracts, and classes registered with
     `@bp.state_type`; anything else is refused when it is saved. Of messages and responses the provider's own object
-    (`raw_representation`) is not kept. `ttl` is in seconds, for each checkpoint.
+    (`raw_representation`) is not kept. `ttl` is in seconds, or a timedelta, for each checkpoint.
 
     A run that goes on in two processes stops in the slower one: its save raises `NotSaved` with a `Conflict`. A run
     that was resumed from an older checkpoint makes a branch. Checkpoints are found by the framework's ids and by ours;
     of several with one id (a fork keeps the framework's) the newest counts.
     """
 
-    def __init__(self, coordinator: Coordinator, thread: str, *, ttl: float | None = None) -> None:
+    def __init__(self, coordinator: Coordinator, thread: str, *, ttl: Duration | None = None) -> None:
         if find_spec("agent_framework") is None:
             raise MissingExtra("the Agent Framework is not installed: pip install 'batonpass[agent-framework]'")
         warn_if_untested("agent-framework-core", "1.23.0", "1.23")

@@ -20,6 +20,7 @@ from langgraph.checkpoint.base import (
 )
 from langgraph.checkpoint.serde.base import SerializerProtocol
 
+from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup
 from ...coordinator.calls import Call, adrive, drive
 from ...coordinator.calls.inputs import milliseconds, text
@@ -80,11 +81,11 @@ class BatonpassSaver(Driver):
     graphs. Tuples and sets come back as such, unless they hold what only LangGraph's serializer can carry: that makes
     lists of tuples. `serde` carries what our codec does not, instead, and restores what it likes.
 
-    `ttl` is how many seconds checkpoints are kept (None: for ever); workers free them, and savers with a ttl as they
-    put. `on_conflict="refuse"` raises `Conflict` in a run whose thread another run has moved on since it began: what
-    its nodes did in that superstep, and paid for, is lost (with durability "exit" all that the run did). "allow" keeps
-    both, as other savers do: the later one wins, and the other's turn is not seen any more. `own` lets runs queue
-    instead.
+    `ttl` is how long checkpoints are kept, in seconds or as a timedelta (None: for ever); workers free them, and savers
+    with a ttl as they put. `on_conflict="refuse"` raises `Conflict` in a run whose thread another run has moved on
+    since it began: what its nodes did in that superstep, and paid for, is lost (with durability "exit" all that the run
+    did). "allow" keeps both, as other savers do: the later one wins, and the other's turn is not seen any more. `own`
+    lets runs queue instead.
     """
 
     def __init__(
@@ -93,7 +94,7 @@ class BatonpassSaver(Driver):
         *,
         serde: SerializerProtocol | None = None,
         allow: Collection[Any] = (),
-        ttl: float | None = None,
+        ttl: Duration | None = None,
         on_conflict: Literal["refuse", "allow"] = "refuse",
     ) -> None:
         if on_conflict not in ("refuse", "allow"):
@@ -111,7 +112,7 @@ class BatonpassSaver(Driver):
         codec: Codec | None = None,
         serde: SerializerProtocol | None = None,
         allow: Collection[Any] = (),
-        ttl: float | None = None,
+        ttl: Duration | None = None,
         on_conflict: Literal["refuse", "allow"] = "refuse",
     ) -> BatonpassSaver:
         """A saver on the store that a URL names, with `namespace` and `codec` as of `batonpass.connect`.
@@ -137,12 +138,13 @@ class BatonpassSaver(Driver):
         clone.serde = clone._carrier.serde
         return clone
 
-    def own(self, thread_id: str, *, wait: float | None = None, lease: float = 15.0) -> Owning:
+    def own(self, thread_id: str, *, wait: Duration | None = None, lease: Duration = 15.0) -> Owning:
         """`async with saver.own(thread_id):` (or `with`): until its end nobody else can put to the thread.
 
         What is put inside, in tasks and threads that have this context too, carries the lease. Others get `ThreadBusy`,
-        or wait in `own`: for ever, or `wait` seconds, then `ThreadBusy`. The lease is renewed until the end; when its
-        owner has died another takes over `lease` seconds later, and what the first might still put is `Fenced`.
+        or wait in `own`: for ever, or `wait`, then `ThreadBusy`. The lease is renewed until the end; when its owner has
+        died another takes over `lease` later, and what the first might still put is `Fenced`. Both are seconds, or a
+        timedelta.
         """
         return Owning(self._shared, thread_of(thread_id), wait, milliseconds(lease, "lease", least=0.1))
 

@@ -11,10 +11,12 @@ from types import TracebackType
 from typing import TYPE_CHECKING
 
 from ...contracts.contract import ContractRef
+from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BatonpassError, Fenced, ThreadBusy
 from ...contracts.handoff import Envelope
 from ...contracts.names import digest, home, mint
 from ...coordinator.calls import Call, adrive, drive
+from ...coordinator.calls.inputs import deadline
 from ...coordinator.commands import Claim, Complete, DeleteJob, Fence, Heartbeat, Reap, Submit, Target
 from ...coordinator.letters import seal_envelope, seal_letter
 from ...coordinator.rows import Delivery
@@ -36,12 +38,13 @@ def fence_of(shared: Checkpointing, thread: str) -> Fence | None:
 
 
 class Owning:
-    """A thread to be owned, for `with` and `async with`. `wait` is in seconds, None for ever; `lease` in ms."""
+    """A thread to be owned, for `with` and `async with`. `wait` is None for ever; `lease` in ms."""
 
-    def __init__(self, shared: Checkpointing, thread: str, wait: float | None, lease: int) -> None:
+    def __init__(self, shared: Checkpointing, thread: str, wait: Duration | None, lease: int) -> None:
         self._shared = shared
         self._thread = thread
-        self._wait = wait
+        deadline(wait, "wait")  # what can't be meant is said here
+        self._wait = seconds_of(wait)
         self._lease = lease
         self._keeper: _Keeper | None = None
         self._token: Token[Mapping[tuple[int, str], Fence]] | None = None
@@ -49,9 +52,9 @@ class Owning:
         self._took_over = False
 
     def __enter__(self) -> Owning:
-        deadline = self._deadline()
+        end = deadline(self._wait, "wait")
         while (fence := drive(self._shared.handles.store(), self._take())) is None:
-            self._check(deadline)
+            self._check(end)
             time.sleep(_LOOKS)
         self._begin(fence)
         return self
@@ -62,10 +65,10 @@ class Owning:
         drive(self._shared.handles.store(), self._give_back(self._end()))
 
     async def __aenter__(self) -> Owning:
-        deadline = self._deadline()
+        end = deadline(self._wait, "wait")
         store = await self._shared.handles.astore()
         while (fence := await adrive(store, self._take())) is None:
-            self._check(deadline)
+            self._check(end)
             await asyncio.sleep(_LOOKS)
         self._begin(fence)
         return self
@@ -75,11 +78,8 @@ class Owning:
     ) -> None:
         await adrive(await self._shared.handles.astore(), self._give_back(self._end()))
 
-    def _deadline(self) -> float:
-        return float("inf") if self._wait is None else time.monotonic() + self._wait
-
-    def _check(self, deadline: float) -> None:
-        if time.monotonic() >= deadline:
+    def _check(self, end: float) -> None:
+        if time.monotonic() >= end:
             raise ThreadBusy(
                 f"thread {self._thread!r} is owned by another run, or a job runs on it: waited {self._wait:g} s"
             )

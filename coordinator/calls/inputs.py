@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import math
 import re
+import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -38,6 +40,14 @@ def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:
     if not least <= seconds <= _LONGEST:
         raise BadSetup(f"{what}={seconds} seconds, but it must be from {least:g} to {_LONGEST:g}")
     return int(seconds * 1000)
+
+
+def deadline(timeout: Duration | None, what: str) -> float:
+    """When a wait is over that a caller limits, by the clock that only goes on; never for None."""
+    seconds = math.inf if timeout is None else seconds_of(timeout)
+    if math.isnan(seconds):
+        raise BadSetup(f"{what}={seconds}, but it is a number of seconds, or a timedelta")
+    return time.monotonic() + seconds
 
 
 def instant(value: datetime, what: str) -> int:

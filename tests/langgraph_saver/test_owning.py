@@ -8,6 +8,7 @@ import subprocess
 import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
+from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -67,15 +68,22 @@ def test_runs_queue(saver: BatonpassSaver, thread: str) -> None:
     assert Runner(chat(saver), thread, "sync").state().values["turns"] == 5
 
 
-def test_who_waits_too_long_is_told(saver: BatonpassSaver, thread: str) -> None:
+@pytest.mark.parametrize("wait", [0.1, timedelta(milliseconds=100)])
+def test_who_waits_too_long_is_told(wait: float | timedelta, saver: BatonpassSaver, thread: str) -> None:
     def waits() -> None:
-        with pytest.raises(bp.ThreadBusy, match=r"waited 0\.1 s"), saver.own(thread, wait=0.1):
+        with pytest.raises(bp.ThreadBusy, match=r"waited 0\.1 s"), saver.own(thread, wait=wait):
             raise AssertionError
 
-    with saver.own(thread):
+    with saver.own(thread, lease=timedelta(minutes=1)):
         elsewhere(waits)
     with saver.own(thread, wait=0):
         pass
+
+
+@pytest.mark.parametrize("wrong", [float("nan"), "0.1"])
+def test_what_is_no_time_to_wait(wrong: Any, saver: BatonpassSaver, thread: str) -> None:
+    with saver.own(thread), pytest.raises(bp.BadSetup):
+        saver.own(thread, wait=wrong)
 
 
 def test_a_thread_on_which_a_job_runs_is_the_jobs(shared_url: str, thread: str) -> None:
