@@ -144,6 +144,7 @@ def process(*command: str) -> Ran:
             ["submit", "research", '{"text": "x"}', "--deadline", "soon"],
             "is not a time: write seconds, or e.g. 2031-05",
         ),
+        (["submit", "research", '{"text": "x"}', "--deadline", "0"], "deadline=0.0 seconds, but it must be from 0.001"),
         (
             ["events", "--type", "job.done"],
             "'job.done' is no type of events: write job.* for all that begin so, or one of",

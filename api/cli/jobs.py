@@ -71,7 +71,8 @@ def submit(
         options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": priority}
         options |= {"at": moment(at, "--at") if at else None, "expires": expires, "on_busy": on_busy}
         if deadline:
-            options["deadline"] = seconds(deadline) or moment(deadline, "--deadline", also="seconds, or ")
+            left = seconds(deadline)
+            options["deadline"] = moment(deadline, "--deadline", also="seconds, or ") if left is None else left
         if guard is not None:
             options["guard"] = guarded(guard)
         job = coordinator.submit(agent, values, **options)
