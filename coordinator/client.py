@@ -223,7 +223,7 @@ class Coordinator(Scheduling):
         ("job.*"), and "batonpass." may be left out. `Trimmed` is raised where events after the cursor are not kept any
         more, and `Rewound` where the store has lost its last events, the cursor's among them.
         """
-        reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url)
+        reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url, follow=follow)
         watch = self.store.watch(Topic(subject=job or ""))
         try:
             if follow:
@@ -242,7 +242,7 @@ class Coordinator(Scheduling):
                     return
                 if reader.ended:
                     await watch.await_(1.0)
-                if follow and not reader.full:
+                if follow and not reader.behind:
                     await sleep(reader.patience.rest())
         finally:
             await watch.aclose()

@@ -183,7 +183,7 @@ class SyncCoordinator(SyncScheduling):
         follow: bool = False,
     ) -> Iterator[Event]:
         """Events in order within each thread, from the beginning or after a cursor; `follow` waits for more."""
-        reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url)
+        reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url, follow=follow)
         watch = self.store.watch(Topic(subject=job or ""))
         try:
             while True:
@@ -199,7 +199,7 @@ class SyncCoordinator(SyncScheduling):
                     return
                 if reader.ended:
                     watch.wait(1.0)
-                if follow and not reader.full:
+                if follow and not reader.behind:
                     time.sleep(reader.patience.rest())
         finally:
             watch.close()

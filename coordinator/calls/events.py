@@ -17,7 +17,7 @@ from ..rows import EventRow
 from ..snapshots import from_ms
 from . import Call
 from .inputs import cursor, text
-from .rewinding import Memory
+from .rewinding import Memory, is_short_of
 
 _log = logging.getLogger("batonpass.events")
 PAGE = 500
@@ -31,11 +31,12 @@ _ATTRIBUTES = frozenset({"type", "subject", "time"})
 
 
 class Reader:
-    """Somebody's way through the events, page by page. `ended`: there are no more yet. `full`: there are more."""
+    """Somebody's way through the events, page by page. `ended`: there are no more yet. `behind`: there are more."""
 
-    def __init__(self, after: str, job: str, which: Which, source: str) -> None:
+    def __init__(self, after: str, job: str, which: Which, source: str, *, follow: bool) -> None:
         self.after: str = cursor(after)
-        self.ended = self.full = False
+        self.ended = self.behind = False
+        self._newest = None if follow else ""  # where the events ended when the first of them were read
         self._job = job
         self._which = which
         self._source = source
@@ -48,10 +49,13 @@ class Reader:
         before = self.after
         rows: list[EventRow] = yield Events(before, self._job, PAGE, self._which, self._stored)
         self._stored = False
+        if self._newest is None:
+            self._newest = yield from last()
         missed = yield from self._memory.missed(before, rows)
         self._memory.add(before, rows)
         self.after = rows[-1].position if rows else before
-        self.ended, self.full = not rows, len(rows) == PAGE
+        # How far a page of some events looked is not known, nor how many a full one of several partitions has.
+        self.ended, self.behind = not rows, len(rows) == PAGE or is_short_of(self._newest, before, self.after)
         self.patience.over()
         late = [replace(read(row, self._source), cursor=before) for row in missed if self._memory.wanted(row)]
         return late + [read(row, self._source) for row in rows if row.fields and self._memory.wanted(row)]

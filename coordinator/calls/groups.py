@@ -5,10 +5,11 @@ from __future__ import annotations
 import logging
 import time
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 
 from ...contracts.duration import Duration
-from ...contracts.errors import BadSetup, BatonpassError, Unavailable
+from ...contracts.errors import BadSetup, BatonpassError, NotFound, Trimmed, Unavailable
 from ...contracts.event import Event
 from ...contracts.group import GroupInfo
 from ...contracts.names import mint
@@ -85,7 +86,8 @@ class Work:
     def give_back(self) -> Call[None]:
         """What is not done is for others at once, also what was asked for when the consumer was cancelled."""
         if self._asking:
-            yield from self._fetch()
+            with suppress(NotFound, Trimmed):  # nothing to give back
+                yield from self._fetch()
         held, self._held = self._held, []
         for number, batch in enumerate(held):
             yield replace(self._told(batch, "" if number else self._done), lease=0)

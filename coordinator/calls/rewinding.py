@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import deque
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import zip_longest
 
 from ...contracts import event as kinds
 from ...contracts.errors import Trimmed
@@ -77,6 +78,13 @@ def _was_passed(row: EventRow, before: str) -> bool:
     at, _, place = row.position.partition("~")[0].rpartition(".")
     read = _places(before)
     return _order(place) <= read[int(at or 0) % len(read)]
+
+
+def is_short_of(end: str, before: str, now: str) -> bool:
+    """Whether who came from `before` to `now` has not come to an end yet where it goes on: of one subject's events only
+    one partition is read."""
+    steps = zip_longest(_places(before), _places(now), fillvalue=())
+    return any(was != here < there for (was, here), there in zip(steps, _places(end), strict=False))
 
 
 def _reached(at: str, before: str) -> bool:

@@ -11,6 +11,7 @@ import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.calls import Call
+from batonpass.coordinator.calls.events import trim
 from batonpass.coordinator.calls.groups import Work
 from tests.harness.bench import MINUTE, Bench
 
@@ -37,13 +38,17 @@ def ack(bench: Bench, batch: c.Batch, position: str, lease: int = MINUTE) -> boo
 
 def drive(bench: Bench, call: Call[Any]) -> Any:
     """A call's answer."""
-    answer: Any = None
-    while True:
-        try:
-            command = call.send(answer)
-        except StopIteration as end:
-            return end.value
-        answer = bench.do(command)
+    try:
+        command = next(call)
+        while True:
+            try:
+                answer = bench.do(command)
+            except bp.BatonpassError as error:
+                command = call.throw(error)
+            else:
+                command = call.send(answer)
+    except StopIteration as end:
+        return end.value
 
 
 def group(bench: Bench) -> tuple[int, int]:
@@ -138,6 +143,26 @@ def test_who_is_cancelled_while_it_asks_gives_back_what_it_would_have_got(bench:
     assert sum(len(batch.rows) for batch in take(bench)) == 4
     drive(bench, work.give_back())
     assert group(bench)[1] > 0
+
+
+@pytest.mark.parametrize("gone", ["the group", "events"])
+def test_who_is_cancelled_while_it_asks_gives_nothing_back_of_what_is_gone(bench: Bench, gone: str) -> None:
+    saved(bench, *"abc")
+    work = Work(G, c.Which(), start="begin", lease=60.0, batch=1, source="/test")
+    while drive(bench, work.next()).data["step"] != "a":
+        pass
+    drive(bench, work.ack())
+    asking = work.next()
+    for command in asking:
+        if isinstance(command, c.TakeEvents):
+            asking.close()
+        else:
+            bench.do(command)
+    if gone == "events":
+        drive(bench, trim(1))
+    else:
+        bench.do(c.DeleteGroup(G))
+    drive(bench, work.give_back())
 
 
 @pytest.mark.one_partition

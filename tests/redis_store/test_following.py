@@ -16,7 +16,7 @@ import redis
 import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.calls import Call
-from batonpass.coordinator.calls.events import Reader
+from batonpass.coordinator.calls.events import Patience, Reader
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import new_checkpoint, new_job
@@ -164,6 +164,41 @@ def test_a_busy_store_is_asked_seldom(redis_server: str, side: str, monkeypatch:
         taken, number = looks[-1] - looks[0], len(looks)
         check(url, follower, written)
     assert number < 100 + taken * 100, "50 looks a second"
+
+
+@pytest.mark.parametrize("only", ["all", "a job", "a type"])
+@pytest.mark.parametrize("side", ["sync", "async"])
+@pytest.mark.parametrize("kind", ["redis", "cluster"])
+async def test_who_comes_from_far_behind_does_not_rest(
+    request: pytest.FixtureRequest, kind: str, side: str, only: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where few of the events are wanted, so that no page is full, and where each partition gives its share."""
+    server = request.getfixturevalue("redis_server") if kind == "redis" else request.getfixturevalue("three_nodes").url
+    url = f"{server}?namespace=t{secrets.token_hex(6)}"
+    with bp.connect(url) as coordinator:
+        for _ in range(1200):
+            coordinator.store.call(new_job())
+        coordinator.save(thread="last", agent="a", state=1)
+        *_, job, last = coordinator.events()
+    wanted: Any = {"all": {}, "a job": {"job": job.subject}, "a type": {"types": "checkpoint.*"}}[only]
+    end, rests = job if only == "a job" else last, list[Patience]()
+
+    def rest(patience: Patience) -> float:
+        rests.append(patience)
+        return 0.0
+
+    monkeypatch.setattr(Patience, "rest", rest)
+    if side == "sync":
+        with bp.connect(url) as coordinator:
+            assert any(event.id == end.id for event in coordinator.events(follow=True, **wanted))
+    else:
+        async with bp.connect(url) as another:
+            events: Any = another.events(follow=True, **wanted)
+            async for event in events:
+                if event.id == end.id:
+                    break
+            await events.aclose()
+    assert len(rests) <= 1, "it may rest before the last of several partitions"
 
 
 @pytest.mark.parametrize("side", ["sync", "async"])
