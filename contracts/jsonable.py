@@ -18,8 +18,8 @@ def as_json(
 
 
 def jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values as those that JSON has, so that every library writes them: a time is text."""
-    found: dict[str, Any] = from_json(as_json(values))
+    """Plain values as those that JSON has, so that every library writes them: a time is text, and so is NaN."""
+    found: dict[str, Any] = from_json(as_json(values, no_number="strings"))
     return found
 
 

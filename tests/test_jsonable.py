@@ -1,0 +1,14 @@
+"""Plain values as those that JSON has."""
+
+from __future__ import annotations
+
+import json
+import math
+from datetime import UTC, datetime
+
+from batonpass.contracts.jsonable import jsonable
+
+
+def test_any_library_writes_them() -> None:
+    found = jsonable({"at": datetime(2031, 5, 1, tzinfo=UTC), "share": math.nan, "of": [math.inf]})
+    assert json.dumps(found, allow_nan=False) == '{"at": "2031-05-01T00:00:00Z", "share": "NaN", "of": ["Infinity"]}'
