@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import time
 from collections.abc import AsyncIterator, Collection, Iterator, Mapping, Sequence
 from copy import copy
@@ -210,7 +211,8 @@ class BatonpassSaver(Driver):
         waiting = self._shared.waiting
         try:
             patience = time.monotonic() + _PATIENCE
-            flies = True
+            # Where a run has so many threads alone, who has the last of them leaves it to the put.
+            flies = waiting.count(batch.spot) < (config.get("max_concurrency") or math.inf)
             while flies and not batch.taken and time.monotonic() < patience:
                 flies = waiting.flight(batch.spot) is not None
                 batch.stored.wait(_MOMENT)

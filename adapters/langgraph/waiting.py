@@ -47,6 +47,10 @@ class Waiting:
             self._lock.notify_all()
         return batch
 
+    def count(self, spot: Spot) -> int:
+        """How many batches wait for the put that follows a checkpoint."""
+        return len(self._batches.get(spot, ()))
+
     def expect(self, parent: Spot, seconds: float) -> None:
         """Wait until something was written on a checkpoint, so long at most: the thread that does it may have to begin
         yet when the put that follows does."""

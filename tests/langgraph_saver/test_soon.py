@@ -170,5 +170,19 @@ def test_writes_that_come_after_their_put_has_begun_go_with_it(
         assert _count(saver) == len(_NODES) + 2
 
 
+@pytest.mark.parametrize("threads", [1, 2])
+def test_writes_leave_a_thread_to_the_put(threads: int, sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A run with `max_concurrency` waited for a put that had none, a moment for each superstep."""
+    monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)
+    with BatonpassSaver.from_url(sqlite_url) as saver, ThreadPoolExecutor(1) as pool:
+        builder: Any = StateGraph(Noted)
+        for name in _NODES[:2]:
+            builder.add_node(name, _noted)
+            builder.add_edge(START, name)
+        graph = builder.compile(checkpointer=saver)
+        config: Any = {"configurable": {"thread_id": "t"}, "max_concurrency": threads}
+        assert pool.submit(graph.invoke, {"trace": []}, config).result(20) == {"trace": ["x", "x"]}
+
+
 def _alone(*given: Any) -> None:
     raise AssertionError("the writes went alone")
