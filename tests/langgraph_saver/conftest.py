@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
 from batonpass.adapters.langgraph import BatonpassSaver
+from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHarness
 from tests.harness.variants import some
 
 
@@ -43,3 +45,14 @@ def shared_url(store_url: str) -> str:
 def thread() -> str:
     """A thread's name that no other test has."""
     return f"thread-{secrets.token_hex(6)}"
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
+    """A store whose clock the test moves."""
+    if request.param == "redis":
+        made = RedisHarness(request.getfixturevalue("redis_server"))
+        yield made
+        made.close()
+    else:
+        yield MemoryHarness() if request.param == "memory" else SqliteHarness(tmp_path / "store.db")

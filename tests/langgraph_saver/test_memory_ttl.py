@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack
-from pathlib import Path
 from typing import Any, cast
 
 import pytest
@@ -13,22 +12,11 @@ from langgraph.store.base import PutOp, TTLConfig
 from batonpass.adapters.langgraph import BatonpassStore
 from batonpass.coordinator import commands as c
 from tests.harness.bench import MINUTE
-from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHarness
+from tests.harness.stores import Harness
 
 from .memories import Memory
 
 pytestmark = pytest.mark.capability("langgraph")
-
-
-@pytest.fixture(params=["memory", "sqlite", "redis"])
-def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
-    """A store whose clock the test moves."""
-    if request.param == "redis":
-        made = RedisHarness(request.getfixturevalue("redis_server"))
-        yield made
-        made.close()
-    else:
-        yield MemoryHarness() if request.param == "memory" else SqliteHarness(tmp_path / "store.db")
 
 
 @pytest.fixture(params=["sync", "async"])

@@ -2,29 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from pathlib import Path
-
 import pytest
 
 from batonpass.adapters.langgraph import BatonpassSaver, BatonpassStore
-from tests.harness.stores import Harness, MemoryHarness, RedisHarness, SqliteHarness
+from tests.harness.stores import Harness
 
 from .graphs import Runner, chat, say
 from .memories import Memory
 
 pytestmark = pytest.mark.capability("langgraph")
-
-
-@pytest.fixture(params=["memory", "sqlite", "redis"])
-def harness(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[Harness]:
-    """A store whose clock the test moves."""
-    if request.param == "redis":
-        made = RedisHarness(request.getfixturevalue("redis_server"))
-        yield made
-        made.close()
-    else:
-        yield MemoryHarness() if request.param == "memory" else SqliteHarness(tmp_path / "store.db")
 
 
 @pytest.mark.parametrize("side", ["sync", "async"])
