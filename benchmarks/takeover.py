@@ -79,7 +79,7 @@ async def _try(coordinator: bp.Coordinator, url: str, namespace: str, lease: flo
         job = await coordinator.submit("hold", Topic(number=0))
         await holder.line()
         async with peer(*arguments) as other:
-            await sleep(random.uniform(0.2, 1.2))  # anywhere between two heartbeats
+            await sleep(random.uniform(2.2, 3.2))  # anywhere between two heartbeats, and no worker that just started
             killed = time.time_ns()
             await holder.kill()
             took = (int(await other.line()) - killed) / 1e9

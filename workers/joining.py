@@ -71,7 +71,7 @@ def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
     """Count what children have spent that were canceled, or ended, after the join, and theirs: before the job goes on
     elsewhere. Those that nobody waits for any more and that still run are canceled now, as nobody counts them later."""
     for _ in range(_ROUNDS):
-        reaped: Reaped = yield Reap(AT_ONCE)
+        reaped: Reaped = yield Reap(AT_ONCE, leases=False)
         if reaped.next_due:
             break
     for fan, total in list(session.budget.open.items()):

@@ -24,8 +24,9 @@ _PAUSE, _JITTER, _PRESENCE = 1.0, 0.05, 5.0
 _TRIM = 20.0
 # ... and the shortest pause, however much is due.
 _LEAST = 0.01
-# ... and for how long expired leases are left to their holders after the store was away, or took as long to answer:
-# their workers try again to renew them within 1.5 s, and what they are in the middle of would be done twice.
+# ... and for how long expired leases are left to their holders after the store was away, or took as long to answer, and
+# by a worker that has just started (it may have waited for the store, too): their workers try again to renew them
+# within 1.5 s, and what they are in the middle of would be done twice.
 _GRACE = 2.0
 
 
@@ -63,7 +64,8 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
     Who finds that something is due takes leases by the next look: that one may have lain at a store that stood still,
     before the heartbeats that lay there with it.
     """
-    noted = trimmed = grace = -math.inf
+    noted = trimmed = -math.inf
+    grace = math.inf
     trouble, due = Trouble("upkeep failed"), False
     while True:
         began = time.monotonic()
@@ -89,8 +91,10 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
         if reaped.moved:
             _log.info("made ready: %d (expired leases, due timers)", reaped.moved)
         due = reaped.next_due == 0
-        pause = _PAUSE if left or reaped.next_due < 0 else min(reaped.next_due / 1000, _PAUSE)
-        await alarm.sleep(pause + random.uniform(_LEAST, _JITTER))
+        pause = reaped.next_due / 1000 if reaped.next_due >= 0 else _PAUSE
+        if left and due and not reaped.moved:  # it is a lease that is left to its holder
+            pause = max(grace - time.monotonic(), 0)
+        await alarm.sleep(min(pause, _PAUSE) + random.uniform(_LEAST, _JITTER))
 
 
 async def leave(store: Store, present: str, queues: Sequence[str]) -> None:

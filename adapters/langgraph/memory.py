@@ -102,4 +102,4 @@ class BatonpassStore(Opening, BaseStore):
 
 
 def _sweep() -> Call[None]:
-    yield Reap(limit=500)
+    yield Reap(limit=500, leases=False)

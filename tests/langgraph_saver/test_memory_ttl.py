@@ -10,8 +10,9 @@ import pytest
 from langgraph.store.base import PutOp, TTLConfig
 
 from batonpass.adapters.langgraph import BatonpassStore
+from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE
+from tests.harness.bench import MINUTE, fence_of, new_job, new_target
 from tests.harness.stores import Harness
 
 from .memories import Memory
@@ -104,4 +105,17 @@ def test_it_is_freed(harness: Harness, opened: Callable[..., Memory]) -> None:
         assert harness.dump() != before
         free()
         assert harness.dump() == before
+    worker.close()
+
+
+def test_a_sweep_takes_no_leases(harness: Harness, opened: Callable[..., Memory]) -> None:
+    """After an outage of the store their holders may renew them first, which workers know to wait for."""
+    worker = harness.store()
+    worker.open()
+    worker.call(new_job())
+    [delivery] = worker.call(c.Claim("w", ((new_target().queue, 200),), (mint("l"),)))
+    memory = opened()
+    harness.clock.advance(MINUTE)
+    memory.sweep_ttl()
+    assert worker.call(c.Heartbeat(((fence_of(delivery), 200),))) == [""]
     worker.close()

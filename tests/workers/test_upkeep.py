@@ -38,26 +38,38 @@ class Nap(upkeep.Alarm):
         await checkpoint()
 
 
-@pytest.mark.parametrize(("slow", "looks"), [(False, [False, True]), (True, [False, False, True])])
+@pytest.mark.parametrize(
+    ("since", "slow", "looks"),
+    [(60.0, False, [False, True]), (60.0, True, [False, False, True]), (0.0, False, [False, False, True])],
+    ids=["usual", "slow", "just started"],
+)
 async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
-    monkeypatch: pytest.MonkeyPatch, slow: bool, looks: list[bool]
+    monkeypatch: pytest.MonkeyPatch, since: float, slow: bool, looks: list[bool]
 ) -> None:
     """That look may have lain at a store that stood still, before the heartbeats that lay there with it. After one that
-    was answered late there is a pause, too."""
+    was answered late there is a pause, too, and when the worker has just started: the store may have been away."""
     store, clock, asked, taken = open_store("memory://"), Clock(), list[bool](), anyio.Event()
     await store.acall(new_job())
-    [delivery] = await store.acall(c.Claim("w", ((QUEUE, 1),), (mint("l"),)))
-    while await store.acall(c.Reap(leases=False)) != c.Reaped(0, 0):
-        await anyio.sleep(0.001)
     acall = store.acall
 
+    async def expired() -> None:
+        [delivery] = await acall(c.Claim("w", ((QUEUE, 1),), (mint("l"),)))
+        assert delivery.job.worker == "w"
+        while await acall(c.Reap(leases=False)) != c.Reaped(0, 0):
+            await anyio.sleep(0.001)
+
     async def looked(command: c.Command[Any]) -> Any:
+        if not isinstance(command, c.Reap):
+            return await acall(command)
+        begun = clock.now >= since
+        if begun and not asked:
+            await expired()
         answer = await acall(command)
-        if isinstance(command, c.Reap):
-            clock.now += 10 if slow and not asked else 1
+        clock.now += 10 if slow and begun and not asked else 1
+        if begun:
             asked.append(command.leases)
-            if answer.moved:
-                taken.set()
+        if answer.moved:
+            taken.set()
         return answer
 
     monkeypatch.setattr(store, "acall", looked)
@@ -68,4 +80,3 @@ async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
             await taken.wait()
         tasks.cancel_scope.cancel()
     assert asked == looks
-    assert delivery.job.worker == "w"
