@@ -57,7 +57,9 @@ _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
 # Seconds. The kernel asks a silent connection for a sign of life: that keeps firewalls from forgetting it, and ends it
 # if nobody answers. (The client library would ask by PING, which a server with a full disk answers with an error.)
 _SILENT = 30
-_LONGEST_WAIT = 30.0  # a server that hangs must not keep who waits for ever
+# Who waits for work or news asks for so long at most, a little more than `_LOOK` in claiming.py, and waits for the
+# answer as for any other after that: jobs lie meanwhile if a firewall has forgotten the connection.
+_LONGEST_WAIT = 5.0
 
 
 def _named() -> dict[str, Any]:
@@ -134,12 +136,9 @@ class Place:
             client.set_retry(usual)
 
     def _client(self, plain: Any, sentinel: Any, retry: Any, waits: bool) -> Any:
-        options: dict[str, Any] = {
-            **NAMED,
-            **_DEFAULTS,
-            **self.options,
-            **({"socket_timeout": _LONGEST_WAIT} if waits else {}),
-        }
+        options: dict[str, Any] = {**NAMED, **_DEFAULTS, **self.options}
+        if waits:
+            options["socket_timeout"] += _LONGEST_WAIT
         repeats = 0 if waits else _REPEATS_BY_SENTINEL if self.service else _REPEATS
         # A connection that was lost is made again to the same server: who is the master now only a new one is told.
         again = retry(_backoff(), repeats, self.patience, late=not self.service)

@@ -245,6 +245,31 @@ def test_a_firewall_forgets_an_idle_connection(own_redis: RedisServer, side: str
         runner.run(store.aclose())
 
 
+@pytest.mark.timeout(60)
+async def test_a_firewall_forgets_the_connections_of_an_idle_worker(own_redis: RedisServer) -> None:
+    """The wait for work is over soon after the time that it was to take. It was half a minute."""
+
+    async def work(ask: Ask) -> Reply:
+        return Reply(text=ask.text)
+
+    app = only(work, lease=1.0)  # the server may give the next job to who can't be reached any more
+    with Proxy(own_redis.port) as proxy:
+        far = f"redis://127.0.0.1:{proxy.port}?socket_timeout=0.5"
+        async with (
+            bp.connect(own_redis.url, app=app) as client,
+            bp.connect(far, app=app) as coordinator,
+            app.worker(coordinator, concurrency=1),
+        ):
+            job = await client.submit("a", Ask(text="1"), returns=Reply)
+            await job.result(timeout=30)
+            with own_redis.client() as server, anyio.fail_after(30):
+                while not server.info("clients")["blocked_clients"]:
+                    await anyio.sleep(0.005)
+            proxy.forget()
+            job = await client.submit("a", Ask(text="2"), returns=Reply)
+            assert (await job.result(timeout=20)).text == "2"
+
+
 def test_a_client_that_waits_for_a_server_that_comes_back(own_redis: RedisServer) -> None:
     """Within its patience a call does not even fail."""
     store = open_store(own_redis.url)
