@@ -138,9 +138,17 @@ class App:
         """A contract's present version, and the older ones that are upcast to it."""
         return self._upcasts.versions(contract)
 
+    def present(self, ref: ContractRef) -> type[Contract] | None:
+        """The contract that an older version is upcast to, if this app knows how."""
+        return self._upcasts.present(ref)
+
     def load(self, contract: type[In], ref: ContractRef, data: bytes) -> In:
         """A stored payload of some version of a contract; `ContractViolation` names what does not fit."""
         return self._upcasts.load(contract, ref, data)
+
+    def upcast_values(self, contract: type[In], ref: ContractRef, values: dict[str, Any]) -> In:
+        """Plain values of one of the older `versions` of a contract; raises as `load`."""
+        return self._upcasts.convert(contract, ref, values)
 
     def add(self, agent: Agent[In]) -> Agent[In]:
         """Register an agent; a second one of the same name is refused."""

@@ -13,6 +13,7 @@ from functools import cached_property
 from typing import Any, Protocol, cast
 
 from pydantic import BaseModel
+from pydantic_core import from_json
 
 from .alike import alike
 from .builtin_types import NotPlain
@@ -32,6 +33,14 @@ class Shape(Protocol):
     def parts(self, value: Any) -> Parts:
         """What lies in the value, each with how to write its place, to tell which part can't be packed."""
         ...
+
+
+def fields_of(stored: Any) -> dict[str, Any]:
+    """What a pydantic model's stored form holds, by name."""
+    if isinstance(stored, str):
+        return cast("dict[str, Any]", from_json(stored))
+    fields, _, extra, *_ = cast("Any", (stored, (), None) if isinstance(stored, dict) else stored)
+    return {**fields, **(extra or {})}
 
 
 def shape_of(kind: type[Any]) -> Shape | None:

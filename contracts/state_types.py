@@ -11,13 +11,18 @@ import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from functools import cache, partial
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from pydantic import ValidationError
+from pydantic_core import to_jsonable_python
 
 from .builtin_types import ENCODERS, NotPlain
 from .errors import BadSetup, BatonpassError
-from .shapes import Custom, Shape, shape_of
+from .shapes import Custom, Shape, fields_of, shape_of
+
+if TYPE_CHECKING:
+    from .app import App
+    from .contract import Contract, ContractRef
 
 T = TypeVar("T")
 GROUP = "batonpass.state_types"
@@ -161,7 +166,8 @@ def type_named(name: str) -> StateType | None:
     """The state type with that name, None if this process does not know it."""
     found = _by_name.get(name)
     if found is None and "@" in name:
-        return next((_contract_type(name, kind) for kind in _contracts() if _contract_name(kind) == name), None)
+        exact = next((_contract_type(name, kind) for kind in _contracts() if _contract_name(kind) == name), None)
+        return exact or _upcast_type(name)
     if found is None and _NAME.match(name) and _provide(name.partition(".")[0]):
         found = _by_name.get(name)
     return found
@@ -204,6 +210,26 @@ def _contracts() -> Iterator[type[Any]]:
             yield each
 
     return below(Contract)
+
+
+def _upcast_type(name: str) -> StateType | None:
+    """That of an older version of a contract, if an app of this process can read it."""
+    from .app import apps
+    from .contract import ContractRef
+
+    title, _, version = name.rpartition("@")
+    if not (version.isdecimal() and len(version) < 10):
+        return None
+    ref = ContractRef(title, int(version))
+    for app in apps():
+        if kind := app.present(ref):
+            return StateType(name, kind, Custom(dict, partial(_upcast, app, kind, ref)))
+    return None
+
+
+def _upcast(app: App, kind: type[Contract], ref: ContractRef, stored: Any) -> Contract:
+    """The steps are given what a payload of that version would hold."""
+    return app.upcast_values(kind, ref, to_jsonable_python(fields_of(stored), bytes_mode="base64"))
 
 
 @cache

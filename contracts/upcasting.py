@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from typing import Any, TypeAlias, TypeVar
+from weakref import ReferenceType
+from weakref import ref as weak
+
+from pydantic_core import to_json
 
 from .contract import Contract, ContractRef, contract_ref, convert, load_mapping, load_payload
 from .errors import BadSetup, ContractViolation
 
 C = TypeVar("C", bound=Contract)
 Upcast: TypeAlias = Callable[[dict[str, Any]], Mapping[str, Any]]
+# What upcast instances were before, as JSON, by their ids: they are frozen, and need not be hashable.
+_before: dict[int, tuple[ReferenceType[Contract], str]] = {}
 
 
 class Upcasts:
@@ -17,6 +24,7 @@ class Upcasts:
 
     def __init__(self) -> None:
         self._steps: dict[ContractRef, dict[int, Upcast]] = {}
+        self._present: dict[ContractRef, type[Contract]] = {}
 
     def add(self, contract: type[Contract], from_version: int, step: Upcast) -> None:
         """Declare a step; `BadSetup` if there is one, or if the contract has no such older version."""
@@ -25,6 +33,11 @@ class Upcasts:
             raise BadSetup(f"{ref} has no older version {from_version}: raise version= of the contract first")
         if self._steps.setdefault(ref, {}).setdefault(from_version, step) is not step:
             raise BadSetup(f"there are two upcasts of {ref.name!r} from version {from_version}")
+        self._present[ref] = contract
+
+    def present(self, ref: ContractRef) -> type[Contract] | None:
+        """The contract of which that is an older version that can be read."""
+        return next((contract for contract in self._present.values() if ref in self.versions(contract)[1:]), None)
 
     def versions(self, contract: type[Contract]) -> list[ContractRef]:
         """The versions that can be read, the present one first."""
@@ -40,13 +53,33 @@ class Upcasts:
         present = contract_ref(contract)
         if ref == present or ref not in self.versions(contract):
             return load_payload(contract, data)
-        values: Any = dict(load_mapping(ref, data))
+        return self.convert(contract, ref, dict(load_mapping(ref, data)))
+
+    def convert(self, contract: type[C], ref: ContractRef, values: dict[str, Any]) -> C:
+        """Plain values of an older version as the present one; raises as `load`."""
+        present, before, upcast = contract_ref(contract), _text(values), values
         for at in range(ref.version, present.version):
             try:
-                values = dict(self._steps[present][at](values))
+                upcast = dict(self._steps[present][at](upcast))
             except Exception as error:
                 told = f"{type(error).__name__}: {error}"
                 raise ContractViolation(
                     f"a {ref} is no {present}: the upcast from version {at} failed: {told}"
                 ) from error
-        return convert(contract, values)
+        made = convert(contract, upcast)
+        if before is not None:
+            key = id(made)
+            _before[key] = weak(made, lambda _: _before.pop(key, None)), before
+        return made
+
+
+def before_upcast(value: Contract) -> str | None:
+    """An upcast instance as JSON of the version that it was stored as; None if it is no such one."""
+    known, text = _before.get(id(value), (None, None))
+    return text if known is not None and known() is value else None
+
+
+def _text(values: dict[str, Any]) -> str | None:
+    with suppress(ValueError):  # of a `State`, which may hold more than JSON does
+        return to_json(values).decode()
+    return None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Generator, Mapping
+from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from typing import Any, NamedTuple, TypeVar, cast
 
@@ -94,9 +95,22 @@ class Book:
         return next((contract for contract in known if contract_ref(contract) == ref), None)
 
     def read(self, ref: ContractRef, data: bytes) -> Contract | Payload:
-        """A stored payload as its class, or as a mapping where this process does not have the class."""
-        contract = self.contract(ref)
-        return load_payload(contract, data) if contract else load_mapping(ref, data)
+        """A stored payload as its class, upcast if only that of a newer version is here, or as a mapping where this
+        process has none of them."""
+        newer = (app.present(ref) for app in self._apps())
+        contract = self.contract(ref) or next(filter(None, newer), None)
+        return self.load(contract, ref, data) if contract else load_mapping(ref, data)
+
+    def answer(self, wanted: type[C], values: Any) -> C:
+        """An answer as a class. It does not say of which version it is: what does not fit is read as older ones."""
+        try:
+            return convert(wanted, values)
+        except ContractViolation:
+            for app in self._apps() if isinstance(values, dict) else ():
+                for ref in app.versions(wanted)[1:]:
+                    with suppress(ContractViolation):
+                        return app.upcast_values(wanted, ref, cast("dict[str, Any]", values))
+            raise
 
     def load(self, wanted: type[C], ref: ContractRef, data: bytes) -> C:
         """A stored payload as a class, upcast if an app here knows how."""

@@ -102,7 +102,7 @@ def asking(steps: Steps, session: LeaseSession, question: Any, terms: AskTerms) 
     nobody answered in time."""
     full, digest, recorded = steps.begin("ask", None, question)
     if recorded is not None:
-        return _received(terms, recorded.result)
+        return _received(session, terms, recorded.result)
     try:
         if session.journal.get(_PREFIX + full):
             raise _unanswered(session, full, question)
@@ -112,7 +112,7 @@ def asking(steps: Steps, session: LeaseSession, question: Any, terms: AskTerms) 
         if session.answer is None or steps.asking != full:
             raise Asking(question, full, terms)
         try:
-            value = _received(terms, session.answer.value)
+            value = _received(session, terms, session.answer.value)
         except ContractViolation as error:  # from a client that could not check it, or for another version
             raise Asking(question, full, replace(terms, error=str(error))) from None
         yield Commit(full, digest, session.answer.value)
@@ -121,8 +121,8 @@ def asking(steps: Steps, session: LeaseSession, question: Any, terms: AskTerms) 
         steps.leave("ask")
 
 
-def _received(terms: AskTerms, value: Any) -> Any:
-    return value if terms.answer is None else convert(terms.answer, value)
+def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:
+    return value if terms.answer is None else session.book.answer(terms.answer, value)
 
 
 def _unanswered(session: LeaseSession, full: str, question: Any) -> Unanswered:

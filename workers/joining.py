@@ -17,7 +17,7 @@ from ..coordinator.letters import open_letter
 from ..coordinator.rows import LATE, JobRow, OutcomeRow
 from .aside import reading
 from .session import LeaseSession, packed
-from .steps import Steps
+from .steps import Steps, same
 
 _PREFIX = "fan/"
 # How often the store is asked at most to cancel those that nobody waits for: 500 at a time.
@@ -46,7 +46,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
     full, digest, _ = steps.begin("fan_out", None, arguments)
     try:
         known, *fans = session.journal.get(_PREFIX + full, [digest])
-        if known != digest:
+        if not same(known, digest, arguments):
             raise StepMismatch(
                 f"{full!r} of job {session.job_id} has made other children: code that replays must fan out to the same "
                 "agents with the same payloads, in the same order"

@@ -11,9 +11,12 @@ from typing import Any, cast
 
 from pydantic import BaseModel
 
+from ..contracts.alike import alike
 from ..contracts.checkpoint import Snapshot
 from ..contracts.codec import pack
+from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, StepMismatch, Unserializable
+from ..contracts.upcasting import before_upcast
 from ..coordinator.session import Session
 
 _PREFIX = "step/"
@@ -53,7 +56,9 @@ class Steps:
         held: dict[str, Any] = session.checkpoint.state if own_state and session.checkpoint else {}
         done = {key.removeprefix(_PREFIX): value for key, value in records.items()}
         self._done = {key: Recorded(None, result) for key, result in held.items()}
-        self._done |= {key: Recorded(digest, held.get(key, result)) for key, (digest, result) in done.items()}
+        for key, (digest, result) in done.items():
+            # What is alike is taken as the journal has it: later steps' arguments are recorded as it was then.
+            self._done[key] = Recorded(digest, held[key] if key in held and _edited(held[key], result) else result)
 
     @property
     def asking(self) -> str | None:
@@ -87,7 +92,7 @@ class Steps:
             full = f"{said}:{key}"
         digest = _digest(arguments)
         recorded = self._done.get(full)
-        if recorded is not None and recorded.digest not in (None, digest):
+        if recorded is not None and recorded.digest is not None and not same(recorded.digest, digest, arguments):
             raise StepMismatch(
                 f"step {full!r} of job {self._session.job_id} is recorded with other arguments: code that replays must "
                 "call its steps in the same order with the same arguments. If the code was changed, name the changed "
@@ -113,6 +118,13 @@ class Steps:
         return Snapshot(step=step, state=state, native={"v": 1, "asking": asking})
 
 
+def _edited(held: Any, recorded: Any) -> bool:
+    try:
+        return not alike(held, recorded)
+    except Exception:  # the `==` of some class gives no bool
+        return True
+
+
 def _unmistakable(name: str) -> str:
     """A user's name as keys have it: no part of it is taken for an ordinal, a key, or a call of another kind."""
     said = _SIGNS.sub(r"\\\g<0>", name)
@@ -127,20 +139,30 @@ def refuse_async(what: str, fn: Callable[..., object]) -> None:
         )
 
 
-def _digest(arguments: object) -> bytes:
-    return blake2b(pack(_plain(arguments)), digest_size=16).digest()
+def same(recorded: bytes, digest: bytes, arguments: object) -> bool:
+    """Whether a record is of these arguments, whose digest is given: also by code that had older contracts."""
+    return recorded == digest or recorded == _digest(arguments, _as_stored)
 
 
-def _plain(value: object) -> Any:
+def _digest(arguments: object, text: Callable[[BaseModel], str] = BaseModel.model_dump_json) -> bytes:
+    return blake2b(pack(_plain(arguments, text)), digest_size=16).digest()
+
+
+def _as_stored(value: BaseModel) -> str:
+    before = before_upcast(value) if isinstance(value, Contract) else None
+    return before or value.model_dump_json()
+
+
+def _plain(value: object, text: Callable[[BaseModel], str]) -> Any:
     """Arguments reduced to what can be compared in another process: values by value, other objects by type."""
     if isinstance(value, BaseModel):
-        return value.model_dump_json()
+        return text(value)
     if isinstance(value, dict):
-        return [[_plain(key), _plain(item)] for key, item in cast("dict[object, object]", value).items()]
+        return [[_plain(key, text), _plain(item, text)] for key, item in cast("dict[object, object]", value).items()]
     if isinstance(value, list | tuple):
-        return [_plain(item) for item in cast("Sequence[object]", value)]
+        return [_plain(item, text) for item in cast("Sequence[object]", value)]
     if isinstance(value, set | frozenset):
-        return sorted(pack(_plain(item)) for item in cast("Set[object]", value))
+        return sorted(pack(_plain(item, text)) for item in cast("Set[object]", value))
     try:
         pack(value)
     except Unserializable:
