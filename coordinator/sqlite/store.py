@@ -30,6 +30,7 @@ from .handle import Handle
 from .line import Line
 from .records import SqliteRecords
 from .schema import check_not_newer
+from .there import There
 from .troubles import in_our_words
 from .waiting import patiently
 from .wal import WalKeeper
@@ -80,16 +81,23 @@ class SqliteStore:
         self.url = f"sqlite:///{path}"
         self._namespace = namespace
         self._clock = clock
-        self._reading = Handle(partial(open_store_file, self.path))
-        self._writing = Handle(partial(open_store_file, self.path))
+        self._there = There(self.path)
+        self._reading = Handle(self._connect)
+        self._writing = Handle(self._connect)
         self._disk = Disk(self.path)
         self._line = Line(self._writing, self._write, WalKeeper(self.path).look, self._disk)
         self._bell = _BELLS.setdefault(self.path, Bell())
         self._clerk = Clerk(self._write_all)
         self._keeper = Clerk(self._keep_all)
 
+    def _connect(self) -> sqlite3.Connection:
+        connection = open_store_file(self.path)
+        self._there.opened()
+        return connection
+
     def call(self, command: Command[R]) -> R:
         """Carry a command out in one transaction."""
+        self._there.check()
         try:
             answer, told = self._carry_out(command)
         except sqlite3.Error as error:
@@ -106,6 +114,7 @@ class SqliteStore:
 
     def _write_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
         """Commands of _OFTEN, which ring for nobody."""
+        self._there.check()
         answers = self._line.write_all(commands, [_is_soon(command) for command in commands])
         return [self._in_our_words(answer) if isinstance(answer, Exception) else answer[0] for answer in answers]
 
@@ -192,6 +201,7 @@ class SqliteStore:
         self._disk.close()
         self._reading.close()
         self._writing.close()
+        self._there.forget()
 
     async def aclose(self) -> None:
         await to_thread.run_sync(self.close)

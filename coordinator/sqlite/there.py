@@ -1,0 +1,50 @@
+"""There: whether the path still leads to the file that is open.
+
+Somebody may delete a store's file, or put a backup in its place, while processes have it open. These would go on in a
+file that nobody else finds: workers would wait there for ever, and what they acknowledge would be gone with them.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+
+from ...contracts.errors import Unreachable
+
+_LOOK = 1.0  # seconds between two looks: each is a system call
+
+
+class There:
+    """`check` before each use of the file; `forget` when it was closed."""
+
+    def __init__(self, path: str) -> None:
+        self._path = path
+        self._file: tuple[int, int] | None = None
+        self._next = 0.0
+
+    def opened(self) -> None:
+        """The file was opened, for the first time or again."""
+        self._file = self._file or self._found()
+
+    def forget(self) -> None:
+        """Whatever is opened next is the store's file."""
+        self._file = None
+
+    def check(self) -> None:
+        """`Unreachable` if the file is not the one that was opened."""
+        now = time.monotonic()
+        if now < self._next or self._file is None:
+            return
+        if self._found() != self._file:
+            raise Unreachable(
+                f"{self._path} was deleted, or another file put in its place, while it was open: what was written "
+                "since is in no file that others find. Start again; delete or replace a store when nobody has it open"
+            )
+        self._next = now + _LOOK
+
+    def _found(self) -> tuple[int, int] | None:
+        try:
+            found = os.stat(self._path)
+        except OSError:
+            return None
+        return found.st_dev, found.st_ino

@@ -1,0 +1,49 @@
+"""A store's file is deleted, or replaced, while it is open: who goes on in it is told."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+
+import pytest
+
+import batonpass as bp
+from tests.harness.waiting import wait_until
+
+
+def is_told(coordinator: bp.SyncCoordinator) -> bool:
+    try:
+        coordinator.save(thread="run", agent="start", state={"n": 1})
+    except bp.Unreachable as error:
+        return "was deleted" in str(error)
+    return False
+
+
+@pytest.mark.parametrize("replaced", [False, True], ids=["deleted", "replaced"])
+def test_who_writes_to_a_file_that_nobody_finds_is_told(sqlite_url: str, tmp_path: Path, replaced: bool) -> None:
+    path = tmp_path / "store.db"
+    with bp.connect(sqlite_url) as coordinator:
+        coordinator.save(thread="run", agent="start", state={"n": 0})
+        coordinator.backup(str(tmp_path / "copy.db"))
+        if replaced:
+            os.replace(tmp_path / "copy.db", path)
+        else:
+            path.unlink()
+        wait_until(lambda: is_told(coordinator), timeout=30, what="an error")
+        with pytest.raises(bp.Unreachable, match="was deleted, or another file put in its place"):
+            coordinator.timeline("run")
+    if not replaced:
+        shutil.copy(tmp_path / "copy.db", path)
+    for log in tmp_path.glob("store.db-*"):
+        log.unlink()
+    with bp.connect(sqlite_url) as coordinator:  # opened anew
+        assert len(coordinator.timeline("run")) == 1
+
+
+async def test_async_code_is_told_too(sqlite_url: str, tmp_path: Path) -> None:
+    async with bp.connect(sqlite_url) as coordinator:
+        (tmp_path / "store.db").unlink()
+        with pytest.raises(bp.Unreachable, match="was deleted"):
+            for _ in range(100_000):
+                await coordinator.save(thread="run", agent="start", state={})
