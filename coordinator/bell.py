@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
 from threading import Condition
 
 import anyio
@@ -38,18 +40,23 @@ class Bell:
 
     async def await_(self, seen: int, timeout: float) -> int:
         """`wait` for async code."""
+        with self.sleeper() as rung:
+            if self._rings == seen:
+                with anyio.move_on_after(timeout):
+                    await rung.wait()
+        return self._rings
+
+    @contextmanager
+    def sleeper(self) -> Generator[asyncio.Event]:
+        """An event of the running loop that each ring sets. Look for what you wait for after entering, not before."""
         sleeper = (asyncio.get_running_loop(), asyncio.Event())
         with self._changed:
-            if self._rings != seen:
-                return self._rings
             self._sleepers.add(sleeper)
         try:
-            with anyio.move_on_after(timeout):
-                await sleeper[1].wait()
+            yield sleeper[1]
         finally:
             with self._changed:
                 self._sleepers.discard(sleeper)
-        return self._rings
 
 
 class BellWatch:

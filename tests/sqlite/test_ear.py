@@ -1,0 +1,147 @@
+"""How soon a process sees what another one wrote, and how often it looks for that."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+from batonpass.coordinator.sqlite import ear, looks
+from batonpass.coordinator.sqlite.ear import Ear
+from batonpass.coordinator.sqlite.store import SqliteStore
+from batonpass.coordinator.sqlite.watch import SqliteWatch
+from batonpass.coordinator.store import Topic
+
+from .beside import finished, run, said
+
+LONG = 60.0
+_SUBMITS = """
+import sys
+from batonpass.coordinator.sqlite.store import SqliteStore
+from tests.harness.bench import new_job
+store = SqliteStore(sys.argv[1], "default")
+store.open()
+print("ready", flush=True)
+for line in sys.stdin:
+    store.call(new_job())
+    print("done", flush=True)
+"""
+Wait = Callable[[SqliteWatch, float], None]
+
+
+@pytest.fixture(params=["sync", "async"])
+def wait(request: pytest.FixtureRequest) -> Wait:
+    """One way to wait."""
+    if request.param == "sync":
+        return SqliteWatch.wait
+    return lambda watch, timeout: asyncio.run(watch.await_(timeout))
+
+
+class Other:
+    """A process that submits jobs to the same file."""
+
+    def __init__(self, path: Path) -> None:
+        self._process = run(_SUBMITS, path)
+        assert said(self._process) == "ready"
+
+    def submit(self) -> None:
+        assert self._process.stdin
+        self._process.stdin.write("\n")
+        self._process.stdin.flush()
+
+    def ends(self) -> None:
+        finished(self._process)
+
+
+def wakes(watch: SqliteWatch, wait: Wait, other: Other) -> None:
+    """What the other process submits ends the wait."""
+    wait(watch, 0.0)
+    other.submit()
+    began = time.monotonic()
+    wait(watch, LONG)
+    assert time.monotonic() - began < LONG / 2
+
+
+def looks_of(watch: SqliteWatch, wait: Wait, seconds: float, monkeypatch: pytest.MonkeyPatch) -> int:
+    """How often a wait that nothing ends looks at the file."""
+    wait(watch, 0.0)
+    counted = 0
+    original = SqliteWatch._data_version
+
+    def counting(self: SqliteWatch) -> tuple[int, int]:
+        nonlocal counted
+        counted += 1
+        return original(self)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(SqliteWatch, "_data_version", counting)
+        wait(watch, seconds)
+    return counted
+
+
+def test_who_waits_hears_others_and_looks_seldom(
+    store: SqliteStore, path: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watch, other = store.watch(Topic()), Other(path)
+    assert looks_of(watch, wait, 0.5, monkeypatch) < 5
+    monkeypatch.setattr(looks, "_SELDOM", LONG)
+    for _ in range(3):
+        wakes(watch, wait, other)
+    other.ends()
+    watch.close()
+
+
+def test_where_nothing_is_heard_it_looks_often(
+    store: SqliteStore, path: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As in a folder that a virtual machine shares with its host: the first change is found by a look."""
+    monkeypatch.setattr(Ear, "listen", lambda self, path: None)
+    watch, other = store.watch(Topic()), Other(path)
+    while not watch._deaf:  # a change may be there before the wait
+        wakes(watch, wait, other)
+    monkeypatch.setattr(looks, "_SELDOM", LONG)
+    wakes(watch, wait, other)
+    assert looks_of(watch, wait, 0.5, monkeypatch) > 5
+    other.ends()
+    watch.close()
+
+
+def test_a_crowd_leaves_ears_to_others(
+    store: SqliteStore, path: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    watches, other = [store.watch(Topic()) for _ in range(20)], Other(path)
+    for watch in watches:
+        wait(watch, 0.0)
+    assert sum(watch._ear is not None for watch in watches) == 8
+    monkeypatch.setattr(looks, "_SELDOM", LONG)
+    wakes(watches[-1], wait, other)
+    other.ends()
+    for watch in watches:
+        watch.close()
+    assert all(ear._left.acquire(blocking=False) for _ in range(8)), "not all were given back"
+    ear._left.release(8)
+
+
+def test_a_fork_has_ears_of_its_own(path: Path) -> None:
+    """With its parent's it would take away what that one is to hear."""
+    program = """
+import os, sys
+from batonpass.coordinator.sqlite.store import SqliteStore
+from batonpass.coordinator.store import Topic
+store = SqliteStore(sys.argv[1], "default")
+store.open()
+watch = store.watch(Topic())
+watch.wait(0)
+before = watch._ear
+child = os.fork()
+if child == 0:
+    watch.wait(0)
+    os._exit(0 if watch._ear is not before else 1)
+assert os.waitpid(child, 0)[1] == 0
+watch.wait(0)
+assert watch._ear is before
+"""
+    finished(run(program, path))
