@@ -186,6 +186,9 @@ async def test_workers_that_differ_keep_between_their_numbers(url: str) -> None:
         for job in hanging[:3]:
             await reached(job, bp.JobState.WORKING)
         await reached(hanging[3], bp.JobState.SUBMITTED, reason="limited")
+        with anyio.fail_after(30):
+            while watched.most["a"] < 4:  # a job is working before its agent's code is
+                await anyio.sleep(0.01)
         hung.set()
         for job in (jobs[0], *hanging):
             await job.result(timeout=30)
