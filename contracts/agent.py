@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
 
-from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds
+from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds, is_count
 from .contract import Contract, State, contract_ref
 from .duration import Duration, seconds_of
 from .errors import BadSetup
@@ -94,8 +94,8 @@ class Agent(Generic[In]):
             raise BadSetup(f"agent {self.name!r}: {error}") from None
         if self.fallback == self.name:
             raise BadSetup(f"agent {self.name!r} is its own fallback=: name another agent, or raise retries=")
-        if self.state_version < 1:
-            raise BadSetup(f"agent {self.name!r}: state_version={self.state_version}, but versions start at 1")
+        if not is_count(self.state_version):
+            raise BadSetup(f"agent {self.name!r}: state_version={self.state_version!r}, but versions start at 1")
         for option, duration in (("lease", self.lease), ("timeout", self.timeout)):
             if duration is not None:
                 check_seconds(seconds_of(duration), f"agent {self.name!r}: {option}")
@@ -143,8 +143,11 @@ class Agent(Generic[In]):
                 raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but {code} runs as {fitting!r}")
 
     def _check_limits(self) -> None:
-        if self.concurrency is not None and self.concurrency < 1:
-            raise BadSetup(f"agent {self.name!r}: concurrency={self.concurrency}, but at least 1 has to run")
+        if self.concurrency is not None and not is_count(self.concurrency):
+            raise BadSetup(f"agent {self.name!r}: concurrency={self.concurrency!r}, but at least 1 has to run")
+        rate: Any = self.rate
+        if rate is not None and not isinstance(rate, Rate):
+            raise BadSetup(f"agent {self.name!r}: rate={rate!r}, but it is a batonpass.Rate, e.g. bp.Rate(10, per=60)")
         if self.limit_by is None:
             return
         if not self.bounds.limited:

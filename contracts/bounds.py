@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 from .duration import Duration, seconds_of
 from .errors import BadSetup, Refused
@@ -15,12 +16,20 @@ MAX_PAYLOAD = 4 * 1024 * 1024
 _YEAR = 366 * 86_400
 # Starts that are counted at most: each is kept until it counts no more.
 _MOST = 10_000
+# The largest number that every store keeps.
+_LARGEST = 2**63 - 1
 
 
 def check_seconds(seconds: float, what: str) -> None:
     """Refuse what can't be a lease or a timeout: a clock of milliseconds has to tell it from none."""
     if not 0.001 <= seconds <= _YEAR:  # NaN is not, either
         raise BadSetup(f"{what}={seconds} seconds, but it must be from a millisecond to a year")
+
+
+def is_count(given: Any, least: int = 1, most: int = _LARGEST) -> bool:
+    """Whether it is a whole number from `least` on that every store keeps. True is none: it is a switch that
+    was given to the wrong option."""
+    return isinstance(given, int) and not isinstance(given, bool) and least <= given <= most
 
 
 @dataclass(frozen=True)
@@ -31,8 +40,8 @@ class Rate:
     per: Duration = 1.0
 
     def __post_init__(self) -> None:
-        if not 1 <= self.count <= _MOST:
-            raise BadSetup(f"Rate({self.count}, ...): the number of starts must be from 1 to {_MOST:,}")
+        if not is_count(self.count, most=_MOST):
+            raise BadSetup(f"Rate({self.count!r}, ...): the number of starts must be from 1 to {_MOST:,}")
         if not 1 <= self.milliseconds <= _YEAR * 1000:
             raise BadSetup(f"Rate({self.count}, per={self.per}): the time must be from a millisecond to a year")
 
@@ -57,10 +66,10 @@ class Bounds:
 
     def check(self) -> None:
         """Refuse what can't be meant."""
-        if self.max_waiting is not None and self.max_waiting < 1:
-            raise BadSetup(f"max_waiting={self.max_waiting}, but at least 1 delivery has to be able to wait")
-        if self.max_payload < 1:
-            raise BadSetup(f"max_payload={self.max_payload}, but it is a number of bytes")
+        if self.max_waiting is not None and not is_count(self.max_waiting):
+            raise BadSetup(f"max_waiting={self.max_waiting!r}, but it is how many deliveries may wait, 1 or more")
+        if not is_count(self.max_payload):
+            raise BadSetup(f"max_payload={self.max_payload!r}, but it is a number of bytes")
 
     def admit(self, agent: str, payload: bytes) -> None:
         """Refuse a payload that is too large."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from datetime import timedelta
 from typing import Any, TypeAlias, overload
 
@@ -23,9 +24,14 @@ def seconds_of(duration: Duration | None) -> float | None: ...
 
 
 def seconds_of(duration: Duration | None) -> float | None:
-    """A duration in seconds; None stays None."""
+    """A duration in seconds; None stays None. A number that no float holds is endless."""
     seconds: Any = duration.total_seconds() if isinstance(duration, timedelta) else duration
-    if seconds is not None and not isinstance(seconds, int | float):
+    if seconds is None:
+        return None
+    if isinstance(seconds, bool) or not isinstance(seconds, int | float):
         raise BadSetup(f"{seconds!r} is no time span: give seconds, or a timedelta")
-    found: float | None = seconds
-    return found
+    try:
+        float(seconds)
+    except OverflowError:
+        return math.inf if seconds > 0 else -math.inf
+    return seconds

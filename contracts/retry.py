@@ -11,6 +11,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
+from .bounds import is_count
 from .duration import Duration, seconds_of
 from .errors import BadSetup
 
@@ -48,8 +49,8 @@ class Retry:
     within: Duration | None = None
 
     def __post_init__(self) -> None:
-        if self.attempts < 1:
-            raise BadSetup(f"retries={self.attempts}, but a hop needs at least 1 attempt")
+        if not is_count(self.attempts):
+            raise BadSetup(f"retries={self.attempts!r}, but a hop needs at least 1 attempt (a whole number)")
         for name, value, least, most in (
             ("first", seconds_of(self.first), 0, 86_400),
             ("longest", seconds_of(self.longest), 0, 86_400),
@@ -58,7 +59,8 @@ class Retry:
             ("within", seconds_of(self.within), 0, math.inf),
         ):
             given: Any = value  # users without a type checker give anything
-            if given is not None and not (isinstance(given, int | float) and least <= given <= most):
+            is_number = isinstance(given, int | float) and not isinstance(given, bool)
+            if given is not None and not (is_number and least <= given <= most):
                 raise BadSetup(f"Retry({name}={given!r}): say a number from {least:g} to {most:g}")
         for kind in cast("Sequence[object]", (*_each(self.on), *_each(self.never))):
             if not isinstance(kind, str) and not (isinstance(kind, type) and issubclass(kind, BaseException)):
@@ -90,10 +92,11 @@ def policies(retries: Retries) -> tuple[Retry, ...]:
     """What an agent declares, as policies in their order. A number is how many attempts a hop has."""
     if isinstance(retries, int):
         return (Retry(attempts=retries),)
-    found = (retries,) if isinstance(retries, Retry) else tuple(retries)
-    if not found or not all(isinstance(each, Retry) for each in cast("Sequence[object]", found)):
+    given: object = retries  # users without a type checker give anything
+    found = (given,) if not isinstance(given, Sequence) else tuple(cast("Sequence[object]", given))
+    if not found or not all(isinstance(each, Retry) for each in found):
         raise BadSetup(f"retries={retries!r}: say how many attempts a hop has, or give a batonpass.Retry or several")
-    return found
+    return cast("tuple[Retry, ...]", found)
 
 
 def policy_for(retries: Retries, error: BaseException) -> Retry | None:
@@ -126,6 +129,8 @@ def _seconds(said: object) -> float | None:
         seconds = float(said)
     except ValueError:  # a date, of a clock that is not ours
         return None
+    except OverflowError:  # hundreds of digits
+        return _LONGEST_TOLD if cast("int", said) > 0 else None
     return min(seconds, _LONGEST_TOLD) if seconds >= 0 else None
 
 

@@ -1,7 +1,8 @@
-"""Every time span that a caller gives is seconds or a timedelta."""
+"""Every time span that a caller gives is seconds or a timedelta, every count a whole number."""
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
@@ -87,3 +88,74 @@ async def test_checkpoints_and_jobs() -> None:
 def test_one_that_can_not_be_meant(timeout: timedelta) -> None:
     with pytest.raises(bp.BadSetup, match="it must be from a millisecond to a year"):
         bp.Agent(name="a", kind="function", fn=sleep.fn, accepts=Text, returns=Text, timeout=timeout)
+
+
+HUGE = 10**400  # a number that no float holds
+
+
+@pytest.mark.parametrize("wrong", [True, HUGE, -HUGE, "5", float("nan")], ids=["True", "huge", "-huge", "text", "nan"])
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda face, wrong: face.submit(again, Text(text=""), delay=wrong),
+        lambda face, wrong: face.submit(again, Text(text=""), deadline=wrong),
+        lambda face, wrong: face.save(thread="t", agent="a", state={}, ttl=wrong),
+        lambda face, wrong: face.prune("t", older_than=wrong),
+        lambda face, wrong: face.consume("g", lease=wrong),
+        lambda face, wrong: bp.Rate(1, per=wrong),
+        lambda face, wrong: bp.Retry(first=wrong),
+        lambda face, wrong: bp.Retry(factor=wrong),
+        lambda face, wrong: bp.Agent(name="a", kind="function", fn=print, accepts=Text, returns=Text, lease=wrong),
+    ],
+    ids=["delay", "deadline", "ttl", "older_than", "consume", "rate", "retry", "factor", "lease"],
+)
+def test_what_is_no_time_span(take: Callable[[Any, Any], Any], wrong: Any) -> None:
+    with bp.connect("memory://", app=app) as face, pytest.raises(bp.BadSetup):
+        take(face, wrong)
+
+
+@pytest.mark.parametrize(
+    "wrong", [True, -1, 1.5, float("nan"), HUGE, "5"], ids=["True", "-1", "1.5", "nan", "huge", "text"]
+)
+@pytest.mark.parametrize(
+    "take",
+    [
+        lambda face, wrong: face.jobs(limit=wrong),
+        lambda face, wrong: face.inbox(limit=wrong),
+        lambda face, wrong: face.dead_letters(limit=wrong),
+        lambda face, wrong: face.timeline("t", limit=wrong),
+        lambda face, wrong: face.prune("t", keep_last=wrong),
+        lambda face, wrong: face.consume("g", batch=wrong),
+        lambda face, wrong: face.trim_events(wrong),
+        lambda face, wrong: bp.Rate(wrong),
+        lambda face, wrong: bp.Retry(attempts=wrong),
+        lambda face, wrong: agent(retries=wrong),
+        lambda face, wrong: agent(concurrency=wrong),
+        lambda face, wrong: agent(max_waiting=wrong),
+        lambda face, wrong: agent(max_payload=wrong),
+        lambda face, wrong: agent(rate=wrong),
+        lambda face, wrong: agent(state_version=wrong),
+    ],
+)
+def test_what_is_no_count(take: Callable[[Any, Any], Any], wrong: Any) -> None:
+    with bp.connect("memory://", app=app) as face, pytest.raises(bp.BadSetup):
+        take(face, wrong)
+
+
+def agent(**options: Any) -> None:
+    bp.Agent(name="a", kind="function", fn=sleep.fn, accepts=Text, returns=Text, **options)
+
+
+@pytest.mark.parametrize("asked", [HUGE, -HUGE], ids=["huge", "-huge"])
+def test_an_error_that_asks_for_a_wait_that_no_float_holds(asked: int) -> None:
+    """It ended the worker that had the job, and each one after it."""
+    longest = 86_400 * 1.1
+    assert bp.Retry(first=SOON, jitter=0).pause(1, bp.RetryLater(asked)) <= longest
+
+
+async def test_to_wait_for_longer_than_any_float_is_for_ever() -> None:
+    async with bp.connect("memory://durations", app=app) as coordinator, app.worker(coordinator):
+        job = await coordinator.submit(again, Text(text=""), returns=Text)
+        assert (await job.result(timeout=HUGE)).text == "attempt 3"
+        with pytest.raises(bp.ResultTimeout):
+            await (await coordinator.submit(sleep, Text(text=""), delay=60)).result(timeout=-HUGE)

@@ -17,7 +17,7 @@ import anyio
 from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
-from ..contracts.bounds import check_seconds
+from ..contracts.bounds import check_seconds, is_count
 from ..contracts.duration import Duration, seconds_of
 from ..contracts.errors import BadSetup
 from ..contracts.inbox import AskTerms
@@ -63,8 +63,8 @@ class Worker:
         children: Children | None = None,
         most_left: int = 0,
     ) -> None:
-        if concurrency < 1:
-            raise BadSetup(f"concurrency={concurrency}, but a worker needs at least 1 slot")
+        if not is_count(concurrency):
+            raise BadSetup(f"concurrency={concurrency!r}, but a worker needs at least 1 slot (a whole number)")
         self._lease = seconds_of(lease)
         check_seconds(self._lease, "lease")
         app.check()

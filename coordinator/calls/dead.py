@@ -17,6 +17,7 @@ from ..parts.bases import Bases
 from ..rows import JobRow
 from . import Call
 from .edits import Edit
+from .inputs import count
 from .jobs import describe, look
 from .sources import drafts, save_one, source_of
 
@@ -25,6 +26,7 @@ _PAGE = 200
 
 def page(agent: str | None, reason: str | None, limit: int) -> Call[list[JobInfo]]:
     """Failed jobs, the last to fail first."""
+    count(limit, "limit")
     found: list[JobInfo] = []
     before = ""
     while len(found) < limit:

@@ -8,6 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...contracts.bounds import is_count
 from ...contracts.errors import BadSetup, Unavailable
 from ...contracts.event import TYPES, Event
 from ...contracts.understood import understood
@@ -100,8 +101,8 @@ def which(types: str | Sequence[str], agent: str | None, thread: str | None) -> 
 
 def keep(count: int) -> int:
     """How many events a caller wants to keep."""
-    if count < 1:
-        raise BadSetup(f"{count} events can't be kept: it must be 1 or more")
+    if not is_count(count):
+        raise BadSetup(f"{count!r} events can't be kept: it must be 1 or more")
     return count
 
 

@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import replace
 
+from ...contracts.bounds import is_count
 from ...contracts.duration import Duration
 from ...contracts.errors import BadSetup, BatonpassError, NotFound, Trimmed, Unavailable
 from ...contracts.event import Event
@@ -30,8 +31,8 @@ class Work:
     """What one consumer of a group does. An event is done when the next one is asked for."""
 
     def __init__(self, group: str, which: Which, *, start: str, lease: Duration, batch: int, source: str) -> None:
-        if not 1 <= batch <= MOST:
-            raise BadSetup(f"batch={batch}, but it must be from 1 to {MOST}")
+        if not is_count(batch, most=MOST):
+            raise BadSetup(f"batch={batch!r}, but it must be from 1 to {MOST}")
         self._group = _name(group)
         self._join = JoinGroup(self._group, _is_now(start))
         self._take = TakeEvents(self._group, mint("l"), milliseconds(lease, "lease", least=0.1), batch, which)

@@ -14,6 +14,7 @@ from ..letters import open_letter, seal_letter
 from ..questions import item, wanted
 from ..rows import JobRow
 from . import Call
+from .inputs import count
 from .jobs import checked, look
 
 _PAGE = 200
@@ -21,6 +22,7 @@ _PAGE = 200
 
 def page(assignee: str | None, agent: str | None, limit: int, after: str | None) -> Call[list[InboxItem]]:
     """Open questions, who asked first first; those of one assignee or agent if given."""
+    count(limit, "limit")
     found: list[InboxItem] = []
     after_id, asked = named(after) if after else ("", 0)
     while len(found) < limit:

@@ -8,6 +8,7 @@ import time
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ...contracts.bounds import is_count
 from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BadSetup
 
@@ -40,6 +41,12 @@ def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:
     if not least <= seconds <= _LONGEST:
         raise BadSetup(f"{what}={seconds} seconds, but it must be from {least:g} to {_LONGEST:g}")
     return int(seconds * 1000)
+
+
+def count(given: int, what: str) -> None:
+    """How many a caller wants at most."""
+    if not is_count(given, least=0):
+        raise BadSetup(f"{what}={given!r}, but it is a number of them, 0 or more")
 
 
 def deadline(timeout: Duration | None, what: str) -> float:

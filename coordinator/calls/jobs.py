@@ -25,7 +25,7 @@ from ..letters import open_envelope, open_letter, seal_envelope, seal_plain
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
-from .inputs import instant, milliseconds, text
+from .inputs import count, instant, milliseconds, text
 
 R = TypeVar("R")
 _PAGE = 200
@@ -140,6 +140,7 @@ def page(state: str | None, agent: str | None, limit: int) -> Call[list[JobInfo]
     """Jobs, newest first, of one state or agent if given."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it is {', '.join(JobState)}")
+    count(limit, "limit")
     found: list[JobInfo] = []
     before = ""
     while len(found) < limit:

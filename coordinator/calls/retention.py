@@ -12,7 +12,7 @@ from ..commands import Command, DeleteJob, DeleteThread, Freed, Prune, PruneJobs
 from ..parts.bases import Bases
 from ..rows import JobRow
 from . import Call
-from .inputs import milliseconds, text
+from .inputs import count, milliseconds, text
 from .jobs import checked
 
 _PAGE = 500
@@ -22,8 +22,8 @@ def prune(thread: str | None, keep_last: int | None, older_than: Duration | None
     """Free a thread's old checkpoints, or all threads'; how many."""
     if keep_last is None and older_than is None:
         raise BadSetup("prune needs keep_last= (how many of each thread stay), older_than= (seconds), or both")
-    if keep_last is not None and keep_last < 0:
-        raise BadSetup(f"keep_last={keep_last}, but it can't be less than 0")
+    if keep_last is not None:
+        count(keep_last, "keep_last")
     age = milliseconds(older_than, "older_than") if older_than is not None else 0
     freed = 0
     for name in [text(thread, "thread")] if thread is not None else (yield from _threads()):
@@ -65,8 +65,8 @@ def delete_job(bases: Bases, job_id: str) -> Call[None]:
 def prune_jobs(older_than: Duration) -> Call[int]:
     """Delete the jobs that ended long ago; how many."""
     age = milliseconds(older_than, "older_than")
-    count, at = 0, 0
+    ended, at = 0, 0
     while at >= 0:
         done: Freed = yield PruneJobs(age, at)
-        count, at = count + done.count, done.next
-    return count
+        ended, at = ended + done.count, done.next
+    return ended

@@ -17,7 +17,7 @@ from ..rows import CheckpointRow
 from ..snapshots import listed
 from . import Call, checkpoints
 from .checkpoints import checked
-from .inputs import text
+from .inputs import count, text
 
 # What one script looks at, at most.
 _PAGE = 500
@@ -53,6 +53,7 @@ def timeline(thread: str, limit: int, before: str | None, wanted: Wanted) -> Cal
     """A page of the thread's checkpoints that fit, newest first."""
     text(thread, "thread")
     at = checked(before) if before else ""
+    count(limit, "limit")
     found: list[CheckpointSummary] = []
     while len(found) < limit:
         size = min(limit - len(found), _PAGE) if wanted.anything else _PAGE
@@ -66,6 +67,8 @@ def timeline(thread: str, limit: int, before: str | None, wanted: Wanted) -> Cal
 
 def ancestors(checkpoint_id: str, limit: int | None) -> Call[list[CheckpointSummary]]:
     """What a checkpoint came from, nearest first, over threads: as far as it is kept."""
+    if limit is not None:
+        count(limit, "limit")
     found: list[CheckpointSummary] = []
     at: str | None = checked(checkpoint_id)
     while at and (limit is None or len(found) <= limit):
