@@ -58,6 +58,10 @@ class Session(Protocol):
         """What of `inherited` came after `remembered`: what the agent has not heard yet."""
         ...
 
+    heard: bool
+    """Whether the agent was told `inherited`, or has read `ctx.transcript`: what it says from then on may stand for it.
+    An adapter keeps this with its checkpoints, if it matters to it."""
+
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
         """Commit a checkpoint, and journal records with it, in one write. Returned means durable."""
         ...

@@ -104,6 +104,7 @@ class About:
         `transcript=True`); empty if this hop starts afresh."""
         from ..contracts.transcript import Transcript
 
+        self._session.heard = True
         return self._session.inherited or Transcript()
 
     @property

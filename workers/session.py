@@ -95,6 +95,7 @@ class LeaseSession:
         self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
         self.budget = Budget(self._journal)
         self.inherited: Transcript | None = None
+        self.heard = False
         self._inherited: Mapping[str, Any] = {}
         self.remembered: Checkpoint | None = None
         self._known = 0

@@ -26,6 +26,7 @@ class Frame(TypedDict):
     as lists of messages. `ran` names the nodes of the superstep. `asked` is there when the graph has stopped at this
     checkpoint to wait for a person: the ids of the interrupts, none for a breakpoint. `passed` is there when it has
     passed its job on here: the interrupt that waits for it to come back. `waiting` are the journal's records then.
+    `untold` is there while the graph has not heard what its job has brought along.
     """
 
     v: int
@@ -43,6 +44,7 @@ class Frame(TypedDict):
     asked: NotRequired[list[str]]
     passed: NotRequired[str]
     waiting: NotRequired[list[dict[str, Any]]]
+    untold: NotRequired[bool]
 
 
 @dataclass(frozen=True)

@@ -5,22 +5,20 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, cast
 
-from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, State, contract_ref, convert
 from ...contracts.errors import BadSetup, ContractViolation
-from ...contracts.transcript import Transcript
+from ...coordinator.session import Session
 from ..borders import fit_text
 from .plain import readable
 from .transcript import to_langchain
 
 
-def into_graph(
-    agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any], inherited: Transcript | None = None
-) -> Any:
+def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any], session: Session) -> Any:
     """The payload's fields as the state keys of the same name; else one message, where there is a `messages` key.
 
     What the job has brought along from another agent stands before it in `messages`.
@@ -29,10 +27,12 @@ def into_graph(
     keys = _input_keys(graph)
     if keys is None:
         return fields
-    earlier = to_langchain(inherited.messages) if inherited and "messages" in keys else []
+    earlier: list[BaseMessage] = []
+    if session.news and "messages" in keys - fields.keys():
+        earlier, session.heard = to_langchain(session.news.messages), True
     homeless = sorted(fields.keys() - keys)
     if not homeless:
-        return {"messages": earlier, **fields} if earlier else fields
+        return {**fields, "messages": earlier} if earlier else fields
     if len(homeless) == len(fields) and "messages" in keys:
         texts = [value for value in fields.values() if isinstance(value, str)]
         text = texts[0] if len(texts) == 1 else payload.model_dump_json()

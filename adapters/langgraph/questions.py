@@ -89,7 +89,7 @@ class Questions:
     def _asking(self, step: str, asked: list[str]) -> Snapshot:
         tip = self._trail.tip
         assert tip is not None, "a graph stops only at a checkpoint"
-        native: dict[str, Any] = {**tip.frame, "asked": asked}
+        native: dict[str, Any] = {**self._trail.native(tip), "asked": asked}
         return Snapshot(step=step, state=tip.state, framework="langgraph", native=native)
 
     def _frame(self) -> Frame:

@@ -82,7 +82,7 @@ class GraphRun:
 
     async def _enter(self, payload: Contract, context: Any) -> Any:
         def default() -> Any:
-            return into_graph(self._agent, payload, self._graph, self._session.news)
+            return into_graph(self._agent, payload, self._graph, self._session)
 
         return await borders.enter(self._agent, payload, context, default)
 

@@ -18,7 +18,10 @@ _STORED = "langchain_core."
 
 
 def read_state(saved: Saved, losses: Losses) -> Transcript:
-    """The messages channel as messages, the others as variables; which nodes are next, and what is asked."""
+    """The messages channel as messages, the others as variables; which nodes are next, and what is asked.
+
+    The channel stands for what the job had brought along too, unless the graph has not heard that.
+    """
     frame = block_of(saved.native)
     variables = dict(block_of(saved.state))
     channel = _messages_channel(variables, frame)
@@ -27,8 +30,12 @@ def read_state(saved: Saved, losses: Losses) -> Transcript:
         if name in block_of(frame.get("kept")):
             losses.add("a value that is not plain", f"state[{name!r}]")
     earlier = saved.earlier or Transcript()
+    messages = _with_earlier(told, earlier.messages)
+    if channel is None or "untold" in frame:
+        known = {message.id for message in earlier.messages if message.id}  # of this graph's visits before
+        messages = [*earlier.messages, *(message for message in messages if message.id not in known)]
     own = Transcript(
-        messages=_with_earlier(told, earlier.messages),
+        messages=messages,
         variables=variables,
         completed=[Work(kind="node", name=node) for node in frame.get("ran", ())],
         pending=_pending(frame),

@@ -44,6 +44,7 @@ class Trail:
     """
 
     def __init__(self, session: Session, values: Values, visible: frozenset[str], *, has_start: bool) -> None:
+        self._session = session
         self._values = values
         self._visible = visible
         self._has_start = has_start
@@ -53,7 +54,7 @@ class Trail:
         self._tasks: dict[Place, dict[str, Writes]] = {}
         self._flying: list[Flight] = []
         self._slots = Slots()
-        self._load(session)
+        self._load()
 
     def waiting(self) -> list[dict[str, Any]]:
         """What the journal holds of the unfinished superstep, for a checkpoint that outlives the journal."""
@@ -71,7 +72,12 @@ class Trail:
 
     def snapshot(self, tip: Tip) -> Snapshot:
         """A checkpoint of the job's graph as a job's checkpoint."""
-        return Snapshot(step=step_name(tip.frame), state=tip.state, framework="langgraph", native=dict(tip.frame))
+        return Snapshot(step=step_name(tip.frame), state=tip.state, framework="langgraph", native=self.native(tip))
+
+    def native(self, tip: Tip) -> dict[str, Any]:
+        """A checkpoint's frame, with what is known of the whole hop."""
+        untold = self._session.inherited is not None and not self._session.heard
+        return {**tip.frame, "untold": True} if untold else dict(tip.frame)
 
     # Writing: a flight begins, is sent by the saver, and is committed or has failed.
 
@@ -204,10 +210,13 @@ class Trail:
 
     # The journal
 
-    def _load(self, session: Session) -> None:
+    def _load(self) -> None:
+        session = self._session
         begun = session.checkpoint or session.remembered
         if begun is not None:
             self._tips[self.root] = load_tip(begun.native, begun.state, f"checkpoint {begun.id}")
+        if session.checkpoint is not None:
+            session.heard = "untold" not in session.checkpoint.native
         superstep = self._superstep()
         if session.checkpoint is None and begun is not None:
             for record in begun.native.get("waiting", ()):
