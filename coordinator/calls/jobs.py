@@ -144,10 +144,10 @@ def page(state: str | None, agent: str | None, limit: int) -> Call[list[JobInfo]
     found: list[JobInfo] = []
     before = ""
     while len(found) < limit:
-        rows: list[JobRow] = yield ListJobs(_PAGE, before)
+        rows: list[JobRow] = yield ListJobs(_PAGE, before, state=state or "", agent=agent or "")
         chosen = [row for row in rows if state in (None, row.state) and agent in (None, row.agent)]
         found += [describe(row) for row in chosen]
-        if len(rows) < _PAGE:
+        if not rows:
             break
         before = rows[-1].id
     return found[:limit]

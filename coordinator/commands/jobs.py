@@ -269,8 +269,14 @@ class Inbox(Command[list[JobRow]]):
 
 @dataclass(frozen=True, slots=True)
 class ListJobs(Command[list[JobRow]]):
-    """A page of jobs, newest first; `before` pages (a job's id). `dead`: only failed ones, the last to fail first."""
+    """A page of jobs, newest first; `before` pages (a job's id). `dead`: only failed ones, the last to fail first.
+
+    With a `state` or an `agent` all that are not asked for may be left out, and an empty page is the last one. What is
+    on a page besides is passed over: a store that looks at some jobs at a time shows so how far it came.
+    """
 
     limit: int = 50
     before: str = ""
     dead: bool = False
+    state: str = ""
+    agent: str = ""

@@ -56,14 +56,15 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
 
     add_job = put_job
 
-    def jobs(self, limit: int, before: str, *, dead: bool = False) -> list[JobRow]:
+    def jobs(self, limit: int, before: str, state: str, agent: str, *, dead: bool) -> list[JobRow]:
         def place(row: JobRow) -> tuple[int, str]:
             return (row.updated if dead else row.created), row.id
 
         newest_first = sorted(self._jobs.values(), key=place, reverse=True)
         edge = place(self._jobs[before]) if before else (2**62, "")
-        found = [row for row in newest_first if place(row) < edge and (not dead or row.state == "failed")]
-        return [replace(row) for row in found[:limit]]
+        state = "failed" if dead else state
+        found = [row for row in newest_first if place(row) < edge and state in ("", row.state)]
+        return [replace(row) for row in found if agent in ("", row.agent)][:limit]
 
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
         found = [row for row in self._jobs.values() if row.state == "input_required"]

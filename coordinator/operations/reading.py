@@ -44,7 +44,7 @@ def list_jobs(records: Records, command: ListJobs) -> list[JobRow]:
     """A page of jobs."""
     if command.before and records.job(command.before) is None:
         raise refusal("no_job", command.before)
-    return records.jobs(command.limit, command.before, dead=command.dead)
+    return records.jobs(command.limit, command.before, command.state, command.agent, dead=command.dead)
 
 
 def inbox(records: Records, command: Inbox) -> list[JobRow]:

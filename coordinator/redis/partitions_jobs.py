@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from ...contracts.names import partition_of
 from .. import commands as c
@@ -35,14 +35,16 @@ def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
         last = place(row)
         above = Above(int(last[0]), command.dead)
         lines = [_Line(found) for found in good((yield [(at, above) for at in range(count)]))]
+    chosen = bool(command.state or command.agent)
     size = command.limit // count + _MORE
     page: list[JobRow] = []
     while len(page) < command.limit:
         needed = [at for at, line in enumerate(lines) if not line.rows and not line.ended]
         if needed:
-            outcomes = good((yield [(at, c.ListJobs(size, lines[at].below, command.dead)) for at in needed]))
-            for at, rows in zip(needed, outcomes, strict=True):
-                lines[at] = _Line(rows[-1].id if rows else "", [r for r in rows if place(r) < last], len(rows) < size)
+            pages = [(at, replace(command, limit=size, before=lines[at].below)) for at in needed]
+            for at, rows in zip(needed, good((yield pages)), strict=True):
+                ended = not rows if chosen else len(rows) < size
+                lines[at] = _Line(rows[-1].id if rows else "", [r for r in rows if place(r) < last], ended)
             continue
         newest = max((line for line in lines if line.rows), key=lambda line: place(line.rows[0]), default=None)
         if newest is None:

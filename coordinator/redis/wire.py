@@ -380,7 +380,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: _job_row(r[0])),
     c.ListJobs: (
         "list_jobs",
-        lambda m: [m.limit, m.before, int(m.dead)],
+        lambda m: [m.limit, m.before, int(m.dead), m.state, m.agent],
         lambda _, r: [_job_row(items) for items in r],
     ),
     c.Inbox: (

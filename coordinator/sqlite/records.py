@@ -48,13 +48,16 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
     def put_job(self, row: JobRow) -> None:
         self._db.execute(_UPDATE_JOB, [*(getattr(row, name) for name in _CHANGING), row.id])
 
-    def jobs(self, limit: int, before: str, *, dead: bool = False) -> list[JobRow]:
+    def jobs(self, limit: int, before: str, state: str, agent: str, *, dead: bool) -> list[JobRow]:
         which, at = ("state = 'failed'", "updated") if dead else ("1", "created")
+        asked = {
+            f"({at}, id) < (SELECT {at}, id FROM job WHERE id = ?)": before,
+            "state = ?": state,
+            "agent = ?": agent,
+        }
+        asked = {condition: value for condition, value in asked.items() if value}
         page = f"ORDER BY {at} DESC, id DESC LIMIT ?"
-        if not before:
-            return self._jobs_where(f"{which} {page}", limit)
-        below = f"({at}, id) < (SELECT {at}, id FROM job WHERE id = ?)"
-        return self._jobs_where(f"{which} AND {below} {page}", before, limit)
+        return self._jobs_where(f"{' AND '.join([which, *asked])} {page}", *asked.values(), limit)
 
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
         behind = "state = 'input_required' AND (asked, id) > (?, ?) ORDER BY asked, id LIMIT ?"

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.calls.jobs import _PAGE
 from tests.harness.bench import Bench
 
 
@@ -36,6 +39,28 @@ def test_rows_are_the_jobs(bench: Bench) -> None:
     fence = bench.start()
     bench.do(c.Complete(fence, b"result"))
     assert bench.do(c.ListJobs()) == [bench.job(fence.job_id)]
+
+
+def test_few_of_a_state_or_an_agent_among_many(bench: Bench) -> None:
+    """More jobs lie between them than there are on a page."""
+    old = bench.start("rare").job_id
+    bench.clock.advance(1)
+    for _ in range(2 * _PAGE):
+        bench.submit()
+    bench.clock.advance(1)
+    new = bench.start("common").job_id
+    face = bench.face()
+
+    def listed(**asked: Any) -> list[str]:
+        return [info.id for info in bench.run(face.jobs(**asked))]
+
+    assert listed(state="working") == [new, old]
+    assert listed(state="working", limit=1) == [new]
+    assert listed(state="working", agent="rare") == listed(agent="rare") == [old]
+    assert listed(state="failed") == listed(state="working", agent="write") == listed(agent="nobody") == []
+    assert len(set(listed(state="submitted", limit=9 * _PAGE))) == 2 * _PAGE
+    assert len(set(listed(agent="write", limit=_PAGE + 1))) == _PAGE + 1
+    assert len(set(listed(limit=9 * _PAGE))) == 2 * _PAGE + 2
 
 
 def test_none(bench: Bench) -> None:

@@ -100,6 +100,11 @@ def test_lists_pass_over_them(bench: Bench) -> None:
     left = {fences[at].job_id for fences in (failed, asking, ready) for at in (0, 2)}
     assert {row.id for row in bench.do(c.ListJobs(6))} == {row.id for row in bench.do(c.ListJobs(50))} == left
     assert {row.id for row in bench.do(c.ListJobs(2, dead=True))} == {failed[at].job_id for at in (0, 2)}
+    found, page = set[str](), bench.do(c.ListJobs(2, state="failed"))
+    while page:  # what else is on a page tells how far it came
+        found |= {row.id for row in page if row.state == "failed"}
+        page = bench.do(c.ListJobs(2, page[-1].id, state="failed"))
+    assert found == {failed[at].job_id for at in (0, 2)}
     assert {row.id for row in bench.do(c.Inbox(2))} == {asking[at].job_id for at in (0, 2)}
 
 

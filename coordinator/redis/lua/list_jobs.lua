@@ -1,6 +1,6 @@
--- A page of jobs, newest first.
+-- A page of jobs, newest first. With a state or an agent: such ones of the next jobs, and the last that it looked at.
 -- KEYS prefix
--- ARGV limit, job to start below or '', '1' for failed ones only (the last to fail first)
+-- ARGV limit, job to start below or '', '1' for failed ones only (the last to fail first), state or '', agent or ''
 -- Returns {'+', job's fields ...}, {'!no_job', job}
 local key = P .. 'jobs'
 if ARGV[3] == '1' then
@@ -18,18 +18,40 @@ if ARGV[2] ~= '' then
     return refuse('no_job', ARGV[2])
   end
 end
-local page, limit = { '+' }, tonumber(ARGV[1])
+local limit, state, agent = tonumber(ARGV[1]), ARGV[4], ARGV[5]
+local chosen = state ~= '' or agent ~= ''
+local look = chosen and 2000 or limit  -- some ms of the server's time
+
+local function chooses(job_key)
+  if not chosen then
+    return true
+  end
+  local is = redis.call('HMGET', job_key, 'state', 'agent')
+  return (state == '' or is[1] == state) and (agent == '' or is[2] == agent), is[1]
+end
+
+local page, passed = { '+' }, nil
 for _ = 1, 100 do  -- those that a server has evicted are passed over
-  local ids = redis.call('ZREVRANGE', key, first, first + limit - 1)
+  local ids = redis.call('ZREVRANGE', key, first, first + look - 1)
   for _, id in ipairs(ids) do
-    local job = #page <= limit and redis.call('HGETALL', P .. 'j:' .. id)
-    if job and job[1] then
-      page[#page + 1] = job
+    if #page > limit then
+      break
+    end
+    local job_key = P .. 'j:' .. id
+    local take, there = chooses(job_key)
+    local row = take and redis.call('HGETALL', job_key)
+    if row and row[1] then
+      page[#page + 1], passed = row, nil
+    elseif there then
+      passed = id
     end
   end
-  if #page > limit or #ids < limit then
+  if #page > limit or #ids < look or (chosen and (passed or page[2])) then
     break
   end
-  first = first + limit
+  first = first + look
+end
+if passed then
+  page[#page + 1] = redis.call('HGETALL', P .. 'j:' .. passed)
 end
 return page

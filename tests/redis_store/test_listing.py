@@ -1,0 +1,34 @@
+"""Lists of jobs over more of them than one script looks at."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+from batonpass.coordinator import commands as c
+from tests.harness.bench import Bench
+from tests.harness.stores import RedisHarness
+
+LOOK = 2000  # list_jobs.lua
+
+
+@pytest.fixture
+def bench(redis_server: str) -> Iterator[Bench]:
+    harness = RedisHarness(redis_server)
+    with Bench(harness, side="sync") as made:
+        yield made
+    harness.close()
+
+
+def test_a_state_beyond_what_one_script_looks_at(bench: Bench) -> None:
+    old = bench.start("rare").job_id
+    bench.clock.advance(1)
+    for _ in range(LOOK):
+        bench.submit()
+    [passed] = bench.do(c.ListJobs(50, state="working"))
+    assert passed.state == "submitted", "it tells how far it came"
+    [found] = bench.do(c.ListJobs(50, passed.id, state="working"))
+    assert found.id == old
+    assert bench.do(c.ListJobs(50, old, state="working")) == []
+    assert [info.id for info in bench.run(bench.face().jobs(state="working"))] == [old]
