@@ -89,6 +89,4 @@ class InboxItem:
 
     def as_dict(self) -> dict[str, Any]:
         """Its values as JSON has them: times are text."""
-        from dataclasses import asdict
-
-        return jsonable({**asdict(self), "answer": str(self.answer) if self.answer else None})
+        return jsonable({**vars(self), "answer": str(self.answer) if self.answer else None})

@@ -2,33 +2,37 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from typing import Any, Literal, cast
 
 from pydantic import BaseModel
-from pydantic_core import from_json, to_json
+from pydantic_core import to_json
+
+_DEEPEST = 250  # levels: pydantic writes few more
+_DEEPER = "(nested too deeply for JSON)"
 
 
 def as_json(
     value: Any, *, indent: int | None = None, no_number: Literal["constants", "strings"] = "constants"
 ) -> bytes:
     """Plain values as JSON; what JSON lacks as text. NaN and the infinities are constants, which Python reads, or
-    texts, which everybody does."""
+    texts, which everybody does. Nor does it go on without end: a text stands for what is nested more deeply."""
     return to_json(_plain(value), indent=indent, inf_nan_mode=no_number, bytes_mode="base64", fallback=str)
 
 
 def jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
     """Plain values as those that JSON has, so that every library writes them: a time is text, and so is NaN."""
-    found: dict[str, Any] = from_json(as_json(values, no_number="strings"))
+    found: dict[str, Any] = json.loads(as_json(values, no_number="strings"))
     return found
 
 
-def _plain(value: Any) -> Any:
-    if isinstance(value, BaseModel):
+def _plain(value: Any, room: int = _DEEPEST) -> Any:
+    if isinstance(value, BaseModel) or not isinstance(value, Mapping | list | tuple | set | frozenset):
         return value
+    if not room:
+        return _DEEPER
     if isinstance(value, Mapping):
         entries = cast("Mapping[object, object]", value)
-        return {key if isinstance(key, str) else str(key): _plain(item) for key, item in entries.items()}
-    if isinstance(value, list | tuple | set | frozenset):
-        return [_plain(item) for item in cast("Iterable[object]", value)]
-    return value
+        return {key if isinstance(key, str) else str(key): _plain(item, room - 1) for key, item in entries.items()}
+    return [_plain(item, room - 1) for item in cast("Iterable[object]", value)]

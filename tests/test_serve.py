@@ -60,6 +60,16 @@ async def plain(ask: Ask, ctx: bp.Context) -> Reply:
     return Reply(text=repr(verdict))
 
 
+@app.agent("deep", accepts=Ask, returns=bp.State)
+async def deep(ask: Ask, ctx: bp.Context) -> bp.State:
+    value: Any = []
+    for _ in range(ask.number - 1):
+        value = [value]
+    if ask.text == "ask":
+        await ctx.ask(value)
+    return bp.State(value=value)
+
+
 @app.langgraph("graph", accepts=Ask, returns=Reply)
 def graph() -> Any:
     from langgraph.graph import START, StateGraph
@@ -104,7 +114,7 @@ def caller(address: str, token: str = TOKEN) -> httpx.AsyncClient:
 async def asked(http: httpx.AsyncClient, number: int) -> list[dict[str, Any]]:
     """The inbox once it holds so many questions."""
     with anyio.fail_after(DEADLINE):
-        while len(found := (await http.get("/inbox")).json()) < number:
+        while len(found := (await http.get("/inbox")).raise_for_status().json()) < number:
             await anyio.sleep(0.02)
     return list(found)
 
@@ -160,6 +170,33 @@ async def test_people_answer(
                 assert (shown["state"], shown["result"]) == ("completed", {"text": text})
                 assert shown == await printed("show", ended.id, "--json")
             assert (await http.get("/inbox")).json() == []
+
+
+async def test_a_question_that_json_can_not_show_hides_no_other(sqlite_url: str) -> None:
+    """Agents ask what they like: values nested more deeply than JSON goes are shown up to there."""
+    with service(sqlite_url) as address:
+        async with serving(app, sqlite_url) as coordinator, caller(address) as http:
+            for number in (240, 300):
+                await coordinator.submit("deep", Ask(text="ask", number=number))
+            await coordinator.submit("plain", Ask(text="rain"))
+            items = await asked(http, 3)
+            assert sorted(str(item["question"]).count("[") for item in items) == [0, 240, 248]
+            assert sum("nested too deeply" in str(item["question"]) for item in items) == 1
+
+
+@pytest.mark.parametrize("number", [10, 900])
+async def test_a_result_that_json_can_not_show(
+    number: int, sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli = CommandLine(sqlite_url, capsys, monkeypatch)
+    with service(sqlite_url) as address:
+        async with serving(app, sqlite_url) as coordinator, caller(address) as http:
+            job = await coordinator.submit("deep", Ask(number=number))
+            await reached(job, bp.JobState.COMPLETED)
+            result = (await http.get(f"/jobs/{job.id}")).raise_for_status().json()["result"]
+            assert str(result["value"]).count("[") == min(number, 248)
+            shown = await anyio.to_thread.run_sync(cli, "show", job.id)
+            assert shown.out.count("[") == min(number, 249)
 
 
 async def test_what_is_refused(sqlite_url: str) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated, Any, cast
 
 import typer
 
+from batonpass.contracts import jsonable
 from batonpass.contracts.errors import BadSetup, ContractViolation, NotFound, ResultTimeout
 from batonpass.contracts.job import JobInfo, JobState, OnBusy, Priority
 from batonpass.contracts.names import is_id
@@ -147,7 +148,7 @@ def show(
 
 def _text(value: Any) -> str:
     if isinstance(value, dict | list):
-        return json.dumps(value, default=str, ensure_ascii=False, indent=2)
+        return jsonable.as_json(value, indent=2).decode()
     return cell(", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value)
 
 
@@ -177,8 +178,15 @@ def described(info: JobInfo, result: Any = None) -> dict[str, Any]:
     if info.lease:
         about["lease"] = f"worker {info.lease.worker}, token {info.lease.token}, until {cell(info.lease.expires_at)}"
     if result is not None:
-        about["result"] = result.model_dump(mode="json") if hasattr(result, "model_dump") else dict(result)
+        about["result"] = _values(result)
     return about
+
+
+def _values(result: Any) -> dict[str, Any]:
+    try:
+        return result.model_dump(mode="json") if hasattr(result, "model_dump") else dict(result)
+    except ValueError:  # a `State` takes any value, also one that pydantic has no JSON for
+        return dict(result)
 
 
 def unreadable(found: Sequence[JobInfo]) -> list[str]:
