@@ -116,7 +116,11 @@ class Unavailable(BatonpassError):
 
 
 class Unreachable(Unavailable):
-    """The store can't be reached."""
+    """The store can't be reached. `lasting`: not by this handle any more, however long it waits."""
+
+    def __init__(self, message: str, *, lasting: bool = False) -> None:
+        super().__init__(message)
+        self.lasting = lasting
 
 
 class Overloaded(Unavailable):

@@ -6,17 +6,17 @@ import time
 from collections.abc import AsyncIterator, Iterator
 from typing import Any, Generic, TypeVar, cast
 
+from anyio import sleep
+
 from ..contracts.contract import Contract
 from ..contracts.duration import Duration
 from ..contracts.job import JobInfo, JobState
 from .book import Book
 from .calls import adrive, drive, inbox, jobs
-from .calls.inputs import deadline
+from .calls.awaiting import Awaiting
 from .store import Store, Topic
 
 R = TypeVar("R", covariant=True)
-# The longest wait between two looks: wake-ups make it short, this bounds what a lost one costs.
-_LOOK = 1.0
 
 
 class _Handle:
@@ -41,18 +41,21 @@ class Job(_Handle, Generic[R]):
         """The result, waited for at most `timeout` seconds (None: as long as it takes).
 
         Raises `JobFailed`, `JobCanceled` or `JobRejected` as soon as the job ended so, `ResultTimeout` if it has not
-        ended; the job goes on then.
+        ended; the job goes on then. While the store is away it waits on, and raises `Unavailable` if it is still away
+        at the end of the time.
         """
-        end = deadline(timeout, "timeout")
+        awaiting = Awaiting(self.id, timeout)
         watch = self._store.watch(Topic(subject=self.id))
         try:
             await watch.aopen()
             while True:
-                row = await adrive(self._store, jobs.look(self.id))
+                row = await adrive(self._store, awaiting.ask(jobs.look(self.id)))
+                if row is None:
+                    await sleep(awaiting.rest)
+                    continue
                 if JobState(row.state).ended:
                     return cast("R", jobs.outcome(self._book, row, self._returns))
-                left = min(end - time.monotonic(), _LOOK)
-                if left <= 0:
+                if (left := awaiting.left) <= 0:
                     raise await adrive(self._store, jobs.late(row))
                 await watch.await_(left)
         finally:
@@ -60,17 +63,23 @@ class Job(_Handle, Generic[R]):
 
     async def stream(self) -> AsyncIterator[Any]:
         """What the agents stream by `ctx.emit`, from the oldest that is kept (the last 1,000, for an hour) to the job's
-        end. Live only: what an attempt streamed that is tried again comes again."""
+        end. Live only: what an attempt streamed that is tried again comes again. Goes on where it was when the store
+        was away."""
+        awaiting = Awaiting(self.id)
         watch = self._store.watch(Topic(subject=self.id))
         try:
             await watch.aopen()
             after, ended = "", False
             while not ended:
-                found, after, ended = await adrive(self._store, jobs.streamed(self.id, after))
+                page = await adrive(self._store, awaiting.ask(jobs.streamed(self.id, after)))
+                if page is None:
+                    await sleep(awaiting.rest)
+                    continue
+                found, after, ended = page
                 for each in found:
                     yield each
                 if not (found or ended):
-                    await watch.await_(_LOOK)
+                    await watch.await_(awaiting.left)
         finally:
             await watch.aclose()
 
@@ -98,15 +107,17 @@ class SyncJob(_Handle, Generic[R]):
 
     def result(self, *, timeout: Duration | None = None) -> R:
         """The result, waited for at most `timeout` seconds: see `Job.result`."""
-        end = deadline(timeout, "timeout")
+        awaiting = Awaiting(self.id, timeout)
         watch = self._store.watch(Topic(subject=self.id))
         try:
             while True:
-                row = drive(self._store, jobs.look(self.id))
+                row = drive(self._store, awaiting.ask(jobs.look(self.id)))
+                if row is None:
+                    time.sleep(awaiting.rest)
+                    continue
                 if JobState(row.state).ended:
                     return cast("R", jobs.outcome(self._book, row, self._returns))
-                left = min(end - time.monotonic(), _LOOK)
-                if left <= 0:
+                if (left := awaiting.left) <= 0:
                     raise drive(self._store, jobs.late(row))
                 watch.wait(left)
         finally:
@@ -114,14 +125,19 @@ class SyncJob(_Handle, Generic[R]):
 
     def stream(self) -> Iterator[Any]:
         """What the agents stream: see `Job.stream`."""
+        awaiting = Awaiting(self.id)
         watch = self._store.watch(Topic(subject=self.id))
         try:
             after, ended = "", False
             while not ended:
-                found, after, ended = drive(self._store, jobs.streamed(self.id, after))
+                page = drive(self._store, awaiting.ask(jobs.streamed(self.id, after)))
+                if page is None:
+                    time.sleep(awaiting.rest)
+                    continue
+                found, after, ended = page
                 yield from found
                 if not (found or ended):
-                    watch.wait(_LOOK)
+                    watch.wait(awaiting.left)
         finally:
             watch.close()
 

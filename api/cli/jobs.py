@@ -12,7 +12,7 @@ from typing import Annotated, Any, cast
 import typer
 
 from batonpass.contracts import jsonable
-from batonpass.contracts.errors import BadSetup, ContractViolation, NotFound, ResultTimeout
+from batonpass.contracts.errors import BadSetup, ContractViolation, NotFound, ResultTimeout, Unavailable
 from batonpass.contracts.job import JobInfo, JobState, OnBusy, Priority
 from batonpass.contracts.names import is_id
 from batonpass.contracts.options import SubmitOptions
@@ -91,7 +91,7 @@ def _awaited(job: SyncJob[Any], timeout: float | None) -> Any:
         return job.result(timeout=timeout)
     try:
         return job.result(timeout=_PATIENCE)
-    except ResultTimeout as late:
+    except (ResultTimeout, Unavailable) as late:
         typer.echo(f"waiting: {late}", err=True)
     return job.result(timeout=None if timeout is None else timeout - _PATIENCE)
 

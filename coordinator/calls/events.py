@@ -65,7 +65,8 @@ class Reader:
 class Patience:
     """Of those who go on over the loss of a store, and who are woken a thousand times a second."""
 
-    def __init__(self) -> None:
+    def __init__(self, what: str = "events are") -> None:
+        self._what = what
         self._troubles = 0
         self._looked = 0.0
 
@@ -79,7 +80,7 @@ class Patience:
     def pause(self, error: Unavailable) -> float:
         """How long to wait for a store that is away, in seconds."""
         if not self._troubles:
-            _log.warning("events are late: %s", error)
+            _log.warning("%s late: %s", self._what, error)
         self._troubles += 1
         return min(0.1 * self._troubles, _LONGEST_PAUSE)
 

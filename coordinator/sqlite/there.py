@@ -38,7 +38,8 @@ class There:
         if self._found() != self._file:
             raise Unreachable(
                 f"{self._path} was deleted, or another file put in its place, while it was open: what was written "
-                "since is in no file that others find. Start again; delete or replace a store when nobody has it open"
+                "since is in no file that others find. Start again; delete or replace a store when nobody has it open",
+                lasting=True,
             )
         self._next = now + _LOOK
 

@@ -10,6 +10,7 @@ import pytest
 
 import batonpass as bp
 from tests.harness.waiting import wait_until
+from tests.workers.serving import Ask, only
 
 
 def is_told(coordinator: bp.SyncCoordinator) -> bool:
@@ -47,3 +48,12 @@ async def test_async_code_is_told_too(sqlite_url: str, tmp_path: Path) -> None:
         with pytest.raises(bp.Unreachable, match="was deleted"):
             for _ in range(100_000):
                 await coordinator.save(thread="run", agent="start", state={})
+
+
+def test_nobody_waits_for_a_job_that_is_gone_with_its_file(sqlite_url: str, tmp_path: Path) -> None:
+    with bp.connect(sqlite_url, app=only(print)) as coordinator:
+        job = coordinator.submit("a", Ask())
+        job.info()
+        (tmp_path / "store.db").unlink()
+        with pytest.raises(bp.Unreachable, match="was deleted"):
+            job.result()
