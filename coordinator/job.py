@@ -47,7 +47,6 @@ class Job(_Handle, Generic[R]):
         awaiting = Awaiting(self.id, timeout)
         watch = self._store.watch(Topic(subject=self.id))
         try:
-            await watch.aopen()
             while True:
                 row = await adrive(self._store, awaiting.ask(jobs.look(self.id)))
                 if row is None:
@@ -68,7 +67,6 @@ class Job(_Handle, Generic[R]):
         awaiting = Awaiting(self.id)
         watch = self._store.watch(Topic(subject=self.id))
         try:
-            await watch.aopen()
             after, ended = "", False
             while not ended:
                 page = await adrive(self._store, awaiting.ask(jobs.streamed(self.id, after)))
