@@ -225,6 +225,8 @@ def test_an_app_that_can_not_be_served(app: str, complaint: str, here: Path, cli
     [
         (["--agents", "research,nosuch"], "app 'desk' has no agent 'nosuch'; it has research"),
         (["--store", "redis://127.0.0.1:1"], "no Redis at redis://127.0.0.1:1/0"),
+        (["--agents", ""], "agents= (--agents) names no agent: leave it out to serve all"),
+        (["--agents", ","], "agents= (--agents) names no agent: leave it out to serve all"),
         (["--store", "mysql://x"], "can't be used"),
         (["--lease", "0"], "lease=0.0 seconds, but it must be from a millisecond to a year"),
     ],

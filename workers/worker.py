@@ -71,6 +71,8 @@ class Worker:
         self.id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
         self._app = app
         self._coordinator = coordinator
+        if agents is not None and not agents:
+            raise BadSetup("agents= (--agents) names no agent: leave it out to serve all")
         self._agents: list[Agent[Any]] = [app[name] for name in agents] if agents is not None else list(app)
         if not self._agents:
             raise BadSetup(f"app {app.name!r} has no agents: declare some with @app.agent(...)")

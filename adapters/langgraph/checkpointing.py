@@ -48,12 +48,12 @@ class Checkpointing:
     """A saver's store and what it remembers of it. Shared by the saver's clones."""
 
     def __init__(self, store: Store, *, ttl: int, refuses: bool) -> None:
+        self.handles = Handles(store)
         self.codec = store.codec
         self._ttl = ttl
         self._refuses = refuses
         self._awkward: set[str] = set()
         self._freeing = Freeing()
-        self.handles = Handles(store)
         self.renew()
         _ALL.add(self)
 

@@ -7,8 +7,10 @@ import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from threading import Lock
+from typing import Any
 from weakref import WeakSet
 
+from ...contracts.errors import BadSetup
 from ...coordinator.store import Store
 
 
@@ -26,6 +28,9 @@ class Handles:
     """Opened when they are first used, and after `close` again. What an event loop opened is closed as it ends."""
 
     def __init__(self, store: Store) -> None:
+        given: Any = store  # users without a type checker give anything
+        if isinstance(given, str):  # it may hold a password, so it is not shown
+            raise BadSetup("a text is not a store: for the URL of one use .from_url(url)")
         self._given = store
         self.renew()
         _ALL.add(self)

@@ -48,7 +48,7 @@ def worker(
 ) -> None:
     """Run agents until SIGTERM, Ctrl-C or the terminal's end: jobs are given back at their next checkpoint then."""
     log_lines(as_json, namespace_of(store, namespace))
-    names = [name.strip() for name in agents.split(",") if name.strip()] if agents else None
+    names = [name.strip() for name in agents.split(",") if name.strip()] if agents is not None else None
     # A child has a memory of its own, and Windows passes no sockets to one.
     children = None
     if os.name == "posix" and not store.startswith("memory:"):

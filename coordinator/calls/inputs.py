@@ -69,6 +69,7 @@ def instant(value: datetime, what: str) -> int:
 
 def cursor(value: str) -> str:
     """An event cursor from a caller; "" is the beginning."""
-    if value and not _CURSOR.fullmatch(value):
-        raise BadSetup(f"{value!r} is not an event cursor: use the .cursor of an event")
+    given: Any = value  # users without a type checker give anything
+    if not isinstance(given, str) or (given and not _CURSOR.fullmatch(given)):
+        raise BadSetup(f'{value!r} is not an event cursor: use the .cursor of an event, or "" for the beginning')
     return value

@@ -84,8 +84,8 @@ def test_a_time_to_live_that_is_none(bench: Bench, seconds: float) -> None:
         bench.run(bench.face(desk).save(thread="run", agent="a", state=1, ttl=seconds))
 
 
-@pytest.mark.parametrize("cursor", ["1-2-3", "²", "9" * 30])
-def test_a_cursor_that_is_none(bench: Bench, cursor: str) -> None:
+@pytest.mark.parametrize("cursor", ["1-2-3", "²", "9" * 30, None, 7])
+def test_a_cursor_that_is_none(bench: Bench, cursor: Any) -> None:
     with pytest.raises(bp.BadSetup, match="is not an event cursor"):
         bench.run(bench.face(desk).events(after=cursor))
 

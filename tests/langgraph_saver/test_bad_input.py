@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph import BatonpassSaver, BatonpassStore
 from tests.harness.redis import RedisServer
 
 from .graphs import Runner, chat, say
@@ -32,6 +32,13 @@ def test_a_config_without_a_thread(config: Any, saver: BatonpassSaver) -> None:
             call(config)
     with pytest.raises(bp.BadSetup, match="thread_id"):
         asyncio.run(saver.aget_tuple(config))
+
+
+@pytest.mark.parametrize("kind", [BatonpassSaver, BatonpassStore])
+def test_an_address_in_place_of_a_store(kind: Any) -> None:
+    with pytest.raises(bp.BadSetup, match=r"a text is not a store: .* use .from_url") as refused:
+        kind("redis://:secret@localhost")
+    assert "secret" not in str(refused.value)
 
 
 def test_what_is_not_there_is_none(saver: BatonpassSaver, thread: str) -> None:

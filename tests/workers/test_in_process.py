@@ -173,7 +173,7 @@ async def test_app_run_gives_the_result_or_raises_what_result_raises(store_url: 
     [
         ({"concurrency": 0}, r"concurrency=0, but a worker needs at least 1 slot"),
         ({"agents": ["nosuch"]}, r"app 'one' has no agent 'nosuch'; it has a"),
-        ({"agents": []}, r"has no agents"),
+        ({"agents": []}, r"names no agent: leave it out to serve all"),
     ],
 )
 async def test_a_worker_that_can_not_work_is_refused(options: dict[str, Any], error: str) -> None:
