@@ -11,7 +11,7 @@ import anyio
 import pytest
 
 import batonpass as bp
-from batonpass.coordinator import job as handles
+from batonpass.coordinator.calls import awaiting
 from batonpass.workers import claiming
 
 from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
@@ -127,7 +127,7 @@ async def test_a_result_and_a_delivery_wake_those_who_wait(
     store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """With looks only every 100 s, a job still goes through at once: all waiting is for wake-ups."""
-    monkeypatch.setattr(handles, "_LOOK", 100.0)
+    monkeypatch.setattr(awaiting, "_LOOK", 100.0)
     monkeypatch.setattr(claiming, "_LOOK", 100.0)
     url = "memory://" if store == "memory" else request.getfixturevalue(f"{store}_url")
     go_on = anyio.Event()
@@ -161,7 +161,7 @@ async def test_a_result_and_a_delivery_wake_those_who_wait(
 def test_a_result_wakes_a_sync_client(
     store: str, request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(handles, "_LOOK", 100.0)
+    monkeypatch.setattr(awaiting, "_LOOK", 100.0)
     url: str = request.getfixturevalue(f"{store}_url")
     go_on = threading.Event()
     app = only(lambda ask: Reply(text=str(go_on.wait(DEADLINE))))
