@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Generator
-from contextlib import contextmanager
+from collections.abc import Callable
 from threading import Condition
 
 import anyio
@@ -16,7 +15,7 @@ class Bell:
     def __init__(self) -> None:
         self._changed = Condition()
         self._rings = 0
-        self._sleepers: set[tuple[asyncio.AbstractEventLoop, asyncio.Event]] = set()
+        self._called: set[tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = set()
 
     @property
     def rings(self) -> int:
@@ -28,9 +27,19 @@ class Bell:
         with self._changed:
             self._rings += 1
             self._changed.notify_all()
-            for loop, event in self._sleepers:
+            for loop, act in self._called:
                 if not loop.is_closed():
-                    loop.call_soon_threadsafe(event.set)
+                    loop.call_soon_threadsafe(act)
+
+    def call(self, loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
+        """Have each ring call something in a loop."""
+        with self._changed:
+            self._called.add((loop, act))
+
+    def forget(self, loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
+        """The opposite of `call`."""
+        with self._changed:
+            self._called.discard((loop, act))
 
     def wait(self, seen: int, timeout: float) -> int:
         """Block until it has rung more than `seen` times, or `timeout` seconds; answers the count."""
@@ -40,23 +49,15 @@ class Bell:
 
     async def await_(self, seen: int, timeout: float) -> int:
         """`wait` for async code."""
-        with self.sleeper() as rung:
+        loop, rung = asyncio.get_running_loop(), asyncio.Event()
+        self.call(loop, rung.set)
+        try:
             if self._rings == seen:
                 with anyio.move_on_after(timeout):
                     await rung.wait()
-        return self._rings
-
-    @contextmanager
-    def sleeper(self) -> Generator[asyncio.Event]:
-        """An event of the running loop that each ring sets. Look for what you wait for after entering, not before."""
-        sleeper = (asyncio.get_running_loop(), asyncio.Event())
-        with self._changed:
-            self._sleepers.add(sleeper)
-        try:
-            yield sleeper[1]
         finally:
-            with self._changed:
-                self._sleepers.discard(sleeper)
+            self.forget(loop, rung.set)
+        return self._rings
 
 
 class BellWatch:

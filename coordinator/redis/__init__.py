@@ -6,5 +6,5 @@ from importlib.util import find_spec
 
 from ...contracts.errors import MissingExtra
 
-if find_spec("redis") is None:
+if find_spec("redis") is None or find_spec("hiredis") is None:
     raise MissingExtra("a redis:// store needs the Redis client: pip install 'batonpass[redis]'")

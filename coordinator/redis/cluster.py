@@ -17,7 +17,8 @@ from ..store import KEPT_EVENTS, Topic, Watch
 from .cancels import heeding
 from .cluster_link import ClusterLink, Request
 from .cluster_partition import Partition, Run, together
-from .cluster_watch import DoorWatch, EventWatch
+from .cluster_watch import DoorWatch
+from .news_watch import NewsWatch
 from .partitions import claim_at, plan
 from .partitions_plan import Plan, good
 from .place import prefix_of
@@ -105,7 +106,8 @@ class ClusterStore:
         if topic.queues:
             return DoorWatch(self._link, self.prefix(0), topic.queues)
         at = home(topic.subject) % len(self._partitions) if topic.subject else "*"
-        return EventWatch(self._link, self.prefix(at), topic)
+        channel = f"{self.prefix(at)}live:{topic.subject or '*'}"
+        return NewsWatch(channel, self._link.any_client, self._link.news)
 
     def behind(self) -> None:
         """Nothing: what was answered is kept as it will be."""

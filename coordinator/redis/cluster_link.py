@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import random
 import time
+from asyncio import Semaphore
 from collections.abc import Sequence
 from contextlib import suppress
 from threading import Lock
-from typing import Any
+from typing import Any, NamedTuple
 from urllib.parse import urlsplit, urlunsplit
 
 import anyio
@@ -19,10 +21,12 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ...contracts.errors import BadSetup
+from ..loops import PerLoop
 from .cluster_pieces import at_once
-from .loops import PerLoop
+from .news import News
 from .patience import patience
 from .place import NAMED, Place, read_place, without_secrets
+from .side import MOST_CONNECTIONS
 
 # The client library is typed in part only.
 _Sync: Any = redis.RedisCluster
@@ -46,6 +50,13 @@ _DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 3.0, "socket
 _NOT_ASKED: Any = object()
 
 
+class _Side(NamedTuple):
+    """Of one event loop: its client, and room for those who ask at the same time."""
+
+    client: Any
+    room: Semaphore
+
+
 class ClusterLink:
     """A cluster by the addresses of some of its nodes. Connects when it is first used."""
 
@@ -65,7 +76,8 @@ class ClusterLink:
         self.url = f"{parts.scheme}://{','.join(f'{host}:{port}' for host, port in self._seeds)}"
         self._patience = patience(self._options["socket_timeout"])
         self._sync: Any = None
-        self._async = PerLoop(self._new_aclient, _aclose)
+        self._async = PerLoop(self._new_side, _aclose)
+        self.news = PerLoop(lambda: News(self._any_aclient), News.aclose)
         self._making = Lock()
 
     @property
@@ -83,14 +95,29 @@ class ClusterLink:
     @property
     def aclient(self) -> Any:
         """The client for the async code of this event loop."""
-        return self._async.here()
+        return self._async.here().client
 
-    def _new_aclient(self) -> Any:
+    def _new_side(self) -> _Side:
         nodes = [_AsyncNode(*seed) for seed in self._seeds]
-        return _Async(startup_nodes=nodes, retry=AsyncRetry(NoBackoff(), 0), **self._options)
+        client = _Async(startup_nodes=nodes, retry=AsyncRetry(NoBackoff(), 0), **self._options)
+        return _Side(client, Semaphore(MOST_CONNECTIONS))
+
+    def any_client(self) -> Any:
+        """A client of one node that may be silent for long: each passes on what is published on the others."""
+        try:
+            return self.place_of(random.choice(self.client.get_primaries())).client(waits=True)
+        except TROUBLE as error:
+            raise exceptions.ConnectionError(str(error)) from error
+
+    async def _any_aclient(self) -> Any:
+        client = self.aclient
+        try:
+            await client.initialize()
+            return self.place_of(random.choice(client.get_primaries())).aclient(waits=True)
+        except ASYNC_TROUBLE as error:
+            raise exceptions.ConnectionError(str(error)) from error
 
     def place_of(self, node: Any) -> Place:
-        """One node as a place of its own."""
         options = {name: value for name, value in self._options.items() if name != "ssl"}
         scheme = "rediss" if "ssl" in self._options else "redis"
         return Place(scheme, ((node.host, node.port),), options=options)
@@ -124,7 +151,14 @@ class ClusterLink:
 
     async def aexchange(self, requests: Sequence[Request]) -> list[Any]:
         """`exchange` for async code."""
-        ends, client = time.monotonic() + self._patience, self.aclient
+        ends, side = time.monotonic() + self._patience, self._async.here()
+        waits = side.room.locked()
+        async with side.room:
+            if waits and time.monotonic() >= ends:
+                return [exceptions.TimeoutError("others got no answer")] * len(requests)
+            return await self._aexchanged(side.client, requests, ends)
+
+    async def _aexchanged(self, client: Any, requests: Sequence[Request], ends: float) -> list[Any]:
         try:
             if len(requests) == 1:
                 return [await self._aone(*requests[0], ends)]
@@ -162,10 +196,12 @@ class ClusterLink:
 
     async def aclose(self) -> None:
         self.close()
+        await self.news.aclose()
         await self._async.aclose()
 
 
-async def _aclose(client: Any) -> None:
+async def _aclose(side: _Side) -> None:
+    client = side.client
     await client.aclose()
     for node in client.get_nodes():  # it closes nothing while it wants to look at the cluster anew
         with suppress(*ASYNC_TROUBLE):

@@ -1,8 +1,7 @@
-"""How somebody waits for a change on a cluster."""
+"""How a worker waits for deliveries on a cluster."""
 
 from __future__ import annotations
 
-import random
 import time
 from contextlib import suppress
 from typing import Any
@@ -10,10 +9,8 @@ from typing import Any
 import anyio
 
 from ...contracts.names import mint
-from ..store import Topic
 from .cluster_link import ASYNC_TROUBLE, TROUBLE, ClusterLink
 from .partitions_plan import Ring
-from .watch import RedisWatch
 
 # Seconds. A wait is asked for in pieces, which end before the client's own time-out and so notice a dead node.
 _PIECE = 2.0
@@ -82,68 +79,3 @@ class DoorWatch:
 
     async def aclose(self) -> None:
         """Nothing to close: the connections are the store's."""
-
-
-class EventWatch:
-    """A subscription by any node, since each passes on what is published on the others. If that node goes away, the
-    next wait begins with another one."""
-
-    def __init__(self, link: ClusterLink, prefix: str, topic: Topic) -> None:
-        self._link = link
-        self._prefix = prefix
-        self._topic = topic
-        self._watch: _NodeWatch | None = None
-
-    def wait(self, timeout: float) -> None:
-        with suppress(*TROUBLE):
-            watch = self._watch or self._by(self._link.client)
-            watch.wait(timeout)
-            if not watch.gone:
-                return
-        self.close()
-        time.sleep(min(_PAUSE, timeout))
-
-    async def aopen(self) -> None:
-        with suppress(*ASYNC_TROUBLE):
-            await (await self._aby()).aopen()
-
-    async def await_(self, timeout: float) -> None:
-        with suppress(*ASYNC_TROUBLE):
-            watch = await self._aby()
-            await watch.await_(timeout)
-            if not watch.gone:
-                return
-        await self.aclose()
-        await anyio.sleep(min(_PAUSE, timeout))
-
-    async def _aby(self) -> _NodeWatch:
-        if self._watch is None:
-            client = self._link.aclient
-            await client.initialize()
-            return self._by(client)
-        return self._watch
-
-    def _by(self, client: Any) -> _NodeWatch:
-        node = random.choice(client.get_primaries())
-        self._watch = _NodeWatch(self._link.place_of(node), self._prefix, self._topic)
-        return self._watch
-
-    async def ainterrupt(self) -> None:
-        """Nobody interrupts these waits."""
-
-    def close(self) -> None:
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            watch.close()
-
-    async def aclose(self) -> None:
-        watch, self._watch = self._watch, None
-        if watch is not None:
-            await watch.aclose()
-
-
-class _NodeWatch(RedisWatch):
-    @property
-    def gone(self) -> bool:
-        """Whether its connection was lost."""
-        return self._sync is None and self._async is None

@@ -14,27 +14,21 @@ from collections import deque
 from collections.abc import Callable
 from typing import Any
 
+import hiredis
 from redis.exceptions import ConnectionError
 from redis.exceptions import ResponseError as _Refused
 
+from .once import Once
+
 _MOST = 32
 
-_pack: Callable[[tuple[Any, ...]], bytes] | None
-try:
-    import hiredis
-except ImportError:  # the client's own, which is slower
-    _pack = None
-else:
-    _pack = getattr(hiredis, "pack_command")  # noqa: B009  # typed for text and bytes alone
+# Typed for text and bytes alone.
+pack: Callable[[tuple[Any, ...]], bytes] = getattr(hiredis, "pack_command")  # noqa: B009
 
 
 def _most(pool: Any) -> int:
     """How many connections may wait for the next command: the client needs some of its pool's, too."""
     return min(_MOST, int(getattr(pool, "max_connections", _MOST)) // 2)
-
-
-def _packed(connection: Any, command: tuple[Any, ...]) -> Any:
-    return [_pack(command)] if _pack else connection.pack_command(*command)
 
 
 async def _outcome(asked: Future[Any]) -> Any:
@@ -62,7 +56,7 @@ class Lines:
         except IndexError:
             connection = self._pool.get_connection()
         try:
-            connection.send_packed_command(_packed(connection, command))
+            connection.send_packed_command([pack(command)])
             reply = connection.read_response()
         except _Refused:
             self._keep(connection)
@@ -101,28 +95,29 @@ class AsyncLines:
         self._client = client
         self._pool = client.connection_pool
         self._line: Any = None
-        self._alone = _pack is None or not _most(self._pool)
+        self._opening = Once(self._open)
+        self._alone = not _most(self._pool)
 
     async def ask(self, *command: Any) -> Any:
         """The reply to a command; an error of the client library if the server refuses it or is not there."""
-        if _pack is None or self._alone:
+        if self._alone:
             return await self._client.execute_command(*command)
         if not self._usable:
-            await self._open()
-        return await self._line.ask(_pack(command))
+            await self._opening.done()
+        return await self._line.ask(pack(command))
 
     async def ready(self) -> bool:
         """Have a connection to ask by at once; False where the client is asked instead."""
         if self._alone:
             return False
         if not self._usable:
-            await self._open()
+            await self._opening.done()
         return True
 
     def asked(self, *command: Any) -> Future[Any]:
         """The reply to come of a command that is sent now, by a connection that was ready."""
-        if self._usable and _pack is not None:
-            reply: Future[Any] = self._line.ask(_pack(command))
+        if self._usable:
+            reply: Future[Any] = self._line.ask(pack(command))
         else:
             reply = get_running_loop().create_future()
             reply.set_exception(ConnectionError("the connection was lost"))
@@ -130,15 +125,15 @@ class AsyncLines:
 
     async def ask_all(self, *commands: tuple[Any, ...]) -> list[Any]:
         """The replies to commands that are sent at once; what is wrong with one is in its place."""
-        if _pack is None or self._alone:
+        if self._alone:
             async with self._client.pipeline(transaction=False) as pipe:
                 for command in commands:
                     pipe.execute_command(*command)
                 replies: list[Any] = await pipe.execute(raise_on_error=False)
                 return replies
         if not self._usable:
-            await self._open()
-        asked = [self._line.ask(_pack(command)) for command in commands]
+            await self._opening.done()
+        asked = [self._line.ask(pack(command)) for command in commands]
         try:
             return [await _outcome(future) for future in asked]
         finally:
@@ -168,9 +163,6 @@ class AsyncLines:
             if connection._reader.at_eof():  # the pool does not look
                 await connection.disconnect(nowait=True)
                 await connection.connect()
-            if self._usable:  # somebody else was faster
-                await self._pool.release(connection)
-                return
         except BaseException:
             await self._pool.release(connection)
             raise
@@ -185,6 +177,7 @@ class AsyncLines:
 
     async def aclose(self) -> None:
         """Hang up."""
+        await self._opening.stop()
         if self._line is not None:
             line, self._line = self._line, None
             await self._drop(line)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import Semaphore
 from collections.abc import Callable, Generator, Sequence
 from secrets import token_hex
 from time import monotonic
@@ -14,6 +15,7 @@ from ...contracts.errors import BadSetup, BatonpassError, Unconfirmed
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import AckEvents, Claim, Command, Complete, Heartbeat, ReadSpans, Reap, TakeEvents
+from ..loops import PerLoop
 from ..operations import READING
 from ..rows import SCHEMA_VERSION
 from ..store import KEPT_EVENTS, Topic, Watch
@@ -21,15 +23,16 @@ from .checkup import counting, examining
 from .failures import failure, first_line, raise_first
 from .going_on import GoOn, Unfinished
 from .lines import AsyncLines, Lines
-from .loops import PerLoop
+from .news import News
+from .news_watch import NewsWatch
 from .patience import asked, first_asked, over
 from .place import TROUBLE, connected_by, prefix_of, read_place
 from .scripts import Script, script
 from .segments import READERS, filled, held_by, lacking, needed
 from .server import check_namespace, check_server
-from .side import Side
+from .side import MOST_CONNECTIONS, Side
 from .together import Together
-from .watch import RedisWatch
+from .watch import QueueWatch
 from .wire import answer, arguments, unfolded
 from .witness import Witness
 
@@ -63,13 +66,21 @@ class RedisStore:
         self._sync = self._place.client()
         self._lines = Lines(self._sync)
         self._async = PerLoop(self._new_side, Side.aclose)
+        self._news = PerLoop(self._new_news, News.aclose)
         self._replicas = self._place.replicas
         self._witness = Witness(self.url)
 
     def _new_side(self) -> Side:
         client = self._place.aclient()
         lines = AsyncLines(client)
-        return Side(client, lines, Together(lines, lambda: self._scripts("complete"), self.prefix))
+        ends = Together(lines, lambda: self._scripts("complete"), self.prefix)
+        return Side(client, lines, ends, Semaphore(MOST_CONNECTIONS))
+
+    def _new_news(self) -> News:
+        async def find() -> Any:
+            return self._place.aclient(waits=True)
+
+        return News(find)
 
     def call(self, command: Command[R]) -> R:
         """Carry a command out: one round trip."""
@@ -252,14 +263,14 @@ class RedisStore:
             return result
 
     async def _asent(self, commands: Sequence[tuple[Any, ...]]) -> list[Any]:
-        began, side = first_asked(), self._async.here()
+        began, patience, side = first_asked(), self._place.patience, self._async.here()
         try:
-            return await side.piped(commands)
+            return await side.piped(commands, began, patience)
         except _LOST:
-            if not self._place.service or over(began, self._place.patience):
+            if not self._place.service or over(began, patience):
                 raise
         await side.lines.renew()
-        return await side.piped(commands)
+        return await side.piped(commands, began, patience)
 
     def _failure(self, error: Exception) -> BatonpassError:
         """The client's error in our words."""
@@ -268,16 +279,20 @@ class RedisStore:
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
         """Wait, then carry a command out: the server does both, and answers once."""
-        assert isinstance(watch, RedisWatch)
+        assert isinstance(watch, QueueWatch)
         name, argv = arguments(command)
         reply = await watch.await_reply(timeout, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if reply is None:
             return await self.acall(command)
         return await self._arun(self._whole(self._answer(command, reply)))
 
-    def watch(self, topic: Topic) -> RedisWatch:
+    def watch(self, topic: Topic) -> Watch:
         """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""
-        return RedisWatch(self._place, self.prefix, topic)
+        if topic.queues:
+            return QueueWatch(self._place, self.prefix, topic.queues)
+        return NewsWatch(
+            f"{self.prefix}live:{topic.subject or '*'}", lambda: self._place.client(waits=True), self._news
+        )
 
     def behind(self) -> None:
         """Nothing: what was answered is kept as it will be."""
@@ -348,4 +363,5 @@ class RedisStore:
 
     async def aclose(self) -> None:
         self.close()
+        await self._news.aclose()
         await self._async.aclose()

@@ -20,13 +20,14 @@ class Ear:
 
     def __init__(self) -> None:
         """`OSError` where there is no inotify, or none left."""
+        self.fd = -1
         if sys.platform != "linux":
             raise OSError("inotify is Linux's")
         if not _left.acquire(blocking=False):
             raise OSError("this process has enough of them")
         self._libc = ctypes.CDLL(None, use_errno=True)
         self.process = os.getpid()  # a fork of it would take its events away
-        self.fd: int = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
+        self.fd = self._libc.inotify_init1(os.O_NONBLOCK | os.O_CLOEXEC)
         if self.fd < 0:
             _left.release()
             raise OSError(ctypes.get_errno(), "inotify_init1")
@@ -50,5 +51,10 @@ class Ear:
 
     def close(self) -> None:
         """Hear nothing more."""
-        os.close(self.fd)
-        _left.release()
+        if self.fd >= 0:
+            os.close(self.fd)
+            self.fd = -1
+            _left.release()
+
+    def __del__(self) -> None:
+        self.close()

@@ -17,6 +17,7 @@ from ..bell import Bell
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import Claim, Claimed, Command, Put, PutWrites, TakeEvents, Taken
+from ..loops import PerLoop
 from ..operations import READING, run
 from ..operations.groups import nothing_to_take
 from ..operations.upkeep import due_in
@@ -28,6 +29,7 @@ from .disk import Disk
 from .file import open_store_file, warn_of_network
 from .handle import Handle
 from .line import Line
+from .lookout import Lookout
 from .records import SqliteRecords
 from .schema import check_not_newer
 from .there import There
@@ -87,6 +89,7 @@ class SqliteStore:
         self._disk = Disk(self.path)
         self._line = Line(self._writing, self._write, WalKeeper(self.path).look, self._disk)
         self._bell = _BELLS.setdefault(self.path, Bell())
+        self._lookouts = PerLoop(lambda: Lookout(self._bell, self.path), Lookout.aclose)
         self._clerk = Clerk(self._write_all)
         self._keeper = Clerk(self._keep_all)
 
@@ -181,7 +184,7 @@ class SqliteStore:
 
     def watch(self, topic: Topic) -> SqliteWatch:
         """Wakes at once for this process's changes, within some ms for others'."""
-        return SqliteWatch(self._bell, self.path)
+        return SqliteWatch(self._bell, self.path, self._lookouts)
 
     def sibling(self) -> SqliteStore:
         """Other connections to the same file."""
@@ -204,6 +207,7 @@ class SqliteStore:
         self._there.forget()
 
     async def aclose(self) -> None:
+        await self._lookouts.aclose()
         await to_thread.run_sync(self.close)
 
     def examine(self) -> Examined:

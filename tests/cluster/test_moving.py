@@ -81,6 +81,8 @@ async def goes_on(coordinator: bp.Coordinator, cluster: Cluster) -> None:
     await watch.await_(0.01)
     await watch.await_(0.01)
     link._seeds = seeds
+    await link.aclose()
+    await watch.await_(0.01)
     assert sum(len(node.ask("CLIENT", "LIST", "TYPE", "pubsub").splitlines()) for node in cluster.primaries) == 1
     await watch.aclose()
 

@@ -5,12 +5,13 @@ from __future__ import annotations
 import asyncio
 import secrets
 from contextlib import suppress
+from typing import Any
 
 import anyio
 import anyio.lowlevel
 import pytest
 import redis
-from redis.asyncio.client import PubSub
+from redis.asyncio.connection import ConnectionPool
 
 import batonpass as bp
 from batonpass.coordinator.store import Topic
@@ -41,14 +42,14 @@ async def test_who_interrupts_it_notices_nothing(redis_server: str, turns: int) 
 async def test_a_cancel_that_the_client_loses_counts(
     redis_server: str, scoped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As that of redis-py does on Python 3.11 when it comes just as a command was written."""
-    subscribe = PubSub.psubscribe
+    """As that of redis-py does on Python 3.11 when it comes just as it has connected."""
+    connect: Any = ConnectionPool.get_connection
 
-    async def losing(pubsub: PubSub, *channels: str) -> None:
+    async def losing(pool: ConnectionPool) -> Any:
         scope.cancel() if scoped else task.cancel()
         with suppress(asyncio.CancelledError):
             await asyncio.sleep(0)
-        await subscribe(pubsub, *channels)
+        return await connect(pool)
 
     async def follow() -> None:
         async with bp.connect(f"{redis_server}?namespace=lost-{secrets.token_hex(3)}") as coordinator:
@@ -56,7 +57,7 @@ async def test_a_cancel_that_the_client_loses_counts(
                 async for _ in coordinator.events(follow=True):
                     pass
 
-    monkeypatch.setattr(PubSub, "psubscribe", losing)
+    monkeypatch.setattr(ConnectionPool, "get_connection", losing)
     scope = anyio.CancelScope()
     task = asyncio.create_task(follow())
     await asyncio.wait([task], timeout=10)

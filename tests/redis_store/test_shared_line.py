@@ -17,7 +17,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.redis.loops import PerLoop
+from batonpass.coordinator.loops import PerLoop
 from batonpass.coordinator.store import Store, Topic
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import fence_of, new_job, new_target

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
-from batonpass.coordinator.sqlite import ear, looks
+from batonpass.coordinator.sqlite import ear, pace
 from batonpass.coordinator.sqlite.ear import Ear
+from batonpass.coordinator.sqlite.sight import Sight
 from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.sqlite.watch import SqliteWatch
 from batonpass.coordinator.store import Topic
@@ -20,6 +21,7 @@ from .beside import finished, run, said
 LONG = 60.0
 _SUBMITS = """
 import sys
+from batonpass.coordinator.sqlite.sight import Sight
 from batonpass.coordinator.sqlite.store import SqliteStore
 from tests.harness.bench import new_job
 store = SqliteStore(sys.argv[1], "default")
@@ -33,11 +35,14 @@ Wait = Callable[[SqliteWatch, float], None]
 
 
 @pytest.fixture(params=["sync", "async"])
-def wait(request: pytest.FixtureRequest) -> Wait:
+def wait(request: pytest.FixtureRequest, store: SqliteStore) -> Iterator[Wait]:
     """One way to wait."""
     if request.param == "sync":
-        return SqliteWatch.wait
-    return lambda watch, timeout: asyncio.run(watch.await_(timeout))
+        yield SqliteWatch.wait
+        return
+    with asyncio.Runner() as runner:
+        yield lambda watch, timeout: runner.run(watch.await_(timeout))
+        runner.run(store.aclose())
 
 
 class Other:
@@ -58,7 +63,8 @@ class Other:
 
 def wakes(watch: SqliteWatch, wait: Wait, other: Other) -> None:
     """What the other process submits ends the wait."""
-    wait(watch, 0.0)
+    for _ in range(2):  # the first begins to see, the second has seen all so far
+        wait(watch, 0.0)
     other.submit()
     began = time.monotonic()
     wait(watch, LONG)
@@ -69,17 +75,24 @@ def looks_of(watch: SqliteWatch, wait: Wait, seconds: float, monkeypatch: pytest
     """How often a wait that nothing ends looks at the file."""
     wait(watch, 0.0)
     counted = 0
-    original = SqliteWatch._data_version
+    original = Sight._data_version
 
-    def counting(self: SqliteWatch) -> tuple[int, int]:
+    def counting(self: Sight) -> tuple[int, int]:
         nonlocal counted
         counted += 1
         return original(self)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SqliteWatch, "_data_version", counting)
+        patch.setattr(Sight, "_data_version", counting)
         wait(watch, seconds)
     return counted
+
+
+def sight_of(watch: SqliteWatch) -> Sight:
+    """What it sees by."""
+    sight = watch._sight or (watch._lookout and watch._lookout._sight)
+    assert sight
+    return sight
 
 
 def test_who_waits_hears_others_and_looks_seldom(
@@ -87,7 +100,7 @@ def test_who_waits_hears_others_and_looks_seldom(
 ) -> None:
     watch, other = store.watch(Topic()), Other(path)
     assert looks_of(watch, wait, 0.5, monkeypatch) < 5
-    monkeypatch.setattr(looks, "_SELDOM", LONG)
+    monkeypatch.setattr(pace, "_SELDOM", LONG)
     for _ in range(3):
         wakes(watch, wait, other)
     other.ends()
@@ -100,23 +113,23 @@ def test_where_nothing_is_heard_it_looks_often(
     """As in a folder that a virtual machine shares with its host: the first change is found by a look."""
     monkeypatch.setattr(Ear, "listen", lambda self, path: None)
     watch, other = store.watch(Topic()), Other(path)
-    while not watch._deaf:  # a change may be there before the wait
+    wait(watch, 0.0)
+    while not sight_of(watch).deaf:  # a change may be there before the wait
         wakes(watch, wait, other)
-    monkeypatch.setattr(looks, "_SELDOM", LONG)
+    monkeypatch.setattr(pace, "_SELDOM", LONG)
     wakes(watch, wait, other)
     assert looks_of(watch, wait, 0.5, monkeypatch) > 5
     other.ends()
     watch.close()
 
 
-def test_a_crowd_leaves_ears_to_others(
-    store: SqliteStore, path: Path, wait: Wait, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_crowd_leaves_ears_to_others(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    wait = SqliteWatch.wait
     watches, other = [store.watch(Topic()) for _ in range(20)], Other(path)
-    for watch in watches:
+    for watch in [*watches, *watches]:
         wait(watch, 0.0)
-    assert sum(watch._ear is not None for watch in watches) == 8
-    monkeypatch.setattr(looks, "_SELDOM", LONG)
+    assert sum(sight_of(watch)._ear is not None for watch in watches) == 8
+    monkeypatch.setattr(pace, "_SELDOM", LONG)
     wakes(watches[-1], wait, other)
     other.ends()
     for watch in watches:
@@ -129,19 +142,21 @@ def test_a_fork_has_ears_of_its_own(path: Path) -> None:
     """With its parent's it would take away what that one is to hear."""
     program = """
 import os, sys
+from batonpass.coordinator.sqlite.sight import Sight
 from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.store import Topic
 store = SqliteStore(sys.argv[1], "default")
 store.open()
 watch = store.watch(Topic())
 watch.wait(0)
-before = watch._ear
+watch.wait(0)
+before = watch._sight._ear
 child = os.fork()
 if child == 0:
     watch.wait(0)
-    os._exit(0 if watch._ear is not before else 1)
+    os._exit(0 if watch._sight._ear is not before else 1)
 assert os.waitpid(child, 0)[1] == 0
 watch.wait(0)
-assert watch._ear is before
+assert watch._sight._ear is before
 """
     finished(run(program, path))

@@ -63,7 +63,7 @@ def test_a_moment_without_readers_is_waited_for(store: SqliteStore, path: Path) 
         db.execute("BEGIN EXCLUSIVE")
         reads = pool.submit(store.call, c.ReadJob(job_id))
         writes = pool.submit(store.call, new_job())
-        watches = pool.submit(lambda: store.watch(Topic()).close())
+        watches = pool.submit(store.watch(Topic()).wait, 0.0)
         for waits in (reads, writes, watches):
             with pytest.raises(TimeoutError):
                 waits.result(0.1)

@@ -1,0 +1,125 @@
+"""News: one subscription for all tasks of an event loop that wait for events, whatever number they are.
+
+A connection for each would take a server's connections and a process's files: 1,024 by default, half as many waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Awaitable, Callable
+from contextlib import suppress
+from typing import Any
+
+import hiredis
+
+from .lines import pack
+from .once import Once
+from .place import TROUBLE, connected_by
+
+
+class News:
+    """Wakes those who joined when something is published on their channel, or when the connection is lost. `find` gives
+    a client of a server that is told of everything."""
+
+    def __init__(self, find: Callable[[], Awaitable[Any]]) -> None:
+        self._find = find
+        self._joined: dict[str, set[asyncio.Event]] = {}
+        self._opening = Once(self._open)
+        self._client: Any = None
+        self._subscription: _Subscription | None = None
+
+    def has(self, channel: str, woken: asyncio.Event) -> bool:
+        """Whether news there are waking that event."""
+        return woken in self._joined.get(channel, ())
+
+    async def join(self, channel: str, woken: asyncio.Event) -> None:
+        """Have an event set by news of a channel, or of all that a pattern fits; an error of the client library if the
+        server is not there."""
+        while self._subscription is None or self._subscription.closed:
+            await self._opening.done()
+        if channel not in self._joined:
+            self._subscription.send(f"{_kind(channel)}SUBSCRIBE", channel)
+        self._joined.setdefault(channel, set()).add(woken)
+
+    def leave(self, channel: str, woken: asyncio.Event) -> None:
+        """The opposite of `join`, also of one that has not come to its end."""
+        waiting = self._joined.get(channel, set())
+        waiting.discard(woken)
+        if not waiting and self._joined.pop(channel, None) is not None and self._subscription:
+            self._subscription.send(f"{_kind(channel)}UNSUBSCRIBE", channel)
+
+    async def _open(self) -> None:
+        await self._hang_up()
+        self._client = await self._find()
+        connection = await self._client.connection_pool.get_connection()
+        self._subscription = _Subscription(connection, self._tell, self._lost)
+
+    def _tell(self, channel: str) -> None:
+        for woken in self._joined.get(channel, ()):
+            woken.set()
+
+    def _lost(self) -> None:
+        joined, self._joined = self._joined, {}
+        for woken in {each for waiting in joined.values() for each in waiting}:
+            woken.set()
+
+    async def _hang_up(self) -> None:
+        subscription, client = self._subscription, self._client
+        self._subscription = self._client = None
+        if subscription is not None:
+            subscription.close()
+            await subscription.connection.disconnect(nowait=True)
+            await client.connection_pool.release(subscription.connection)
+        for each in connected_by(client) if client is not None else ():
+            with suppress(*TROUBLE):
+                await each.aclose()
+
+    async def aclose(self) -> None:
+        """Hang up. Who waits is woken."""
+        await self._opening.stop()
+        await self._hang_up()
+
+
+def _kind(channel: str) -> str:
+    return "P" if channel.endswith("*") else ""
+
+
+class _Subscription(asyncio.Protocol):
+    """Takes over a connection that the client library has made."""
+
+    def __init__(self, connection: Any, tell: Callable[[str], None], lost: Callable[[], None]) -> None:
+        self.connection = connection
+        self.closed = False
+        self._tell = tell
+        self._lost = lost
+        self._reader: Any = hiredis.Reader()
+        self._transport: asyncio.WriteTransport = connection._writer.transport
+        self._transport.set_protocol(self)
+
+    def send(self, *command: str) -> None:
+        """What the server answers is of no use to anybody."""
+        if not self.closed:
+            self._transport.write(pack(command))
+
+    def data_received(self, data: bytes) -> None:
+        """Tell of news."""
+        try:
+            self._reader.feed(data)
+            while not self.closed and (said := self._reader.gets()) is not False:
+                if isinstance(said, Exception):  # it does not let us subscribe
+                    self.close()
+                elif said[0] in (b"message", b"pmessage"):
+                    self._tell(said[1].decode())
+        except Exception:  # not what a Redis server says
+            self.close()
+
+    def connection_lost(self, exc: Exception | None) -> None:
+        """The other side hung up."""
+        self.close()
+
+    def close(self) -> None:
+        """Hang up."""
+        if not self.closed:
+            self.closed = True
+            self._transport.abort()
+            self._lost()

@@ -1,0 +1,83 @@
+"""How somebody waits for events on Redis."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from contextlib import suppress
+from typing import Any
+
+import anyio
+
+from ..loops import PerLoop
+from .news import News
+from .place import TROUBLE, connected_by
+
+# Seconds. After trouble, so that who looks and waits in turn does not spin.
+_PAUSE = 0.2
+
+
+class NewsWatch:
+    """Sync code has a subscription of its own, by a client that `find` gives; tasks share that of their loop. A lost
+    connection counts as a wake-up: the caller looks at the store, which says what is wrong."""
+
+    def __init__(self, channel: str, find: Callable[[], Any], shared: PerLoop[News]) -> None:
+        self._channel = channel
+        self._find = find
+        self._shared = shared
+        self._client: Any = None
+        self._pubsub: Any = None
+        self._news: News | None = None
+        self._woken = asyncio.Event()
+
+    def wait(self, timeout: float) -> None:
+        try:
+            if self._pubsub is None:
+                self._subscribe()
+                return  # a change between the look before and this subscription is seen by looking again
+            if self._pubsub.get_message(timeout=timeout):
+                while self._pubsub.get_message(timeout=0):
+                    pass  # who is woken looks at all that is there: what came so far must not wake it again
+        except TROUBLE:
+            self.close()
+            time.sleep(min(_PAUSE, timeout))
+
+    def _subscribe(self) -> None:
+        self._client = self._find()
+        self._pubsub = self._client.pubsub(ignore_subscribe_messages=True)
+        (self._pubsub.psubscribe if self._channel.endswith("*") else self._pubsub.subscribe)(self._channel)
+
+    async def aopen(self) -> None:
+        with suppress(*TROUBLE):
+            await self._join()
+
+    async def _join(self) -> None:
+        self._news = self._shared.here()
+        await self._news.join(self._channel, self._woken)
+
+    async def await_(self, timeout: float) -> None:
+        if self._news is None or not self._news.has(self._channel, self._woken):
+            try:
+                await self._join()
+            except TROUBLE:
+                await anyio.sleep(min(_PAUSE, timeout))
+            return
+        with anyio.move_on_after(timeout):
+            await self._woken.wait()
+        self._woken.clear()
+
+    async def ainterrupt(self) -> None:
+        """Nobody interrupts these waits."""
+
+    def close(self) -> None:
+        client, pubsub = self._client, self._pubsub
+        self._client = self._pubsub = None
+        if client is not None:
+            for each in [pubsub, *connected_by(client)]:
+                if each is not None:
+                    each.close()
+
+    async def aclose(self) -> None:
+        if self._news is not None:
+            self._news.leave(self._channel, self._woken)

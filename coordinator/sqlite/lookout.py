@@ -1,0 +1,96 @@
+"""Lookout: one for all tasks of an event loop that wait for a change of a file, whatever number they are.
+
+A connection for each would take the files that a process may have open: 1,024 by default, half as many waits.
+"""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import Generator
+from contextlib import contextmanager
+
+from ...contracts.errors import BatonpassError
+from ..bell import Bell
+from .sight import Sight
+
+
+class Lookout:
+    """Looks while somebody sleeps. `changes`: how often there was one; remember it, so that you miss none."""
+
+    def __init__(self, bell: Bell, path: str) -> None:
+        self._bell = bell
+        self._loop = asyncio.get_running_loop()
+        self._sight = Sight(bell, path)
+        self._pace = self._sight.begin()
+        self._sleepers: set[asyncio.Event] = set()
+        self._timer: asyncio.TimerHandle | None = None
+        self.changes = 0
+
+    @contextmanager
+    def sleeper(self) -> Generator[asyncio.Event]:
+        """An event that each change sets."""
+        woken = asyncio.Event()
+        first = not self._sleepers
+        self._sleepers.add(woken)
+        try:
+            if first:
+                self._begin()
+            else:
+                self._look()
+            yield woken
+        finally:
+            self._sleepers.discard(woken)
+            if not self._sleepers:
+                self._end()
+
+    def _begin(self) -> None:
+        self._bell.call(self._loop, self._look)
+        self._pace = self._sight.begin()
+        if self._pace.ear:
+            self._loop.add_reader(self._pace.ear.fd, self._hear)
+        if self._sight.changed():
+            self._wake()
+        self._later()
+
+    def _end(self) -> None:
+        self._bell.forget(self._loop, self._look)
+        if self._timer:
+            self._timer.cancel()
+        if self._pace.ear:
+            self._loop.remove_reader(self._pace.ear.fd)
+
+    def _hear(self) -> None:
+        self._pace.listen()
+        self._look()
+
+    def _look(self) -> None:
+        if not self._sleepers:  # the bell's call came late
+            return
+        try:
+            changed = self._sight.changed_meanwhile()
+        except BatonpassError:
+            changed = True  # who waits looks as well, and meets it there
+        if changed:
+            self._wake()
+        if self._pace.ear and self._sight.deaf:
+            self._end()
+            self._begin()
+        self._later()
+
+    def _wake(self) -> None:
+        self.changes += 1
+        for woken in self._sleepers:
+            woken.set()
+
+    def _later(self) -> None:
+        # A timer: a wait with a deadline of its own for each look takes twice the processor time.
+        if self._timer:
+            self._timer.cancel()
+        self._timer = self._loop.call_later(self._pace.next(), self._look)
+
+    async def aclose(self) -> None:
+        """Wake all who wait, and see nothing more."""
+        if self._sleepers:
+            self._wake()
+            self._end()
+        self._sight.close()
