@@ -38,6 +38,12 @@ def order(order: Order, ctx: bp.SyncContext) -> bp.Handoff[Order]:
     return ctx.hand_off("bill", order)
 
 
+@app.agent("orders", accepts=Order, returns=Bill, hands_to={"bill": Order})
+def orders(order: Order, ctx: bp.SyncContext) -> Bill:
+    [only] = ctx.fan_out([bp.Handoff("bill", order)])
+    return Bill(text=only.text)
+
+
 @pytest.fixture
 def run(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
     with bp.connect(store_url, app=app) as coordinator:
@@ -87,6 +93,23 @@ def test_show_tells_what_went_wrong_and_where_it_would_go_on(run: CommandLine, d
     assert (shown["error"], shown["checkpoint_id"]) == ("ValueError: no bad orders", tip)
 
 
+def test_children_are_left_to_their_parents(run: CommandLine) -> None:
+    """A parent that is redriven makes them again: redriven beside it they would be done twice."""
+    with working(run.url):
+        assert run("submit", "orders", '{"text": "bad"}', "--wait").code == 1
+        letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
+        child, parent = letters["bill"], letters["orders"]
+        assert run("redrive", "--all").out.splitlines() == [
+            f"redriven {parent}",
+            f"left {child} to its parent, {parent}",
+        ]
+        with bp.connect(run.url) as coordinator, pytest.raises(bp.JobFailed):
+            coordinator.job(parent).result(timeout=30)
+        assert run("redrive", child, "--payload", '{"text": "good"}', "--set", 'read=["GOOD"]').code == 0
+        with bp.connect(run.url, app=app) as coordinator:
+            assert coordinator.job(child, returns=Bill).result(timeout=30) == Bill(text="GOOD")
+
+
 @pytest.mark.parametrize("edits", [['read=["GOOD"]'], ['read[0]="GO"', "state['read'][0]=\"GOOD\""]])
 def test_redrive_one_with_a_state_that_was_mended(run: CommandLine, dead: list[str], edits: list[str]) -> None:
     chosen = [part for edit in edits for part in ("--set", edit)]
@@ -115,7 +138,7 @@ def test_redrive_one_with_another_payload(run: CommandLine, dead: list[str]) -> 
 
 def test_redrive_all(run: CommandLine, dead: list[str]) -> None:
     assert run("redrive", "--all", "--reason", "poison").out == "there are no such dead letters\n"
-    assert run("redrive", "--all", "--agent", "bill", "--json").json == {"redriven": dead}
+    assert run("redrive", "--all", "--agent", "bill", "--json").json == {"redriven": dead, "left": {}}
     assert listed(run) == []
 
 

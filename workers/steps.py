@@ -57,8 +57,10 @@ class Steps:
         done = {key.removeprefix(_PREFIX): value for key, value in records.items()}
         self._done = {key: Recorded(None, result) for key, result in held.items()}
         for key, (digest, result) in done.items():
-            # What is alike is taken as the journal has it: later steps' arguments are recorded as it was then.
-            self._done[key] = Recorded(digest, held[key] if key in held and _edited(held[key], result) else result)
+            # What is alike is taken as the journal has it: later steps' arguments are recorded as it was then. What was
+            # put in counts whatever the arguments are, as the payload may have been edited with it.
+            if key not in held or not _edited(held[key], result):
+                self._done[key] = Recorded(digest, result)
 
     @property
     def asking(self) -> str | None:
@@ -93,10 +95,11 @@ class Steps:
         digest = _digest(arguments)
         recorded = self._done.get(full)
         if recorded is not None and recorded.digest is not None and not same(recorded.digest, digest, arguments):
+            edited = f". If the payload was, redrive it with changes={{{full!r}: RESULT}}, too" if self.editable else ""
             raise StepMismatch(
                 f"step {full!r} of job {self._session.job_id} is recorded with other arguments: code that replays must "
                 "call its steps in the same order with the same arguments. If the code was changed, name the changed "
-                "step otherwise, which runs it anew, or put the old code back, and redrive the job"
+                f"step otherwise, which runs it anew, or put the old code back, and redrive the job{edited}"
             )
         if recorded is None:
             self._running.add(name)

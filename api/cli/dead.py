@@ -60,13 +60,18 @@ def redrive(
     given = None if payload is None else mapping(payload)
     edits, limits = list(map(assignment, changes or ())), None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
-        chosen = jobs or [info.id for info in coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)]
+        found = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
+        ids = {info.id for info in found}
+        left = {info.id: info.parent for info in found if info.parent in ids}  # it makes them again: not twice
+        chosen = jobs or [info.id for info in found if info.id not in left]
         for job in chosen:
             coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, edits), guard=limits)
     if as_json:
-        print_json({"redriven": chosen})
+        print_json({"redriven": chosen, "left": left})
     else:
-        typer.echo("\n".join(f"redriven {job}" for job in chosen) or "there are no such dead letters")
+        lines = [f"redriven {job}" for job in chosen]
+        lines += [f"left {job} to its parent, {parent}" for job, parent in left.items()]
+        typer.echo("\n".join(lines) or "there are no such dead letters")
 
 
 def _changed(coordinator: SyncCoordinator, job: str, edits: list[tuple[str, Any]]) -> dict[str, Any]:

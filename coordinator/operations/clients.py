@@ -147,7 +147,7 @@ def redrive(records: Records, command: Redrive) -> None:
     row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"
     row.failing = row.expires = row.deadline = 0
     row.tip = command.tip or row.tip
-    row.brood = ""  # its parent has counted it as lost
+    row.brood = ""  # its parent has counted it as lost, and is told if it is completed
     if row.fan and row.reason == CHILDREN:
         row.verdict = "cut"  # the children that broke it are tried again, too
     thread.job = row.id

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from ...contracts import event as kinds
-from ...contracts.job import JobState
+from ...contracts.job import CHILDREN, JobState
 from ..commands import SPENT, Fence
 from ..records import Records
 from ..refusals import refusal
@@ -104,6 +104,8 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "
         _decide(records, row, "cut")
     if row.brood:
         _tell_parent(records, row, spent)
+    elif row.parent and state == "completed":
+        _make_good(records, row)
     if state != "failed":
         records.drop_journal(row.id)
         if state == "completed" or not (row.brood and row.fan):
@@ -174,6 +176,26 @@ def _tell_parent(records: Records, child: JobRow, spent: bytes) -> None:
         return
     row.done += completed
     row.lost += not completed
+    _weigh(records, row, child)
+
+
+def _make_good(records: Records, child: JobRow) -> None:
+    """A child that was lost, and redriven, is completed: that counts for a parent that still waits, and is kept for one
+    that is redriven. One that has been told that it was lost, and goes on with that, has no use for it."""
+    row = records.job(child.parent)
+    known = records.outcomes(row.id, row.fan, child.number, 1) if row else []
+    if row is None or not known or known[0].job_id != child.id or not _is_open(row):
+        return
+    records.put_outcome(row.id, row.fan, OutcomeRow(child.id, child.number, child.state, result=child.result))
+    if row.verdict:
+        return
+    row.done += 1
+    row.lost -= 1
+    _weigh(records, row, child)
+
+
+def _weigh(records: Records, row: JobRow, child: JobRow) -> None:
+    """Let the parent go on if what was counted decides its fan-out."""
     if row.lost > row.spare:
         verdict = "broken"
     elif row.done >= row.need or row.done + row.lost == row.children:
@@ -193,6 +215,12 @@ def counts(parent: JobRow, child: JobRow) -> bool:
 
 def _may_go_on(row: JobRow) -> bool:
     return row.state == "failed" or not JobState(row.state).ended
+
+
+def _is_open(row: JobRow) -> bool:
+    """Whether no run of the parent goes by how its children ended: it waits for them, or will fan out again."""
+    broke = row.verdict == "broken" and row.state == "failed" and row.reason == CHILDREN
+    return not row.verdict or broke or (row.verdict == "cut" and _may_go_on(row))
 
 
 def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> None:

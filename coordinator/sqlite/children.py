@@ -45,7 +45,9 @@ class SqliteChildren:
 
     def put_outcome(self, job_id: str, fan: str, row: OutcomeRow) -> None:
         about = (row.job_id, row.state, row.reason, row.error, row.result, row.fan)
-        self._db.execute("INSERT INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (job_id, fan, row.number, *about))
+        self._db.execute(
+            "INSERT OR REPLACE INTO outcome VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?)", (job_id, fan, row.number, *about)
+        )
 
     def outcomes(self, job_id: str, fan: str, start: int, limit: int) -> list[OutcomeRow]:
         rows = self._db.execute(

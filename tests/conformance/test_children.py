@@ -292,6 +292,37 @@ def test_redriving(bench: Bench) -> None:
     assert bench.job(family.parent).verdict == "met"
 
 
+def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
+    """Its result counts for a parent that still waits, and for one that it broke, once that is redriven; not for one
+    that goes on as it was told of the loss: that would find something else at its next replay."""
+    for parent, told in (("waits", "completed"), ("failed", "completed"), ("goes on", "failed"), ("gave up", "failed")):
+        family = Family(bench, bench.start(), 2, spare=1 if parent == "waits" else 0)
+        family.spawn()
+        family.end(0, "b")
+        if parent in ("failed", "gave up"):
+            bench.do(c.Fail(bench.take(), "lost", "children" if parent == "failed" else "attempts"))
+        bench.do(c.Redrive(family.ids[0]))
+        claimed = {delivery.job.id: delivery for delivery in bench.claim(3)}
+        family.complete(claimed[family.ids[0]])
+        row = bench.job(family.parent)
+        first = family.outcomes()[0]
+        assert (first.state, bool(first.error)) == (told, told == "failed"), parent
+        if parent == "waits":
+            assert (row.verdict, row.done, row.lost) == ("", 1, 0)
+            family.complete(claimed[family.ids[1]])
+            assert (row := bench.job(family.parent)).verdict == "met"
+            assert (row.done, row.lost, row.state) == (2, 0, "submitted")
+        else:
+            assert (row.verdict, row.done, row.lost) == ("broken", 0, 1)
+        if parent in ("failed", "gave up"):
+            bench.do(c.Redrive(family.parent))
+            assert bench.job(family.parent).verdict == ("cut" if parent == "failed" else "broken")
+        bench.do(c.Cancel(family.parent))
+        while bench.do(c.Reap()).next_due == 0:
+            pass
+        assert left_of_fan_outs(bench.harness.dump()) == []
+
+
 def test_what_completes_too_late(bench: Bench) -> None:
     """A parent that broke, or ended before, may go on with it when it is redriven; it is not counted. One that went on,
     or ended well, has no use for it."""

@@ -102,3 +102,40 @@ async def test_enough_were_completed_after_it_was_over(store_url: str, monkeypat
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=LONG)).text == "late None never"
         assert runs == {"child": 2}
+
+
+async def test_one_that_was_redriven_with_another_payload(store_url: str) -> None:
+    """Two levels below who was asked: each level goes on with what was mended below it, and makes nothing again."""
+    app, runs = bp.App("mended"), Counter[int]()
+
+    @app.agent("child", accepts=Ask, returns=Reply, retries=1)
+    async def child(ask: Ask, ctx: bp.Context) -> Reply:
+        runs[ask.number] += 1
+        if ask.number < 0:
+            raise ValueError("below zero")
+        ctx.spend(tokens=10)
+        return Reply(text=str(ask.number))
+
+    @app.agent("middle", accepts=Ask, returns=Reply, hands_to={"child": Ask})
+    async def middle(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("child", ask)])
+        return Reply(text=f"middle {only.text}")
+
+    @app.agent("a", accepts=Ask, returns=Reply, hands_to={"middle": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        [only] = await ctx.fan_out([bp.Handoff("middle", ask)])
+        return Reply(text=f"{only.text} for {ctx.spent.tokens}")
+
+    async with serving(app, store_url) as coordinator:
+        await coordinator.submit("a", Ask(number=-1))
+        letters: dict[str, str] = {}
+        with anyio.fail_after(LONG):
+            while len(letters) < 3:
+                letters = {letter.agent: letter.id for letter in await coordinator.dead_letters()}
+                await anyio.sleep(0.005)
+        text = ""
+        for agent, payload in (("child", Ask(number=1)), ("middle", None), ("a", None)):
+            await coordinator.redrive(letters[agent], payload=payload)
+            text = (await coordinator.job(letters[agent], returns=Reply).result(timeout=LONG)).text
+        assert text == "middle 1 for 10"
+        assert runs == {-1: 1, 1: 1}

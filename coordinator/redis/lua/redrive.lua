@@ -30,7 +30,7 @@ if job[9] == 'unanswered' then  -- it is asked again
   set('answered', '')
 end
 if job[10] and job[10] ~= '' then
-  set('brood', '')  -- its parent has counted it as lost
+  set('brood', '')  -- its parent has counted it as lost, and is told if it is completed
 end
 if job[11] and job[11] ~= '' and job[9] == 'children' then
   set('verdict', 'cut')  -- the children that broke it are tried again, too

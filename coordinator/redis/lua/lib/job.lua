@@ -119,15 +119,30 @@ local function decide(id, fan)
   end
 end
 
+-- Counts how children ended, and lets their parent go on if that decides its fan-out: answers its queue then. `job` has
+-- of the parent children, need and spare at 3, queue, agent and hop at 8.
+local function weigh(parent, fan, job, done, lost)
+  redis.call('HSET', P .. 'j:' .. parent, 'done', num(done), 'lost', num(lost))
+  local verdict = lost > tonumber(job[5]) and 'broken'
+    or (done >= tonumber(job[4]) or done + lost == tonumber(job[3])) and 'met'
+  if not verdict then
+    return
+  end
+  decide(parent, fan)
+  go_ahead(parent, job[8], 'verdict', verdict, 'updated', num(now_ms()))
+  emit_job(parent, 'batonpass.job.joined', job[9], job[10], 'done', num(done), 'lost', num(lost))
+  return job[8]
+end
+
 -- Counts the end of a child. If that decides the fan-out its parent goes on: answers its queue then. What is completed
 -- too late to count is kept for a parent that may fan out again, so that it is not done twice; of others that are late,
 -- what they spent.
 local function tell_parent(id, fan, state, reason, spent)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result', 'fan')
-  local parent, job_key = child[1], P .. 'j:' .. child[1]
+  local parent = child[1]
   redis.call('ZREM', P .. 'v:' .. fan, id)
-  local job = redis.call('HMGET', job_key, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost', 'queue',
-    'agent', 'hop', 'state', 'brood')
+  local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost',
+    'queue', 'agent', 'hop', 'state', 'brood')
   if job[1] ~= fan then
     return
   end
@@ -154,16 +169,31 @@ local function tell_parent(id, fan, state, reason, spent)
   else
     lost = lost + 1
   end
-  redis.call('HSET', job_key, 'done', num(done), 'lost', num(lost))
-  local verdict = lost > tonumber(job[5]) and 'broken'
-    or (done >= tonumber(job[4]) or done + lost == tonumber(job[3])) and 'met'
-  if not verdict then
+  return weigh(parent, fan, job, done, lost)
+end
+
+-- A child that was lost, and redriven, is completed: that counts for a parent that still waits (answers as
+-- `tell_parent`), and is kept for one that is redriven. One that has been told that it was lost, and goes on with that,
+-- has no use for it.
+local function make_good(id)
+  local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'result')
+  local parent = child[1] or ''
+  local job = redis.call('HMGET', P .. 'j:' .. parent, 'fan', 'verdict', 'children', 'need', 'spare', 'done', 'lost',
+    'queue', 'agent', 'hop', 'state', 'reason')
+  local name = (job[1] or '') .. ' ' .. (child[2] or '')
+  local known, verdict, state = redis.call('HGET', P .. 'f:' .. parent, name), job[2], job[11]
+  if not known or cmsgpack.unpack(known)[1] ~= id then
     return
   end
-  decide(parent, fan)
-  go_ahead(parent, job[8], 'verdict', verdict, 'updated', num(now_ms()))
-  emit_job(parent, 'batonpass.job.joined', job[9], job[10], 'done', num(done), 'lost', num(lost))
-  return job[8]
+  local broke = verdict == 'broken' and state == 'failed' and job[12] == 'children'
+  local again = verdict == 'cut' and state ~= 'completed' and state ~= 'canceled' and state ~= 'rejected'
+  if verdict ~= '' and not broke and not again then
+    return
+  end
+  redis.call('HSET', P .. 'f:' .. parent, name, cmsgpack.pack({ id, 'completed', '', '', child[3] or '', '' }))
+  if verdict == '' then
+    return weigh(parent, job[1], job, tonumber(job[6]) + 1, tonumber(job[7]) - 1)
+  end
 end
 
 -- Lets the job that waits for a thread first begin: from its origin, or from the thread's tip. Its queue, if it is
@@ -229,6 +259,8 @@ local function finish(id, fields, state, reason, now, ...)
   end
   if is_set(fields.brood) then
     filled[1] = tell_parent(id, fields.brood, state, reason, fields.spent)
+  elseif fields.brood == '' and state == 'completed' then  -- a child that was redriven
+    filled[1] = make_good(id)
   end
   if is_set(fields.due) then
     redis.call('ZREM', TIMERS, id)
