@@ -6,13 +6,18 @@ import dataclasses
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from difflib import SequenceMatcher
+from enum import Enum
+from operator import itemgetter
 from typing import Any, TypeAlias, cast
 
 from pydantic import BaseModel
 
 from .alike import alike
+from .builtin_types import class_of
 from .codec import pack
-from .errors import Unserializable
+from .errors import BatonpassError, Unserializable
+from .shapes import shape_of
+from .state_types import UnknownValue
 
 # Lists whose differing parts are longer than this are compared place by place: aligning takes the square of it.
 _ALIGNED = 2000
@@ -58,6 +63,7 @@ def diff(old: Any, new: Any, path: str = "state") -> Diff:
 
 
 _Pair: TypeAlias = tuple[str, Any, Any]
+_Entries: TypeAlias = dict[object, tuple[str, Any]]  # what lies in a value: how its place is written, and it
 
 
 class _Comparison:
@@ -80,26 +86,23 @@ class _Comparison:
         if type(old) is not type(new):
             self._changed.append(Change(path, old, new))
         elif issubclass(type(old), dict):
-            yield from self._mappings(path, old, new)
+            yield from self._entries(path, _items(old), _items(new))
         elif isinstance(old, list | tuple):
             yield from self._sequences(path, list(cast("list[Any]", old)), list(cast("list[Any]", new)))
         elif isinstance(old, set | frozenset):
             self._sets(path, cast("set[Any]", old), cast("set[Any]", new))
         elif (fields := _fields(old)) is not None:
-            theirs = _fields(new) or {}
-            yield from ((f"{path}.{name}", value, theirs[name]) for name, value in fields.items() if name in theirs)
+            yield from self._entries(path, fields, _fields(new) or {})
         elif not alike(old, new):
             self._changed.append(Change(path, old, new))
 
-    def _mappings(self, path: str, old: Mapping[Any, Any], new: Mapping[Any, Any]) -> Iterator[_Pair]:
-        before = {_mark(key): (key, value) for key, value in old.items()}
-        after = {_mark(key): (key, value) for key, value in new.items()}
-        self._removed += [Change(f"{path}[{k!r}]", old=v) for mark, (k, v) in before.items() if mark not in after]
-        for mark, (key, value) in after.items():
+    def _entries(self, path: str, before: _Entries, after: _Entries) -> Iterator[_Pair]:
+        self._removed += [Change(path + at, old=value) for mark, (at, value) in before.items() if mark not in after]
+        for mark, (at, value) in after.items():
             if mark in before:
-                yield f"{path}[{key!r}]", before[mark][1], value
+                yield path + at, before[mark][1], value
             else:
-                self._added.append(Change(f"{path}[{key!r}]", new=value))
+                self._added.append(Change(path + at, new=value))
 
     def _sequences(self, path: str, old: list[Any], new: list[Any]) -> Iterator[_Pair]:
         for _, i1, i2, j1, j2 in _aligned([_mark(item) for item in old], [_mark(item) for item in new]):
@@ -110,11 +113,10 @@ class _Comparison:
 
     def _sets(self, path: str, old: set[Any], new: set[Any]) -> None:
         before, after = {_mark(item): item for item in old}, {_mark(item): item for item in new}
-        gone = sorted(f"{path}{{{item!r}}}" for mark, item in before.items() if mark not in after)
-        come = sorted(f"{path}{{{item!r}}}" for mark, item in after.items() if mark not in before)
-        names = {f"{path}{{{item!r}}}": item for item in (*before.values(), *after.values())}
-        self._removed += [Change(name, old=names[name]) for name in gone]
-        self._added += [Change(name, new=names[name]) for name in come]
+        gone = [(f"{path}{{{item!r}}}", item) for mark, item in before.items() if mark not in after]
+        come = [(f"{path}{{{item!r}}}", item) for mark, item in after.items() if mark not in before]
+        self._removed += [Change(name, old=item) for name, item in sorted(gone, key=itemgetter(0))]
+        self._added += [Change(name, new=item) for name, item in sorted(come, key=itemgetter(0))]
 
 
 def _aligned(old: list[object], new: list[object]) -> Iterator[tuple[str, int, int, int, int]]:
@@ -142,13 +144,28 @@ def _mark(value: Any) -> object:
         return repr(value)
 
 
-def _fields(value: Any) -> dict[str, Any] | None:
-    """The fields of a model or a dataclass."""
-    if isinstance(value, BaseModel):
-        return dict(value)
-    if dataclasses.is_dataclass(value):
-        return {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
-    return None
+def _items(value: Mapping[Any, Any]) -> _Entries:
+    return {_mark(key): (f"[{key!r}]", item) for key, item in value.items()}
+
+
+def _fields(value: Any) -> _Entries | None:
+    """The fields of a model or a dataclass, with whatever else of it is stored."""
+    kind = class_of(value)
+    if kind is UnknownValue:
+        return _stored(value)
+    if issubclass(kind, Enum) or not (issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind)):
+        return None
+    shape = shape_of(kind)
+    return {at: (at, item) for at, item in shape.parts(value)} if shape else None
+
+
+def _stored(value: UnknownValue) -> _Entries:
+    """What can be told of a value whose class this process lacks."""
+    try:
+        held = (".value", value.value)
+    except BatonpassError:  # a value inside of it does not fit its class any more
+        held = (".packed", value.packed)
+    return {"type": (".type_name", value.type_name), "held": held}
 
 
 def _both(old: Any, new: Any, width: int) -> str:

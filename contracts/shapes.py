@@ -199,6 +199,7 @@ class _Model:
         BaseModel.__setstate__(value, {**state, "__pydantic_fields_set__": {*fields, *(extra or ())} - {*unset}})
         return value
 
-    def parts(self, value: Any) -> Parts:
-        held: list[Mapping[str, Any] | None] = [vars(value), value.__pydantic_extra__, value.__pydantic_private__]
+    def parts(self, value: BaseModel) -> Parts:
+        fields = {name: item for name, item in value.__dict__.items() if name in self.kind.model_fields}
+        held: list[Mapping[str, Any] | None] = [fields, value.__pydantic_extra__, value.__pydantic_private__]
         return ((f".{name}", item) for each in held for name, item in (each or {}).items())

@@ -6,14 +6,18 @@ import copy
 import dataclasses
 import math
 from decimal import Decimal
+from functools import cached_property
 from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
-from pydantic import BaseModel
+from pydantic import BaseModel, ConfigDict, PrivateAttr
 
+import batonpass as bp
+from batonpass.contracts import state_types
 from batonpass.contracts.alike import alike
+from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.diff import Change, Diff, diff
 
 
@@ -86,6 +90,52 @@ def test_fields_of_models_and_dataclasses() -> None:
         "~ state[0].text: 'a' -> 'b'",
         "~ state[1].y: 2 -> 3",
     ]
+
+
+@bp.state_type("test_diff.open")
+class Open(BaseModel):
+    model_config = ConfigDict(extra="allow")
+    text: str = ""
+    _seen: int = PrivateAttr(0)
+
+    @cached_property
+    def length(self) -> int:
+        """Looked up once, and kept by nobody."""
+        return len(self.text)
+
+
+@bp.state_type("test_diff.order")
+@dataclasses.dataclass(frozen=True)
+class Order:
+    held: Any
+
+
+def test_what_is_stored_beside_the_fields() -> None:
+    old, new = (Open.model_validate(extra) for extra in ({"rank": 1, "old": 2}, {"rank": 3, "new": 4}))
+    read, seen, noted = Open(), Open(), Order(1)
+    assert read.length == 0
+    seen._seen = 2
+    noted.__dict__["note"] = "x"
+    assert told([old, Open(), Order(1)], [new, seen, noted]) == [
+        "- state[0].old: 2",
+        "+ state[0].new: 4",
+        "+ state[2].note: 'x'",
+        "~ state[0].rank: 1 -> 3",
+        "~ state[1]._seen: 0 -> 2",
+    ]
+    assert not diff(Open(), read)
+
+
+def test_values_of_types_that_this_process_lacks(monkeypatch: pytest.MonkeyPatch) -> None:
+    packed = [pack({"o": Order({"n": Open(text=text)}), "s": {Order(text)}}) for text in ("a", "b")]
+    for name, kind in (("test_diff.open", Open), ("test_diff.order", Order)):
+        monkeypatch.delitem(state_types._by_name, name)
+        monkeypatch.delitem(state_types._by_class, kind)
+    found = diff(*map(unpack, packed))
+    path = "state['o'].value['held']['n'].value[0]['text']"
+    assert found.changed == (Change(path, "a", "b"),)
+    [[gone], [come]] = found.removed, found.added
+    assert [gone.old.value, come.new.value] == [{"held": "a"}, {"held": "b"}]
 
 
 def test_long_texts_are_shown_where_they_differ() -> None:
