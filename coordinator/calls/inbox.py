@@ -8,6 +8,7 @@ from ...contracts.contract import Contract, contract_ref, convert, dump_payload,
 from ...contracts.errors import ContractViolation, NotFound, WrongState
 from ...contracts.inbox import InboxItem
 from ...contracts.job import JobState
+from ...contracts.names import is_id
 from ..book import Book, fit_schema
 from ..commands import AnswerJob, Inbox
 from ..letters import open_letter, seal_letter
@@ -15,7 +16,7 @@ from ..questions import item, wanted
 from ..rows import JobRow
 from . import Call
 from .inputs import count
-from .jobs import checked, look
+from .jobs import look
 
 _PAGE = 200
 
@@ -59,9 +60,9 @@ def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call
 def named(text: str) -> tuple[str, int]:
     """A question's id as the job and when it asked; a job's id names none (0)."""
     job_id, dot, asked = text.partition(".")
-    if dot and not (asked.isascii() and asked.isdigit() and len(asked) < 19):
-        raise NotFound(f"{text!r} is not the id of a question: list them with `batonpass inbox`")
-    return checked(job_id), int(asked or 0)
+    if not is_id(job_id, "j") or (dot and not (asked.isascii() and asked.isdigit() and len(asked) < 19)):
+        raise NotFound(f"{text!r} is the id of no question, and of no job: list what is asked with `batonpass inbox`")
+    return job_id, int(asked or 0)
 
 
 def plain_answer(value: Any) -> Any:

@@ -50,7 +50,8 @@ def submit(
     key_age = milliseconds(options.get("key_ttl", timedelta(days=1)), "key_ttl")
     bound = terms(options)
     text(thread or "", "thread")
-    text(key or "", "key")
+    if key is not None and not text(key, "key"):
+        raise BadSetup("key='' would tell no job from another: give each intent a key of its own, or None")
     contract, data = yield from book.address(agent, payload)
     lane = yield from book.lane(agent, contract, data)
     most = (yield from book.bounds(agent)).max_waiting

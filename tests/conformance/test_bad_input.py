@@ -32,12 +32,13 @@ HALF = "half a \ud83d character"  # a lone surrogate: no encoding has it
     [
         lambda face: face.submit("keeper", NOTE, thread=HALF),
         lambda face: face.submit("keeper", NOTE, key=HALF),
+        lambda face: face.submit("keeper", NOTE, key=""),
         lambda face: face.submit("keeper", {"text": HALF}),
         lambda face: face.submit("keeper", Note(text=HALF)),
         lambda face: face.latest(thread=HALF),
         lambda face: face.timeline(thread=HALF),
     ],
-    ids=["thread", "key", "mapping", "contract", "latest", "timeline"],
+    ids=["thread", "key", "no key", "mapping", "contract", "latest", "timeline"],
 )
 def test_a_text_that_is_no_text(bench: Bench, call: Callable[[Any], Any]) -> None:
     with bench.refused(bp.Refused):
