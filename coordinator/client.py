@@ -294,8 +294,9 @@ class Coordinator(Scheduling):
         plain_http: bool = False,
     ) -> str:
         """Have events sent to an address, signed (Standard Webhooks), as CloudEvents in JSON. Answers the secret that
-        signs them: the given one (`whsec_` and base64), else a new one. `batonpass webhooks run` sends them, each at
-        least once and with the same id, and tries again for hours before it pauses the webhook, where it stays.
+        signs them: the given one (`whsec_` and base64), else the one that it has, else a new one. `batonpass webhooks
+        run` sends them, each at least once and with the same id, and tries again for hours before it pauses the
+        webhook, where it stays.
 
         The same name again changes the webhook and leaves it where it is; a new one begins `start`, "now" or "begin".
         `plain_http` allows http:// addresses.

@@ -33,7 +33,8 @@ def add(
         list[str] | None, typer.Option("--type", help="Only these, repeatable: job.failed, or job.* for all")
     ] = None,
     secret: Annotated[
-        str | None, typer.Option(envvar="BATONPASS_WEBHOOK_SECRET", help="whsec_... (default: a new one)")
+        str | None,
+        typer.Option(envvar="BATONPASS_WEBHOOK_SECRET", help="whsec_... (default: the one that it has, or a new one)"),
     ] = None,
     begin: Annotated[bool, typer.Option("--begin", help="Also the events that are there already")] = False,
     plain_http: Annotated[bool, typer.Option("--plain-http", help="Allow http://")] = False,

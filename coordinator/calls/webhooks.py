@@ -51,14 +51,20 @@ class Webhook:
 def add(
     name: str, url: str, types: str | Sequence[str], secret: str | None, start: str, *, plain_http: bool
 ) -> Call[str]:
-    """Make a webhook, or change the one of that name, which stays where it is. Its secret."""
+    """Make a webhook, or change the one of that name, which stays where it is and keeps its secret if none is given:
+    its receiver knows that one. Its secret."""
     if not name:
         raise BadSetup("a webhook needs a name")
-    secret = _checked_secret(secret) if secret else _SECRET + base64.b64encode(token_bytes(32)).decode()
+    if secret:
+        secret = _checked_secret(secret)
     kinds = which(types, None, None).types
-    made = Webhook(text(name, "name"), _checked_url(url, plain_http), kinds, secret)
+    made = Webhook(text(name, "name"), _checked_url(url, plain_http), kinds, secret or "")
     if start not in ("begin", "now"):
         raise BadSetup(f"a webhook can't begin at {start!r}: it is 'begin' or 'now'")
+    if not secret:
+        rows: list[GroupRow] = yield ListGroups()
+        secret = next((read(row).secret for row in rows if row.name == made.group and row.about), _new_secret())
+        made = replace(made, secret=secret)
     yield JoinGroup(made.group, start == "now", about=_packed(made))
     return secret
 
@@ -147,6 +153,10 @@ def _checked_url(url: str, plain_http: bool) -> str:
     if parts.scheme == "http" and not plain_http:
         raise BadSetup(f"{url!r} is not encrypted: write https://, or allow it (plain_http=True, --plain-http)")
     return url
+
+
+def _new_secret() -> str:
+    return _SECRET + base64.b64encode(token_bytes(32)).decode()
 
 
 def _checked_secret(secret: str) -> str:

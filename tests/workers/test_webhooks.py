@@ -230,7 +230,7 @@ async def test_what_its_user_changed_meanwhile_stays(url: str, change: dict[str,
         await coordinator.webhook("w", "https://new.example/", secret=first.secret)
         await no_news(first)
         second = await kept()
-        await coordinator.webhook("w", "https://new.example/")
+        await coordinator.webhook("w", "https://new.example/", secret="whsec_" + "c2VjcmV0" * 6)
         await no_news(second)
         third = await kept()
         await adrive(coordinator.store, webhooks.note(replace(third, paused="it answered 410")))
@@ -238,6 +238,32 @@ async def test_what_its_user_changed_meanwhile_stays(url: str, change: dict[str,
         await coordinator.resume_webhook("w")
         await adrive(coordinator.store, webhooks.note(replace(third, **change)))
         assert await kept() == replace(third, **change)
+
+
+async def test_an_event_that_is_never_taken_is_passed(url: str, receiver: Receiver) -> None:
+    """As docs/running.md says."""
+    async with bp.connect(url) as coordinator, delivering(coordinator):
+        receiver.secret = await coordinator.webhook("w", receiver.url, plain_http=True)
+        receiver.answers = [410]
+        await save(coordinator, *"ab")
+        await paused(coordinator)
+        await coordinator.move_group("webhook:w", to="now")
+        await coordinator.resume_webhook("w")
+        await save(coordinator, "c")
+        await until(lambda: len(receiver.accepted) == 1)
+    assert [event["data"]["step"] for event in receiver.accepted] == ["c"]
+
+
+async def test_a_webhook_that_is_changed_keeps_its_secret(url: str) -> None:
+    """Its receiver knows that one: a program that declares its webhook at each start would be refused from then on."""
+    async with bp.connect(url) as coordinator:
+        made = await coordinator.webhook("w", "https://old.example/")
+        assert await coordinator.webhook("other", "https://old.example/") != made
+        assert await coordinator.webhook("w", "https://new.example/", types="job.failed") == made
+        given = "whsec_" + "c2VjcmV0" * 6
+        assert await coordinator.webhook("w", "https://new.example/", secret=given) == given
+        await coordinator.delete_webhook("w")
+        assert await coordinator.webhook("w", "https://new.example/") not in (made, given)
 
 
 async def test_a_server_that_dies(url: str) -> None:
