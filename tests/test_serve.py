@@ -11,6 +11,7 @@ import subprocess
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+from datetime import UTC, datetime
 from typing import Any, TypedDict
 
 import anyio
@@ -19,6 +20,7 @@ import pytest
 from pydantic import BaseModel
 
 import batonpass as bp
+from batonpass.service.bodies import Submission
 
 from .commandline import CommandLine
 from .harness.redis import RedisServer
@@ -217,6 +219,8 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 ("POST", f"{path}/answer", {"data": {"answer": "1"}}, 415, "application/json"),
                 ("POST", f"{path}/answer", {"content": "{", "headers": JSON}, 400, "not JSON"),
                 ("POST", f"{path}/answer", {"content": '{"answer": NaN}', "headers": JSON}, 400, "not JSON"),
+                ("POST", f"{path}/answer", {"content": '{"answer": [-1e400]}', "headers": JSON}, 400, "too large"),
+                ("POST", f"{path}/answer", {"json": {"answer": 1, "question": "no"}}, 404, "the id of no question"),
                 ("POST", f"{path}/answer", {"content": large, "headers": JSON}, 413, "4,194,304 bytes"),
                 ("POST", f"{path}/answer", {"json": {"value": 1}}, 400, "answer: Field required"),
                 ("GET", "/inbox", {"params": {"asignee": "ann"}}, 400, "asignee: Extra inputs"),
@@ -224,6 +228,18 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 ("POST", "/jobs", {"json": {"agent": "nobody", "payload": {}}}, 422, "an agent 'nobody'"),
                 ("POST", "/jobs", {"json": {"agent": "plain", "payload": {"number": "x"}}}, 422, "number: 'x'"),
             ]
+            given = {"agent": "plain", "payload": {"text": "rain"}}
+            for more, status, told in (
+                ({"key": ""}, 422, "key=''"),
+                ({"delay": -1}, 422, "delay=-1.0 seconds"),
+                ({"delay": 1, "at": "2031-05-01T09:00+02:00"}, 422, "delay= or at="),
+                ({"at": "2031-05-01T09:00"}, 400, "timezone"),
+                ({"deadline": "30"}, 400, "deadline"),
+                ({"priority": "urgent"}, 400, "'high', 'normal' or 'low'"),
+                ({"guard": {"hop": 1}}, 400, "guard.hop: Extra inputs"),
+                ({"guard": {"hops": 0}}, 422, "Guard(hops=0)"),
+            ):
+                wrong.append(("POST", "/jobs", {"json": {**given, **more}}, status, told))
             for method, place, sent, status, told in wrong:
                 reply = await http.request(method, place, **sent)
                 problem = (reply.status_code, reply.json()["error"])
@@ -235,6 +251,31 @@ async def test_what_is_refused(sqlite_url: str) -> None:
             canceled = [(await http.post(f"{path}/cancel", json={})).json() for _ in range(2)]
             assert canceled == [{"id": job.id, "canceled": True}, {"id": job.id, "canceled": False}]
             await reached(job, bp.JobState.CANCELED)
+
+
+async def test_a_job_is_submitted_with_all_options(sqlite_url: str) -> None:
+    assert Submission.model_fields.keys() == {"agent", "payload", *bp.SubmitOptions.__annotations__}
+    with service(sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, caller(address) as http:
+
+            async def submitted(**options: Any) -> bp.JobInfo:
+                given = {"agent": "plain", "payload": {"text": "rain"}, **options}
+                reply = (await http.post("/jobs", json=given)).raise_for_status().json()
+                return await coordinator.job(reply["id"]).info()
+
+            info = await submitted(
+                thread="t", delay=50, expires=100.5, priority="high", guard={"hops": 7}, key="k", key_ttl=60, at=None
+            )
+            assert (info.thread, info.priority, info.guard) == ("t", "high", bp.Guard(hops=7))
+            assert info.due_at
+            assert info.expires_at
+            assert info.expires_at > info.due_at
+            assert (await http.post("/jobs", json={"agent": "plain", "payload": {}, "thread": "t"})).status_code == 409
+            assert (await submitted(thread="t", on_busy="queue")).reason == "thread_busy"
+            late = await submitted(at="2031-05-01T09:00+02:00", deadline="2031-06-01T09:00Z")
+            assert late.due_at == datetime(2031, 5, 1, 7, tzinfo=UTC)
+            assert late.deadline == datetime(2031, 6, 1, 9, tzinfo=UTC)
+            assert (await submitted(deadline=5)).deadline
 
 
 async def nobody_else(address: str, job: str) -> None:
@@ -259,6 +300,23 @@ def refuses(address: tuple[str, int]) -> bool:
     except ConnectionRefusedError:
         return True
     return False
+
+
+def test_a_request_that_never_comes_is_told_that_the_service_stops(sqlite_url: str) -> None:
+    with bp.connect(sqlite_url):
+        pass
+    with process(sqlite_url, "--json", BATONPASS_TOKEN=TOKEN) as running:
+        assert running.stdout is not None
+        port = int(json.loads(running.stdout.readline())["url"].rpartition(":")[2])
+        with socket.create_connection(("127.0.0.1", port), timeout=DEADLINE) as open_one:
+            open_one.sendall(BEGUN % TOKEN.encode())
+            assert open_one.recv(1000).startswith(b"HTTP/1.1 100 ")
+            running.send_signal(signal.SIGTERM)
+            reply = open_one.makefile("rb").read()
+        told = running.communicate(timeout=DEADLINE)[1]
+    assert reply.startswith(b"HTTP/1.1 503 ")
+    assert "the service stops" in json.loads(reply.partition(b"\r\n\r\n")[2])["error"]
+    assert ("Traceback" in told, running.returncode) == (False, 0)
 
 
 @pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGINT])

@@ -2,19 +2,32 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from collections.abc import Mapping, Sequence
+from datetime import datetime
+from math import isfinite
+from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
 from pydantic_core import from_json
 from starlette.requests import ClientDisconnect, Request
 
 from batonpass.contracts.bounds import MAX_PAYLOAD
+from batonpass.contracts.guard import Guard
+from batonpass.contracts.job import OnBusy, Priority
+from batonpass.contracts.options import SubmitOptions
 
 from .refusing import BadRequest
 
 _MOST = 1000  # questions in one page
 
 B = TypeVar("B", bound=BaseModel)
+
+
+def _time(given: object) -> object:
+    return datetime.fromisoformat(given) if isinstance(given, str) else given
+
+
+_Time = Annotated[AwareDatetime, BeforeValidator(_time)]
 
 
 class _Body(BaseModel):
@@ -28,12 +41,38 @@ class Answer(_Body):
     question: str | None = None
 
 
+class Limits(_Body):
+    """A guard; what is not given is as `Guard` has it."""
+
+    hops: int | None = None
+    repeats: int | None = None
+    tokens: int | None = None
+    cost: float | None = None
+
+
 class Submission(_Body):
-    """A job: what the agent is given, and the idempotency key."""
+    """A job: what the agent is given, and the options that `submit` takes. Durations are seconds, times are text."""
 
     agent: str
     payload: dict[str, Any]
     key: str | None = None
+    key_ttl: float | None = None
+    thread: str | None = None
+    delay: float | None = None
+    at: _Time | None = None
+    priority: Priority | None = None
+    expires: float | None = None
+    deadline: float | _Time | None = None
+    guard: Limits | None = None
+    on_busy: OnBusy | None = None
+
+    @property
+    def options(self) -> SubmitOptions:
+        """What is given of them: null is as if it were left out."""
+        given = self.model_dump(exclude_none=True, exclude={"agent", "payload"})
+        if "guard" in given:
+            given["guard"] = Guard(**given["guard"])
+        return cast("SubmitOptions", given)
 
 
 class Nothing(_Body):
@@ -58,6 +97,8 @@ async def body(request: Request, form: type[B]) -> B:
         values = from_json(data or b"{}", allow_inf_nan=False)
     except ValueError as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
+    if not _finite(values):
+        raise BadRequest("the body holds a number that is too large: one beyond 1.8e308 would be infinite")
     return _fitting(form, values, "body")
 
 
@@ -87,3 +128,11 @@ def _fitting(form: type[B], values: Any, what: str) -> B:
     except ValidationError as error:
         fields = [f"{'.'.join(map(str, e['loc'])) or '(whole)'}: {e['msg']}" for e in error.errors(include_url=False)]
         raise BadRequest(f"the {what} is not what this path takes: {'; '.join(fields)}", fields=fields) from None
+
+
+def _finite(value: object) -> bool:
+    if isinstance(value, dict):
+        return all(map(_finite, cast("Mapping[str, object]", value).values()))
+    if isinstance(value, list):
+        return all(map(_finite, cast("Sequence[object]", value)))
+    return not isinstance(value, float) or isfinite(value)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 
 from starlette.exceptions import HTTPException
@@ -11,6 +12,7 @@ from starlette.responses import Response
 
 from batonpass.cli.printing import shortened
 from batonpass.contracts.errors import (
+    BadSetup,
     BatonpassError,
     Conflict,
     ContractViolation,
@@ -21,13 +23,16 @@ from batonpass.contracts.errors import (
     Unserializable,
 )
 from batonpass.contracts.jsonable import as_json
+from batonpass.coordinator.coded.codec import MissingKey
 
 _log = logging.getLogger("batonpass.service")
 _LONGEST = 1000  # characters of one text: it may quote what was sent
 _STATUS: Mapping[type[BatonpassError], int] = {
+    MissingKey: 500,
     NotFound: 404,
     Conflict: 409,
     ContractViolation: 422,
+    BadSetup: 422,
     UnknownAgent: 422,
     Unserializable: 422,
     Unavailable: 503,
@@ -61,6 +66,9 @@ def refusing(endpoint: Endpoint) -> Endpoint:
             return await endpoint(request)
         except BatonpassError as error:
             return refusal(error)
+        except CancelledError:  # the service was told to stop, and waited for this request as long as it does
+            told = "the service stops before this was answered, and it may be done or not: look, or send it again"
+            return answer({"error": told, "fields": []}, 503, {"connection": "close"})
         except Exception:
             _log.exception("a request failed: %s %s", request.method, request.url.path)
             return answer({"error": "this failed, and the service's log says why", "fields": []}, 500)
@@ -69,7 +77,7 @@ def refusing(endpoint: Endpoint) -> Endpoint:
 
 
 def refusal(error: BatonpassError, headers: Mapping[str, str] | None = None) -> Response:
-    """One of our errors. What no caller can mend (a set-up, damaged records) is the service's own: 500."""
+    """One of our errors. What no caller can mend (a missing key, damaged records) is the service's own: 500."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
     fields: Sequence[str] = ()
     if isinstance(error, BadRequest):

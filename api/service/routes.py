@@ -47,7 +47,7 @@ class _Service:
 
     async def submit(self, request: Request) -> Response:
         given = await body(request, Submission)
-        job = await self._coordinator.submit(given.agent, given.payload, key=given.key)
+        job = await self._coordinator.submit(given.agent, given.payload, **given.options)
         return answer({"id": job.id})
 
     async def show(self, request: Request) -> Response:
