@@ -63,7 +63,8 @@ class Consumer:
                 await adrive(self._store, self._work.give_back())
             except Unavailable as error:
                 self._patience.pause(error)  # it comes again when the lease is over
-            await self._watch.aclose()
+            finally:
+                await self._watch.aclose()
 
     async def __aenter__(self) -> Consumer:
         return self
@@ -113,7 +114,8 @@ class SyncConsumer:
             drive(self._store, self._work.give_back())
         except Unavailable as error:
             self._patience.pause(error)
-        self._watch.close()
+        finally:
+            self._watch.close()
 
     def __enter__(self) -> SyncConsumer:
         return self

@@ -6,7 +6,7 @@ import time
 from typing import TypeVar
 
 from ...contracts.duration import Duration
-from ...contracts.errors import Unavailable, Unreachable
+from ...contracts.errors import Unavailable
 from . import Call
 from .events import Patience
 from .inputs import deadline
@@ -35,7 +35,7 @@ class Awaiting:
             answer = yield from call
         except Unavailable as error:
             left = self.left
-            if left <= 0 or (isinstance(error, Unreachable) and error.lasting):
+            if left <= 0:
                 raise
             self.rest = min(self._patience.pause(error), left)
             return None

@@ -9,7 +9,7 @@ from dataclasses import replace
 from typing import Any
 
 from ...contracts.bounds import is_count
-from ...contracts.errors import BadSetup, Unavailable
+from ...contracts.errors import BadSetup, Unavailable, Unreachable
 from ...contracts.event import TYPES, Event
 from ...contracts.understood import understood
 from ..coded.texts import clear
@@ -78,7 +78,9 @@ class Patience:
         return pause
 
     def pause(self, error: Unavailable) -> float:
-        """How long to wait for a store that is away, in seconds."""
+        """How long to wait for a store that is away, in seconds; its error is raised if it will not come back."""
+        if isinstance(error, Unreachable) and error.lasting:
+            raise error
         if not self._troubles:
             _log.warning("%s late: %s", self._what, error)
         self._troubles += 1

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import os
 import shutil
+from collections.abc import AsyncIterator, Callable, Iterator
 from pathlib import Path
 
+import anyio
 import pytest
 
 import batonpass as bp
@@ -57,3 +59,29 @@ def test_nobody_waits_for_a_job_that_is_gone_with_its_file(sqlite_url: str, tmp_
         (tmp_path / "store.db").unlink()
         with pytest.raises(bp.Unreachable, match="was deleted"):
             job.result()
+
+
+@pytest.mark.parametrize("look", [lambda it: it.events(follow=True), lambda it: it.consume("g", start="begin")])
+def test_nobody_follows_what_is_gone_with_its_file(
+    sqlite_url: str, tmp_path: Path, look: Callable[[bp.SyncCoordinator], Iterator[bp.Event]]
+) -> None:
+    with bp.connect(sqlite_url) as coordinator:
+        coordinator.save(thread="run", agent="start", state={})
+        following = look(coordinator)
+        next(following)
+        (tmp_path / "store.db").unlink()
+        with pytest.raises(bp.Unreachable, match="was deleted"):
+            next(following)
+
+
+@pytest.mark.parametrize("look", [lambda it: it.events(follow=True), lambda it: it.consume("g", start="begin")])
+async def test_async_code_follows_nothing_that_is_gone(
+    sqlite_url: str, tmp_path: Path, look: Callable[[bp.Coordinator], AsyncIterator[bp.Event]]
+) -> None:
+    async with bp.connect(sqlite_url) as coordinator:
+        await coordinator.save(thread="run", agent="start", state={})
+        following = look(coordinator)
+        await anext(following)
+        (tmp_path / "store.db").unlink()
+        with pytest.raises(bp.Unreachable, match="was deleted"), anyio.fail_after(15):
+            await anext(following)
