@@ -67,7 +67,7 @@ def draft(
     checkpoint_id = checkpoint_id or mint("c", home(thread))
     writer = Writer(log or checkpoint_id, sharing, partial(frame, codec) if codec else None)
     if snapshot.changes or snapshot.append:
-        snapshot = _amended(snapshot, base) if sharing is Sharing.NOTHING or base is None else snapshot
+        snapshot = with_whole_state(snapshot, base) if sharing is Sharing.NOTHING or base is None else snapshot
     if sharing is Sharing.NOTHING:
         base = None
     state, native = _nodes(snapshot, base, writer)
@@ -120,8 +120,8 @@ def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node,
     return state, split(snapshot.native, base.native if base else None, writer, "native")
 
 
-def _amended(snapshot: Snapshot, base: Base | None) -> Snapshot:
-    """The same snapshot with a whole state."""
+def with_whole_state(snapshot: Snapshot, base: Base | None) -> Snapshot:
+    """What is new in the state of `base` as a snapshot of all of it."""
     state: Any = value(base.state) if base else {}
     return replace(snapshot, state=amended(state, snapshot.changes, snapshot.append), changes={}, append={})
 

@@ -19,10 +19,10 @@ from ..parts.nodes import Base
 from ..parts.share import Sharing
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow, CommitLine, JobRow
-from ..snapshots import Opened, draft, open_row, saved
+from ..snapshots import Opened, draft, open_row, saved, with_whole_state
 from . import Call, jobs
 from .again import as_drafted, kept
-from .inputs import milliseconds, text
+from .inputs import mapping, milliseconds, text
 
 # How often changes are made again to a thread that others save to meanwhile.
 _TRIES = 20
@@ -56,19 +56,20 @@ def snapshot(
         step=step,
         state=state,
         framework=framework,
-        changes=changes or _NOTHING,
-        append=append or _NOTHING,
-        context=context or _NOTHING,
+        changes=_NOTHING if changes is None else mapping(changes, "changes"),
+        append=_NOTHING if append is None else mapping(append, "append"),
+        context=_NOTHING if context is None else mapping(context, "context"),
     )
 
 
 def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     """Commit a checkpoint at the thread's tip."""
-    if not place.thread:
+    if not text(place.thread, "thread"):
         raise BadSetup("save needs a thread: any name that groups the checkpoints that belong together")
     parent = checked(place.parent) if place.parent else ""
-    if not (snapshot.changes or snapshot.append):
+    if snapshot.state is not None or (snapshot.changes is _NOTHING and snapshot.append is _NOTHING):
         return (yield from _save(bases, place, snapshot, bases.get(place.thread), parent))
+    anything = bool(snapshot.changes or snapshot.append)  # else the state stays as it is
     snapshot = kept(snapshot)
     for _ in range(_TRIES):
         base = yield from _base_of(bases, place.thread, parent)
@@ -78,7 +79,8 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
                 f"{place.version}: restore it and save the whole state= once"
             )
         try:
-            return (yield from _save(bases, place, snapshot, base, parent or (base.id if base else "")))
+            made = snapshot if anything else with_whole_state(snapshot, base)
+            return (yield from _save(bases, place, made, base, parent or (base.id if base else "")))
         except ThreadBusy:
             raise
         except (Conflict, NotFound):
@@ -176,6 +178,10 @@ def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object
 
 def checked(checkpoint_id: str) -> str:
     """A checkpoint id, refused here if it can't be one."""
+    given: Any = checkpoint_id
+    if not isinstance(given, str):
+        said = "None" if given is None else f"a {type(given).__qualname__}"
+        raise BadSetup(f"{said} is no checkpoint id: give the .id of a checkpoint, a text")
     if not is_id(checkpoint_id, "c"):
         raise NotFound(f"{checkpoint_id!r} is not a checkpoint id: list them with `batonpass timeline THREAD`")
     return checkpoint_id

@@ -13,6 +13,7 @@ from ...contracts.errors import BadSetup
 from ..editing import check_edit
 from ..parts.nodes import Base
 from ..snapshots import amended
+from .inputs import mapping
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +46,8 @@ class Edit:
     def __post_init__(self) -> None:
         if self.state is not None and (self.changes or self.append):
             raise BadSetup("fork takes the whole state=, or what is new in it (changes=, append=), not both")
+        mapping(self.changes, "changes")
+        mapping(self.append, "append")
 
     def of(self, source: Checkpoint, base: Base, step: str) -> Snapshot:
         """The snapshot to save; `BadSetup` if the framework could not go on from it. What it noted for itself goes

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...contracts.checkpoint import Checkpoint
 from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, ContractViolation, Corrupted, KeyConflict, NotFound
 from ...contracts.handoff import Envelope
-from ...contracts.names import digest, home, mint
+from ...contracts.names import digest, home, is_id, mint
 from ...contracts.transcript_losses import Losses
 from ..book import Book
 from ..commands import Import, Restore
@@ -112,7 +114,8 @@ def _given(job_id: str, hop: int | None) -> Call[Envelope | None]:
 
 def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]:
     """A new checkpoint at the thread's tip with the state of an older one, which is its parent."""
-    by_id = to[:1] == "c" and len(to) == 24
+    given: Any = to
+    by_id = not isinstance(given, str) or is_id(given, "c")
     at = yield from resolve(to if by_id else None, None if by_id else thread, None if by_id else to)
     source = yield from source_of(book, at)
     if source.checkpoint.thread != thread:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
+from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -32,6 +33,14 @@ def text(value: str, what: str) -> str:
             value.encode()
     except UnicodeEncodeError:
         raise BadSetup(f"the {what} {value!r} is not Unicode text: it holds half of a character") from None
+    return value
+
+
+def mapping(value: Mapping[str, Any], what: str) -> Mapping[str, Any]:
+    """Values by name from a caller."""
+    given: Any = value
+    if not isinstance(given, Mapping):
+        raise BadSetup(f"{what}={value!r}, but it is a dict: values by name")
     return value
 
 

@@ -17,7 +17,7 @@ from ..rows import CheckpointRow
 from ..snapshots import listed
 from . import Call, checkpoints
 from .checkpoints import checked
-from .inputs import count, text
+from .inputs import count, mapping, text
 
 # What one script looks at, at most.
 _PAGE = 500
@@ -52,12 +52,13 @@ class Wanted:
 def timeline(thread: str, limit: int, before: str | None, wanted: Wanted) -> Call[list[CheckpointSummary]]:
     """A page of the thread's checkpoints that fit, newest first."""
     text(thread, "thread")
-    at = checked(before) if before else ""
+    at = "" if before in (None, "") else checked(before)
     count(limit, "limit")
+    mapping(wanted.context, "context")
     found: list[CheckpointSummary] = []
     while len(found) < limit:
         size = min(limit - len(found), _PAGE) if wanted.anything else _PAGE
-        rows: list[CheckpointRow] = yield Timeline(thread, size, at, wanted.named)
+        rows: list[CheckpointRow] = yield Timeline(thread, size, at, bool(wanted.named))
         found += [summary for row in rows if wanted.fits(summary := listed(row))]
         if len(rows) < size:
             break
@@ -100,11 +101,11 @@ def branches(thread: str) -> Call[list[CheckpointSummary]]:
 
 def name(checkpoint_id: str, name: str) -> Call[None]:
     """Give a checkpoint a name."""
-    if not name or len(name) > _LONGEST_NAME:
+    if not text(name, "name") or len(name) > _LONGEST_NAME:
         raise BadSetup(f"a checkpoint's name has 1 to {_LONGEST_NAME} characters, this one {len(name)}")
     if is_id(name, "c"):
         raise BadSetup(f"{name!r} looks like a checkpoint's id: use another name")
-    yield Name(checked(checkpoint_id), text(name, "name"))
+    yield Name(checked(checkpoint_id), name)
 
 
 def unname(checkpoint_id: str) -> Call[None]:

@@ -98,3 +98,37 @@ def test_a_cursor_of_another_store(bench: Bench) -> None:
     foreign = "7" if "-" in event.cursor else "7-0"
     with pytest.raises(bp.BadSetup, match="not an event cursor of this store"):
         bench.run(face.events(after=foreign))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda face, given: face.restore(given),
+        lambda face, given: face.rollback("run", to=given),
+        lambda face, given: face.fork(given),
+        lambda face, given: face.timeline("run", before=given),
+        lambda face, given: face.save(thread="run", agent="a", state=1, parent=given),
+    ],
+    ids=["restore", "rollback", "fork", "before", "parent"],
+)
+def test_a_checkpoint_given_for_its_id(bench: Bench, call: Callable[[Any, Any], Any]) -> None:
+    """It was a TypeError: '_Saved' object is not subscriptable."""
+    face = bench.face(desk)
+    given = bench.run(face.save(thread="run", agent="a", state=1))
+    with bench.refused(bp.BadSetup, "a Checkpoint is no checkpoint id: give the .id"):
+        bench.run(call(face, given))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda face, given: face.save(thread="run", agent="a", changes=given),
+        lambda face, given: face.save(thread="run", agent="a", state=1, context=given),
+        lambda face, given: face.fork(given, changes=[1]),
+        lambda face, given: face.timeline("run", context=given),
+    ],
+    ids=["changes", "context", "fork", "timeline"],
+)
+def test_values_without_names(bench: Bench, call: Callable[[Any, Any], Any]) -> None:
+    with bench.refused(bp.BadSetup, "it is a dict: values by name"):
+        bench.run(call(bench.face(desk), 5))

@@ -159,11 +159,13 @@ def test_going_back(bench: Bench) -> None:
     assert run.latest().state == saved[14][1]
 
 
-def test_going_back_to_a_name(bench: Bench) -> None:
+@pytest.mark.parametrize("name", ["good", "checkpoint-before-deploy"])
+def test_going_back_to_a_name(bench: Bench, name: str) -> None:
+    """The longer one, which begins as an id and is as long, was not found."""
     face = bench.face()
     saved = _grown(Thread(bench), 5)
-    bench.run(face.name(saved[2][0], "good"))
-    assert bench.run(face.rollback("run", to="good")).state == saved[2][1]
+    bench.run(face.name(saved[2][0], name))
+    assert bench.run(face.rollback("run", to=name)).state == saved[2][1]
     with bench.refused(bp.NotFound, "'bad'"):
         bench.run(face.rollback("run", to="bad"))
 

@@ -154,6 +154,27 @@ def test_appending_to_what_can_not_go_on_is_refused(bench: Bench) -> None:
         other.save(changes={"x": 1})
 
 
+@pytest.mark.parametrize("new", [{"changes": {}}, {"append": {}}, {"changes": {}, "append": {}}], ids=str)
+def test_nothing_new_leaves_the_state_as_it_is(bench: Bench, new: dict[str, Any]) -> None:
+    """The state of a round that had nothing new became None, and the next one's changes were refused."""
+    face, state = bench.face(), {"messages": ["a" * 600] * 20}
+    assert bench.run(face.save(thread="new", agent="write", **new)).state == {}
+    first = bench.run(face.save(thread="run", agent="write", state=state))
+    with bench.beside() as beside:
+        mine = beside.run(beside.face().save(thread="run", agent="write", changes={"round": 1}))
+    made = bench.run(face.save(thread="run", agent="write", **new))
+    assert (made.state, made.parent_id) == ({**state, "round": 1}, mine.id)
+    before = _kept(bench)
+    bench.run(face.save(thread="run", agent="write", **new))
+    assert _kept(bench) - before < 3000
+    branch = bench.run(face.save(thread="run", agent="write", parent=first.id, branch=True, **new))
+    assert bench.run(face.restore(branch.id)).state == state
+    assert bench.run(face.save(thread="run", agent="write", append={"messages": ["b"]})).state["messages"][-1] == "b"
+    bench.run(face.save(thread="list", agent="write", state=[1]))
+    with bench.refused(bp.BadSetup, "need a dict to change, but the state is a list"):
+        bench.run(face.save(thread="list", agent="write", **new))
+
+
 def test_changes_belong_to_the_newest_state(bench: Bench) -> None:
     """Somebody else saved in between: what is new is added to theirs."""
     run = Thread(bench)
