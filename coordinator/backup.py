@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Protocol, runtime_checkable
 
 from ..contracts.errors import BadSetup
+from .coded.store import CodedStore
 from .store import Store
 
 Progress = Callable[[int, int], None]  # told bytes copied and bytes in all, now and then
@@ -21,6 +22,8 @@ class BacksUp(Protocol):
 
 def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
     """Copy the store to a new file; `BadSetup` says how else a store that can't is backed up."""
+    if isinstance(store, CodedStore):  # what is coded is copied as it is
+        store = store.inner
     if isinstance(store, BacksUp):
         store.backup(os.fspath(path), progress)
     elif store.url.startswith("memory:"):

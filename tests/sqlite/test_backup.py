@@ -56,6 +56,16 @@ def test_it_opens_as_a_store(sqlite_url: str, copy: Path) -> None:
     assert sound(copy)
 
 
+def test_a_store_behind_a_codec(sqlite_url: str, copy: Path) -> None:
+    """It was said to be one that its server backs up."""
+    codec = bp.Codec(sign={"k": b"k" * 32})
+    with bp.connect(sqlite_url, codec=codec) as coordinator:
+        saved = coordinator.save(thread="t", agent="a", state="signed")
+        coordinator.backup(copy)
+    with bp.connect(f"sqlite:///{copy}", codec=codec) as coordinator:
+        assert coordinator.restore(saved.id).state == "signed"
+
+
 async def test_async(sqlite_url: str, copy: Path) -> None:
     async with bp.connect(sqlite_url) as coordinator:
         saved = await coordinator.save(thread="t", agent="a", state=1)
