@@ -5,18 +5,18 @@ from __future__ import annotations
 import os
 import sqlite3
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from anyio import to_thread
+from anyio import CancelScope, to_thread
 
 from ..backup import Progress
 from ..bell import Bell
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
-from ..commands import Claim, Claimed, Command, Put, PutWrites, TakeEvents, Taken
+from ..commands import Claim, Claimed, Command, Put, TakeEvents, Taken
 from ..loops import PerLoop
 from ..operations import READING, run
 from ..operations.groups import nothing_to_take
@@ -41,10 +41,6 @@ from .watch import SqliteWatch
 R = TypeVar("R")
 # One bell per file, so that threads of one process wake each other at once.
 _BELLS: dict[str, Bell] = {}
-
-
-# What a framework writes at each step of many runs at once.
-_OFTEN = frozenset({Put, PutWrites})
 
 
 def _is_soon(command: Command[Any]) -> bool:
@@ -90,10 +86,12 @@ class SqliteStore:
         self._line = Line(self._writing, self._write, WalKeeper(self.path).look, self._disk)
         self._bell = _BELLS.setdefault(self.path, Bell())
         self._lookouts = PerLoop(lambda: Lookout(self._bell, self.path), Lookout.aclose)
+        self._reader = Clerk(self._read_all)
         self._clerk = Clerk(self._write_all)
         self._keeper = Clerk(self._keep_all)
 
     def _connect(self) -> sqlite3.Connection:
+        self._there.look()
         connection = open_store_file(self.path)
         self._there.opened()
         return connection
@@ -110,16 +108,38 @@ class SqliteStore:
         return answer
 
     async def acall(self, command: Command[R]) -> R:
-        """`call` in a thread, so that the loop does not wait for the disk."""
-        if type(command) in _OFTEN:
-            return cast("R", await self._clerk.ask(command))
-        return await to_thread.run_sync(self.call, command)
+        """`call` in a thread, so that the loop does not wait for the disk. What it has begun it ends."""
+        answer: Any = None
+        with CancelScope(shield=True):
+            answer = await self._ask(command)
+        return cast("R", answer)
+
+    def _ask(self, command: Command[Any]) -> Awaitable[Any]:
+        if type(command) in READING:
+            return self._reader.ask(command)
+        if isinstance(command, Claim | TakeEvents):  # they read first, and seldom write
+            return to_thread.run_sync(partial(self.call, command))
+        return self._clerk.ask(command)
+
+    def _read_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
+        return [self._outcome(command) for command in commands]
+
+    def _outcome(self, command: Command[Any]) -> Any:
+        try:
+            return self.call(command)
+        except Exception as error:
+            return error
 
     def _write_all(self, commands: Sequence[Command[Any]]) -> list[Any]:
-        """Commands of _OFTEN, which ring for nobody."""
         self._there.check()
-        answers = self._line.write_all(commands, [_is_soon(command) for command in commands])
-        return [self._in_our_words(answer) if isinstance(answer, Exception) else answer[0] for answer in answers]
+        done = self._line.write_all(commands, [_is_soon(command) for command in commands])
+        answers = [self._in_our_words(each) if isinstance(each, Exception) else each[0] for each in done]
+        if any(self._rings(command, each) for command, each in zip(commands, done, strict=True)):
+            self._bell.ring()
+        return answers
+
+    def _rings(self, command: Command[Any], done: Any) -> bool:
+        return not isinstance(done, Exception) and rings(command, *done)
 
     def _in_our_words(self, error: Exception) -> Exception:
         if not isinstance(error, sqlite3.Error):

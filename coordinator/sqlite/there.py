@@ -33,15 +33,18 @@ class There:
     def check(self) -> None:
         """`Unreachable` if the file is not the one that was opened."""
         now = time.monotonic()
-        if now < self._next or self._file is None:
-            return
-        if self._found() != self._file:
+        if now >= self._next:
+            self.look()
+            self._next = now + _LOOK
+
+    def look(self) -> None:
+        """`check` at once: before the file is opened once more, which would make a new one."""
+        if self._file is not None and self._found() != self._file:
             raise Unreachable(
                 f"{self._path} was deleted, or another file put in its place, while it was open: what was written "
                 "since is in no file that others find. Start again; delete or replace a store when nobody has it open",
                 lasting=True,
             )
-        self._next = now + _LOOK
 
     def _found(self) -> tuple[int, int] | None:
         try:

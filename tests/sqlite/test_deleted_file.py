@@ -44,6 +44,17 @@ def test_who_writes_to_a_file_that_nobody_finds_is_told(sqlite_url: str, tmp_pat
         assert len(coordinator.timeline("run")) == 1
 
 
+def test_who_reads_first_after_that_makes_no_new_file(sqlite_url: str, tmp_path: Path) -> None:
+    """Readers have a connection of their own, opened when it is first used."""
+    path = tmp_path / "store.db"
+    with bp.connect(sqlite_url) as coordinator:
+        coordinator.save(thread="run", agent="start", state={"n": 0})
+        path.unlink()
+        with pytest.raises(bp.Unreachable, match="was deleted"):
+            coordinator.timeline("run")
+    assert not path.exists()
+
+
 async def test_async_code_is_told_too(sqlite_url: str, tmp_path: Path) -> None:
     async with bp.connect(sqlite_url) as coordinator:
         (tmp_path / "store.db").unlink()
