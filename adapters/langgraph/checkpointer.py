@@ -44,7 +44,9 @@ T = TypeVar("T")
 # begun, or the write that goes with a put: then both are one commit.
 _TURNS = 3
 _MOMENT = 0.005  # no less than what another thread may have to wait for the interpreter
-# After how many seconds writes wait for no further put that is ahead of that one.
+# How often it turns until the last puts of a run have begun that was cancelled, or whose stream is not read any more.
+_LAST_TURNS = 6
+# After how many seconds writes and reads wait for no further put that is ahead of that one.
 _PATIENCE = 5.0
 
 
@@ -235,16 +237,7 @@ class BatonpassSaver(Driver):
         batch = self._batch(config, writes, task_id, task_path)
         waiting = self._shared.waiting
         try:
-            patience = time.monotonic() + _PATIENCE
-            turns = 0
-            while turns < _TURNS and not batch.taken:
-                flight = waiting.flight(batch.spot)
-                if flight is not None and time.monotonic() < patience:
-                    await flight.await_()
-                    turns = 0
-                else:
-                    await asyncio.sleep(0)
-                    turns += 1
+            await self._calm(batch.spot, _TURNS, batch)
         finally:
             alone = waiting.withdraw(batch)
         if not alone:
@@ -255,6 +248,20 @@ class BatonpassSaver(Driver):
             return
         await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
         waiting.went(batch)
+
+    async def _calm(self, spot: Spot, calm: int, batch: Batch | None = None) -> None:
+        """Wait until no put to a thread's namespace is on its way, nor has begun for so many turns of the loop, or one
+        has taken a batch along."""
+        patience = time.monotonic() + _PATIENCE
+        turns = 0
+        while turns < calm and not (batch and batch.taken):
+            flight = self._shared.waiting.flight(spot)
+            if flight is not None and time.monotonic() < patience:
+                await flight.await_()
+                turns = 0
+            else:
+                await asyncio.sleep(0)
+                turns += 1
 
     def _batch(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str) -> Batch:
         spot = _spot(config, _parent(config))
@@ -269,8 +276,12 @@ class BatonpassSaver(Driver):
         return self._drive(self._shared.get(self._carrying, *_spot(config, _parent(config))))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """`get_tuple` for async code."""
-        return await self._adrive(self._shared.get(self._carrying, *_spot(config, _parent(config))))
+        """`get_tuple` for async code. A run that was cancelled, or whose stream is not read any more, is over before
+        its puts are: the latest is what they leave."""
+        spot = _spot(config, _parent(config))
+        if not spot[2]:
+            await self._calm(spot, _LAST_TURNS)
+        return await self._adrive(self._shared.get(self._carrying, *spot))
 
     def list(
         self,

@@ -144,3 +144,30 @@ def test_a_conflict_of_an_async_run_does_not_hold_up_its_loop(saver: BatonpassSa
     outcomes = asyncio.run(both())
     assert sum(isinstance(outcome, bp.Conflict) for outcome in outcomes) <= 1
     assert any(isinstance(outcome, dict) for outcome in outcomes)
+
+
+@pytest.mark.parametrize("durability", DURABILITIES)
+def test_a_run_whose_stream_is_broken_off_leaves_the_thread_to_the_next(
+    durability: Any, saver: BatonpassSaver, thread: str
+) -> None:
+    """LangGraph ends such a run behind its caller's back: the next one begins before its last put does."""
+
+    async def answer(_: Chat) -> Any:
+        await asyncio.sleep(0)
+        return {"messages": [AIMessage("an answer")]}
+
+    builder: Any = StateGraph(Chat)
+    builder.add_sequence([("answer", answer), ("again", answer)])
+    builder.add_edge(START, "answer")
+    graph = builder.compile(checkpointer=saver)
+
+    async def runs() -> None:
+        config: Any = {"configurable": {"thread_id": thread}}
+        for number in range(5):
+            async for _ in graph.astream(say("broken off"), config, durability=durability, stream_mode="updates"):
+                break
+            await graph.ainvoke(say(f"next {number}"), config, durability=durability)
+
+    asyncio.run(runs())
+    said = [text for text in texts(Runner(graph, thread, "sync")) if text.startswith("next")]
+    assert said == [f"next {number}" for number in range(5)]
