@@ -182,7 +182,7 @@ class About:
             self._steps, self._session.journal, self.effect_key(key), key, arguments, unsure, self.last_error
         )
 
-    def _asking(self, question: Any, terms: AskTerms) -> Generator[Act, Any, Any]:
+    def _asking(self, question: Any, terms: AskTerms, key: str | None = None) -> Generator[Act, Any, Any]:
         if self._agent.kind != "function":
             raise elsewhere(self._agent.kind)
-        return asking(self._steps, self._session, question, terms)
+        return asking(self._steps, self._session, question, terms, key)

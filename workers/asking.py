@@ -97,10 +97,12 @@ def _name(assignee: str) -> str:
     return assignee
 
 
-def asking(steps: Steps, session: LeaseSession, question: Any, terms: AskTerms) -> Generator[Act, Any, Any]:
+def asking(
+    steps: Steps, session: LeaseSession, question: Any, terms: AskTerms, key: str | None
+) -> Generator[Act, Any, Any]:
     """What to do for a question; returns its answer. Raises `Asking` if a person has to be asked, `Unanswered` if
-    nobody answered in time."""
-    full, digest, recorded = steps.begin("ask", None, question)
+    nobody answered in time. Without a `key` the hop's questions are told apart by counting."""
+    full, digest, recorded = steps.begin("ask", key, question)
     if recorded is not None:
         return _received(session, terms, recorded.result)
     try:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
+from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
 from ..contracts.errors import Ambiguous, BadSetup, NotDone
@@ -11,6 +12,8 @@ from .steps import Steps
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
 _PREFIX = "effect/"
+# The number of the next question about an effect: an answer is about the try before it, and about none after.
+_ASKS = "asks/"
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,9 +30,10 @@ class Perform:
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask a person."""
+    """Ask a person. `key` tells the question from the hop's others, which are counted: a recorded effect asks none."""
 
     question: Any
+    key: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,8 @@ def effecting(
         return recorded.result
     try:
         if journal.get(_PREFIX + key) is not None:
-            settled = yield from _settled(about, key, unsure, last_error, by_state=steps.editable)
+            first = journal.get(_ASKS + key, 1)
+            settled = yield from _settled(about, key, unsure, last_error, first, by_state=steps.editable)
             if settled:
                 [result] = settled
                 yield Commit(full, digest, result)
@@ -88,7 +93,7 @@ def effecting(
 
 
 def _settled(
-    about: str, key: str, unsure: Unsure, last_error: str | None, *, by_state: bool
+    about: str, key: str, unsure: Unsure, last_error: str | None, first: int, *, by_state: bool
 ) -> Generator[Act, Any, list[Any]]:
     """The result of an effect that was begun before, if a person knows it; nothing if it is to be done again."""
     if unsure == "repeat":
@@ -102,10 +107,12 @@ def _settled(
             f"(unsure='repeat'{'' if by_state else ', with that as its idempotency key'})"
         )
     question = {"effect": key, "idempotency_key": about, "question": "was it done? answer {done: ..., result: ...}"}
-    while True:
-        answer = yield Ask(question)
+    for number in count(first):
+        answer = yield Ask(question, f"{key}/{number}")
         told = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
         if told.get("done") is True:
             return [told.get("result")]
         if told.get("done") is False:
-            return []
+            yield Record({_ASKS + key: number + 1})
+            break
+    return []

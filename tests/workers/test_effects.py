@@ -130,6 +130,28 @@ async def test_one_that_asks(store_url: str, which: int, answer: Any, text: str,
     assert len(bank.keys) == times
 
 
+async def test_an_answer_is_about_the_try_before_it(store_url: str) -> None:
+    """ "It was not done" lets it be tried again once: what came of that is asked for anew. (The answer was taken for
+    later tries, too, and money was sent without a question.) Other questions are not mixed up with those."""
+    bank = Bank("after", "after", "before", "after")
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        paid = await ctx.effect("pay", bank.pay, ctx.effect_key("pay"), unsure="ask")
+        return Reply(text=f"{paid} {await ctx.ask('well?')}")
+
+    async with serving(only(pays, retries=9), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        for paid, answer in ((1, {"done": False}), (2, {"done": False}), (3, {"done": "?"}), (3, {"done": False})):
+            await reached(job, bp.JobState.INPUT_REQUIRED)
+            assert len(bank.keys) == paid
+            await job.answer(answer)
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+        assert (await job.info()).question == "well?"
+        await job.answer("yes")
+        assert (await job.result(timeout=30)).text == "4 yes"
+    assert set(bank.keys) == {f"{job.id}.0.pay"}
+
+
 @pytest.mark.parametrize(("key", "unsure", "says"), [("", "stop", "needs a key"), ("k", "maybe", "say 'stop', 'ask'")])
 async def test_bad_input(store_url: str, key: str, unsure: Any, says: str) -> None:
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
