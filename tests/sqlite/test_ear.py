@@ -6,7 +6,9 @@ import asyncio
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from threading import Semaphore
 
+import anyio
 import pytest
 
 from batonpass.coordinator.sqlite import ear, pace
@@ -15,6 +17,7 @@ from batonpass.coordinator.sqlite.sight import Sight
 from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.sqlite.watch import SqliteWatch
 from batonpass.coordinator.store import Topic
+from tests.harness.bench import new_job
 
 from .beside import finished, run, said
 
@@ -121,6 +124,19 @@ def test_where_nothing_is_heard_it_looks_often(
     assert looks_of(watch, wait, 0.5, monkeypatch) > 5
     other.ends()
     watch.close()
+
+
+async def test_this_process_is_heard_without_ears(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ear, "_left", Semaphore(0))
+    monkeypatch.setattr(pace, "_POLL", LONG)
+    watch = store.watch(Topic())
+    await watch.aopen()
+    with anyio.fail_after(LONG / 2):
+        async with anyio.create_task_group() as tasks:
+            tasks.start_soon(watch.await_, LONG)
+            await anyio.wait_all_tasks_blocked()
+            await store.acall(new_job())
+    await store.aclose()
 
 
 def test_a_crowd_leaves_ears_to_others(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
