@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Protocol, cast
 
 from ..contracts.checkpoint import Checkpoint
+from .frameworks import adapter_of
 from .rows import Place
-from .transcripts import GROUP
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +43,5 @@ class Brancher(Protocol):
 
 def brancher(framework: str) -> Brancher | None:
     """The framework's, if it has one: without, what goes on is seen here, and not by the framework."""
-    for point in entry_points(group=GROUP, name=framework):
-        found: Any = point.load()
-        return cast("Brancher", found) if hasattr(found, "branch") else None
-    return None
+    found = adapter_of(framework)
+    return cast("Brancher", found) if hasattr(found, "branch") else None

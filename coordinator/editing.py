@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from importlib.metadata import entry_points
 from typing import Any, Protocol, cast
 
 from ..contracts.checkpoint import Checkpoint
-from .transcripts import GROUP
+from .frameworks import adapter_of
 
 
 class Editable(Protocol):
@@ -20,7 +19,6 @@ class Editable(Protocol):
 
 def check_edit(source: Checkpoint, state: Any) -> None:
     """Have the checkpoint's framework look at the state, if it does that."""
-    for point in entry_points(group=GROUP, name=source.framework):
-        found: Any = point.load()
-        if hasattr(found, "check_edit"):
-            cast("Editable", found).check_edit(source, state)
+    found = adapter_of(source.framework)
+    if hasattr(found, "check_edit"):
+        cast("Editable", found).check_edit(source, state)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from importlib.metadata import entry_points
 from typing import Any, Protocol, cast
 
 from ..contracts.transcript import Transcript, Work
 from ..contracts.transcript_losses import Losses
+from .frameworks import adapter_of
 
-GROUP = "batonpass.adapters"
 INHERITED = "inherited"
 """Where a checkpoint's `native` keeps the transcript that its job brought along from another agent."""
 
@@ -73,10 +72,8 @@ def told(losses: Losses) -> dict[str, str]:
 
 
 def _translator(kind: str) -> Translator | None:
-    for point in entry_points(group=GROUP, name=kind):
-        found: Any = point.load()
-        return cast("Translator", found) if hasattr(found, "read_transcript") else None
-    return None
+    found = adapter_of(kind)
+    return cast("Translator", found) if hasattr(found, "read_transcript") else None
 
 
 def _plain(saved: Saved) -> Transcript:

@@ -6,8 +6,7 @@ from importlib.metadata import entry_points
 
 from ..adapters.adapter import Adapter
 from ..contracts.errors import BadSetup, BatonpassError
-
-GROUP = "batonpass.adapters"
+from ..coordinator.frameworks import GROUP
 
 
 def load_adapter(kind: str) -> Adapter:

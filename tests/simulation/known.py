@@ -50,6 +50,7 @@ class Job:
     forget_at: int = 0
     parent: str = ""
     brood: str = ""
+    lost_to: str = ""  # the fan-out that counted it as lost, before it was redriven
     number: int = 0
     fan: str = ""
     verdict: str = ""
@@ -109,8 +110,9 @@ class Job:
 
     def count(self, child: Job) -> str:
         """A child has ended; the verdict, if that decides it."""
-        self.done += child.state == "completed"
-        self.lost += child.state != "completed"
+        completed = child.state == "completed"
+        self.done += completed
+        self.lost += (not completed) - bool(child.lost_to)  # one that was counted as lost is made good
         if self.lost > self.spare:
             return "broken"
         return "met" if self.done >= self.need or self.done + self.lost == self.children else ""
@@ -118,7 +120,8 @@ class Job:
     def redrive(self) -> None:
         self.answered = "" if self.reason == "unanswered" else self.answered
         self.make_ready()
-        self.attempt, self.crashes, self.closed, self.brood = 1, 0, "redrive", ""
+        self.attempt, self.crashes, self.closed = 1, 0, "redrive"
+        self.brood, self.lost_to = "", self.brood or self.lost_to
 
     def end(self, state: str, reason: str, now: int) -> None:
         self.state, self.reason, self.due = state, reason, 0
@@ -165,9 +168,9 @@ class Known:
         return job is not None and job.lease == fence.lease_id and job.token == fence.token
 
     def awaited(self, child: Job) -> bool:
-        """Whether the parent of a child still waits for it."""
+        """Whether the parent of a child still waits for it, or for others beside it."""
         parent = self.jobs[child.parent]
-        return parent.fan == child.brood and not parent.verdict
+        return parent.fan == (child.brood or child.lost_to) and not parent.verdict
 
     def left_of(self, fan: str) -> list[Job]:
         """The children of a fan-out that have not ended, in order."""

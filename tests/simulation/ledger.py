@@ -217,7 +217,8 @@ class Ledger(Known):
         """Its children are not needed any more; its parent counts it."""
         if ended.fan and not ended.verdict:
             self._decide(ended, "cut")
-        if ended.brood and self.awaited(ended):
+        counts = ended.brood or (ended.lost_to and ended.state == "completed")
+        if counts and self.awaited(ended):
             parent = self.touch(self.jobs[ended.parent])
             if verdict := parent.count(ended):
                 self._decide(parent, verdict)
