@@ -180,7 +180,7 @@ class Records(Protocol):
 
     def put_first_use(self, idem: str, job_id: str, payload_digest: str) -> None: ...
     def forget_first_use(self, idem: str, job_id: str, at: int) -> None:
-        """Forget the use of a key at a time, if it was that job's."""
+        """Forget the use of a key at a time, if it was that job's and is not forgotten yet."""
         ...
 
     def drop_first_use(self, idem: str, job_id: str) -> None:

@@ -265,7 +265,8 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         self._forget_at.pop(idem, None)
 
     def forget_first_use(self, idem: str, job_id: str, at: int) -> None:
-        if self._first_uses.get(idem, ("",))[0] == job_id:
+        first = self.first_use(idem)
+        if first and first[0] == job_id:
             self._forget_at[idem] = at
 
     def drop_first_use(self, idem: str, job_id: str) -> None:

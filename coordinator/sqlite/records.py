@@ -261,8 +261,11 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         self._db.execute("INSERT OR REPLACE INTO first_use VALUES (?, ?, ?, ?, 0)", row)
 
     def forget_first_use(self, idem: str, job_id: str, at: int) -> None:
-        where = (at, self._namespace, idem, job_id)
-        self._db.execute("UPDATE first_use SET forget_at = ? WHERE namespace = ? AND idem = ? AND job = ?", where)
+        self._db.execute(
+            "UPDATE first_use SET forget_at = ? WHERE namespace = ? AND idem = ? AND job = ? "
+            "AND NOT (forget_at > 0 AND forget_at <= ?)",
+            (at, self._namespace, idem, job_id, self.now),
+        )
 
     def drop_first_use(self, idem: str, job_id: str) -> None:
         where = (self._namespace, idem, job_id)

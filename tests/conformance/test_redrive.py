@@ -120,6 +120,16 @@ def test_its_key_does_not_age_while_it_runs_again(bench: Bench) -> None:
     assert bench.do(new_job(key="k", key_ttl=MINUTE)).id == job.job_id
 
 
+def test_its_key_stays_forgotten_when_it_ends_again(bench: Bench) -> None:
+    job = new_job(key="k", key_ttl=MINUTE)
+    bench.do(job)
+    bench.do(c.Fail(bench.take(), "boom", "attempts"))
+    bench.clock.advance(2 * MINUTE)
+    bench.do(c.Redrive(job.job_id))
+    bench.do(c.Fail(bench.take(), "boom", "attempts"))
+    assert bench.do(new_job(key="k", key_ttl=MINUTE)).id != job.job_id
+
+
 def test_dead_letters_the_last_to_fail_first(bench: Bench) -> None:
     jobs: list[str] = []
     for _ in range(5):

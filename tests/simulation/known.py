@@ -127,7 +127,7 @@ class Job:
         self.state, self.reason, self.due = state, reason, 0
         if state != "failed":
             self.journal = {}
-        if self.idem:
+        if self.idem and not 0 < self.forget_at <= now:  # what is forgotten stays so
             self.forget_at = now + self.key_ttl
 
 
