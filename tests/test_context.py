@@ -174,6 +174,20 @@ async def test_arguments_are_compared_by_value() -> None:
     assert await run(agent) == "5"
 
 
+@pytest.mark.parametrize("levels", [600, 5000])
+async def test_arguments_that_are_too_deep_are_refused(levels: int) -> None:
+    async def agent(ask: Ask, ctx: bp.Context) -> Reply:
+        deep: list[Any] = []
+        for _ in range(levels):
+            deep = [deep]
+        await ctx.step("load", len, deep)
+        raise AssertionError
+
+    error = await failure(agent)
+    assert error.reason == "refused"
+    assert "the arguments of step 'load' can't be recorded: they lie inside of each other too deep" in error.error
+
+
 async def test_the_same_name_at_once_needs_keys() -> None:
     gate = anyio.Event()
 

@@ -92,7 +92,14 @@ class Steps:
             full = f"{said}#{ordinal}" if ordinal else said
         else:
             full = f"{said}:{key}"
-        digest = _digest(arguments)
+        try:
+            digest = _digest(arguments)
+        except (RecursionError, Unserializable):
+            raise Unserializable(
+                f"the arguments of step {full!r} can't be recorded: they lie inside of each other too deep, or in a "
+                "circle. Give it a part of them",
+                path=f"arguments of step {full!r}",
+            ) from None
         recorded = self._done.get(full)
         if recorded is not None and recorded.digest is not None and not same(recorded.digest, digest, arguments):
             edited = f". If the payload was, redrive it with changes={{{full!r}: RESULT}}, too" if self.editable else ""
