@@ -102,9 +102,25 @@ def own_redis(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisS
 
 
 @pytest.fixture
-def redis_url(redis_server: str) -> str:
+def redis_place(redis_server: str) -> Iterator[Callable[[], str]]:
+    """Makes store URLs on Redis, each with a namespace of its own, which is emptied: some tests look at every key."""
+    names: list[str] = []
+
+    def make() -> str:
+        names.append(f"t{secrets.token_hex(6)}")
+        return f"{redis_server}?namespace={names[-1]}"
+
+    yield make
+    with redis.Redis.from_url(redis_server) as server:
+        for name in names:
+            if keys := list(server.scan_iter(match=f"bp:{{{name}:*", count=1000)):
+                server.unlink(*keys)
+
+
+@pytest.fixture
+def redis_url(redis_place: Callable[[], str]) -> str:
     """A store URL on Redis with a namespace of its own."""
-    return f"{redis_server}?namespace=t{secrets.token_hex(6)}"
+    return redis_place()
 
 
 @pytest.fixture
@@ -139,13 +155,13 @@ def crews() -> Crews:
 
 
 @pytest.fixture
-def new_url(tmp_path: Path, redis_server: str) -> Callable[[str], str]:
+def new_url(tmp_path: Path, redis_place: Callable[[], str]) -> Callable[[str], str]:
     """Makes the URL of a new, empty store."""
 
     def make(store: str) -> str:
         if store == "sqlite":
             return f"sqlite:///{tmp_path / secrets.token_hex(8)}.db"
-        return f"{redis_server}?namespace={secrets.token_hex(8)}"
+        return redis_place()
 
     return make
 

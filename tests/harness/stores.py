@@ -143,6 +143,11 @@ class RedisHarness:
         self.server.set(f"{made.prefix}clock", self.clock.now)
         return made
 
+    def prefix_with(self, name: str) -> str:
+        """The prefix under which a key of that name is."""
+        [found] = [prefix for prefix in self._prefixes if self.server.exists(f"{prefix}{name}")]
+        return found
+
     def keys(self) -> Iterator[str]:
         """All keys that the store made."""
         for key in self.server.scan_iter(match=f"bp:{{{self.own}*", count=1000):
@@ -174,7 +179,7 @@ class RedisHarness:
 
     @contextmanager
     def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> Iterator[None]:
-        [key] = [name for prefix in self._prefixes if self.server.exists(name := f"{prefix}c:{checkpoint}")]
+        key = f"{self.prefix_with(f'c:{checkpoint}')}c:{checkpoint}"
         whole: Any = self.server.get(key)
         if part == "commit":
             thread_key = key.replace(f"}}:c:{checkpoint}", f"}}:t:{whole[:32].decode()}")

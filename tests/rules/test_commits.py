@@ -34,10 +34,9 @@ def harness(redis_server: str) -> Iterator[RedisHarness]:
 
 def asked(harness: RedisHarness) -> list[tuple[str, str]]:
     """What the watched script asked the server for: command and key, the key without the prefix."""
-    [log] = [key for key in harness.server.scan_iter(match="*:log") if key.startswith(b"bp:{" + harness.own.encode())]
-    entries: Any = harness.server.lrange(log, 0, -1)
-    harness.server.delete(log)
-    prefix = log.decode().removesuffix("log")
+    prefix = harness.prefix_with("log")
+    entries: Any = harness.server.lrange(f"{prefix}log", 0, -1)
+    harness.server.delete(f"{prefix}log")
     found = [entry.decode().split(" ") for entry in entries]
     return [(command, key.removeprefix(prefix)) for command, key in found]
 
