@@ -33,7 +33,8 @@ class Scheduling(History):
         priority: Priority = "normal",
         expires: Duration | None = None,
     ) -> None:
-        """Give an agent a job at the times of a cron expression, until `unschedule`. The same name again replaces it.
+        """Give an agent a job at the times of a cron expression, until `unschedule`. The same name again replaces it:
+        what was due before is not made up for then. If nothing is changed by that, it goes on as it is.
 
         Any worker submits what is due, each time once. A time that the clocks skip comes when they have been put
         forward, one that they repeat comes once. Of times that passed while no worker was up the latest is made up for,

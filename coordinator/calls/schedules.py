@@ -60,7 +60,11 @@ def put(
     catch_up: CatchUp,
     options: SubmitOptions,
 ) -> Call[None]:
-    """Make a schedule, or replace the one of that name."""
+    """Make a schedule, or replace the one of that name.
+
+    One that is just so already is left alone: a schedule counts from when it was written, and a program that says its
+    schedules whenever it starts would end the times that were missed while it was down.
+    """
     if not text(name, "name"):
         raise BadSetup("a schedule needs a name")
     if catch_up not in get_args(CatchUp):
@@ -70,7 +74,9 @@ def put(
     contract, data = yield from book.address(agent, payload)
     about = {"agent": agent, "payload": dict(load_mapping(contract, data)), "cron": cron, "timezone": timezone}
     sealed = seal_letter({**about, "catch_up": catch_up, "options": dict(options)}, path=f"schedule {name!r}")
-    yield WriteItems((ItemChange(_defined(name), sealed),))
+    [row] = yield ReadItems((_defined(name),))
+    if row is None or row.value != sealed:
+        yield WriteItems((ItemChange(_defined(name), sealed),))
 
 
 def remove(name: str) -> Call[None]:

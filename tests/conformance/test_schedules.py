@@ -143,6 +143,20 @@ def test_a_schedule_is_replaced_and_removed(bench: Bench) -> None:
         bench.run(bench.face(APP).unschedule("hourly"))
 
 
+def test_who_says_a_schedule_again_ends_no_time_that_was_missed(bench: Bench) -> None:
+    """As a program does that says its schedules whenever it starts."""
+    schedule(bench)
+    to_the_hour(bench)
+    [before] = known(bench)
+    schedule(bench)
+    assert known(bench) == [before]
+    assert len(look(bench).jobs) == 1
+    to_the_hour(bench)
+    schedule(bench, payload=Order(size=2))
+    assert look(bench).jobs == []
+    assert known(bench)[0].payload == {"size": 2}
+
+
 def test_what_can_not_be_submitted_stands_there_and_the_schedule_goes_on(bench: Bench) -> None:
     schedule(bench)
     to_the_hour(bench)
