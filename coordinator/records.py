@@ -108,7 +108,7 @@ class Records(Protocol):
         ...
 
     def places(self, thread: str, limit: int) -> list[tuple[str, str]]:
-        """Scope and key of any places of a thread, with a checkpoint or without."""
+        """Scope and key of the first of a thread's places, in that order, with a checkpoint or without."""
         ...
 
     def placed(

@@ -60,7 +60,7 @@ class MemoryPlaces:
         return [write.spans for write in spot.writes.values() if write.spans]
 
     def places(self, thread: str, limit: int) -> list[tuple[str, str]]:
-        return list(self._spots.get(thread, ()))[:limit]
+        return sorted(self._spots.get(thread, ()))[:limit]
 
     def placed(
         self,

@@ -96,7 +96,7 @@ class SqlitePlaces(SqliteLogs):
         return spans
 
     def places(self, thread: str, limit: int) -> list[tuple[str, str]]:
-        query = f"SELECT s.name, p.key FROM {_PLACES} WHERE {_THREAD} LIMIT ?"
+        query = f"SELECT s.name, p.key FROM {_PLACES} WHERE {_THREAD} ORDER BY s.name, p.key LIMIT ?"
         return self._db.execute(query, (self._namespace, thread, limit)).fetchall()
 
     def placed(

@@ -133,6 +133,16 @@ def test_it_exists_and_can_be_deleted(bench: Bench) -> None:
     assert bench.happened("run") == ["thread.deleted"]
 
 
+def test_a_part_of_it_is_the_same_on_every_store(bench: Bench) -> None:
+    run = Places(bench)
+    for key in "ba":
+        run.write(key, Write("x", b"1"))
+    bench.do(c.DeleteThread("run", 1))
+    for key in "ab":
+        run.put(key, share=False)
+    assert [sorted(run.written(key)) for key in "ab"] == [[], ["x"]]
+
+
 def test_writes_that_are_left_keep_their_thread_and_their_bytes(bench: Bench) -> None:
     before = kept(bench)
     run = Places(bench)
