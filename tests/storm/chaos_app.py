@@ -20,6 +20,7 @@ from batonpass.workers.session import LeaseSession
 from tests.apps.evidence import note
 
 HOPS, ATTEMPTS, TIMEOUT = 3, 3, 2.0
+LATE = "longer than its timeout"
 _RAISING, _HANGING = 50, 10  # of 1000 attempts
 
 
@@ -132,7 +133,10 @@ def _listen() -> None:
         answer = await awrite(self, command)
         # Only of workers that a zygote forked: the judge, and the tests that run beside it, import this module, too.
         if "BATONPASS_TEST_KILL" in os.environ and isinstance(command, HandOff | Complete | Fail):
-            note(f"ended {self.job_id}:{self.hop}:{self.attempt} {self.fence.token} {type(command).__name__}")
+            attempt = f"{self.job_id}:{self.hop}:{self.attempt} {self.fence.token}"
+            note(f"ended {attempt} {type(command).__name__}")
+            if isinstance(command, Fail) and LATE in command.error:
+                note(f"late {attempt}")
         return answer
 
     LeaseSession.awrite = noting  # type: ignore[method-assign]

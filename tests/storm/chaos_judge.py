@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import batonpass as bp
-from tests.storm.chaos_app import ATTEMPTS, HOPS, Done, hopeless
+from tests.storm.chaos_app import ATTEMPTS, HOPS, LATE, Done, fate, hopeless
 
 _STEPS = ("0:a", "0:b", "1:a", "1:b", "2:a")
 
@@ -26,6 +26,7 @@ class Evidence:
     recorded: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))
     failed: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))  # number:hop -> attempts, as planned
     ended: dict[str, set[str]] = field(default_factory=lambda: defaultdict(set))  # job:hop:attempt -> token and how
+    late: dict[str, set[int]] = field(default_factory=lambda: defaultdict(set))  # job:hop -> attempts
     raised: int = 0
     hung: int = 0
 
@@ -51,6 +52,9 @@ class Evidence:
             self.recorded[label].add(extra)
         elif what == "ended":
             self.ended[label].add(f"{token} {extra}")
+        elif what == "late":
+            job, _, attempt = label.rpartition(":")
+            self.late[job].add(int(attempt))
         else:
             self.raised += what == "raises"
             self.hung += what == "hangs"
@@ -120,7 +124,9 @@ def _explained(evidence: Evidence, number: int, info: bp.JobInfo) -> str:
     """Why the job is a dead letter; "" if nothing explains it."""
     if info.reason == "attempts" and hopeless(number) == info.hop:
         return "every attempt failed"
-    if info.reason == "attempts" and "longer than its timeout" in (info.error or ""):
+    planned = {attempt for attempt in range(1, ATTEMPTS + 1) if fate(number, info.hop, attempt)}
+    others_late = len(planned | evidence.late[f"{info.id}:{info.hop}"]) == ATTEMPTS
+    if info.reason == "attempts" and (others_late or LATE in (info.error or "")):
         return "an attempt took too long"
     unknown = info.hop == HOPS - 1 and not evidence.recorded[f"{number}:2:pay"]
     if info.reason == "ambiguous" and unknown:
