@@ -6,7 +6,6 @@ import re
 import shlex
 import subprocess
 import sys
-from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
 
@@ -93,7 +92,6 @@ async def test_when_and_how_much(sqlite_url: str) -> None:
         text: str
 
     names: dict[str, Any] = {"bp": bp, "app": app, "Topic": Topic, "Report": Topic, "topic": Topic(text="rain")}
-    names |= {"datetime": datetime, "timedelta": timedelta, "UTC": UTC}
     app.agent("research", accepts=Topic, returns=Topic)(lambda topic: topic)
     async with bp.connect(sqlite_url, app=app) as coordinator:
         await run(shown("limit_by="), names | {"coordinator": coordinator})
@@ -109,16 +107,12 @@ async def test_checkpoints_without_agents(sqlite_url: str, capsys: pytest.Captur
         return state
 
     async with bp.connect(sqlite_url, app=app) as coordinator:
-        await run(shown('thread="run-001"'), {"bp": bp, "coordinator": coordinator})
+        await run(shown("coordinator.expire("), {"bp": bp, "coordinator": coordinator})
     assert capsys.readouterr().out == "validate\n"
 
 
 async def test_time_travel(sqlite_url: str, capsys: pytest.CaptureFixture[str]) -> None:
     async with bp.connect(sqlite_url) as coordinator:
-        for total in (12, 15):
-            await coordinator.save(
-                thread="run-001", agent="invoices", state={"total": total}, context={"invoice": "INV-4821"}
-            )
         names = await run(shown("coordinator.rollback("), {"bp": bp, "coordinator": coordinator})
         assert capsys.readouterr().out == "state['total'] 12 15\n"
         assert names["fork"].state == {"total": 13}
