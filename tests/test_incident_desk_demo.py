@@ -112,6 +112,23 @@ def test_ctrl_c_leaves_no_worker_behind(tmp_path: Path) -> None:
     assert alive(tmp_path) == []
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="no other kernel tells a process that its parent is gone")
+@pytest.mark.timeout(240)
+def test_a_killed_demo_leaves_no_worker_behind(tmp_path: Path) -> None:
+    command = [*RUN, "--store", f"sqlite:////{tmp_path}/desk.db"]
+    with subprocess.Popen(command, cwd=tmp_path, stdout=subprocess.DEVNULL) as process:
+        deadline = time.monotonic() + 60
+        while not alive(tmp_path) and time.monotonic() < deadline:
+            time.sleep(0.1)
+        started = alive(tmp_path)
+        process.kill()
+    deadline = time.monotonic() + 30
+    while alive(tmp_path) and time.monotonic() < deadline:
+        time.sleep(0.1)
+    assert started
+    assert alive(tmp_path) == []
+
+
 def test_ctrl_c_while_a_worker_is_being_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Its process is there then, and nobody knows of it yet."""
     start = subprocess.Popen[bytes].__init__

@@ -16,7 +16,7 @@ _PR_SET_PDEATHSIG = 1
 
 def hear_setup(sock: socket) -> Frame | None:
     """What the worker has this process prepare, None if it is gone. From now on this process ends with it."""
-    _signal_when_gone(signal.SIGKILL)
+    signal_when_gone(signal.SIGKILL)
     setup = read_frame(sock)
     gone, _, _ = select.select([sock], [], [], 0)  # it says nothing more before it has an answer
     return None if gone else setup
@@ -24,10 +24,10 @@ def hear_setup(sock: socket) -> Frame | None:
 
 def outlive_parent() -> None:
     """Undo that: there is something to do when the worker is gone."""
-    _signal_when_gone(0)
+    signal_when_gone(0)
 
 
-def _signal_when_gone(number: int) -> None:
+def signal_when_gone(number: int) -> None:
     """Have the kernel send this signal when the parent ends; where it can't, processes notice by their sockets."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)

@@ -8,8 +8,11 @@ import subprocess
 import sys
 from collections.abc import Generator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from pathlib import Path
 from signal import SIGINT, SIGTERM
+
+from batonpass.workers.parent import signal_when_gone
 
 STAGES = {"triage": "LangGraph", "write": "CrewAI", "review": "AutoGen"}
 APP = "batonpass.examples.incident_desk.app:app"
@@ -42,6 +45,7 @@ class Hand:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C reaches the demo alone, which ends its workers itself
+                preexec_fn=partial(signal_when_gone, signal.SIGKILL),  # a demo that is killed can't
             )
         self.pid = self._process.pid
 
