@@ -57,10 +57,10 @@ class Clerk(Generic[T]):
         loop = asyncio.get_running_loop()
         asked = _Asked(what, loop, loop.create_future())
         with self._lock:
-            self._line.put(asked)
-            if not self._works:
-                self._works = True
+            if not self._works:  # it may be that no thread can be had: then nothing stands in line, and the next tries
                 Thread(target=self._work, name="batonpass-sqlite", daemon=True).start()
+                self._works = True
+            self._line.put(asked)
         return await asked.future
 
     def _work(self) -> None:

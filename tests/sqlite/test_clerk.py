@@ -98,6 +98,20 @@ def test_a_loop_that_is_closed_takes_no_other_loops_answer(work: Work) -> None:
     assert asyncio.run(clerk.ask("next")) == "next"
 
 
+def test_a_thread_that_could_not_be_had_is_asked_for_again(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As in a container that may have so many."""
+
+    def none_left(thread: threading.Thread) -> None:
+        raise RuntimeError("can't start new thread")
+
+    made = Clerk[object](work)
+    with monkeypatch.context() as patch, pytest.raises(RuntimeError, match="can't start"):
+        patch.setattr(threading.Thread, "start", none_left)
+        asyncio.run(made.ask("first"))
+    assert asyncio.run(asyncio.wait_for(made.ask("next"), 30)) == "next"
+    assert work.done == [["next"]]
+
+
 def test_a_thread_with_nothing_to_do_is_gone_and_another_comes(work: Work, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(clerk, "_IDLE", 0.01)
     made = Clerk[object](work)
