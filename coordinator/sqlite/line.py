@@ -115,6 +115,7 @@ class Line:
     def _transact(self, connection: sqlite3.Connection, entries: list[_Entry]) -> None:
         shared = len(entries) > 1
         for entry in entries:
+            entry.error = None  # of a transaction that came to nothing
             if shared:
                 connection.execute("SAVEPOINT entry")
             try:
@@ -139,8 +140,6 @@ class Line:
         if not entries:
             self._call_up(entries)  # they all wait for the same lock
         elif len(entries) > 1:  # what does not fit as a whole (on a full disk, say) may fit in part
-            for entry in entries:
-                entry.error = None
             self._alone = len(entries)
             self._waiting.extendleft(reversed(entries))
             return

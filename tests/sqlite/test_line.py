@@ -164,3 +164,26 @@ def test_whoever_leads_is_interrupted(store: SqliteStore, path: Path, monkeypatc
         kept = {each.result(10).id for each in sent}
     assert {row.id for row in store.call(c.ListJobs())} == kept
     assert not store._line._waiting
+
+
+def test_who_was_refused_before_an_interruption_is_asked_anew(store: SqliteStore, path: Path) -> None:
+    """What it was refused for may be undone with the transaction."""
+    carry_out, interruptions = store._line._carry_out, iter([KeyboardInterrupt()])
+
+    def interrupted(connection: sqlite3.Connection, command: c.Command[Any]) -> Any:
+        if command is last and (now := next(interruptions, None)):
+            raise now
+        return carry_out(connection, command)
+
+    first, rival, last = new_job(key="k"), new_job(key="k", payload='{"other": 1}'), new_job()
+    store._line._carry_out = interrupted
+    with other(path) as db, ThreadPoolExecutor(3) as pool:
+        db.execute("BEGIN IMMEDIATE")
+        sent = list[Any]()
+        for command in (first, rival, last):
+            sent.append(pool.submit(store.call, command))
+            wait_until(lambda: len(store._line._waiting) == len(sent))
+        db.execute("ROLLBACK")
+        assert isinstance(sent[0].exception(10), KeyboardInterrupt)
+        assert [each.result(10).id for each in sent[1:]] == [rival.job_id, last.job_id]
+    assert {row.id for row in store.call(c.ListJobs())} == {rival.job_id, last.job_id}
