@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import os
 from collections.abc import Callable
 from threading import Condition
+from weakref import WeakSet
 
 import anyio
 
@@ -13,8 +15,13 @@ class Bell:
     """Counts rings; waiters remember the count that they have seen, so that no ring is missed."""
 
     def __init__(self) -> None:
-        self._changed = Condition()
         self._rings = 0
+        self.forked()
+        _ALL.add(self)
+
+    def forked(self) -> None:
+        """In a new process nobody waits yet, and who held the lock is not here."""
+        self._changed = Condition()
         self._called: set[tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = set()
 
     @property
@@ -58,6 +65,17 @@ class Bell:
         finally:
             self.forget(loop, rung.set)
         return self._rings
+
+
+_ALL: WeakSet[Bell] = WeakSet()
+
+
+def _forked() -> None:
+    for bell in list(_ALL):
+        bell.forked()
+
+
+os.register_at_fork(after_in_child=_forked)
 
 
 class BellWatch:

@@ -50,14 +50,17 @@ class Disk:
 
     def _open(self, connection: sqlite3.Connection) -> None:
         """The log lives as long as there are connections: another connection may have another one."""
-        if self._pid != os.getpid():  # a fork: who held the lock is not here
-            self._lock, self._pid = Lock(), os.getpid()
-        with self._lock:
+        with self._alone():
             self._let_go()
             try:
                 self._log, self._connection = os.open(f"{self._path}-wal", os.O_RDWR), connection
             except OSError as error:
                 self._failure = error
+
+    def _alone(self) -> Lock:
+        if self._pid != os.getpid():  # a fork: who held the lock is not here
+            self._lock, self._pid = Lock(), os.getpid()
+        return self._lock
 
     @property
     def committed(self) -> int:
@@ -72,7 +75,7 @@ class Disk:
         """Return when that commit is on the disk. `Unreachable` if it may not be: it is there, and may get lost."""
         if self.has(commit):
             return
-        with self._lock:
+        with self._alone():
             if self._kept < commit:
                 self._keep()
             if self._kept < commit:
@@ -95,7 +98,7 @@ class Disk:
 
     def close(self) -> None:
         """Let go of the log."""
-        with self._lock:
+        with self._alone():
             self._let_go()
 
     def _let_go(self) -> None:

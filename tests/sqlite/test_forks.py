@@ -138,3 +138,55 @@ print(codes == [0] * 20)
 """
     assert finished(run(program, path, path.with_name("log"))) == "True"
     assert sound(path)
+
+
+def test_locks_that_a_thread_held_over_a_fork(path: Path) -> None:
+    """One that wakes others, and one that waits for the disk. The child has the locks, and not the threads."""
+    program = """
+import os, sys
+from batonpass.coordinator.sqlite.store import SqliteStore
+from tests.harness.bench import new_job
+store = SqliteStore(sys.argv[1], "default")
+store.call(new_job())
+with store._bell._changed, store._disk._lock:
+    child = os.fork()
+if child == 0:
+    store.call(new_job())
+    store.close()
+    os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+with store._disk._lock:
+    child = os.fork()
+    if child == 0:
+        store.close()
+        os._exit(0)
+assert os.waitpid(child, 0)[1] == 0
+"""
+    finished(run(program, path))
+
+
+def test_a_child_calls_nothing_in_its_parents_loop(path: Path) -> None:
+    program = """
+import asyncio, os, sys
+from batonpass.coordinator.sqlite.store import SqliteStore
+from batonpass.coordinator.store import Topic
+from tests.harness.bench import new_job
+store = SqliteStore(sys.argv[1], "default")
+
+async def main():
+    watch = store.watch(Topic())
+    await watch.aopen()
+    waiting = asyncio.create_task(watch.await_(60))
+    await asyncio.sleep(0)
+    child = os.fork()
+    if child == 0:
+        loop = waiting.get_loop()
+        before = len(loop._ready)
+        store.call(new_job())
+        os._exit(len(loop._ready) - before)
+    assert os.waitpid(child, 0)[1] == 0
+    waiting.cancel()
+
+asyncio.run(main())
+"""
+    finished(run(program, path))
