@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Callable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
+from concurrent.futures import Future, ThreadPoolExecutor, wait
 from pathlib import Path
 from typing import Any
 
@@ -26,8 +26,10 @@ def together(store: SqliteStore, path: Path) -> Iterator[Callable[..., list[Any]
 
         def carry_out(*commands: c.Command[Any]) -> list[Any]:
             db.execute("BEGIN IMMEDIATE")
-            sent = [pool.submit(store.call, command) for command in commands]
-            wait_until(lambda: len(store._line._waiting) == len(commands))
+            sent: list[Future[Any]] = []
+            for command in commands:  # one behind the other: of threads begun at once any may come first
+                sent.append(pool.submit(store.call, command))
+                wait_until(lambda: len(store._line._waiting) == len(sent))
             db.execute("ROLLBACK")
             return [each.exception(20) or each.result() for each in sent]
 
