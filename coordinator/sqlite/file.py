@@ -24,13 +24,19 @@ class _Connection(sqlite3.Connection):
             self.close()
 
 
-def open_file(path: str) -> sqlite3.Connection:
-    """A connection that waits for nobody; `Unreachable` says what is in the way."""
+def open_file(path: str, mode: str = "rwc") -> sqlite3.Connection:
+    """A connection that waits for nobody; `Unreachable` says what is in the way. `mode` "rw" makes no new file."""
     if why := obstacle(path):
         raise Unreachable(f"{path} can't be opened: {why}")
     try:
         return sqlite3.connect(
-            path, timeout=0, isolation_level=None, check_same_thread=False, cached_statements=256, factory=_Connection
+            f"{Path(path).as_uri()}?mode={mode}",
+            uri=True,
+            timeout=0,
+            isolation_level=None,
+            check_same_thread=False,
+            cached_statements=256,
+            factory=_Connection,
         )
     except sqlite3.Error as error:
         raise in_our_words(error, path) from error

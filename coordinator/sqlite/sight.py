@@ -21,7 +21,7 @@ class Sight:
     def __init__(self, bell: Bell, path: str) -> None:
         self._path = path
         self._bell = bell
-        self._handle = Handle(partial(open_file, path))
+        self._handle = Handle(partial(open_file, path, "rw"))
         self._ear: Ear | None = None
         self.deaf = False
         self._pace = Pace(None)

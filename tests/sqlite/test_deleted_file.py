@@ -96,3 +96,15 @@ async def test_async_code_follows_nothing_that_is_gone(
         (tmp_path / "store.db").unlink()
         with pytest.raises(bp.Unreachable, match="was deleted"), anyio.fail_after(15):
             await anext(following)
+
+
+async def test_who_begins_to_wait_after_that_makes_no_new_file(sqlite_url: str, tmp_path: Path) -> None:
+    """A moment ago the file was there, and he does not look again so soon."""
+    path = tmp_path / "store.db"
+    async with bp.connect(sqlite_url, app=only(print)) as coordinator:
+        job = await coordinator.submit("a", Ask())
+        await job.info()
+        path.unlink()
+        with pytest.raises(bp.Unreachable, match="was deleted"):
+            await job.result(timeout=30)
+    assert not path.exists()
