@@ -3,18 +3,24 @@
 from __future__ import annotations
 
 import time
+from contextlib import suppress
 
 import anyio
 
+from ...contracts.errors import BatonpassError
 from ..bell import Bell
 from ..loops import PerLoop
 from .lookout import Lookout
 from .sight import Sight
 
+# Seconds. After trouble, so that who looks and waits in turn does not spin.
+_PAUSE = 0.2
+
 
 class SqliteWatch:
     """Rings with this process's bell at once, and soon after others' commits. Sync code has a sight of its own, tasks
-    share that of their loop."""
+    share that of their loop. What is wrong with the file counts as a wake-up: the caller looks at the store, which says
+    so."""
 
     def __init__(self, bell: Bell, path: str, shared: PerLoop[Lookout]) -> None:
         self._bell = bell
@@ -25,6 +31,12 @@ class SqliteWatch:
         self._seen = 0
 
     def wait(self, timeout: float) -> None:
+        try:
+            self._wait(timeout)
+        except BatonpassError:
+            time.sleep(min(_PAUSE, timeout))
+
+    def _wait(self, timeout: float) -> None:
         if self._sight is None:
             self._sight = Sight(self._bell, self._path)
             return  # a change between the look before and this first sight is seen by looking again
@@ -41,13 +53,23 @@ class SqliteWatch:
             changed = sight.changed_meanwhile()
 
     async def aopen(self) -> None:
+        with suppress(BatonpassError):
+            self._begin()
+
+    def _begin(self) -> None:
         if self._lookout is None:
             self._lookout = self._shared.here()
             self._seen = self._lookout.changes
 
     async def await_(self, timeout: float) -> None:
+        try:
+            await self._await(timeout)
+        except BatonpassError:
+            await anyio.sleep(min(_PAUSE, timeout))
+
+    async def _await(self, timeout: float) -> None:
         if self._lookout is None:
-            await self.aopen()
+            self._begin()
             return
         with self._lookout.sleeper() as woken:
             if self._lookout.changes == self._seen:
