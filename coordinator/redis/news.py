@@ -6,6 +6,7 @@ A connection for each would take a server's connections and a process's files: 1
 from __future__ import annotations
 
 import asyncio
+import time
 from collections.abc import Awaitable, Callable
 from contextlib import suppress
 from typing import Any
@@ -15,6 +16,9 @@ import hiredis
 from .lines import pack
 from .once import Once
 from .place import TROUBLE, connected_by
+
+# Seconds between two subscriptions: a server may take the connection and refuse the rest, again and again.
+_PAUSE = 0.2
 
 
 class News:
@@ -27,6 +31,7 @@ class News:
         self._opening = Once(self._open)
         self._client: Any = None
         self._subscription: _Subscription | None = None
+        self._next = 0.0
 
     def has(self, channel: str, woken: asyncio.Event) -> bool:
         """Whether news there are waking that event."""
@@ -50,6 +55,8 @@ class News:
 
     async def _open(self) -> None:
         await self._hang_up()
+        await asyncio.sleep(self._next - time.monotonic())
+        self._next = time.monotonic() + _PAUSE
         self._client = await self._find()
         connection = await self._client.connection_pool.get_connection()
         self._subscription = _Subscription(connection, self._tell, self._lost)

@@ -6,6 +6,8 @@ import asyncio
 from collections.abc import Callable, Coroutine
 from typing import Any
 
+from redis.exceptions import ConnectionError as Lost
+
 
 class Once:
     """Calls `do` for all who ask until it ends: they share its end, and its error. Who goes away leaves it to the
@@ -18,9 +20,15 @@ class Once:
     async def done(self) -> None:
         """Return when it is done."""
         if self._task is None:
-            self._task = asyncio.create_task(self._do())
+            self._task = asyncio.create_task(self._done())
             self._task.add_done_callback(self._over)
         await asyncio.shield(self._task)
+
+    async def _done(self) -> None:
+        try:
+            await self._do()
+        except asyncio.CancelledError:  # it was stopped: those who ask were not cancelled
+            raise Lost("closed while it was opened") from None
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._task = None

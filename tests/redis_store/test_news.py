@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
+import asyncio
 from typing import Any
 
 import anyio
+import pytest
 import redis
 
 import batonpass as bp
 from batonpass.coordinator.store import Topic
+from tests.harness.redis import RedisServer
+from tests.workers.serving import Ask, Reply, only, reached, serving
 
 LONG = 60.0
 
@@ -35,3 +39,49 @@ async def test_its_loss_wakes_all_and_it_is_made_again(redis_server: str, redis_
                 await watch.aclose()
             while server.pubsub_channels(f"{store.prefix}*"):
                 await anyio.sleep(0.01)
+
+
+@pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
+async def test_who_may_not_subscribe_does_not_try_without_a_pause(own_redis: RedisServer) -> None:
+    """An administrator took that from a user: he looks each second, and connects a few times a second."""
+    with own_redis.client() as server:
+        server.execute_command("ACL SETUSER", "u", "on", ">p", "~*", "&*", "+@all", "-subscribe", "-psubscribe")
+        async with bp.connect(own_redis.url.replace("://", "://u:p@")) as coordinator:
+            store: Any = coordinator.store
+            watches = [store.watch(Topic(subject=f"job{number}")) for number in range(20)]
+            before: int = server.info()["total_connections_received"]
+
+            async def wait(watch: Any) -> None:
+                while True:
+                    await watch.await_(LONG)
+
+            with anyio.move_on_after(1.5):
+                async with anyio.create_task_group() as tasks:
+                    for watch in watches:
+                        tasks.start_soon(wait, watch)
+            assert server.info()["total_connections_received"] - before < 20
+
+
+async def test_who_waits_while_it_is_closed_is_not_cancelled(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The subscription was just opened, by a server that takes its time. The wait goes on with another one."""
+
+    async def reply(ask: Ask) -> Reply:
+        return Reply(text="done")
+
+    app = only(reply)
+    async with serving(app, redis_url) as other, bp.connect(redis_url, app=app) as coordinator:
+        job = await other.submit("a", Ask(), delay=1)
+        store: Any = coordinator.store
+        news, opening = store._news.here(), asyncio.Event()
+
+        async def silent() -> Any:
+            opening.set()
+            await asyncio.sleep(LONG)
+
+        with monkeypatch.context() as patch, anyio.fail_after(LONG / 2):
+            patch.setattr(news, "_find", silent)
+            waiting = asyncio.create_task(coordinator.job(job.id).result(timeout=LONG))
+            await opening.wait()
+            await store.aclose()
+        await reached(job, bp.JobState.COMPLETED)
+        assert dict(await waiting) == {"text": "done"}
