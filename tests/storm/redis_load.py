@@ -6,6 +6,7 @@ import random
 import threading
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
+from functools import partial
 from typing import Any
 
 import batonpass as bp
@@ -79,7 +80,14 @@ class Load:
             self._notes.note("save", free.id, key)
         claim = c.Claim("w", QUEUES, (mint("l"),))
         for delivery in _patient(lambda: store.call(claim)):
-            self._work(LeaseSession(store, delivery), choose)
+            session = LeaseSession(store, delivery)
+            try:
+                self._work(session, choose)
+            except bp.Fenced:
+                # As a worker does: the reply to its end was lost, and another thread has gone on with the job since.
+                read = c.ReadJob(session.job_id)
+                if _patient(partial(store.call, read)).token == session.fence.token:
+                    raise
 
     def _work(self, session: LeaseSession, choose: random.Random) -> None:
         """Some steps, each of which adds to a transcript, and an end of any kind."""
