@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from queue import Empty, SimpleQueue
 from threading import Lock, Thread
 from typing import Any, Generic, TypeVar
+from weakref import WeakSet
 
 T = TypeVar("T")
 # How long the thread waits for more to do, in seconds: it holds on to what it works with.
@@ -26,12 +27,17 @@ class _Asked(Generic[T]):
     loop: asyncio.AbstractEventLoop
     future: asyncio.Future[Any]
     answer: Any = None
+    given: bool = False
+    left: bool = False
 
     def give(self) -> None:
         """Hand the answer over, in the loop."""
-        if self.future.done():  # who asked went away
+        self.given = True
+        if self.future.done():  # who asked goes away at this moment
             return
-        if isinstance(self.answer, BaseException):
+        if self.left:
+            self.future.set_result(None)
+        elif isinstance(self.answer, BaseException):
             self.future.set_exception(self.answer)
         else:
             self.future.set_result(self.answer)
@@ -49,6 +55,7 @@ class Clerk(Generic[T]):
         self._lock = Lock()
         self._line: SimpleQueue[_Asked[T]] = SimpleQueue()
         self._works = False
+        self._left: WeakSet[asyncio.Future[Any]] = WeakSet()
 
     async def ask(self, what: T) -> Any:
         """What comes of it. It is done also if the task that asked goes away."""
@@ -61,7 +68,23 @@ class Clerk(Generic[T]):
                 Thread(target=self._work, name="batonpass-sqlite", daemon=True).start()
                 self._works = True
             self._line.put(asked)
-        return await asked.future
+        try:
+            return await asked.future
+        except asyncio.CancelledError:
+            self._leave(asked)
+            raise
+
+    def _leave(self, asked: _Asked[T]) -> None:
+        if not asked.given:
+            asked.left, asked.future = True, asked.loop.create_future()
+            self._left.add(asked.future)
+
+    async def settled(self) -> None:
+        """Return when what tasks of this loop asked for, before they went away, is done."""
+        if self._left:
+            loop = asyncio.get_running_loop()
+            for future in [each for each in self._left if each.get_loop() is loop]:
+                await asyncio.shield(future)
 
     def _work(self) -> None:
         while asked := self._next():

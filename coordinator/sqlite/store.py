@@ -108,9 +108,12 @@ class SqliteStore:
         return answer
 
     async def acall(self, command: Command[R]) -> R:
-        """`call` in a thread, so that the loop does not wait for the disk. What it has begun it ends."""
+        """`call` in a thread, so that the loop does not wait for the disk. What it has begun it ends: who reads after a
+        task was canceled sees what that had written."""
         answer: Any = None
         with CancelScope(shield=True):
+            if type(command) in READING:
+                await self._clerk.settled()
             answer = await self._ask(command)
         return cast("R", answer)
 

@@ -85,6 +85,26 @@ def test_who_goes_away_leaves_the_others_their_answers(work: Work) -> None:
     assert asyncio.run(main()) == "other"
 
 
+def test_what_is_left_undone_by_who_goes_away_can_be_waited_for(work: Work) -> None:
+    async def main() -> None:
+        work.goes_on.clear()
+        clerk = Clerk[object](work)
+        await clerk.settled()
+        gone, failed = asyncio.create_task(clerk.ask("gone")), asyncio.create_task(clerk.ask("all"))
+        while not work.done:
+            await asyncio.sleep(0)
+        for task in (gone, failed):
+            task.cancel()
+        await asyncio.wait([gone, failed])
+        waits = asyncio.create_task(clerk.settled())
+        assert await asyncio.wait([waits], timeout=0.2) == (set(), {waits})
+        work.goes_on.set()
+        await asyncio.wait_for(waits, 30)
+        assert [each for asked in work.done for each in asked] == ["gone", "all"]
+
+    asyncio.run(main())
+
+
 def test_a_loop_that_is_closed_takes_no_other_loops_answer(work: Work) -> None:
     clerk = Clerk[object](work)
     work.goes_on.clear()

@@ -54,6 +54,25 @@ def test_readers_and_idle_workers_wait_for_nobody(store: SqliteStore, path: Path
         waits.result(10)
 
 
+def test_who_reads_after_a_task_was_canceled_sees_what_that_had_written(store: SqliteStore, path: Path) -> None:
+    """As the next run on a thread, whose first look tells it what it goes on from."""
+
+    async def main() -> str:
+        job = new_job()
+        with other(path) as db:
+            db.execute("BEGIN IMMEDIATE")
+            writes = asyncio.create_task(store.acall(job))
+            await asyncio.sleep(0)
+            writes.cancel()
+            await asyncio.wait([writes])
+            reads = asyncio.create_task(store.acall(c.ReadJob(job.job_id)))
+            await asyncio.wait([reads], timeout=0.2)
+            db.execute("COMMIT")
+        return (await reads).id if writes.cancelled() else ""
+
+    assert asyncio.run(main())
+
+
 def test_a_moment_without_readers_is_waited_for(store: SqliteStore, path: Path) -> None:
     """As when the first connection recovers the log, or the last one removes it."""
     job_id = store.call(new_job()).id
