@@ -124,6 +124,7 @@ def process(*command: str) -> Ran:
         ),
         (["submit", "research", "[1]"], "the payload is a list, but a contract is a JSON object"),
         (["submit", "research", "{text: 1}"], "the payload is not JSON: "),
+        (["submit", "research", '{"text": [-1e400]}'], "the payload is not JSON: the number -1e400 is too large"),
         (["submit", "research", "@nosuch.json"], "the payload can't be read: "),
         (
             ["submit", "research", '{"text": "other"}', "--key", "first"],

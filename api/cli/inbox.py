@@ -13,7 +13,7 @@ import typer
 from batonpass.contracts.errors import BadSetup
 
 from .jobs import tell_unreadable
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened, read_json
 from .printing import cell, print_json, print_table
 
 
@@ -67,7 +67,7 @@ def answer(
 
 def _parsed(text: str) -> Any:
     try:
-        return json.loads(text)
+        return read_json(text)
     except ValueError as error:
         if not text.lstrip().startswith(("{", "[", '"')):
             return text
@@ -78,7 +78,7 @@ def _parsed(text: str) -> Any:
 
 def _read(file: str) -> Any:
     try:
-        return json.loads(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8"))
+        return read_json(sys.stdin.read() if file == "-" else Path(file).read_text(encoding="utf-8"))
     except OSError as error:
         raise BadSetup(f"the answer can't be read: {error}") from None
     except ValueError as error:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from collections.abc import Sequence
 from dataclasses import asdict
@@ -31,6 +30,7 @@ from .options import (
     guarded,
     moment,
     opened,
+    read_json,
     seconds,
 )
 from .printing import cell, print_json, print_table
@@ -217,7 +217,7 @@ def mapping(payload: str) -> dict[str, Any]:
             text = sys.stdin.read()
         elif payload.startswith("@"):
             text = Path(payload[1:]).read_text(encoding="utf-8")
-        values = json.loads(text)
+        values = read_json(text)
     except OSError as error:
         raise ContractViolation(f"the payload can't be read: {error}") from None
     except ValueError as error:

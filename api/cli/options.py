@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from dataclasses import fields
 from datetime import datetime
+from math import isfinite
 from typing import Annotated, Any
 
 import typer
@@ -52,15 +53,28 @@ PayloadText = Annotated[
 Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
 
 
+def read_json(text: str) -> Any:
+    """JSON as given on the command line; `ValueError` also for a number that would be infinite."""
+    return json.loads(text, parse_float=_finite)
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not isfinite(number):
+        raise ValueError(f"the number {digits} is too large: one beyond 1.8e308 would be infinite")
+    return number
+
+
 def assignment(text: str) -> tuple[str, Any]:
     """NAME=JSON as a name and a value."""
     name, mark, value = text.partition("=")
     if not mark or not name:
         raise BadSetup(f"{text!r}: write a name, = and JSON, e.g. round=3")
     try:
-        return name, json.loads(value)
-    except ValueError:
-        raise BadSetup(f"{text!r}: what follows = is not JSON; a text needs quotes, e.g. {name}='\"hi\"'") from None
+        return name, read_json(value)
+    except ValueError as error:
+        why = f"is not JSON ({error}); a text needs quotes, e.g. {name}='\"hi\"'"
+        raise BadSetup(f"{text!r}: what follows = {why}") from None
 
 
 def seconds(text: str) -> float | None:
@@ -82,7 +96,7 @@ def moment(text: str, option: str, *, also: str = "") -> datetime:
 def guarded(text: str) -> Guard:
     """A guard as given on the command line: a JSON object of its fields, the others have their defaults."""
     try:
-        return Guard(**json.loads(text))
+        return Guard(**read_json(text))
     except (ValueError, TypeError):
         names = ", ".join(field.name for field in fields(Guard))
         raise BadSetup(f"--guard {text!r}: write a JSON object with some of {names}, e.g. '{{\"hops\": 80}}'") from None

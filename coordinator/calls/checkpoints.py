@@ -53,7 +53,7 @@ def snapshot(
     if state is not None and (changes or append):
         raise BadSetup("save takes the whole state=, or what is new in it (changes=, append=), not both")
     return Snapshot(
-        step=step,
+        step=text(step, "step"),
         state=state,
         framework=framework,
         changes=_NOTHING if changes is None else mapping(changes, "changes"),
@@ -66,6 +66,7 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     """Commit a checkpoint at the thread's tip."""
     if not text(place.thread, "thread"):
         raise BadSetup("save needs a thread: any name that groups the checkpoints that belong together")
+    text(place.agent, "agent")
     parent = checked(place.parent) if place.parent else ""
     if snapshot.state is not None or (snapshot.changes is _NOTHING and snapshot.append is _NOTHING):
         return (yield from _save(bases, place, snapshot, bases.get(place.thread), parent))

@@ -51,6 +51,9 @@ def test_a_text_that_is_no_text(bench: Bench, call: Callable[[Any], Any]) -> Non
         lambda face: face.save(thread=HALF, agent="a", state=1),
         lambda face: face.save(thread="run", agent=HALF, state=1),
         lambda face: face.save(thread="run", agent="a", step=HALF, state=1),
+        lambda face: face.save(thread="run", agent=5, state=1),
+        lambda face: face.save(thread="run", agent="a", step=5, state=1),
+        lambda face: face.save(thread="run", agent="a", step=None, state=1),
         lambda face: face.save(thread="run", agent="a", state={"x": HALF}),
         lambda face: face.save(thread="run", agent="a", state=1, context={"x": HALF}),
         lambda face: face.save(thread="", agent="a", state=1),
@@ -58,7 +61,10 @@ def test_a_text_that_is_no_text(bench: Bench, call: Callable[[Any], Any]) -> Non
         lambda face: face.save(thread="run", agent="a", state=1, ttl=-1),
         lambda face: face.submit(HALF, NOTE),
     ],
-    ids=["thread", "agent", "step", "state", "context", "no thread", "no time", "past time", "unknown agent"],
+    ids=[
+        *("thread", "agent", "step", "agent 5", "step 5", "no step", "state", "context", "no thread", "no time"),
+        *("past time", "unknown agent"),
+    ],
 )
 def test_what_is_refused(bench: Bench, call: Callable[[Any], Any]) -> None:
     with bench.refused(bp.Refused):
