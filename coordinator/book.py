@@ -7,6 +7,7 @@ import time
 from collections.abc import Generator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
+from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, cast
 
 from pydantic_core import from_json, to_json
@@ -146,37 +147,24 @@ class Book:
 
     def lane(self, name: str, contract: ContractRef, payload: bytes) -> Generator[Command[Any], Any, str]:
         """The lane of a delivery, "" if the agent has no limits."""
-        bounds = yield from self.bounds(name)
-        if not bounds.limited:
-            return ""
-        return lane_of(
-            name, contract, load_mapping(contract, payload).get(bounds.limit_by) if bounds.limit_by else None
-        )
+        return lane_within((yield from self.bounds(name)), name, contract, payload)
 
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
         """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""
-        ref, data = yield from self._address(name, payload)
-        (yield from self.bounds(name)).admit(name, data)
-        return ref, data
-
-    def _address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
-        agent = self.agent(name)
-        if agent is not None:
-            accepts, recorded = contract_ref(agent.accepts), None
-        else:
-            recorded = yield from self.declaration(name)
-            accepts = recorded.accepts
+        agent = self.agent(name) or (yield from self.declaration(name))
+        ref = contract_ref(agent.accepts) if isinstance(agent, Agent) else agent.accepts
         if isinstance(payload, Contract):
-            ref = contract_ref(type(payload))
+            accepts, ref = ref, contract_ref(type(payload))
             if ref.name != accepts.name:
                 raise ContractViolation(f"agent {name!r} accepts {accepts}, not {ref}", fields=["(contract)"])
             data = dump_payload(payload)
             load_payload(type(payload), data)  # model_construct and mutable fields can hide what does not fit
-            return ref, data
-        if agent is not None:
-            return accepts, dump_payload(convert(agent.accepts, dict(_mapping(name, payload))))
-        assert recorded is not None
-        return accepts, _dump_by_schema(recorded, _mapping(name, payload))
+        elif isinstance(agent, Agent):
+            data = dump_payload(convert(agent.accepts, dict(_mapping(name, payload))))
+        else:
+            data = _dump_by_schema(agent, _mapping(name, payload))
+        agent.bounds.admit(name, data)
+        return ref, data
 
 
 def _mapping(name: str, payload: object) -> dict[str, Any]:
@@ -225,11 +213,19 @@ def target(
     return Target(agent, str(contract), queue_of(agent, contract, priority), envelope, about or {}, lane)
 
 
+def lane_within(bounds: Bounds, agent: str, contract: ContractRef, payload: bytes) -> str:
+    """The lane of a delivery to an agent of such bounds, "" if it has no limits."""
+    if not bounds.limited:
+        return ""
+    return lane_of(agent, contract, load_mapping(contract, payload).get(bounds.limit_by) if bounds.limit_by else None)
+
+
 def lane_of(agent: str, contract: ContractRef, value: object = None) -> str:
     """The lane of an agent's deliveries with one contract version, of one value of the field that it limits by."""
     return digest("lane", agent, str(contract), json.dumps(value, sort_keys=True, default=str))
 
 
+@lru_cache(maxsize=256)
 def queue_of(agent: str, contract: ContractRef, priority: int = 0) -> str:
     """The queue of an agent's deliveries with one contract version and of one priority."""
     return digest("queue", agent, str(contract), str(priority))

@@ -15,7 +15,7 @@ class Slots:
         self.count = count
         self.free = count
         self._taken: set[str] = set()  # leases whose agents need their slots
-        self._freed = anyio.Event()
+        self._freed: anyio.Event | None = None  # while somebody waits
 
     def reserve(self, most: int) -> int:
         """Reserve so many, if they are free; how many were."""
@@ -41,13 +41,15 @@ class Slots:
 
     def _free_again(self, number: int) -> None:
         self.free += number
-        self._freed.set()
+        self.interrupt()
 
     async def wait(self) -> None:
         """Wait until one is freed, or `interrupt`."""
-        self._freed = anyio.Event()
-        await self._freed.wait()
+        freed = self._freed = anyio.Event()
+        await freed.wait()
 
     def interrupt(self) -> None:
         """End the wait."""
-        self._freed.set()
+        if self._freed is not None:
+            self._freed.set()
+            self._freed = None

@@ -17,7 +17,7 @@ from ...contracts.job import BANDS, PRIORITIES, Children, JobInfo, JobState, Lea
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.options import SubmitOptions
 from ...contracts.understood import understood
-from ..book import Book, parse_ref, queue_of, target
+from ..book import Book, lane_within, parse_ref, queue_of, target
 from ..coded.codec import MissingKey
 from ..coded.texts import clear
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
@@ -46,17 +46,16 @@ def submit(
     """Make a job; the same key answers with the first job. `about` is what its first event says more, `once` a key that
     is no user's: whatever the payload is, there is one job of it."""
     key, thread = options.get("key"), options.get("thread")
-    wait = milliseconds(options.get("delay", 0.0), "delay")
-    key_age = milliseconds(options.get("key_ttl", timedelta(days=1)), "key_ttl")
-    bound = terms(options)
+    wait, key_age, bound = _times(options) if options else _USUAL
     text(thread or "", "thread")
     if key is not None and not text(key, "key"):
         raise BadSetup("key='' would tell no job from another: give each intent a key of its own, or None")
     contract, data = yield from book.address(agent, payload)
-    lane = yield from book.lane(agent, contract, data)
-    most = (yield from book.bounds(agent)).max_waiting
-    if most is not None:
-        bound = replace(bound, most=most, counted=tuple(queue_of(agent, contract, band) for band in PRIORITIES))
+    bounds = yield from book.bounds(agent)
+    lane = lane_within(bounds, agent, contract, data)
+    if bounds.max_waiting is not None:
+        counted = tuple(queue_of(agent, contract, band) for band in PRIORITIES)
+        bound = replace(bound, most=bounds.max_waiting, counted=counted)
     idem = digest("key", agent, key) if key else digest("once", *once) if once else ""
     job_id = mint("j", new_partition(thread, idem, origin))
     envelope = Envelope(
@@ -111,6 +110,15 @@ def terms(options: SubmitOptions) -> Terms:
         deadline=instant(deadline, "deadline") if isinstance(deadline, datetime) else 0,
         on_busy=on_busy,
     )
+
+
+def _times(options: SubmitOptions) -> tuple[int, int, Terms]:
+    """How long a job waits, how long its key is kept after its end (both in ms), and its terms."""
+    wait = milliseconds(options.get("delay", 0.0), "delay")
+    return wait, milliseconds(options.get("key_ttl", timedelta(days=1)), "key_ttl"), terms(options)
+
+
+_USUAL = _times({})  # to reckon them takes as long as a fifth of all else that is done before a job is sent
 
 
 def new_partition(thread: str | None, idem: str, origin: str) -> int | None:
