@@ -174,7 +174,7 @@ async def test_arguments_are_compared_by_value() -> None:
     assert await run(agent) == "5"
 
 
-@pytest.mark.parametrize("levels", [600, 5000])
+@pytest.mark.parametrize("levels", [1200, 5000])
 async def test_arguments_that_are_too_deep_are_refused(levels: int) -> None:
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:
         deep: list[Any] = []

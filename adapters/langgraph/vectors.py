@@ -78,7 +78,8 @@ class Vectors:
         numpy = self._numpy
         [asked] = self._checked([query])
         every = numpy.concatenate(held).astype("f8")
-        lengths: Any = numpy.linalg.norm(every, axis=1) * numpy.linalg.norm(asked)
+        norm: Any = numpy.linalg.norm  # some releases type it in part only
+        lengths = norm(every, axis=1) * norm(asked)
         cosines = numpy.divide(every @ asked, lengths, out=numpy.zeros(len(every)), where=lengths != 0)
         starts = numpy.cumsum([0, *(len(each) for each in held[:-1])])
         best: list[float] = numpy.maximum.reduceat(cosines, starts).tolist()

@@ -71,6 +71,8 @@ def main() -> None:
             _stop("the folder in which this runs is gone: change to one that is there", 2)
         if error.errno not in _UNWRITABLE:
             raise
+        with open(os.devnull, "wb") as nowhere:  # Python would try again at its end, and say so by its own exit code
+            os.dup2(nowhere.fileno(), sys.stdout.fileno())
         _stop(f"the output can't be written: {error.strerror}", 2)
 
 
