@@ -11,7 +11,9 @@
 #   make clean                                             remove what these targets made
 
 BIN := .venv/bin
+ifndef UV
 UV := $(shell command -v uv 2>/dev/null)
+endif
 # CrewAI does not run on 3.14 yet.
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
@@ -73,7 +75,7 @@ setup: build/linked
 # .venv/files is touched exactly then.
 build/linked: .venv/installed .venv/files
 ifdef UV
-	@uv pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --reinstall --editable .
+	@$(UV) pip install --quiet --python $(BIN)/python --no-deps --no-build-isolation --reinstall --editable .
 else
 	@PYTHONWARNINGS=ignore $(BIN)/python -m pip install --quiet --no-deps --no-build-isolation --editable .
 endif
@@ -86,8 +88,8 @@ endif
 .venv/installed: pyproject.toml
 	@echo "Setting up .venv: a minute or two, once."
 ifdef UV
-	@test -x $(BIN)/python || { rm -rf .venv && uv venv --quiet --python "$(or $(PYTHON),3.12)" .venv; }
-	@uv pip install --quiet --python $(BIN)/python --group dev --editable '.[all]'
+	@test -x $(BIN)/python || { rm -rf .venv && $(UV) venv --quiet --python "$(or $(PYTHON),3.12)" .venv; }
+	@$(UV) pip install --quiet --python $(BIN)/python --group dev --editable '.[all]'
 else
 	@test -n "$(PYTHON)" || { echo "Python 3.11, 3.12 or 3.13 is needed: install one, or say PYTHON=/path/to/python"; exit 2; }
 	@$(BIN)/python -m pip --version >/dev/null 2>&1 || $(PYTHON) -m venv --clear .venv

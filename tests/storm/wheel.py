@@ -43,9 +43,9 @@ def unpacked(commit: str, folder: Path) -> Path:
     """A wheel built from a commit, unpacked in a folder that can be imported from."""
     tree, code = folder / "tree", folder / "code"
     tree.mkdir()
-    packed = folder / "tree.tar"
+    packed = folder / "tree.zip"
     _git("archive", "--output", str(packed), commit)
-    shutil.unpack_archive(packed, tree, filter="data")
+    shutil.unpack_archive(packed, tree)
     build = [sys.executable, "-m", "build", "--wheel", "--no-isolation", "."]
     subprocess.run(build, cwd=tree, check=True, capture_output=True)
     [wheel] = (tree / "dist").glob("*.whl")
