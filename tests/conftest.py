@@ -7,14 +7,14 @@ import os
 import secrets
 import signal
 from collections.abc import Callable, Iterator
-from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pytest
-import redis.utils
+import redis
 
 from tests import capabilities
+from tests.harness.clients import ask_once
 from tests.harness.cluster import Cluster, some_cluster
 from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server, valkey_binary
 from tests.harness.variants import some
@@ -32,8 +32,7 @@ for _name, _value in {
 # A shell that runs the tests in the background has them ignore Ctrl-C, and what they start would, too.
 if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
     signal.signal(signal.SIGINT, signal.default_int_handler)
-# redis-py looks its own version up, among all packages, for each connection that it makes: 5 ms.
-redis.utils.get_lib_version = cache(redis.utils.get_lib_version)
+ask_once()
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:

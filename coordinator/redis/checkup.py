@@ -31,7 +31,7 @@ _ALL = ("-inf", "+inf")
 def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Examined]:
     """Look at the server, and at a namespace or one of its partitions."""
     names = ("schema", "moved", "partitions", "rewound")
-    asked = [("INFO", "everything"), ("MGET", *(f"{prefix}{name}" for name in names))]
+    asked = [("INFO",), ("MGET", *(f"{prefix}{name}" for name in names))]
     info, kept, *told = yield [*asked, *([("CONFIG GET", "appendfsync")] if whole else [])]
     raise_first((info, kept))
     schema, moved, partitions, rewound = kept

@@ -319,7 +319,7 @@ class RedisStore:
         # A user who lacks channels would never be woken. (One who may only read may not publish.)
         publish = ("PUBLISH", f"{self.prefix}live:", "")
         info, found, events, published = yield [
-            ("INFO", "everything"), ("MGET", schema, epoch, moved, partitions), newest, publish
+            ("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish
         ]  # fmt: skip
         raise_first((info, found, events))
         version, known, mark, count = found

@@ -23,7 +23,7 @@ def bench(redis_server: str) -> Iterator[Bench]:
 
 def _evict(bench: Bench, job_id: str) -> None:
     assert isinstance(bench.harness, RedisHarness)
-    [key] = bench.harness.server.scan_iter(match=f"bp:{{{bench.harness.own}*:j:{job_id}")
+    [key] = bench.harness.server.scan_iter(match=f"bp:{{{bench.harness.own}*:j:{job_id}", count=1000)
     bench.harness.server.delete(key)
 
 

@@ -227,7 +227,7 @@ def test_a_replica_whose_clock_is_behind_takes_over(redis_server: str, lost: boo
     with bp.connect(url) as coordinator, bp.connect(url) as other, redis.Redis.from_url(redis_server) as connection:
         server: Any = connection
         coordinator.save(thread="t", agent="a", state=1)
-        key = next(server.scan_iter(match=f"*behind-{lost}*:events"))
+        key = next(server.scan_iter(match=f"*behind-{lost}*:events", count=1000))
         replicated = server.dump(key)
         ahead = int(server.time()[0]) * 1000 + 60_000
         server.xadd(key, {"type": "ahead", "subject": "t"}, id=f"{ahead}-5")
@@ -257,7 +257,7 @@ def test_what_it_writes_before_that_is_noticed_is_not_missed(redis_server: str, 
     with bp.connect(url) as coordinator, redis.Redis.from_url(redis_server) as connection:
         server: Any = connection
         coordinator.save(thread="t", agent="a", state=1)
-        key = next(server.scan_iter(match=f"*{url.partition('=')[2]}*:events"))
+        key = next(server.scan_iter(match=f"*{url.partition('=')[2]}*:events", count=1000))
         replicated = server.dump(key)
         ahead = int(server.time()[0]) * 1000 + 60_000
 

@@ -160,7 +160,7 @@ async def test_a_waiting_connection_is_killed(own_redis: RedisServer, store: Sto
             server.execute_command("CLIENT KILL TYPE normal")
 
     with own_redis.client() as server:
-        server.delete(*server.scan_iter(match="*:w:*"))  # so that nothing else ends the wait
+        server.delete(*server.scan_iter(match="*:w:*", count=1000))  # so that nothing else ends the wait
     assert len(await waiting(store, change)) == 1
     await store.aclose()
 

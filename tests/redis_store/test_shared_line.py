@@ -125,7 +125,7 @@ async def test_ends_that_go_together_are_each_for_itself(own_redis: RedisServer,
     ends[3] = dataclasses.replace(ends[3], fence=dataclasses.replace(ends[3].fence, lease_id=mint("l")))
     await store.acall(ends[0])  # the server knows the script
     with own_redis.client() as server:
-        [job] = server.scan_iter(match=f"*:j:{ends[5].fence.job_id}")
+        [job] = server.scan_iter(match=f"*:j:{ends[5].fence.job_id}", count=1000)
         server.rename(job, "away")
         server.lpush(job, "no job")
         server.config_resetstat()

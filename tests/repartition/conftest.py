@@ -52,7 +52,7 @@ class Scene:
         name = self.target.partition("namespace=")[2]
         new = [key.decode() for key in self.cluster.scan_iter(match=f"bp:{{{name}:*", count=1000)]
         has_mark = any(key.endswith("}:moved") for key in new)
-        marked = list(self.server.scan_iter(match=f"bp:{{{name.removesuffix('-new')}:*:moved"))
+        marked = list(self.server.scan_iter(match=f"bp:{{{name.removesuffix('-new')}:*:moved", count=1000))
         return [
             *([] if marked else ["old"]),
             *(["new"] if any("}:schema" in key for key in new) and not has_mark else []),

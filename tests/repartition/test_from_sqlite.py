@@ -220,7 +220,7 @@ def test_what_can_not_be_moved_is_left(
         bench.do(c.Reap(worker="w", queues=(new_target().queue,), presence=MINUTE))
         assert "1 live workers" in line("move", source, target).complaint
     assert "is no SQLite file" in line("move", target, target).complaint
-    assert list(server.server.scan_iter(match=f"bp:{{{server.own}*")) == []
+    assert list(server.server.scan_iter(match=f"bp:{{{server.own}*", count=1000)) == []
 
 
 def test_one_that_was_killed_is_run_again_or_canceled(
@@ -249,12 +249,12 @@ def test_one_that_was_killed_is_run_again_or_canceled(
             break
         except Killed:
             count = 0
-        if list(server.server.scan_iter(match=f"bp:{{{server.own}*:moved")):
+        if list(server.server.scan_iter(match=f"bp:{{{server.own}*:moved", count=1000)):
             with pytest.raises(bp.BadSetup, match="is being filled from"), bp.connect(target):
                 pass
             if at % 2:
                 assert line("move", source, target, "--cancel").code == 0
-                assert list(server.server.scan_iter(match=f"bp:{{{server.own}*")) == []
+                assert list(server.server.scan_iter(match=f"bp:{{{server.own}*", count=1000)) == []
     assert at > 10
     with bp.connect(target, app=app) as new:
         assert new.submit("write", Desk(topic="new"), key="kept").id == job.id
