@@ -66,7 +66,7 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
     """
     noted = trimmed = -math.inf
     grace = math.inf
-    trouble, due = Trouble("upkeep failed"), False
+    trouble, due, late = Trouble("upkeep failed"), False, False
     while True:
         began = time.monotonic()
         note, left = began - noted > _PRESENCE / 2, began < grace
@@ -80,8 +80,10 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
             reaped, grace = Reaped(0, -1), math.inf
         else:
             trouble.over()
-            if not left and time.monotonic() - began > _GRACE:
+            slow = time.monotonic() - began > _GRACE
+            if slow and not (left and late):  # a store that is always slow must not keep them for ever
                 grace = math.inf
+            late = slow
             grace = min(grace, time.monotonic() + _GRACE)
             if note:
                 noted = time.monotonic()

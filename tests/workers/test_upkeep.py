@@ -40,8 +40,13 @@ class Nap(upkeep.Alarm):
 
 @pytest.mark.parametrize(
     ("since", "slow", "looks"),
-    [(60.0, False, [False, True]), (60.0, True, [False, False, True]), (0.0, False, [False, False, True])],
-    ids=["usual", "slow", "just started"],
+    [
+        (60.0, False, [False, True]),
+        (60.0, True, [False, False, True]),
+        (0.0, False, [False, False, True]),
+        (1.0, True, [False, False, True]),
+    ],
+    ids=["usual", "slow", "just started", "slow soon after the start"],
 )
 async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
     monkeypatch: pytest.MonkeyPatch, since: float, slow: bool, looks: list[bool]
