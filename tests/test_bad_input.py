@@ -37,6 +37,9 @@ MODULES = {
     "keyless": "import os\nkey = os.environ['NO_SUCH_KEY']\n",
     "deep": "import keyless\n",
     "exits": "import sys\nsys.exit(3)\n",
+    "killed": "import os, sys\nif 'batonpass.workers.zygote' in sys.orig_argv:\n    os.kill(os.getpid(), 9)\n"
+    + APP
+    + "\n@app.agent('write', accepts=Topic, returns=Topic, isolation='process')\ndef write(topic): ...\n",
     "empty": "",
     "notapp": "app = 7\n",
     "noagents": "import batonpass as bp\napp = bp.App('empty')\n",
@@ -220,6 +223,12 @@ def test_a_store_that_can_not_be_used(
 )
 def test_an_app_that_can_not_be_served(app: str, complaint: str, here: Path, cli: CommandLine) -> None:
     assert complaint in process("-m", "batonpass", "worker", app).complaint
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="children are forked on Linux")
+def test_how_the_process_died_that_imports_the_app(here: Path) -> None:
+    ran = process("-m", "batonpass", "worker", "killed:app", "--store", "sqlite:///killed.db")
+    assert ran.complaint == "the process that imports 'killed:app' was killed by SIGKILL"
 
 
 @pytest.mark.parametrize(

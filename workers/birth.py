@@ -17,8 +17,8 @@ from ..coordinator.rows import Delivery
 from .frames import Frame, pack_delivery
 from .line import Line
 
-# Seconds: how long a child's exit status may come after its socket has closed.
-_STATUS = 0.2
+# Seconds: how long a process's exit status may come after its socket has closed.
+STATUS = 0.2
 
 
 class Died(Exception):
@@ -46,9 +46,9 @@ class ChildProcess:
     async def answer(self) -> Frame:
         """Its next message; `Died` if none will come."""
         if (message := await self._said) is None:
-            with anyio.move_on_after(_STATUS):
+            with anyio.move_on_after(STATUS):
                 await self.ended.wait()
-            raise Died(f"process {self.pid} {_how(self._status)}")
+            raise Died(f"process {self.pid} {how(self._status)}")
         return message
 
     async def run(self, delivery: Delivery, ends: Callable[[], None]) -> Frame:
@@ -96,7 +96,8 @@ class ChildProcess:
         self._on_gone(self)
 
 
-def _how(status: int | None) -> str:
+def how(status: int | None) -> str:
+    """How a process ended, in words."""
     if status is None:
         return "died"
     if status >= 0:

@@ -14,7 +14,7 @@ from socket import send_fds, socket, socketpair
 import anyio
 
 from ..contracts.errors import BadSetup
-from .birth import ChildProcess, Died, start_python
+from .birth import STATUS, ChildProcess, Died, how, start_python
 from .frames import Frame
 from .line import Line
 from .setup import Setup
@@ -113,6 +113,7 @@ class _Zygote:
         self._line = Line(self._hear, self._lose)
         self._pid = 0
         self._sock: socket | None = None
+        self._status: int | None = None
         self._ended = anyio.Event()
         self._lock = anyio.Lock()
         self._said: asyncio.Future[Frame | None] = asyncio.get_running_loop().create_future()
@@ -121,7 +122,7 @@ class _Zygote:
 
     async def open(self, setup: Setup) -> bool:
         """Start it and wait until it has imported everything: whether it can fork."""
-        self._pid, self._sock = await start_python("batonpass.workers.zygote", lambda _: self._ended.set())
+        self._pid, self._sock = await start_python("batonpass.workers.zygote", self._has_ended)
         await self._line.open(self._sock)
         self._line.send(setup.pack())
         try:
@@ -131,9 +132,13 @@ class _Zygote:
             with anyio.CancelScope(shield=True):
                 await self.close()  # its end is heard: a loop that is gone by then would complain
             raise
-        if message is None or "failed" in message:
+        if message is None:
+            with anyio.move_on_after(STATUS):
+                await self._ended.wait()
+            message = {"failed": f"the process that imports {setup.app!r} {how(self._status)}"}
+        if "failed" in message:
             await self.close()
-            raise BadSetup(message["failed"] if message else f"the process that imports {setup.app!r} died")
+            raise BadSetup(message["failed"])
         return bool(message["forks"])
 
     async def fork(self, child: ChildProcess) -> None:
@@ -174,6 +179,10 @@ class _Zygote:
         if self._pid and not self._ended.is_set():
             with suppress(ProcessLookupError):
                 os.kill(self._pid, signal.SIGKILL)
+
+    def _has_ended(self, status: int) -> None:
+        self._status = status
+        self._ended.set()
 
     def _hear(self, message: Frame) -> None:
         if "ended" in message:
