@@ -16,6 +16,8 @@ import redis
 from tests import capabilities
 from tests.harness.clients import ask_once
 from tests.harness.cluster import Cluster, some_cluster
+from tests.harness.files import new_file
+from tests.harness.namespaces import namespaces
 from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server, valkey_binary
 from tests.harness.variants import some
 
@@ -102,18 +104,16 @@ def own_redis(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisS
 
 @pytest.fixture
 def redis_place(redis_server: str) -> Iterator[Callable[[], str]]:
-    """Makes store URLs on Redis, each with a namespace of its own, which is emptied: some tests look at every key."""
-    names: list[str] = []
+    """Makes store URLs on Redis."""
+    with redis.Redis.from_url(redis_server) as client, namespaces(redis_server, client) as place:
+        yield place
 
-    def make() -> str:
-        names.append(f"t{secrets.token_hex(6)}")
-        return f"{redis_server}?namespace={names[-1]}"
 
-    yield make
-    with redis.Redis.from_url(redis_server) as server:
-        for name in names:
-            if keys := list(server.scan_iter(match=f"bp:{{{name}:*", count=1000)):
-                server.unlink(*keys)
+@pytest.fixture
+def cluster_place(three_nodes: Cluster) -> Iterator[Callable[[], str]]:
+    """Makes store URLs on the cluster."""
+    with namespaces(three_nodes.url, three_nodes.plain) as place:
+        yield place
 
 
 @pytest.fixture
@@ -126,7 +126,7 @@ def redis_url(redis_place: Callable[[], str]) -> str:
 def sqlite_url(tmp_path: Path) -> str:
     """A store URL of a new SQLite file."""
     capabilities.note("sqlite")
-    return f"sqlite:///{tmp_path / 'store.db'}"
+    return f"sqlite:///{new_file(tmp_path / 'store.db')}"
 
 
 @pytest.fixture
@@ -159,7 +159,7 @@ def new_url(tmp_path: Path, redis_place: Callable[[], str]) -> Callable[[str], s
 
     def make(store: str) -> str:
         if store == "sqlite":
-            return f"sqlite:///{tmp_path / secrets.token_hex(8)}.db"
+            return f"sqlite:///{new_file(tmp_path / f'{secrets.token_hex(8)}.db')}"
         return redis_place()
 
     return make

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Callable
 
 import pytest
 
-from tests.harness.cluster import Cluster
 from tests.harness.redis import RedisServer
 from tests.sqlite.beside import finished, run, said
 
@@ -52,8 +50,8 @@ def test_hundreds_submit_and_wait_at_once(store_url: str) -> None:
     passes(store_url)
 
 
-def test_hundreds_submit_and_wait_at_once_on_a_cluster(three_nodes: Cluster) -> None:
-    passes(f"{three_nodes.url}?namespace=t{secrets.token_hex(6)}")
+def test_hundreds_submit_and_wait_at_once_on_a_cluster(cluster_place: Callable[[], str]) -> None:
+    passes(cluster_place())
 
 
 @pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")

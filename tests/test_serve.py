@@ -12,6 +12,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any, TypedDict
 
 import anyio
@@ -359,18 +360,18 @@ async def test_a_store_that_is_away_for_a_while(own_redis: RedisServer) -> None:
 
 
 def test_what_does_not_start(
-    sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("BATONPASS_TOKEN", raising=False)
     monkeypatch.setattr("batonpass.cli.serve.log_lines", lambda *_: None)  # it is for a process of its own
-    cli = CommandLine(sqlite_url, capsys, monkeypatch)
+    cli = CommandLine(url := f"sqlite:///{tmp_path}/store.db", capsys, monkeypatch)
     assert "there is no store" in cli("serve", "--port", "0").complaint
     for host in ("0.0.0.0", "::"):
         assert "open to other machines: give --token" in cli("serve", "--host", host, "--port", "0").complaint
     assert "no address of this machine" in cli("serve", "--host", "no.such.host.invalid").complaint
     for token in ("", "two words", "\u00e9", "line\n"):
         assert "sent in a header" in cli("serve", "--token", token).complaint
-    with bp.connect(sqlite_url), socket.create_server(("127.0.0.1", 0)) as taken:
+    with bp.connect(url), socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"can't listen on 127.0.0.1 port {port}: " in cli("serve", "--port", str(port)).complaint
     assert "no Redis at redis://127.0.0.1:1" in cli("serve", "--store", "redis://127.0.0.1:1").complaint

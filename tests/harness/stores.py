@@ -19,6 +19,7 @@ from batonpass.coordinator.redis.store import RedisStore
 from batonpass.coordinator.sqlite.store import SqliteStore
 from batonpass.coordinator.store import Store
 from tests.harness.clock import Clock
+from tests.harness.files import new_file
 from tests.harness.scripts import with_clock
 
 
@@ -96,7 +97,7 @@ class SqliteHarness:
         self.path = path
 
     def store(self, namespace: str = "default") -> SqliteStore:
-        return SqliteStore(str(self.path), namespace, clock=self.clock)
+        return SqliteStore(str(new_file(self.path)), namespace, clock=self.clock)
 
     def dump(self) -> Mapping[str, object]:
         with closing(sqlite3.connect(self.path)) as db:

@@ -37,8 +37,8 @@ class OwnState(Trace, total=False):
 
 
 @pytest.fixture
-def run(sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    return CommandLine(sqlite_url, capsys, monkeypatch)
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    return CommandLine(f"sqlite:///{tmp_path}/store.db", capsys, monkeypatch)
 
 
 @pytest.fixture

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import secrets
 from collections.abc import AsyncGenerator
 
 import pytest
@@ -21,7 +20,7 @@ def test_eight_of_eight(kind: str, request: pytest.FixtureRequest) -> None:
     if kind == "memory":
         url = "memory://"
     elif kind == "redis-cluster":
-        url = f"{request.getfixturevalue('three_nodes').url}?namespace=t{secrets.token_hex(6)}"
+        url = request.getfixturevalue("cluster_place")()
     else:
         url = request.getfixturevalue(f"{kind}_url")
 

@@ -6,7 +6,7 @@ import asyncio
 import secrets
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import Any
 
@@ -21,6 +21,7 @@ from batonpass.coordinator.store import Store
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import new_checkpoint, new_job
 from tests.harness.cluster import Cluster
+from tests.harness.namespaces import namespaces
 from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 
@@ -148,8 +149,7 @@ def test_the_server_restarts(own_redis: RedisServer, side: str, caplog: pytest.L
 
 
 @pytest.mark.parametrize("side", ["sync", "async"])
-def test_a_busy_store_is_asked_seldom(redis_server: str, side: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    url = f"{redis_server}?namespace=busy-{side}-{secrets.token_hex(3)}"
+def test_a_busy_store_is_asked_seldom(redis_url: str, side: str, monkeypatch: pytest.MonkeyPatch) -> None:
     looks: list[float] = []
     page = Reader.page
 
@@ -158,28 +158,39 @@ def test_a_busy_store_is_asked_seldom(redis_server: str, side: str, monkeypatch:
         return page(reader)
 
     monkeypatch.setattr(Reader, "page", counted)
-    with Following(url, side) as follower:
-        with writers(url, 1) as written:
+    with Following(redis_url, side) as follower:
+        with writers(redis_url, 1) as written:
             wait_for(written, 500)
         taken, number = looks[-1] - looks[0], len(looks)
-        check(url, follower, written)
+        check(redis_url, follower, written)
     assert number < 100 + taken * 100, "50 looks a second"
 
 
-@pytest.mark.parametrize("only", ["all", "a job", "a type"])
-@pytest.mark.parametrize("side", ["sync", "async"])
-@pytest.mark.parametrize("kind", ["redis", "cluster"])
-async def test_who_comes_from_far_behind_does_not_rest(
-    request: pytest.FixtureRequest, kind: str, side: str, only: str, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    """Also where few of the events are wanted, so that no page is full, and where each partition gives its share."""
-    server = request.getfixturevalue("redis_server") if kind == "redis" else request.getfixturevalue("three_nodes").url
-    url = f"{server}?namespace=t{secrets.token_hex(6)}"
-    with bp.connect(url) as coordinator:
+@pytest.fixture(scope="module", params=["redis", "cluster"])
+def long_ago(request: pytest.FixtureRequest) -> Iterator[tuple[str, bp.Event, bp.Event]]:
+    """A store with many events, and its last two: of a job, and of a thread."""
+    client: Any
+    if request.param == "redis":
+        url = request.getfixturevalue("redis_server")
+        client = redis.Redis.from_url(url)
+    else:
+        nodes = request.getfixturevalue("three_nodes")
+        url, client = nodes.url, nodes.client()
+    with client, namespaces(url, client) as namespace, bp.connect(made := namespace()) as coordinator:
         for _ in range(1200):
             coordinator.store.call(new_job())
         coordinator.save(thread="last", agent="a", state=1)
         *_, job, last = coordinator.events()
+        yield made, job, last
+
+
+@pytest.mark.parametrize("only", ["all", "a job", "a type"])
+@pytest.mark.parametrize("side", ["sync", "async"])
+async def test_who_comes_from_far_behind_does_not_rest(
+    long_ago: tuple[str, bp.Event, bp.Event], side: str, only: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Also where few of the events are wanted, so that no page is full, and where each partition gives its share."""
+    url, job, last = long_ago
     wanted: Any = {"all": {}, "a job": {"job": job.subject}, "a type": {"types": "checkpoint.*"}}[only]
     end, rests = job if only == "a job" else last, list[Patience]()
 
@@ -202,9 +213,9 @@ async def test_who_comes_from_far_behind_does_not_rest(
 
 
 @pytest.mark.parametrize("side", ["sync", "async"])
-def test_connections_of_a_cluster_are_killed(three_nodes: Cluster, side: str) -> None:
+def test_connections_of_a_cluster_are_killed(three_nodes: Cluster, cluster_place: Callable[[], str], side: str) -> None:
     """Of those who wait as well as of those who ask; jobs in all partitions."""
-    url = f"{three_nodes.url}?namespace=t{secrets.token_hex(6)}"
+    url = cluster_place()
 
     def kill() -> None:
         for node in three_nodes.nodes:

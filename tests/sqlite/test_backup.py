@@ -204,8 +204,8 @@ def test_other_stores_say_how(redis_url: str, copy: Path) -> None:
 
 
 @pytest.fixture
-def line(sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
-    return CommandLine(sqlite_url, capsys, monkeypatch)
+def line(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    return CommandLine(f"sqlite:///{tmp_path}/line.db", capsys, monkeypatch)
 
 
 def test_the_command(line: CommandLine, copy: Path) -> None:
