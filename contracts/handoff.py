@@ -57,7 +57,8 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a person answered to a suspended job's question."""
+    """What a person answered to a suspended job's question, or its default, if nobody did."""
 
     question: Any
     value: Any
+    is_default: bool = False

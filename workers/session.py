@@ -51,7 +51,8 @@ def _question(row: JobRow) -> Any:
 
 
 def _answer(row: JobRow) -> Answer:
-    return Answer(_question(row), open_letter(row.answer, of=f"the answer to job {row.id}"))
+    value = open_letter(row.answer, of=f"the answer to job {row.id}")
+    return Answer(_question(row), value, is_default=row.answered == f"{row.asked} default")
 
 
 class LeaseSession:

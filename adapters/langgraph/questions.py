@@ -37,8 +37,8 @@ class Questions:
         pending = {interrupt.id for interrupt in state.interrupts}
         if not asked:
             return None if pending else {}
-        if len(asked) == 1:
-            answers = {asked[0]: answer.value}
+        if len(asked) == 1 or answer.is_default:  # whoever declares a default does not know the interrupts' ids
+            answers = dict.fromkeys(asked, answer.value)
         else:
             value: Any = answer.value
             answers = dict(cast("dict[str, Any]", value)) if isinstance(value, Mapping) else {}
@@ -69,7 +69,7 @@ class Questions:
             return Suspended({"paused_before": sorted(state.next)}, self._asking(step, []))
         step = f"{_askers(state)} asks"
         question = next(iter(asked.values())) if len(asked) == 1 else asked
-        terms = AskTerms(schema=_schema(state), options=_options(question), error=error)
+        terms = AskTerms(schema=_schema(state, list(asked)), options=_options(question), error=error)
         return Suspended(question, self._asking(step, list(asked)), terms)
 
     def passed_on(self, state: StateSnapshot) -> tuple[Handoff[Any], Snapshot] | None:
@@ -106,13 +106,16 @@ def _among(nodes: Any, stops: Any) -> bool:
     return any(node != START and (stops == "*" or node in stops) for node in nodes)
 
 
-def _schema(state: StateSnapshot) -> dict[str, Any] | None:
-    """What the answer must be, if an interrupt says so (`response_schema=`, of LangGraph 1.2 and newer)."""
-    each = {interrupt.id: getattr(interrupt, "response_schema", None) for interrupt in state.interrupts}
+def _schema(state: StateSnapshot, asked: list[str]) -> dict[str, Any] | None:
+    """What the answer must be: as the interrupt says (`response_schema=`, of LangGraph 1.2 and newer). Several are
+    answered by their ids, of which it names one at least: another answer would be for none of them."""
+    each = {each.id: getattr(each, "response_schema", None) for each in state.interrupts if each.id in asked}
     known = {name: readable(schema) for name, schema in each.items() if isinstance(schema, dict) and _usable(schema)}
-    if len(each) == 1 or not known:
-        return next(iter(known.values()), None)
-    return {"type": "object", "properties": known}
+    if len(asked) == 1:
+        return known.get(asked[0])
+    # With an id of its own a schema's "#/$defs/..." is looked for in itself.
+    properties = {name: {"$id": f"urn:interrupt:{name}", **known[name]} if name in known else {} for name in asked}
+    return {"type": "object", "properties": properties, "additionalProperties": False, "minProperties": 1}
 
 
 def _usable(schema: Any) -> bool:

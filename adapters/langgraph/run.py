@@ -15,7 +15,7 @@ from langgraph.types import Command, StateSnapshot
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract
-from ...contracts.errors import BadSetup
+from ...contracts.errors import BadSetup, Unanswered
 from ...contracts.handoff import Handoff
 from ...contracts.outcome import Finished, Outcome
 from ...coordinator.session import Session
@@ -69,6 +69,12 @@ class GraphRun:
         except Exception as error:
             if not is_invalid_resume(error):
                 raise
+            given = self._session.answer
+            if given is not None and given.is_default:  # it would be asked for ever
+                raise Unanswered(
+                    f"nobody answered job {self._session.job_id} in time, and default={given.value!r} of asks= is no "
+                    f"answer to {given.question!r}: {error}"
+                ) from error
             _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
             return self._stopped(await self._graph.aget_state(self._config), str(error))
         state = await self._graph.aget_state(self._config)

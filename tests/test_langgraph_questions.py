@@ -1,0 +1,86 @@
+"""Interrupts of nodes that run at the same time: one question, whose answers are told apart by the interrupts' ids."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from langgraph.graph import START, StateGraph
+from langgraph.types import interrupt
+from pydantic import BaseModel
+
+import batonpass as bp
+
+from .apps.langgraph_app import Topic, Words
+from .apps.langgraph_kit import only
+from .workers.serving import DEADLINE, serving
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+class Amount(BaseModel):
+    euros: int
+
+
+class Payment(BaseModel):
+    amount: Amount
+
+
+def asking(name: str, **options: Any) -> Any:
+    return lambda state: {"notes": [f"{name} {interrupt(name, **options)}"]}
+
+
+def both(**options: Any) -> Any:
+    made = StateGraph(Words)
+    for name, said in (("left", options), ("right", {})):
+        made.add_node(name, asking(name, **said))
+        made.add_edge(START, name)
+    return made
+
+
+async def asked(coordinator: bp.Coordinator) -> bp.InboxItem:
+    with anyio.fail_after(DEADLINE):
+        while not (items := await coordinator.inbox()):
+            await anyio.sleep(0.01)
+    return items[0]
+
+
+async def test_an_answer_for_none_of_them_is_refused() -> None:
+    async with serving(only(both)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        ids = {name: key for key, name in (await asked(coordinator)).question.items()}
+        for answer in ("both", {}, {"left": "1"}, {ids["left"]: "1", "right": "2"}):
+            with pytest.raises(bp.ContractViolation):
+                await job.answer(answer)
+        await job.answer({ids["left"]: "1"})
+        with anyio.fail_after(DEADLINE):
+            while (item := await asked(coordinator)).question != "right":
+                await anyio.sleep(0.01)
+        await coordinator.answer(item.id, "2")
+        assert (await job.result(timeout=DEADLINE)).notes == ["left 1", "right 2"]
+
+
+async def test_each_is_checked_by_its_own_schema() -> None:
+    async with serving(only(lambda: both(response_schema=Payment))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        ids = {name: key for key, name in (await asked(coordinator)).question.items()}
+        with pytest.raises(bp.ContractViolation, match="'much' is not of type 'integer'"):
+            await job.answer({ids["left"]: {"amount": {"euros": "much"}}})
+        await job.answer({ids["left"]: {"amount": {"euros": 7}}, ids["right"]: "2"})
+        assert (await job.result(timeout=DEADLINE)).notes == ["left amount=Amount(euros=7)", "right 2"]
+
+
+async def test_a_default_is_the_answer_to_each() -> None:
+    async with serving(only(both, asks=bp.Asks(timeout=0.01, default="no"))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert (await job.result(timeout=DEADLINE)).notes == ["left no", "right no"]
+
+
+async def test_a_default_that_is_no_answer_ends_the_job() -> None:
+    asks = bp.Asks(timeout=0.01, default="no")
+    async with serving(only(lambda: both(response_schema=Payment), asks=asks)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        with pytest.raises(bp.JobFailed, match=r"nobody answered .* default='no' of asks= is no answer to") as failed:
+            await job.result(timeout=DEADLINE)
+        assert failed.value.reason == "unanswered"
