@@ -22,11 +22,13 @@ _LONGEST = 1000  # characters of an error: what an agent raised may hold a whole
 
 _ENVIRONMENT = """\b
 Environment:
-  BATONPASS_URL           The store
-  BATONPASS_ENCRYPT_KEYS  Keys that encrypt: name:base64,name:base64
-  BATONPASS_SIGN_KEYS     Keys that sign
-  BATONPASS_COMPRESS      1 compresses
-  BATONPASS_ACCEPT_PLAIN  1 also reads what is not protected"""
+  BATONPASS_URL             The store
+  BATONPASS_ENCRYPT_KEYS    Keys that encrypt: name:base64,name:base64
+  BATONPASS_SIGN_KEYS       Keys that sign
+  BATONPASS_COMPRESS        1 compresses
+  BATONPASS_ACCEPT_PLAIN    1 also reads what is not protected
+  BATONPASS_TOKEN           What callers of `serve` have to show
+  BATONPASS_WEBHOOK_SECRET  What webhooks are signed with"""
 
 app = typer.Typer(
     name="batonpass",

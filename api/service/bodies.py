@@ -7,8 +7,8 @@ from datetime import datetime
 from math import isfinite
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, ValidationError
-from pydantic_core import from_json
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, ValidationError
+from pydantic_core import PydanticCustomError, from_json
 from starlette.requests import ClientDisconnect, Request
 
 from batonpass.contracts.bounds import MAX_PAYLOAD
@@ -24,10 +24,18 @@ B = TypeVar("B", bound=BaseModel)
 
 
 def _time(given: object) -> object:
-    return datetime.fromisoformat(given) if isinstance(given, str) else given
+    try:
+        return datetime.fromisoformat(given) if isinstance(given, str) else given
+    except ValueError:
+        raise PydanticCustomError("time", "it is no time, as 2030-01-31T12:00:00Z is one") from None
 
 
 _Time = Annotated[AwareDatetime, BeforeValidator(_time)]
+# An error is told of the one that was meant, not of both.
+_Deadline = Annotated[
+    Annotated[float, Tag("seconds")] | Annotated[_Time, Tag("time")],
+    Discriminator(lambda given: "time" if isinstance(given, str) else "seconds"),
+]
 
 
 class _Body(BaseModel):
@@ -62,7 +70,7 @@ class Submission(_Body):
     at: _Time | None = None
     priority: Priority | None = None
     expires: float | None = None
-    deadline: float | _Time | None = None
+    deadline: _Deadline | None = None
     guard: Limits | None = None
     on_busy: OnBusy | None = None
 
