@@ -45,10 +45,10 @@ class SqliteLogs:
             if rows := _together(rows, place):
                 self._db.execute("DELETE FROM piece WHERE place >= ? AND place < ?", (rows[0][0], place))
                 place, data = rows[0][0], b"".join([*(row[1] for row in rows), data])
-        stop = _SEGMENT - (place - start) % _SEGMENT
-        while data:
-            self._db.execute("INSERT INTO piece VALUES (?, ?)", (place, data[:stop]))
-            place, data, stop = place + stop, data[stop:], _SEGMENT
+        done, stop = 0, _SEGMENT - (place - start) % _SEGMENT
+        while done < len(data):
+            self._db.execute("INSERT INTO piece VALUES (?, ?)", (place + done, data[done:stop]))
+            done, stop = stop, stop + _SEGMENT
 
     def read_log(self, span: Span) -> bytes:
         start = self._start(span.log)
