@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shlex
 import signal
 import subprocess
 import sys
@@ -66,7 +67,7 @@ def alive(folder: Path) -> list[str]:
 def test_a_job_survives_its_killed_worker_and_refuses_its_zombie(tmp_path: Path) -> None:
     log = tmp_path / "shop.log"
     log.write_bytes(b"\n\xff\xfe binary \x00\n" + b"".join(b"ERROR disk %d is full\n" % n for n in range(9)))
-    store = f"sqlite:////{tmp_path}/desk.db"
+    store = f"sqlite:////{tmp_path}/desk.db?namespace=ours"
     ran = subprocess.run(
         [*RUN, "--input", str(log), "--kill", "write", "--store", store, "--json"],
         cwd=tmp_path,
@@ -94,6 +95,10 @@ def test_a_job_survives_its_killed_worker_and_refuses_its_zombie(tmp_path: Path)
     ):
         assert said in ran.stderr
     assert alive(tmp_path) == []
+    [show] = [line for line in ran.stderr.splitlines() if f" show {outcome['job']} " in line]
+    shown = subprocess.run(shlex.split(show), cwd=tmp_path, capture_output=True, text=True, timeout=60, check=False)
+    assert shown.returncode == 0, shown.stderr
+    assert outcome["job"] in shown.stdout
 
 
 @pytest.mark.timeout(240)

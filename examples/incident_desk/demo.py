@@ -71,11 +71,11 @@ def _run(screen: Screen, incident: Incident, store: str | None, kill: str | None
     folder = HOME / run
     url = store or f"sqlite:///{folder}/desk.db"
     # A namespace of its own keeps the demo's agents apart from whatever else the store serves.
-    own = store and "namespace" not in parse_qs(urlsplit(store).query)
-    options = ["--store", url, *(["--namespace", f"demo-{run}"] if own else [])]
+    namespace = parse_qs(urlsplit(url).query).get("namespace", [f"demo-{run}"])[-1] if store else None
+    options = ["--store", url, *(["--namespace", namespace] if namespace else [])]
     if not store:
         _make(folder)
-    with bp.connect(url, namespace=f"demo-{run}" if own else None, app=app) as coordinator:
+    with bp.connect(url, namespace=namespace, app=app) as coordinator:
         _make(folder)
         evidence = folder / "evidence.txt"
         _introduce(screen, incident, coordinator.url)
