@@ -120,9 +120,9 @@ def freeze(url: str, folder: Path, parent: Zygote, number: int, seconds: float, 
 
 
 def _ran(log: Path, jobs: list[bp.SyncJob[Task]], times: int) -> None:
-    """Wait until the middle of each job has begun so often."""
+    """Wait until the middle of each job has begun so often. (More often where a busy machine lets a lease run out.)"""
     wait_until(
-        lambda: all(log.read_text().count(f" ran {number}:0:b ") == times for number in range(len(jobs))),
+        lambda: all(log.read_text().count(f" ran {number}:0:b ") >= times for number in range(len(jobs))),
         timeout=90,
         what=f"all jobs in their middle {times} times",
     )
