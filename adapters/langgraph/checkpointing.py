@@ -17,6 +17,8 @@ from ...contracts.names import digest
 from ...coordinator.calls import Call, places
 from ...coordinator.calls.places import Found, Putting
 from ...coordinator.commands import Fence, PutWrites
+from ...coordinator.parts.nodes import children_of
+from ...coordinator.parts.nodes import value as value_of
 from ...coordinator.parts.recent import Known, Recent
 from ...coordinator.parts.spans import Append
 from ...coordinator.parts.stored import NATIVE
@@ -24,10 +26,11 @@ from ...coordinator.rows import Place, Write
 from ...coordinator.snapshots import Draft
 from ...coordinator.store import Store
 from .carrier import Carrier
+from .compact import is_unique
 from .freeing import Freeing
 from .handles import Handles
 from .reading import Reading
-from .record import Held, Record, checkpoint_of, held_of
+from .record import Held, Record, checkpoint_of, held_of, is_dressed, is_visible
 from .waiting import Batch, Spot, Waiting
 from .walked import Walked
 from .writes import Note, pending
@@ -79,7 +82,8 @@ class Checkpointing:
         """Commit a checkpoint, with the writes that led to it. `new` are the channels that have new versions."""
         thread, scope, key = spot
         run = metadata.get("run_id")
-        known = (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
+        checkpoint = yield from self._with_unknown(carrier, spot, checkpoint, parent, new)
+        known = self._before(spot, parent)
         held: Held | None = known.held if known else None
         putting = Putting(
             thread,
@@ -111,6 +115,34 @@ class Checkpointing:
             self.recent.put((thread, scope, DELTAS), made_known)
         if self._ttl:
             yield from self._freeing.wrote()
+
+    def _before(self, spot: Spot, parent: str) -> Known | None:
+        thread, scope, _ = spot
+        return (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
+
+    def _with_unknown(
+        self, carrier: Carrier, spot: Spot, checkpoint: Checkpoint, parent: str, new: Collection[str]
+    ) -> Call[Checkpoint]:
+        """A checkpoint with what the one before it has of channels that this graph does not know: that of another
+        release does, which may run beside it, or again."""
+        values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+        unknown = [channel for channel in versions if channel not in values and channel not in new]
+        unknown = [channel for channel in unknown if is_visible(channel) and is_unique(versions[channel])]
+        if not parent or not unknown:
+            return checkpoint
+        known = self._before(spot, parent)
+        if known is None or known.held.key != parent:
+            yield from self.get(carrier, *spot[:2], parent)  # which remembers it
+            known = self._before(spot, parent)
+        if known is None or known.held.key != parent:  # it is gone
+            return checkpoint
+        held, kept = known.held, children_of(known.make().state)
+        found = {
+            channel: carrier.undress(value_of(kept[channel])) if is_dressed(held, channel) else value_of(kept[channel])
+            for channel in unknown
+            if channel in kept and channel not in held.deltas and held.versions.get(channel) == versions[channel]
+        }
+        return {**checkpoint, "channel_values": {**values, **found}} if found else checkpoint
 
     def _put(self, putting: Putting, record: Record, carrier: Carrier, known: Known | None) -> Call[tuple[Draft, Held]]:
         base = known.make() if known else None

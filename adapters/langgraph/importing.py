@@ -87,8 +87,8 @@ class Importing:
         spot = (thread, at.scope, at.key)
         # What was written on its parent need not be kept twice: where this one keeps it, it is named.
         notes: tuple[list[Batch], Sequence[Note]] = ([], before)
-        new = found.checkpoint["channel_values"]  # as it is, whatever the versions say
         checkpoint, parent = found.checkpoint, at.parent
+        new = {*checkpoint["channel_values"], *checkpoint["channel_versions"]}  # as it is, whatever the versions say
         return self._shared.put(self._carrier, spot, checkpoint, metadata, parent, None, notes, branches=True, new=new)
 
     def _put_writes(self, thread: str, at: Stored, rows: Sequence[Written]) -> list[Note]:

@@ -56,8 +56,8 @@ class Native(TypedDict):
 @dataclass(slots=True)
 class Held:
     """What is remembered of a checkpoint beside its state: its id, what was seen of its channels (None if nothing was),
-    which nodes had seen what, which were sent tasks, the channels' versions, and which values are dressed. `given` is
-    the native part of one that has a run's input."""
+    which nodes had seen what, which were sent tasks, the channels' versions, which values are dressed, and which are
+    snapshots of delta channels. `given` is the native part of one that has a run's input."""
 
     key: str
     channels: Seen | None
@@ -65,6 +65,7 @@ class Held:
     sent: list[str]
     versions: Mapping[str, Any]
     dressed: Collection[str]
+    deltas: Collection[str]
     given: bytes = b""
 
 
@@ -134,7 +135,7 @@ class Record:
         snapshot = Snapshot(step=self._step(nodes, ran), framework="langgraph", native=native, context=context)
         seen = self._fill(snapshot, base, held, dressed, same)
         versions = dict(self._checkpoint["channel_versions"])
-        return snapshot, Held(self._checkpoint["id"], seen, nodes, _sent(self._values), versions, changed)
+        return snapshot, Held(self._checkpoint["id"], seen, nodes, _sent(self._values), versions, changed, self._deltas)
 
     def _same(self, base: Base | None, held: Held | None) -> dict[str, str]:
         """The channels, by the names of their values, that are as `base` keeps them, as their versions say. A node or a
@@ -260,9 +261,13 @@ def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
 def held_of(checkpoint: Checkpoint, native: Any) -> Held:
     """What is remembered of a checkpoint that was read, and of its native part."""
     nodes = NodesSeen({node: dict(versions) for node, versions in checkpoint["versions_seen"].items()}, {})
-    dressed: list[str] = native.get("dressed", [])
-    versions = dict(checkpoint["channel_versions"])
-    return Held(checkpoint["id"], None, nodes, _sent(checkpoint["channel_values"]), versions, dressed)
+    versions, sent = dict(checkpoint["channel_versions"]), _sent(checkpoint["channel_values"])
+    return Held(checkpoint["id"], None, nodes, sent, versions, native.get("dressed", []), native.get("deltas", []))
+
+
+def is_dressed(held: Held, channel: str) -> bool:
+    """Whether a channel's value holds what LangGraph's serializer carries."""
+    return _state(channel) in held.dressed
 
 
 def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:
