@@ -83,7 +83,7 @@ class SyncContext(About):
             if isinstance(asked, Perform):
                 return fn(*args, **kwargs)
             if isinstance(asked, Ask):
-                return follow(self._asking(asked.question, terms_of(None), asked.key), act)
+                return follow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):
                 self._session.record(asked.records)
             else:
@@ -209,7 +209,7 @@ class Context(About):
             if isinstance(asked, Perform):
                 return await _called(fn, args, kwargs)
             if isinstance(asked, Ask):
-                return await afollow(self._asking(asked.question, terms_of(None), asked.key), act)
+                return await afollow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):
                 await self._session.arecord(asked.records)
             else:

@@ -8,12 +8,22 @@ from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
 from ..contracts.errors import Ambiguous, BadSetup, NotDone
+from ..contracts.inbox import AskTerms
 from .steps import Steps
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
 _PREFIX = "effect/"
 # The number of the next question about an effect: an answer is about the try before it, and about none after.
 _ASKS = "asks/"
+# What answers one: nothing else is taken, for a result under another name would be lost.
+_TOLD = AskTerms(
+    schema={
+        "type": "object",
+        "properties": {"done": {"type": "boolean"}, "result": {}},
+        "required": ["done"],
+        "additionalProperties": False,
+    }
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +44,7 @@ class Ask:
 
     question: Any
     key: str
+    terms: AskTerms
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +119,7 @@ def _settled(
         )
     question = {"effect": key, "idempotency_key": about, "question": "was it done? answer {done: ..., result: ...}"}
     for number in count(first):
-        answer = yield Ask(question, f"{key}/{number}")
+        answer = yield Ask(question, f"{key}/{number}", _TOLD)
         told = cast("dict[str, Any]", answer) if isinstance(answer, dict) else {}
         if told.get("done") is True:
             return [told.get("result")]

@@ -8,6 +8,8 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.commands import AnswerJob
+from batonpass.coordinator.letters import seal_letter
 
 from .serving import Ask, Reply, only, reached, serving
 
@@ -144,12 +146,25 @@ async def test_an_answer_is_about_the_try_before_it(store_url: str) -> None:
         for paid, answer in ((1, {"done": False}), (2, {"done": False}), (3, {"done": "?"}), (3, {"done": False})):
             await reached(job, bp.JobState.INPUT_REQUIRED)
             assert len(bank.keys) == paid
-            await job.answer(answer)
+            # As an older client, which does not check it.
+            await coordinator.store.acall(AnswerJob(job.id, seal_letter(answer, path="answer")))
         await reached(job, bp.JobState.INPUT_REQUIRED)
         assert (await job.info()).question == "well?"
         await job.answer("yes")
         assert (await job.result(timeout=30)).text == "4 yes"
     assert set(bank.keys) == {f"{job.id}.0.pay"}
+
+
+@pytest.mark.parametrize("answer", ["yes", {"don": True}, {"done": "yes"}, {"done": True, "reslt": 9}])
+async def test_an_answer_that_does_not_say_whether_it_was_done_is_refused(store_url: str, answer: Any) -> None:
+    bank = Bank("after")
+    async with serving(only(agents(bank, nothing, unsure="ask")[0]), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await reached(job, bp.JobState.INPUT_REQUIRED)
+        with pytest.raises(bp.ContractViolation):
+            await job.answer(answer)
+        await job.answer({"done": True, "result": 9})
+        assert (await job.result(timeout=30)).text == "9"
 
 
 @pytest.mark.parametrize(("key", "unsure", "says"), [("", "stop", "needs a key"), ("k", "maybe", "say 'stop', 'ask'")])
