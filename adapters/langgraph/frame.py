@@ -14,6 +14,7 @@ from langgraph.constants import START
 
 from ...contracts.errors import BadSetup, Corrupted
 from .plain import NotPlain, plain, readable, recall, tell_all
+from .record import is_visible
 from .values import Sealed, Values
 
 FORMAT = 1
@@ -69,6 +70,11 @@ def make_tip(
 ) -> Tip:
     """A checkpoint as a tip. The values of `visible` channels go to its state, once where that restores them."""
     state, kept, messages = _channels(checkpoint["channel_values"], values, visible)
+    if before is not None and before.id == parent:
+        unknown = _unknown(checkpoint, before)
+        state |= {channel: value for channel, value in before.state.items() if channel in unknown}
+        kept |= {channel: sealed for channel, sealed in before.frame["kept"].items() if channel in unknown}
+        messages += [channel for channel in before.frame["messages"] if channel in unknown]
     updated = checkpoint.get("updated_channels")
     frame = Frame(
         v=FORMAT,
@@ -85,6 +91,16 @@ def make_tip(
         ran=_ran(checkpoint, before, values),
     )
     return Tip(frame, state)
+
+
+def _unknown(checkpoint: Checkpoint, before: Tip) -> set[str]:
+    """The channels that this graph does not know: another release of it does, which may go on with the job."""
+    given, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+    return {
+        channel
+        for channel, version in before.frame["versions"].items()
+        if channel not in given and is_visible(channel) and versions.get(channel) == version
+    }
 
 
 def _channels(
