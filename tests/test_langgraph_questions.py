@@ -1,4 +1,4 @@
-"""Interrupts of nodes that run at the same time: one question, whose answers are told apart by the interrupts' ids."""
+"""What answers a graph's interrupts: several at once, which are told apart by their ids, and those of LangChain."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from pydantic import BaseModel
 import batonpass as bp
 
 from .apps.langgraph_app import Topic, Words
-from .apps.langgraph_kit import only
+from .apps.langgraph_kit import graph, only
 from .workers.serving import DEADLINE, serving
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -84,3 +84,22 @@ async def test_a_default_that_is_no_answer_ends_the_job() -> None:
         with pytest.raises(bp.JobFailed, match=r"nobody answered .* default='no' of asks= is no answer to") as failed:
             await job.result(timeout=DEADLINE)
         assert failed.value.reason == "unanswered"
+
+
+async def test_decisions_that_langchains_middleware_would_raise_at_are_refused() -> None:
+    """It raised at each attempt, so that a slip ended the job."""
+    review = {"action_name": "pay", "allowed_decisions": ["approve", "reject"]}
+    request = {"action_requests": [{"name": "pay", "args": {"n": 7}}] * 2, "review_configs": [review] * 2}
+
+    def person(state: Any) -> Any:
+        return {"notes": [decision["type"] for decision in interrupt(request)["decisions"]]}
+
+    async with serving(only(lambda: graph(person))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert (await asked(coordinator)).options == ("approve", "reject")
+        one, other = {"type": "approve"}, {"type": "reject", "message": "no"}
+        for answer in ("approve", one, {"decisions": [one]}, {"decisions": [one, {"type": "edit"}]}):
+            with pytest.raises(bp.ContractViolation):
+                await job.answer(answer)
+        await job.answer({"decisions": [one, other]})
+        assert (await job.result(timeout=DEADLINE)).notes == ["approve", "reject"]

@@ -69,7 +69,7 @@ class Questions:
             return Suspended({"paused_before": sorted(state.next)}, self._asking(step, []))
         step = f"{_askers(state)} asks"
         question = next(iter(asked.values())) if len(asked) == 1 else asked
-        terms = AskTerms(schema=_schema(state, list(asked)), options=_options(question), error=error)
+        terms = AskTerms(schema=_schema(state, asked), options=_options(question), error=error)
         return Suspended(question, self._asking(step, list(asked)), terms)
 
     def passed_on(self, state: StateSnapshot) -> tuple[Handoff[Any], Snapshot] | None:
@@ -106,13 +106,20 @@ def _among(nodes: Any, stops: Any) -> bool:
     return any(node != START and (stops == "*" or node in stops) for node in nodes)
 
 
-def _schema(state: StateSnapshot, asked: list[str]) -> dict[str, Any] | None:
-    """What the answer must be: as the interrupt says (`response_schema=`, of LangGraph 1.2 and newer). Several are
-    answered by their ids, of which it names one at least: another answer would be for none of them."""
-    each = {each.id: getattr(each, "response_schema", None) for each in state.interrupts if each.id in asked}
-    known = {name: readable(schema) for name, schema in each.items() if isinstance(schema, dict) and _usable(schema)}
+def _schema(state: StateSnapshot, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the answer must be: as the interrupt says (`response_schema=`, of LangGraph 1.2 and newer), or as the
+    middleware of LangChain reads it. Several are answered by their ids, of which it names one at least: another answer
+    would be for none of them."""
+    said = {each.id: getattr(each, "response_schema", None) for each in state.interrupts}
+    known: dict[str, dict[str, Any]] = {}
+    for name, question in asked.items():
+        schema = said[name]
+        if isinstance(schema, dict) and _usable(schema):
+            known[name] = readable(schema)
+        elif reviews := _reviews(question):
+            known[name] = _decisions(reviews)
     if len(asked) == 1:
-        return known.get(asked[0])
+        return next(iter(known.values()), None)
     # With an id of its own a schema's "#/$defs/..." is looked for in itself.
     properties = {name: {"$id": f"urn:interrupt:{name}", **known[name]} if name in known else {} for name in asked}
     return {"type": "object", "properties": properties, "additionalProperties": False, "minProperties": 1}
@@ -137,11 +144,21 @@ def _options(question: Any) -> tuple[Any, ...]:
     listed = told.get("options") or told.get("choices")
     if isinstance(listed, list):
         return tuple(cast("Sequence[Any]", listed))
-    reviews = told.get("review_configs")
-    decisions = [
-        decision
+    return tuple(dict.fromkeys(decision for allowed in _reviews(question) for decision in allowed))
+
+
+def _reviews(question: Any) -> list[list[Any]]:
+    """The decisions that LangChain's middleware (HumanInTheLoopMiddleware) allows for each call that it asks about."""
+    reviews = cast("Mapping[str, Any]", question).get("review_configs") if isinstance(question, Mapping) else None
+    return [
+        list(cast("Mapping[str, Any]", review).get("allowed_decisions", ()))
         for review in (cast("Sequence[Any]", reviews) if isinstance(reviews, list) else ())
         if isinstance(review, Mapping)
-        for decision in cast("Mapping[str, Any]", review).get("allowed_decisions", ())
     ]
-    return tuple(dict.fromkeys(decisions))
+
+
+def _decisions(reviews: list[list[Any]]) -> dict[str, Any]:
+    """What that middleware takes: a decision for each. At any other answer it raises, whenever the job is tried."""
+    each = [{"type": "object", "properties": {"type": {"enum": r}}, "required": ["type"]} for r in reviews]
+    made = {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
+    return {"type": "object", "properties": {"decisions": made}, "required": ["decisions"]}
