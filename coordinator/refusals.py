@@ -79,8 +79,8 @@ def _moved(parent: str, tip: str) -> BatonpassError:
 def _outrun(thread: str, wanted: str, latest: str) -> BatonpassError:
     if latest < wanted:
         return Conflict(
-            f"checkpoint {wanted} of thread {thread!r}, which this run goes on from, is gone or never was: run it again, "
-            "from another if you named this one"
+            f"checkpoint {wanted} of thread {thread!r}, which this run goes on from, is gone or never was: run it "
+            "again, from another if you named this one"
         )
     began = f"began from {wanted}" if wanted else "began when it had none"
     return Conflict(
