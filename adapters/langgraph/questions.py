@@ -17,6 +17,16 @@ from .frame import Frame
 from .plain import readable
 from .trail import Trail
 
+# Decisions of LangChain's middleware that one word says, and what others need more.
+_WORDS = ("approve", "reject")
+_MORE = [
+    {"if": {"properties": {"type": {"const": kind}}}, "then": {"properties": {name: what}, "required": [name]}}
+    for kind, name, what in (
+        ("edit", "edited_action", {"type": "object", "required": ["name", "args"]}),
+        ("respond", "message", {"type": "string"}),
+    )
+]
+
 
 class Questions:
     """Interrupts and breakpoints of a graph.
@@ -34,7 +44,7 @@ class Questions:
         asked = self._frame().get("asked")
         if asked is None or answer is None:
             return None
-        pending = {interrupt.id for interrupt in state.interrupts}
+        pending = {interrupt.id: interrupt.value for interrupt in state.interrupts}
         if not asked:
             return None if pending else {}
         if len(asked) == 1 or answer.is_default:  # whoever declares a default does not know the interrupts' ids
@@ -42,7 +52,8 @@ class Questions:
         else:
             value: Any = answer.value
             answers = dict(cast("dict[str, Any]", value)) if isinstance(value, Mapping) else {}
-        return {name: answers[name] for name in asked if name in pending and name in answers} or None
+        given = [name for name in asked if name in pending and name in answers]
+        return {name: _whole(answers[name], pending[name]) for name in given} or None
 
     def waits(self, state: StateSnapshot) -> bool:
         """Whether nothing can run before a person has answered."""
@@ -158,7 +169,19 @@ def _reviews(question: Any) -> list[list[Any]]:
 
 
 def _decisions(reviews: list[list[Any]]) -> dict[str, Any]:
-    """What that middleware takes: a decision for each. At any other answer it raises, whenever the job is tried."""
-    each = [{"type": "object", "properties": {"type": {"enum": r}}, "required": ["type"]} for r in reviews]
+    """What that middleware takes: a decision for each call, or one word for all of them. At any other answer it raises,
+    whenever the job is tried."""
+    each = [
+        {"type": "object", "properties": {"type": {"enum": r}}, "required": ["type"], "allOf": _MORE} for r in reviews
+    ]
     made = {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
-    return {"type": "object", "properties": {"decisions": made}, "required": ["decisions"]}
+    whole = {"type": "object", "properties": {"decisions": made}, "required": ["decisions"]}
+    words = [word for word in _WORDS if all(word in allowed for allowed in reviews)]
+    return {"if": {"type": "string"}, "then": {"enum": words}, "else": whole}
+
+
+def _whole(answer: Any, question: Any) -> Any:
+    """An answer, with the word for all decisions of that middleware written out."""
+    word = isinstance(answer, str) and answer in _WORDS
+    reviews = _reviews(readable(question)) if word else []
+    return {"decisions": [{"type": answer} for _ in reviews]} if reviews else answer
