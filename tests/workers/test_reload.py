@@ -59,6 +59,32 @@ def steps(task, ctx):
     return Done(words=[ctx.step("one", note, "one"), ctx.step("two", gated, "two"), "OLD"])
 """
 
+GRAPH = (
+    APP.partition("@app.agent")[0]
+    + """
+from operator import add
+from typing import Annotated, TypedDict
+
+from langgraph.graph import StateGraph
+
+
+class Words(TypedDict):
+    text: str
+    words: Annotated[list[str], add]
+
+
+@app.langgraph("steps", accepts=Task, returns=Done, isolation=ISOLATION)
+def steps():
+    graph = StateGraph(Words)
+    graph.add_sequence([
+        ("first", lambda state: {"words": [note("one")]}),
+        ("second", lambda state: {"words": [gated("two")]}),
+        ("third", lambda state: {"words": ["OLD"]}),
+    ])
+    return graph.set_entry_point("first")
+"""
+)
+
 
 class Reloading:
     """A worker with `--reload` in a folder with one module, `desk.py`."""
@@ -122,8 +148,9 @@ def _module(folder: Path) -> Any:
 
 
 @pytest.mark.parametrize("isolation", ["process", "thread"])
-def test_a_running_job_goes_on_in_the_new_code(reloading: Reloading, isolation: str) -> None:
-    text = APP.replace("ISOLATION", repr(isolation))
+@pytest.mark.parametrize("agent", ["function", pytest.param("graph", marks=pytest.mark.capability("langgraph"))])
+def test_a_running_job_goes_on_in_the_new_code(reloading: Reloading, agent: str, isolation: str) -> None:
+    text = {"function": APP, "graph": GRAPH}[agent].replace("ISOLATION", repr(isolation))
     reloading.write(text)
     reloading.start()
     reloading.wait_for("serves")
