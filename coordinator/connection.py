@@ -17,20 +17,22 @@ from .urls import open_store
 
 
 class Connection:
-    """A store to be opened: `async with` gives a `Coordinator`, `with` or `open()` a `SyncCoordinator`."""
+    """A store to be opened: `async with` or `aopen()` gives a `Coordinator`, `with` or `open()` a `SyncCoordinator`."""
 
     def __init__(self, store: Store, book: Book) -> None:
         self._store = store
         self._book = book
 
+    def __repr__(self) -> str:
+        return f"<connection to {self._store.url}>"
+
     async def __aenter__(self) -> Coordinator:
-        await self._store.aopen()
-        return Coordinator(self._store, self._book)
+        return await self.aopen()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await self._store.aclose()
+        await self.aclose()
 
     def __enter__(self) -> SyncCoordinator:
         return self.open()
@@ -45,7 +47,8 @@ class Connection:
         def __getattr__(self, name: str) -> object:
             raise AttributeError(
                 f"a connection that is not opened has no {name!r}: write `async with connect(...) as coordinator:`, in "
-                f"sync code `with`, and coordinator.{name}"
+                f"sync code `with` (where neither fits, in a notebook, `coordinator = await connect(...).aopen()`, in "
+                f"sync code `.open()`), and coordinator.{name}"
             )
 
     def open(self) -> SyncCoordinator:
@@ -57,6 +60,15 @@ class Connection:
         """Close what `open()` opened."""
         self._store.close()
 
+    async def aopen(self) -> Coordinator:
+        """Open for async code, in the loop that will use it; end it with `aclose()`."""
+        await self._store.aopen()
+        return Coordinator(self._store, self._book)
+
+    async def aclose(self) -> None:
+        """Close what `aopen()` opened."""
+        await self._store.aclose()
+
 
 def connect(
     url: str, *, namespace: str | None = None, app: App | None = None, codec: Codec | None = None
@@ -67,8 +79,8 @@ def connect(
     `namespace` keeps users of one store apart (default: the URL's `?namespace=`, else "default"). `app` says whose
     agents and contracts are known without asking the store (default: all apps of this process). `codec` encrypts,
     signs or compresses what is kept (default: what BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS and BATONPASS_COMPRESS
-    ask for). Nothing is opened before the `with`; `Unreachable` or `BadSetup` is raised there if the store can't be
-    used.
+    ask for). Nothing is opened before the `with` (or `aopen()`, `open()`); `Unreachable` or `BadSetup` is raised there
+    if the store can't be used.
     """
     store = open_store(url, namespace)
     codec = codec or codec_from_environment()

@@ -90,6 +90,17 @@ def test_the_five_operations_without_await(url: str, elsewhere: bp.App) -> None:
         assert coordinator.latest(thread="run-001") is None
 
 
+async def test_a_connection_is_opened_without_a_with(url: str, elsewhere: bp.App) -> None:
+    connection = bp.connect(url, app=elsewhere)
+    assert repr(connection).startswith(f"<connection to {url.partition('?')[0]}")
+    with pytest.raises(AttributeError, match=r"coordinator = await connect\(\.\.\.\)\.aopen\(\)"):
+        getattr(connection, "submit")  # noqa: B009
+    coordinator = await connection.aopen()
+    job = await coordinator.submit("write", face.Notes(facts=[]))
+    assert [known.id for known in await coordinator.jobs()] == [job.id]
+    await connection.aclose()
+
+
 async def test_a_thread_is_a_line_of_checkpoints(url: str) -> None:
     async with bp.connect(url) as coordinator:
         saved = [
