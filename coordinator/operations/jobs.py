@@ -245,7 +245,7 @@ def end_canceled(records: Records, row: JobRow, *, heir: str = "") -> None:
 def fail_late(records: Records, row: JobRow) -> None:
     """End a job that was not started, or did not end, in its time, whoever holds it."""
     reason = "expired" if row.limit == row.expires else "deadline"
-    row.error = OVERDUE[reason]
+    row.error = OVERDUE[reason] + (f"; its last error: {row.error}" if row.error else "")
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
     end(records, row, "failed", reason)

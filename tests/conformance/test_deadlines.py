@@ -68,6 +68,14 @@ def test_a_deadline_ends_it_in_any_state(bench: Bench, state: str) -> None:
     assert bench.job(bench.submit(thread="run")).state == "submitted", "its thread is free"
 
 
+def test_why_it_was_late_is_told(bench: Bench) -> None:
+    fence = bench.start(terms=WITHIN)
+    bench.do(c.Fail(fence, "ValueError: boom", "", 5 * MINUTE))
+    bench.clock.advance(MINUTE)
+    bench.do(c.Reap())
+    assert bench.job(fence.job_id).error == "it did not end before its deadline; its last error: ValueError: boom"
+
+
 def test_with_its_lease_or_its_timer_it_ends_once(bench: Bench) -> None:
     leased = bench.start(terms=WITHIN, lease=MINUTE)
     timed = bench.submit("review", terms=WITHIN, delay=MINUTE)

@@ -322,11 +322,14 @@ end
 
 -- Ends a job that was not started, or did not end, in its time, whoever holds it. Answers as `finish`.
 local function fail_late(id, now)
-  local fields = read_ending(id)
+  local fields = read_ending(id, 'error')
   local expires, deadline = tonumber(fields.expires or 0), tonumber(fields.deadline or 0)
   local reason, text = 'deadline', 'it did not end before its deadline'
   if expires > 0 and (deadline == 0 or expires <= deadline) then
     reason, text = 'expired', 'no worker started it before it expired'
+  end
+  if is_set(fields.error) then
+    text = text .. '; its last error: ' .. fields.error
   end
   local filled = finish(id, fields, 'failed', reason, num(now), 'error', text)
   redis.call('ZREM', ASKING, id)
