@@ -1,4 +1,4 @@
-"""Calls that let go of what is old or not wanted any more. Each step frees some hundreds at most."""
+"""Calls that let go of what is old or not wanted any more. Each step frees about a hundred."""
 
 from __future__ import annotations
 

@@ -248,7 +248,7 @@ class PruneJobs(Command[Freed]):
 
     older_than: int
     start: int = 0
-    limit: int = 500
+    limit: int = 100
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ class Prune(Command[Freed]):
     older_than: int = 0
     keep_named: bool = True
     start: int = 0
-    limit: int = 500
+    limit: int = 100
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,4 +68,4 @@ class DeleteThread(Command[Freed]):
     """Free `limit` of a thread's checkpoints, then its ended jobs, then forget it: `next` is -1 then."""
 
     thread: str
-    limit: int = 500
+    limit: int = 100

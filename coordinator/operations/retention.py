@@ -79,23 +79,23 @@ def prune_jobs(records: Records, command: PruneJobs) -> Freed:
     """Delete jobs that ended long ago, each with its own thread. One whose thread is still of use stays."""
     rows = records.oldest_jobs(command.start, command.limit)
     cutoff = records.now - command.older_than
-    old: list[tuple[JobRow, bool, int]] = []
-    for number, row in enumerate(rows):
+    ended, kept, budget = 0, 0, command.limit
+    for row in rows:
         own = row.thread == row.id and len(records.jobs_on(row.id, 2)) == 1
-        if JobState(row.state).ended and row.updated <= cutoff and not (own and _of_use(records, row.id, cutoff)):
-            old.append((row, own, number - len(old)))
-    budget = command.limit
-    for number, (row, own, kept) in enumerate(old):
-        freed, done = 0, True
-        if budget > 0 and own:
+        if not JobState(row.state).ended or row.updated > cutoff or (own and _of_use(records, row.id, cutoff)):
+            kept += 1
+            continue
+        freed, done = 0, budget > 0
+        if done and own:
             freed, done = _clear(records, row.thread, budget)
-        elif budget > 0:
+        elif done:
             _drop_job(records, row)
             _forget(records, row.thread)
-        if budget <= 0 or not done:
-            return Freed(number, command.start + kept)
+        if not done:
+            return Freed(ended, command.start + kept)
+        ended += 1
         budget -= freed + 1
-    return Freed(len(old), command.start + len(rows) - len(old) if len(rows) == command.limit else -1)
+    return Freed(ended, command.start + kept if len(rows) == command.limit else -1)
 
 
 def _of_use(records: Records, thread: str, cutoff: int) -> bool:

@@ -10,13 +10,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
 
-from anyio import CancelScope, to_thread
+from anyio import CancelScope, sleep, to_thread
 
 from ..backup import Progress
 from ..bell import Bell
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
-from ..commands import Claim, Claimed, Command, Put, TakeEvents, Taken
+from ..commands import Claim, Claimed, Command, Freed, Put, TakeEvents, Taken
 from ..loops import PerLoop
 from ..operations import READING, run
 from ..operations.groups import nothing_to_take
@@ -34,7 +34,7 @@ from .records import SqliteRecords
 from .schema import check_not_newer
 from .there import There
 from .troubles import in_our_words
-from .waiting import patiently
+from .waiting import Courtesy, patiently
 from .wal import WalKeeper
 from .watch import SqliteWatch
 
@@ -84,6 +84,7 @@ class SqliteStore:
         self._writing = Handle(self._connect)
         self._disk = Disk(self.path)
         self._line = Line(self._writing, self._write, WalKeeper(self.path).look, self._disk)
+        self._courtesy = Courtesy()
         self._bell = _BELLS.setdefault(self.path, Bell())
         self._lookouts = PerLoop(lambda: Lookout(self._bell, self.path), Lookout.aclose)
         self._reader = Clerk(self._read_all)
@@ -99,22 +100,28 @@ class SqliteStore:
     def call(self, command: Command[R]) -> R:
         """Carry a command out in one transaction."""
         self._there.check()
+        began = time.monotonic()
         try:
             answer, told = self._carry_out(command)
         except sqlite3.Error as error:
             raise in_our_words(error, self.path) from error
         if rings(command, answer, told):
             self._bell.ring()
+        if isinstance(answer, Freed):
+            time.sleep(self._courtesy.pause(began))
         return answer
 
     async def acall(self, command: Command[R]) -> R:
         """`call` in a thread, so that the loop does not wait for the disk. What it has begun it ends: who reads after a
         task was canceled sees what that had written."""
         answer: Any = None
+        began = time.monotonic()
         with CancelScope(shield=True):
             if type(command) in READING:
                 await self._clerk.settled()
             answer = await self._ask(command)
+            if isinstance(answer, Freed):
+                await sleep(self._courtesy.pause(began))
         return cast("R", answer)
 
     def _ask(self, command: Command[Any]) -> Awaitable[Any]:

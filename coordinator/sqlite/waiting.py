@@ -11,6 +11,7 @@ from typing import TypeVar
 R = TypeVar("R")
 BUSY_DEADLINE = 30.0  # seconds until `Overloaded`
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
+_TURN = 0.02  # seconds of cleaning up in a row
 
 
 def patiently(act: Callable[[], R]) -> R:
@@ -30,6 +31,21 @@ def patiently(act: Callable[[], R]) -> R:
                 raise
         time.sleep(random.uniform(0, pause))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
+
+
+class Courtesy:
+    """Clean-ups are many writes in a row, and who waits for the file looks seldom: it would find it free by luck."""
+
+    def __init__(self) -> None:
+        self._since_pause = 0.0
+
+    def pause(self, began: float) -> float:
+        """How long the file is left to others after a write of a clean-up that began then, in seconds."""
+        self._since_pause += time.monotonic() - began
+        if self._since_pause < _TURN:
+            return 0.0
+        self._since_pause = 0.0
+        return _LONGEST_PAUSE
 
 
 def is_busy(error: sqlite3.Error) -> bool:

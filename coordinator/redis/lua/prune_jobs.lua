@@ -7,41 +7,34 @@
 local start, limit, now = tonumber(ARGV[2]), tonumber(ARGV[3]), now_ms()
 local cutoff = now - tonumber(ARGV[1])
 local ids = redis.call('ZRANGE', P .. 'jobs', start, start + limit - 1)
-local old, gone, kept = {}, {}, 0
-for _, id in ipairs(ids) do
-  local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'updated', 'thread', 'thread_digest')
-  local own = job[3] == id and redis.call('EXISTS', P .. 'y:' .. job[4]) == 0
-  local one = { id = id, thread = job[4], name = job[3], own = own }
-  if not job[1] then
-    gone[#gone + 1] = id
-  elseif ENDED[job[1]] and tonumber(job[2]) <= cutoff and not (one.own and of_use(one.thread, cutoff, now)) then
-    one.kept = kept
-    old[#old + 1] = one
-  else
-    kept = kept + 1
+local ended, kept, budget = 0, 0, limit
+
+-- Deletes a job, and the thread that is its own, as far as the budget goes. Whether that was all.
+local function drop(id, thread, name, own)
+  local freed, done = 0, budget > 0
+  if done and own then
+    freed, done = clear(thread, name, budget, now)
+  elseif done then
+    drop_job(id)
+    forget_if_empty(thread, name)
   end
+  budget = budget - freed - 1
+  return done
 end
 
 relieve()
-for _, id in ipairs(gone) do
-  redis.call('ZREM', P .. 'jobs', id)
-  redis.call('ZREM', P .. 'dead', id)
-end
-local budget = limit
-for i, one in ipairs(old) do
-  if budget <= 0 then
-    return { '+', i - 1, start + one.kept }
-  end
-  if one.own then
-    local freed, done = clear(one.thread, one.name, budget, now)
-    budget = budget - freed
-    if not done then
-      return { '+', i - 1, start + one.kept }
-    end
+for _, id in ipairs(ids) do
+  local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'updated', 'thread', 'thread_digest')
+  local own = job[3] == id and redis.call('EXISTS', P .. 'y:' .. job[4]) == 0
+  if not job[1] then
+    redis.call('ZREM', P .. 'jobs', id)
+    redis.call('ZREM', P .. 'dead', id)
+  elseif not ENDED[job[1]] or tonumber(job[2]) > cutoff or (own and of_use(job[4], cutoff, now)) then
+    kept = kept + 1
+  elseif drop(id, job[4], job[3], own) then
+    ended = ended + 1
   else
-    drop_job(one.id)
-    forget_if_empty(one.thread, one.name)
+    return { '+', ended, start + kept }
   end
-  budget = budget - 1
 end
-return { '+', #old, #ids == limit and start + kept or -1 }
+return { '+', ended, #ids == limit and start + kept or -1 }
