@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import logging
 from collections.abc import Callable, Sequence
+from pathlib import Path
 from typing import Any, NoReturn
 
 import anyio
@@ -24,8 +25,9 @@ from autogen_core import FunctionCall
 import batonpass as bp
 from batonpass.testing import serving
 
-from .apps.autogen_app import Draft, Report, ScriptedModel, last, says, speaker
+from .apps.autogen_app import Chief, Draft, Report, Score, ScriptedModel, called, last, says, speaker
 from .apps.autogen_kit import only
+from .apps.kit import labels, outcome
 
 FRAMES = 25  # of a graph's node there are 16
 pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
@@ -180,3 +182,50 @@ async def test_a_model_that_fails_when_it_is_canceled_frees_the_slot(of: str) ->
             await job.cancel()
             with pytest.raises(bp.JobCanceled):
                 await job.result(timeout=10)
+
+
+@pytest.mark.parametrize("error", [None, ConnectionError("the model is away")])
+async def test_an_answer_that_a_member_fails_at_is_asked_for_anew_and_no_other(
+    error: ConnectionError | None, log: Path
+) -> None:
+    """Each attempt was given the answer again that is no JSON, and each redrive."""
+    asked: list[str] = []
+
+    def look(text: str) -> str:
+        """Looks."""
+        asked.append("tool")
+        return "seen"
+
+    def judge(turn: int, messages: Any) -> str | list[FunctionCall]:
+        if turn == 1:
+            return [called("look", "x")]
+        asked.append("model")
+        if error and asked.count("model") == 1:
+            raise error
+        return "7 points" if asked.count("model") == 1 else '{"points": 7, "reason": "fine"}'
+
+    def team() -> BaseGroupChat:
+        judging = speaker("judge", judge, tools=[look], output_content_type=Score, max_tool_iterations=2)
+        return RoundRobinGroupChat([speaker("A", says("x")), judging], max_turns=2)
+
+    one = only(team, Score, retries=bp.Retry(first=0.01))
+    assert await outcome(one, Draft(text="go")) == Score(points=7, reason="fine")
+    assert (labels(log), asked) == (["A:1", "judge:1", "judge:2", "judge:2"], ["tool", "model", "model"])
+
+
+async def test_an_answer_that_who_manages_a_team_fails_at_is_asked_for_anew(log: Path) -> None:
+    class Unclear(Chief):
+        asked = 0
+
+        def ledger(self, done: int) -> str:
+            Unclear.asked += 1
+            return "not a ledger" if self.asked <= 10 else super().ledger(done)  # AutoGen asks ten times
+
+    def team() -> BaseGroupChat:
+        members = [speaker("worker", says("worked {turn}")), speaker("helper", says("helped"))]
+        return MagenticOneGroupChat([*members], model_client=Unclear("chief", says("")))
+
+    one = only(team, retries=bp.Retry(first=0.01))
+    assert await outcome(one, Draft(text="go")) == Report(body="final after 3")
+    ran = labels(log)
+    assert (ran.count("chief:plan1:0"), ran.count("chief:ledger:0"), ran.count("worker:1")) == (1, 11, 1)

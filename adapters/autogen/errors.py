@@ -22,30 +22,30 @@ from .journal import current
 
 _log = logging.getLogger("batonpass.autogen")
 
-Report = Callable[[BaseException], None]
+Report = Callable[[str, BaseException], None]
 
 
 class Errors:
-    """What was raised in a turn, the innermost first, each with the way to it from where it was met."""
+    """What was raised in a turn, the innermost first, with who raised it and the way to it from where it was met."""
 
     def __init__(self) -> None:
-        self._met: list[tuple[BaseException, TracebackType | None]] = []
+        self._met: list[tuple[str, BaseException, TracebackType | None]] = []
 
-    def add(self, error: BaseException) -> None:
-        self._met.append((error, error.__traceback__))
+    def add(self, member: str, error: BaseException) -> None:
+        self._met.append((member, error, error.__traceback__))
 
-    def cause(self, raised: BaseException | None) -> BaseException | None:
-        """The error that a team has `raised` as a text, or that stopped it; None if it was none of these.
+    def cause(self, raised: BaseException | None) -> tuple[str, BaseException] | None:
+        """The error that a team has `raised` as a text, or that stopped it, and whose; None if it was none of these.
 
         Not every one ends a turn: what an agent raises that is a tool is told to the model.
         """
-        for error, trace in self._met:
+        for member, error, trace in self._met:
             if raised is None or raised is error or f"{type(error).__name__}: {error}" in str(raised):
-                return error.with_traceback(trace)
+                return member, error.with_traceback(trace)
         return None
 
 
-def report_errors(member: ChatAgent | Team, report: Report) -> None:
+def report_errors(member: ChatAgent | Team, report: Callable[[BaseException], None]) -> None:
     """Report each error of an agent, or of the one who manages a team, when it is raised."""
     if isinstance(member, BaseGroupChat):
         private.watch_manager(member, lambda: _reported(report))
@@ -53,7 +53,7 @@ def report_errors(member: ChatAgent | Team, report: Report) -> None:
         _watch_agent(member, report)
 
 
-def _watch_agent(agent: ChatAgent, report: Report) -> None:
+def _watch_agent(agent: ChatAgent, report: Callable[[BaseException], None]) -> None:
     original = agent.on_messages_stream
 
     async def reported(
@@ -67,7 +67,7 @@ def _watch_agent(agent: ChatAgent, report: Report) -> None:
 
 
 @contextmanager
-def _reported(report: Report) -> Generator[None]:
+def _reported(report: Callable[[BaseException], None]) -> Generator[None]:
     try:
         yield
     except (CancelledError, GeneratorExit):

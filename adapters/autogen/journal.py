@@ -2,7 +2,8 @@
 
 A record's key is only its place in the turn: the next turn writes over it, and a job of many turns has no more records
 than its longest turn has calls. So each says of which turn it is, who asked, and a digest of what was asked; a call is
-answered by the first record left that says the same, whichever order calls run in.
+answered by the first record left that says the same, whichever order calls run in. An answer that its caller failed at
+is taken back: else each attempt would be given it, and fail.
 """
 
 from __future__ import annotations
@@ -21,6 +22,7 @@ from ...coordinator.session import Session
 from ..borders import ENDING
 
 _PREFIX = "turn/"
+_NO_TURN = -1
 
 
 class Journal:
@@ -31,20 +33,21 @@ class Journal:
         self._session = session
         self._turn = -1
         self._places = 0
-        self._left: dict[tuple[str, bytes], deque[Any]] = {}
+        self._left: dict[tuple[str, bytes], deque[tuple[int, Any]]] = {}
+        self._last: dict[str, int] = {}  # where the last answer of each caller is that asks nothing now
         self._writing = asyncio.Lock()
 
     def begin(self, turn: int) -> list[Any]:
         """Enter a turn, or enter it again; what was answered in it, the oldest first. Its number grows from turn to
         turn."""
         self._turn, self._places = turn, 0
-        self._left = defaultdict(deque)
+        self._left, self._last = defaultdict(deque), {}
         records = {int(key.removeprefix(_PREFIX)): value for key, value in self._session.journal.items() if _ours(key)}
         answers: list[Any] = []
         for place in sorted(records):
             of, caller, digest, answer = records[place]
             if of == turn:
-                self._left[caller, digest].append(answer)
+                self._left[caller, digest].append((place, answer))
                 self._places = place + 1
                 answers.append(answer)
         return answers
@@ -57,8 +60,12 @@ class Journal:
     def recall(self, caller: str, request: Any) -> tuple[bytes, Any]:
         """A request's digest, and its answer if it was asked before the crash, else None."""
         digest = blake2b(pack(request), digest_size=16).digest()
+        self._last.pop(caller, None)
         left = self._left.get((caller, digest))
-        return digest, left.popleft() if left else None
+        if not left:
+            return digest, None
+        self._last[caller], answer = left.popleft()
+        return digest, answer
 
     async def record(self, caller: str, digest: bytes, answer: Any) -> Any:
         """Record an answer, and give it. Stops the turn if that fails."""
@@ -70,7 +77,14 @@ class Journal:
         except Exception as error:
             self.end(error)
             raise asyncio.CancelledError from None
+        self._last[caller] = place
         return answer
+
+    async def take_back(self, caller: str) -> None:
+        """After a caller failed: have it ask again what it was answered last; not if it failed while it asked."""
+        place = self._last.pop(caller, None)
+        if place is not None:
+            await self._session.arecord({f"{_PREFIX}{place}": [_NO_TURN, caller, b"", None]})
 
     def spend(self, usage: RequestUsage) -> None:
         """Count what a model call has just used towards the job's budget."""

@@ -98,7 +98,7 @@ def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
     """Make the members' functions know their job, and what members ask models and tools go through the journal."""
     for path, member in _all(team):
         for name, client in private.model_clients(member):
-            setattr(member, name, JournaledModel("/".join(path), client))
+            setattr(member, name, JournaledModel(_caller(path), client))
         if isinstance(member, AssistantAgent):
             for bench in private.workbenches(member):
                 for tool in private.tools_in(bench):
@@ -110,9 +110,13 @@ def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
 
 
 def report_all_errors(team: Team, report: Report) -> None:
-    """Report every member's errors, and those of who manages a team."""
-    for _, member in _all(team):
-        report_errors(member, report)
+    """Report every member's errors, and those of who manages a team, by the names under which they ask models."""
+    for path, member in _all(team):
+        report_errors(member, partial(report, _caller(path)))
+
+
+def _caller(path: Path) -> str:
+    return "/".join(path)
 
 
 def _children(member: Member) -> Sequence[Member]:

@@ -66,7 +66,8 @@ class Turns:
             raise self._fatal
         raised = None if turn.cancelled() else turn.exception()
         if (turn.cancelled() or raised is not None) and (cause := self._errors.cause(raised)) is not None:
-            raise cause
+            await self._journal.take_back(cause[0])
+            raise cause[1]
         return turn.result()
 
     async def _consume(self, start: Sequence[BaseChatMessage]) -> str | None:
@@ -82,8 +83,8 @@ class Turns:
                 self._end(error)
         return reason
 
-    def _keep(self, error: BaseException) -> None:
-        self._errors.add(error)
+    def _keep(self, member: str, error: BaseException) -> None:
+        self._errors.add(member, error)
         if concerns_job(error):  # a team that is a tool would tell a model its text, and go on
             self._end(error)
 
