@@ -106,12 +106,13 @@ def _watched(steps: Steps, model: Any) -> Generator[Usage]:
 
 
 def _request(messages: Any, options: dict[str, Any]) -> list[Any]:
-    """What tells a call from others. A task's prompt is told by the task: CrewAI puts in the date, and what a memory
-    recalls. Ids of tool calls are left out, because CrewAI makes some up."""
+    """What tells a call from others. A task's own prompt is told by the task: CrewAI puts in the date, and what a
+    memory recalls. Other prompts speak of the task, too: to plan it, and for each step of a plan, side by side. Ids of
+    tool calls are left out, because CrewAI makes some up."""
     role, task = _role(options), options.get("from_task")
     said = [messages] if isinstance(messages, str) else [_said(message) for message in messages]
     prompt = next((place for place, message in enumerate(said) if message[0] == "user"), None)
-    if task is not None and prompt is not None and str(task.description) in str(said[prompt][1]):
+    if task is not None and prompt is not None and task.prompt() in str(said[prompt][1]):
         text = [task.description, task.expected_output, task.prompt_context]
         return ["model", role, text, said[prompt + 1 :]]
     form = options.get("response_model")

@@ -87,7 +87,9 @@ class Steps:
         _where.set((place, ""))
 
     def begin(self, *request: Any) -> Call:
-        """A call of the current place: what is asked says whether it is the same as a recorded one."""
+        """A call of the current place: what is asked says whether it is the same as a recorded one. Aborts if the run
+        must end: CrewAI tells an agent that carries out a plan of any error of a tool, and has it go on."""
+        self.stop.check()
         place, path = _where.get()
         digest = _digest([path, *request])
         with self._lock:
