@@ -7,8 +7,8 @@ import threading
 from typing import Any
 
 import pytest
-from crewai import Flow
-from crewai.flow import start
+from crewai import Agent, Flow
+from crewai.flow import listen, start
 from crewai.tools import tool
 
 import batonpass as bp
@@ -141,6 +141,33 @@ async def test_models_that_a_flow_calls_by_itself_are_not_asked_again(crews: Cre
 
     assert (await result(Asks)).text == "ONE TWO FOUR THREE"
     assert len(crews.ran) == 5
+
+
+@pytest.mark.parametrize("agent", [False, True])
+async def test_answers_that_a_method_can_not_use_are_not_given_to_the_next_attempt(agent: bool, crews: Crews) -> None:
+    """Each attempt was given them again, and each redrive."""
+    answers = iter(["no list", "[1]"])
+    crews.script["collapse"] = lambda said: next(answers) if "list" in said else "fine"
+
+    class Lists(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def first(self) -> str:
+            return str(crews.model().call("hello"))
+
+        @listen(first)
+        def second(self) -> str:
+            if agent:
+                options = {"guardrail": json_list, "guardrail_max_retries": 0}
+                asked: Any = Agent(role="r", goal="g", backstory="b", llm=crews.model(), **options).kickoff("list")
+                return str(asked.raw)
+            return str(json.loads(crews.model().call("list")))
+
+    assert (await result(Lists)).text == "[1]"
+    assert crews.ran == ["collapse"] * 3
+
+
+def json_list(output: Any) -> tuple[bool, Any]:
+    return (output.raw.startswith("["), output.raw)
 
 
 async def test_two_jobs_may_use_one_tool_and_one_model(crews: Crews) -> None:

@@ -26,6 +26,9 @@ from .stop import Stop
 _PREFIX = "crew/"
 _REFUSED = "error"
 
+# What a flow's method raises that can't use an answer: no JSON, a field that is not there, feedback of no outcome.
+_UNFIT = (ValueError, LookupError, TypeError, AttributeError)
+
 # Numbers of calls, of tokens: what a model call adds to CrewAI's own counters.
 Usage = dict[str, int]
 
@@ -146,11 +149,14 @@ class Steps:
 
     def failed(self, error: BaseException, place: str | None = None) -> None:
         """After a run failed: where a task went wrong with what models had answered (a guardrail that refuses it all),
-        the next attempt asks them, and tools that raised, anew. Where a model call failed it asks that one only."""
+        the next attempt asks them, and tools that raised, anew; so where a method, `place`, can't use what they had
+        answered. Where a model call failed it asks that one only."""
         if isinstance(error, HookAborted) or self._raised in _causes(error):
             return
         with self._lock:
-            wrong = [at for at, running in self._running.items() if running > 0 and place in (None, at)]
+            wrong = {at for at, running in self._running.items() if running > 0 and place in (None, at)}
+            if place is not None and isinstance(error, _UNFIT):
+                wrong.add(place)
             void = {f"{_PREFIX}{slot}": None for at in wrong for slot, is_void in self._slots[at].items() if is_void}
         if void:
             with self.stop.on_error():
