@@ -12,7 +12,7 @@ from crewai.flow.async_feedback import ConsoleProvider, HumanFeedbackPending
 
 from batonpass.testing import serving
 
-from .apps.crewai_app import Small, Topic
+from .apps.crewai_app import Article, Small, Topic
 from .apps.crewai_kit import Crews, Failing, Note, failure, only
 from .apps.kit import question, until
 
@@ -179,3 +179,44 @@ async def test_a_task_of_a_crew_in_a_flow_waits_for_a_person(crews: Crews) -> No
         await job.answer("")
         assert (await job.result(timeout=20)).text == "out of a"
     assert crews.ran == ["a"]
+
+
+async def test_a_flow_in_a_flow_waits_for_a_person() -> None:
+    """CrewAI would read the worker's stdin there."""
+    ran: list[str] = []
+
+    class Inner(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        @human_feedback(message="send?")
+        def draft(self) -> str:
+            ran.append("draft")
+            return "dear all"
+
+        @listen(draft)
+        @human_feedback(message="sure?", emit=["yes", "no"], default_outcome="no", llm="none")
+        def check(self, said: Any) -> str:
+            return f"{said.output}: {said.feedback}"
+
+        @listen("no")
+        def end(self, said: Any) -> str:
+            return f"{said.output}, {said.outcome}"
+
+    class Outer(Small, Flow[dict]):  # type: ignore[type-arg]
+        @start()
+        def before(self) -> None:
+            ran.append("before")
+
+        @listen(before)
+        def write(self) -> Article:
+            return Article(text=str(Inner().kickoff()))
+
+    async with serving(only(Outer)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"), returns=Article)
+        asked = await question(job)
+        assert (asked["message"], asked["output"], asked["method"]) == ("send?", "dear all", "draft")
+        await job.answer("shorter")
+        assert (await question(job, after=asked))["output"] == "dear all: shorter"
+        assert (await coordinator.inbox())[0].options == ("yes", "no")
+        await job.answer("")
+        assert (await job.result(timeout=20)).text == "dear all: shorter, no"
+    assert ran == ["before", "draft", "draft", "draft"]  # the method that was under way is begun again

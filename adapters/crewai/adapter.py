@@ -10,6 +10,7 @@ from typing import Any
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract
 from ...contracts.errors import BadSetup, MissingExtra
+from ...contracts.inbox import AskTerms
 from ...contracts.outcome import Finished, Outcome, Suspended
 from ...contracts.transcript import Transcript
 from ...contracts.transcript_losses import Losses
@@ -79,7 +80,7 @@ class CrewAIAdapter:
             try:
                 result = await runner.run(_inputs(agent, inputs))
             except Asked as asked:
-                return Suspended(asked.question)
+                return Suspended(asked.question, terms=AskTerms(options=tuple(asked.question.get("emit") or ())))
             if isinstance(result, Suspended):
                 return result
             return Finished(await borders.leave(agent, result, context, lambda contract: fit(agent, contract, result)))

@@ -68,9 +68,9 @@ class _Asked:
         return self._desk.ask(self._own, context, flow)
 
 
-def question(pending: HumanFeedbackPending, call: str) -> dict[str, Any]:
+def question(context: PendingFeedbackContext, call: str) -> dict[str, Any]:
     """What the job asks, as plain values. `call` says which call of the method the answer is for."""
-    asked = pending.context.to_dict()
+    asked = context.to_dict()
     return {
         "message": asked["message"],
         "output": asked["method_output"],

@@ -80,7 +80,7 @@ class FlowRun:
     def _outcome(self, result: Any) -> Any:
         for pending, call in self._pending:
             if pending is result:
-                asked = question(pending, call)
+                asked = question(pending.context, call)
                 return Suspended(asked, terms=AskTerms(options=tuple(asked["emit"] or ())))
         if self._flow.persistence is not None and self._flow.human_feedback_history:
             # CrewAI forgets what is pending when a paused flow goes on; here that is another flow object's.

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable
 from functools import partial, wraps
 from typing import Any
 
-from crewai import BaseLLM
+from crewai import BaseLLM, Flow
 from crewai.memory.storage import factory
 from crewai.utilities.agent_utils import extract_tool_call_info
 
@@ -141,6 +141,20 @@ def restore(flow: Any) -> None:
     """Undo `override`."""
     for name in (_METHOD_CORE, _FEEDBACK_PROVIDER):
         flow.__dict__.pop(name, None)
+
+
+def watch_feedback(instead: Callable[[Any], Any]) -> None:
+    """Have `instead` told each flow's provider of feedback, once for each process: those of flows that a job's own flow
+    makes and runs have no other place."""
+    if _WATCHED in vars(Flow):
+        return
+    setattr(Flow, _WATCHED, True)
+    resolve = getattr(Flow, _FEEDBACK_PROVIDER)
+
+    def chosen(flow: Any, definition: Any) -> Any:
+        return instead(resolve(flow, definition))
+
+    setattr(Flow, _FEEDBACK_PROVIDER, chosen)
 
 
 def storage_factory() -> Callable[[str], Any] | None:

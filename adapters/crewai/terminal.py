@@ -7,17 +7,18 @@ from contextlib import contextmanager
 from typing import Any
 
 from crewai.core.providers.human_input import SyncHumanInputProvider, get_provider, reset_provider, set_provider
+from crewai.flow.async_feedback import ConsoleProvider, PendingFeedbackContext
 from crewai.flow.flow_config import flow_config
 
 from ...contracts.errors import BadSetup
 from ...contracts.handoff import Answer
 from . import internals
-from .feedback import words
+from .feedback import question, words
 from .steps import Steps
 
 
 class Asked(Exception):
-    """Control flow: a task waits for what a person says of its output."""
+    """Control flow: a task, or a flow inside of the job's own, waits for what a person says of its output."""
 
     def __init__(self, question: dict[str, Any]) -> None:
         super().__init__(question["message"])
@@ -25,8 +26,9 @@ class Asked(Exception):
 
 
 class _Person(SyncHumanInputProvider):
-    """Suspends the job instead of reading stdin, for `Task(human_input=True)`: what a person says of the task's output
-    is recorded as what models and tools answer is. `flow.ask()`, which takes any error for no answer, ends the run.
+    """Suspends the job instead of reading stdin, for `Task(human_input=True)`, and for `@human_feedback` of a flow that
+    a method of the job's own flow runs: what a person says of the output is recorded as what models and tools answer
+    is. `flow.ask()`, which takes any error for no answer, ends the run.
     """
 
     def __init__(self, steps: Steps, answer: Answer | None, agent: str) -> None:
@@ -52,20 +54,27 @@ class _Person(SyncHumanInputProvider):
 
     def _said(self, answer: Any, context: Any) -> str:
         """What a person says of an output; nothing if it is good as it is."""
-        output = str(answer.output)
-        call = self._steps.begin("person", output)
-        if call.answer is not None:
-            return str(call.answer[1])
-        task = context.task
+        output, task = str(answer.output), context.task
         question = {
             "message": "Is this good? Answer nothing if it is, else what to do better.",
             "output": output,
             "task": (task.name or internals.text_of(task)) if task is not None else "",
-            "call": f"{call.place} {call.path}",
         }
-        if self._answer is None or self._answer.question.get("call") != question["call"]:
+        return self._ask(question, output)
+
+    def feedback(self, context: PendingFeedbackContext) -> str:
+        """What a person says of what a method of an inner flow gave."""
+        asked = question(context, "")
+        return self._ask(asked, asked["method"], asked["message"], asked["output"])
+
+    def _ask(self, question: dict[str, Any], *about: Any) -> str:
+        call = self._steps.begin("person", *about)
+        if call.answer is not None:
+            return str(call.answer[1])
+        asked = {**question, "call": f"{call.place} {call.path}"}
+        if self._answer is None or self._answer.question.get("call") != asked["call"]:
             with self._steps.stop.on_error():
-                raise Asked(question)
+                raise Asked(asked)
         said = words(self._answer.value).strip()
         self._steps.record(call, ["said", said])
         return said
@@ -78,9 +87,28 @@ class _Person(SyncHumanInputProvider):
             )
 
 
+class _OfInnerFlow(ConsoleProvider):
+    """Asks the person instead of the terminal."""
+
+    def __init__(self, person: _Person) -> None:
+        super().__init__()
+        self._person = person
+
+    def request_feedback(self, context: PendingFeedbackContext, flow: Any) -> str:
+        return self._person.feedback(context)
+
+
+def _in_place_of(provider: Any) -> Any:
+    """Who gives feedback to a flow, if nobody or the terminal would, and it runs in a job."""
+    person = get_provider()
+    asks_terminal = provider is None or isinstance(provider, ConsoleProvider)
+    return _OfInnerFlow(person) if asks_terminal and isinstance(person, _Person) else provider
+
+
 @contextmanager
 def no_terminal(steps: Steps, answer: Answer | None, agent: str, flow: Any = None) -> Generator[None]:
     """Where the user set no provider, one that suspends the job, or says what to do instead."""
+    internals.watch_feedback(_in_place_of)
     nobody = _Person(steps, answer, agent)
     asking = flow if flow_config.input_provider is None and getattr(flow, "input_provider", nobody) is None else None
     if asking is not None:
