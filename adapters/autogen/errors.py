@@ -18,7 +18,7 @@ from autogen_agentchat.teams import BaseGroupChat
 from autogen_core import CancellationToken
 
 from . import private
-from .journal import current
+from .journal import current, each_within, member, within
 
 _log = logging.getLogger("batonpass.autogen")
 
@@ -31,49 +31,55 @@ class Errors:
     def __init__(self) -> None:
         self._met: list[tuple[str, BaseException, TracebackType | None]] = []
 
-    def add(self, member: str, error: BaseException) -> None:
-        self._met.append((member, error, error.__traceback__))
+    def add(self, path: str, error: BaseException) -> None:
+        self._met.append((path, error, error.__traceback__))
 
     def cause(self, raised: BaseException | None) -> tuple[str, BaseException] | None:
         """The error that a team has `raised` as a text, or that stopped it, and whose; None if it was none of these.
 
         Not every one ends a turn: what an agent raises that is a tool is told to the model.
         """
-        for member, error, trace in self._met:
+        for path, error, trace in self._met:
             if raised is None or raised is error or f"{type(error).__name__}: {error}" in str(raised):
-                return member, error.with_traceback(trace)
+                return path, error.with_traceback(trace)
         return None
 
 
-def report_errors(member: ChatAgent | Team, report: Callable[[BaseException], None]) -> None:
-    """Report each error of an agent, or of the one who manages a team, when it is raised."""
-    if isinstance(member, BaseGroupChat):
-        private.watch_manager(member, lambda: _reported(report))
-    elif isinstance(member, ChatAgent):
-        _watch_agent(member, report)
+def report_errors(path: str, watched: ChatAgent | Team, report: Report) -> None:
+    """Report each error of an agent, or of the one who manages a team, when it is raised, and say who is at work."""
+    if isinstance(watched, BaseGroupChat):
+        private.watch_manager(watched, lambda: _working(path, report))
+    elif isinstance(watched, ChatAgent):
+        _watch_agent(path, watched, report)
 
 
-def _watch_agent(agent: ChatAgent, report: Callable[[BaseException], None]) -> None:
+def _watch_agent(path: str, agent: ChatAgent, report: Report) -> None:
     original = agent.on_messages_stream
 
     async def reported(
         messages: Sequence[BaseChatMessage], cancellation_token: CancellationToken
     ) -> AsyncGenerator[BaseAgentEvent | BaseChatMessage | Response, None]:
-        with _reported(report):
-            async for item in original(messages, cancellation_token):
+        with _reported(path, report):
+            async for item in each_within(member, path, original(messages, cancellation_token)):
                 yield item
 
     agent.on_messages_stream = reported  # type: ignore[method-assign]
 
 
 @contextmanager
-def _reported(report: Callable[[BaseException], None]) -> Generator[None]:
+def _working(path: str, report: Report) -> Generator[None]:
+    with within(member, path), _reported(path, report):
+        yield
+
+
+@contextmanager
+def _reported(path: str, report: Report) -> Generator[None]:
     try:
         yield
     except (CancelledError, GeneratorExit):
         raise
     except BaseException as error:
-        report(error)
+        report(path, error)
         raise
 
 

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 import asyncio
 from collections import defaultdict, deque
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncGenerator, AsyncIterator, Awaitable, Callable, Generator
+from contextlib import contextmanager
 from contextvars import ContextVar
 from hashlib import blake2b
-from typing import Any
+from typing import Any, TypeVar
 
 from autogen_core.models import RequestUsage
 
@@ -21,8 +22,12 @@ from ...contracts.codec import pack
 from ...coordinator.session import Session
 from ..borders import ENDING
 
+Value = TypeVar("Value")
+Item = TypeVar("Item")
+
 _PREFIX = "turn/"
 _NO_TURN = -1
+_OWN = " own "  # no name of a member has a space
 
 
 class Journal:
@@ -35,13 +40,14 @@ class Journal:
         self._places = 0
         self._left: dict[tuple[str, bytes], deque[tuple[int, Any]]] = {}
         self._last: dict[str, int] = {}  # where the last answer of each caller is that asks nothing now
+        self._own: dict[str, dict[int, Any]] = {}
         self._writing = asyncio.Lock()
 
     def begin(self, turn: int) -> list[Any]:
         """Enter a turn, or enter it again; what was answered in it, the oldest first. Its number grows from turn to
         turn."""
         self._turn, self._places = turn, 0
-        self._left, self._last = defaultdict(deque), {}
+        self._left, self._last, self._own = defaultdict(deque), {}, {}
         records = {int(key.removeprefix(_PREFIX)): value for key, value in self._session.journal.items() if _ours(key)}
         answers: list[Any] = []
         for place in sorted(records):
@@ -81,10 +87,18 @@ class Journal:
         return answer
 
     async def take_back(self, caller: str) -> None:
-        """After a caller failed: have it ask again what it was answered last; not if it failed while it asked."""
-        place = self._last.pop(caller, None)
-        if place is not None:
-            await self._session.arecord({f"{_PREFIX}{place}": [_NO_TURN, caller, b"", None]})
+        """After a member failed: have it ask again what it was answered last; not if it failed while it asked."""
+        blamed = {who: place for who, place in self._last.items() if who.partition(_OWN)[0] == caller}
+        void = {f"{_PREFIX}{place}": [_NO_TURN, who, b"", None] for who, place in blamed.items()}
+        if void:
+            await self._session.arecord(void)
+
+    def own(self, client: Any) -> str:
+        """The name of a client that a member's own code asks: clients are counted as they are first asked. What a tool
+        asks is its call's own, for a call that is recorded does not ask again."""
+        clients = self._own.setdefault(member.get(), {})
+        clients.setdefault(id(client), client)
+        return f"{member.get()}{_OWN}{[*clients].index(id(client))} {calling.get()}"
 
     def spend(self, usage: RequestUsage) -> None:
         """Count what a model call has just used towards the job's budget."""
@@ -100,5 +114,30 @@ def _ours(key: str) -> bool:
     return key.startswith(_PREFIX)
 
 
+@contextmanager
+def within(variable: ContextVar[Value], value: Value) -> Generator[None]:
+    """Code in which a context variable has a value."""
+    token = variable.set(value)
+    try:
+        yield
+    finally:
+        variable.reset(token)
+
+
+async def each_within(variable: ContextVar[Value], value: Value, stream: AsyncIterator[Item]) -> AsyncGenerator[Item]:
+    """A stream whose own code runs within a variable's value, and not what its reader does between two items."""
+    while True:
+        with within(variable, value):
+            try:
+                item = await anext(stream)
+            except StopAsyncIteration:
+                return
+        yield item
+
+
 # The journal of the turn that this code runs in. A model or tool may be shared by many teams.
 current: ContextVar[Journal | None] = ContextVar("batonpass_autogen_journal", default=None)
+
+# The member, by its path, and the call of a tool that this code belongs to.
+member: ContextVar[str] = ContextVar("batonpass_autogen_member", default="")
+calling: ContextVar[str] = ContextVar("batonpass_autogen_calling", default="")

@@ -13,7 +13,7 @@ from autogen_agentchat.teams import BaseGroupChat
 from . import private
 from .errors import Report, report_errors
 from .keepers import Keeper, Load, Save, keepers_of, own_state
-from .models import JournaledModel
+from .models import JournaledModel, watch_models
 from .tools import adopt_bench, adopt_code, adopt_errors, adopted
 
 _TAKEN = "taken_by_batonpass"
@@ -96,6 +96,7 @@ def _left_out(member: Member) -> dict[str, tuple[Save, Load]]:
 
 def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
     """Make the members' functions know their job, and what members ask models and tools go through the journal."""
+    watch_models()
     for path, member in _all(team):
         for name, client in private.model_clients(member):
             setattr(member, name, JournaledModel(_caller(path), client))
@@ -112,7 +113,7 @@ def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
 def report_all_errors(team: Team, report: Report) -> None:
     """Report every member's errors, and those of who manages a team, by the names under which they ask models."""
     for path, member in _all(team):
-        report_errors(member, partial(report, _caller(path)))
+        report_errors(_caller(path), member, report)
 
 
 def _caller(path: Path) -> str:

@@ -1,52 +1,65 @@
-"""JournaledModel: a member's model, which is not asked again what it answered before a crash."""
+"""JournaledModel: a model that is not asked again what it answered before a crash. A member's has its member's name;
+those that code of the team's own asks (a `selector_func`, an agent's list of them) are met by their class."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncGenerator, Sequence
+from collections.abc import AsyncGenerator, Callable, Sequence
+from contextvars import ContextVar
+from functools import wraps
+from types import SimpleNamespace
 from typing import Any
 
 from autogen_core.models import ChatCompletionClient, CreateResult, LLMMessage, ModelInfo, RequestUsage
+from pydantic import BaseModel
 
-from .journal import current
+from .journal import current, each_within, within
 
 # How many messages of a request tell it from others, beside their number: a whole context may be long.
 _LAST = 3
+_WATCHED = "watched_by_batonpass"
+
+# Whether a call is recorded already: a client may call another one, or its base class.
+_asking: ContextVar[bool] = ContextVar("batonpass_autogen_asking", default=False)
 
 
 class JournaledModel(ChatCompletionClient):
-    """Another model's client, as one member calls it."""
+    """Another model's client, as one member calls it. `last` is how many messages of a request are looked at."""
 
-    def __init__(self, caller: str, inner: ChatCompletionClient) -> None:
+    def __init__(self, caller: str, inner: ChatCompletionClient, last: int = _LAST) -> None:
         self._caller = caller
         self._inner = inner
+        self._last = last
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self._inner, name)
 
-    async def create(self, messages: Sequence[LLMMessage], **options: Any) -> CreateResult:
+    async def create(self, messages: Sequence[LLMMessage], *rest: Any, **options: Any) -> CreateResult:
         journal = current.get()
         if journal is None:
-            return await self._inner.create(messages, **options)
+            return await self._inner.create(messages, *rest, **options)
 
         async def ask() -> dict[str, Any]:
-            result = await self._inner.create(messages, **options)
+            with within(_asking, True):
+                result = await self._inner.create(messages, *rest, **options)
             journal.spend(result.usage)
             return result.model_dump(mode="json")
 
-        return CreateResult.model_validate(await journal.call(self._caller, _request(messages), ask))
+        return CreateResult.model_validate(await journal.call(self._caller, self._request(messages), ask))
 
-    async def create_stream(self, messages: Sequence[LLMMessage], **options: Any) -> AsyncGenerator[str | CreateResult]:
+    async def create_stream(
+        self, messages: Sequence[LLMMessage], *rest: Any, **options: Any
+    ) -> AsyncGenerator[str | CreateResult]:
         """The parts and the result; of a recorded answer only the result."""
         journal = current.get()
         if journal is None:
-            async for part in self._inner.create_stream(messages, **options):
+            async for part in self._inner.create_stream(messages, *rest, **options):
                 yield part
             return
-        digest, answer = journal.recall(self._caller, _request(messages))
+        digest, answer = journal.recall(self._caller, self._request(messages))
         if answer is not None:
             yield CreateResult.model_validate(answer)
             return
-        async for part in self._inner.create_stream(messages, **options):
+        async for part in each_within(_asking, True, self._inner.create_stream(messages, *rest, **options)):
             if isinstance(part, CreateResult):
                 journal.spend(part.usage)
                 await journal.record(self._caller, digest, part.model_dump(mode="json"))
@@ -75,6 +88,47 @@ class JournaledModel(ChatCompletionClient):
     def model_info(self) -> ModelInfo:
         return self._inner.model_info
 
+    def _request(self, messages: Sequence[LLMMessage]) -> list[Any]:
+        return [len(messages), *(message.model_dump(mode="json") for message in messages[-self._last :])]
 
-def _request(messages: Sequence[LLMMessage]) -> list[Any]:
-    return [len(messages), *(message.model_dump(mode="json") for message in messages[-_LAST:])]
+
+def watch_models(kind: type[Any] = ChatCompletionClient) -> None:
+    """Let the journal of the turn that it is called in answer for every client there is, once for each class."""
+    if _WATCHED not in vars(kind) and kind is not JournaledModel:
+        setattr(kind, _WATCHED, True)
+        for name, watched in (("create", _watched), ("create_stream", _watched_stream)):
+            if name in vars(kind) and not getattr(vars(kind)[name], "__isabstractmethod__", False):
+                setattr(kind, name, watched(vars(kind)[name]))
+    for each in kind.__subclasses__():
+        watch_models(each)
+
+
+def _of_turn(client: Any, messages: Sequence[Any], **originals: Callable[..., Any]) -> Any:
+    """What answers for a client that the running turn's own code calls: the journal, or the class's own functions if
+    there is no turn, it is a member's that calls, or what it is asked can't be told from other requests."""
+    original: Any = SimpleNamespace(**{name: function.__get__(client) for name, function in originals.items()})
+    journal = current.get()
+    if journal is None or _asking.get() or not all(isinstance(message, BaseModel) for message in messages):
+        return original
+    return JournaledModel(journal.own(client), original, len(messages))
+
+
+def _watched(create: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(create)
+    async def watched(client: Any, messages: Sequence[LLMMessage], *rest: Any, **options: Any) -> CreateResult:
+        result: CreateResult = await _of_turn(client, messages, create=create).create(messages, *rest, **options)
+        return result
+
+    return watched
+
+
+def _watched_stream(create_stream: Callable[..., Any]) -> Callable[..., Any]:
+    @wraps(create_stream)
+    async def watched(
+        client: Any, messages: Sequence[LLMMessage], *rest: Any, **options: Any
+    ) -> AsyncGenerator[str | CreateResult]:
+        model = _of_turn(client, messages, create_stream=create_stream)
+        async for part in model.create_stream(messages, *rest, **options):
+            yield part
+
+    return watched

@@ -12,7 +12,7 @@ from autogen_core.code_executor import CodeBlock, CodeResult
 from autogen_core.tools import ToolResult
 
 from . import private
-from .journal import concerns_job, current
+from .journal import calling, concerns_job, current, each_within, within
 from .keepers import Keeper
 
 _ADOPTED = "adopted_by_batonpass"
@@ -118,7 +118,8 @@ def _calling(call_tool: Callable[..., Any], runs: Runs, keeper_of: KeeperOf) -> 
         if answer is not None:
             return ToolResult.model_validate(answer)
         async with keeper.calling() if keeper else nullcontext():
-            result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
+            with within(calling, f"{name} {call_id}"):
+                result: ToolResult = await call_tool(name, arguments, *rest, call_id=call_id, **more)
             await journal.record(caller, digest, await _answer(result, keeper))
         return result
 
@@ -138,7 +139,8 @@ def _streaming(call_tool_stream: Callable[..., Any], runs: Runs, keeper_of: Keep
             yield ToolResult.model_validate(answer)
             return
         async with keeper.calling() if keeper else nullcontext():
-            async for item in call_tool_stream(name, arguments, *rest, call_id=call_id, **more):
+            stream = call_tool_stream(name, arguments, *rest, call_id=call_id, **more)
+            async for item in each_within(calling, f"{name} {call_id}", stream):
                 if journal is not None and isinstance(item, ToolResult):
                     await journal.record(caller, digest, await _answer(item, keeper))
                 yield item
