@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import util
 from typing import Any
 
 import pytest
 from autogen_agentchat.agents import (
+    AssistantAgent,
     UserProxyAgent,
 )
 from autogen_agentchat.base import TerminationCondition
@@ -16,6 +17,7 @@ from autogen_agentchat.conditions import MaxMessageTermination, TextMentionTermi
 from autogen_agentchat.teams import (
     BaseGroupChat,
     RoundRobinGroupChat,
+    SelectorGroupChat,
 )
 from autogen_agentchat.tools import AgentTool
 from autogen_core import FunctionCall, SingleThreadedAgentRuntime
@@ -29,6 +31,7 @@ from .apps.autogen_app import (
     Draft,
     Report,
     Score,
+    ScriptedModel,
     hands_to,
     last,
     says,
@@ -165,16 +168,47 @@ def test_a_missing_framework_is_named_with_the_command(
     assert "pip install 'batonpass[autogen]'" in str(missing.value)
 
 
-async def test_a_team_that_has_another_member_than_its_checkpoint_says_what_to_do() -> None:
-    names = iter(["AB", "ABC"])
+@pytest.mark.parametrize(
+    ("now", "reason"),
+    [
+        ("ABCD", "RoundRobinGroupChat has the members A, B, C, D, and had A, B, C"),
+        ("AC", "RoundRobinGroupChat has the members A, C, and had A, B, C"),  # C went on in the place of B
+        ("A", "RoundRobinGroupChat has the members A, and had A, B, C"),
+        ("kind", "it is a SelectorGroupChat, and was another kind of team"),
+        ("inner", "inner has the members A, D, and had A, C, D"),
+        ("class", "KeyError: 'count'"),
+    ],
+)
+async def test_a_team_that_is_not_the_one_of_its_checkpoint_says_what_to_do(now: str, reason: str) -> None:
+    class Counts(AssistantAgent):
+        async def load_state(self, state: Mapping[str, Any]) -> None:
+            assert state["count"]
 
     def fails(turn: int, messages: Any) -> str:
         raise ConnectionError("away")
 
-    def team() -> BaseGroupChat:
-        members = [speaker(name, fails if name == "B" else says("x")) for name in next(names)]
-        return RoundRobinGroupChat([*members], max_turns=2)
+    def ring(names: str, **more: Any) -> BaseGroupChat:
+        members = [speaker(name, fails if name == "B" else says("x")) for name in names]
+        return RoundRobinGroupChat([*members], max_turns=2, **more)
 
-    with pytest.raises(bp.JobFailed, match=r"its checkpoint \(.*state for C.*\): put the members back") as failed:
-        await only(team).run("a", Draft(text="go"), timeout=30)
+    def around(names: str) -> BaseGroupChat:
+        return RoundRobinGroupChat([ring(names, name="inner"), speaker("last", fails)], max_turns=2)
+
+    def counting() -> BaseGroupChat:
+        own = Counts("B", ScriptedModel("B", says("x")))
+        return RoundRobinGroupChat([speaker("A", says("x")), own, speaker("C", says("x"))], max_turns=2)
+
+    def selecting() -> BaseGroupChat:
+        return SelectorGroupChat(
+            [speaker(name, says("x")) for name in "ABC"], ScriptedModel("D", says("A")), max_turns=2
+        )
+
+    others: dict[str, Callable[[], BaseGroupChat]] = {
+        "kind": selecting,
+        "class": counting,
+        "inner": lambda: around("AD"),
+    }
+    releases = iter([around("ACD") if now == "inner" else ring("ABC"), others.get(now, lambda: ring(now))()])
+    with pytest.raises(bp.JobFailed, match=rf"its checkpoint \({reason}\): put the members back") as failed:
+        await only(lambda: next(releases)).run("a", Draft(text="go"), timeout=30)
     assert failed.value.reason == "refused"

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from typing import Any
 
@@ -59,6 +59,20 @@ def take(team: BaseGroupChat, keepers: Iterable[Keeper]) -> str | None:
     for _, part in parts:
         object.__setattr__(part, _TAKEN, True)  # a frozen dataclass can be a condition, too
     return used
+
+
+def check_members(team: BaseGroupChat, states: Mapping[str, Any]) -> None:
+    """LookupError if saved states are of another team. AutoGen leaves out the state of a member that is gone, and has
+    whoever stands in its place speak next."""
+    manager = private.manager_name(team)
+    if manager not in states:
+        raise LookupError(f"it is a {type(team).__name__}, and was another kind of team")
+    had, has = sorted({*states} - {manager}), sorted(member.name for member in private.participants(team))
+    if had != has:
+        raise LookupError(f"{team.name} has the members {', '.join(has)}, and had {', '.join(had)}")
+    for member in private.participants(team):
+        if isinstance(member, BaseGroupChat) and "agent_states" in (inner := states[member.name]["agent_state"]):
+            check_members(member, inner["agent_states"])
 
 
 async def unsaved_state(team: Team) -> list[dict[str, Any]]:

@@ -24,6 +24,7 @@ from .folding import Dump, fold, unfold
 from .keepers import Keeper
 from .members import (
     adopt_calls,
+    check_members,
     keepers_within,
     load_unsaved_state,
     take,
@@ -108,13 +109,15 @@ class Adopted:
             return
         try:
             states = unfold(progress.team, progress.messages)
+            check_members(self.team, states)
             manager = private.manager_name(self.team)
             states[manager]["message_thread"] = progress.messages
             await self.team.load_state({"agent_states": states})
             await load_unsaved_state(self.team, unfold(progress.unsaved, progress.messages))
         except (ValueError, LookupError) as error:
+            reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
             raise BadSetup(
-                f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({error}): put the members "
+                f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({reason}): put the members "
                 "back, and messages that an edit took away, to finish the jobs that were started with them"
             ) from None
         if isinstance(self.team, GraphFlow):
