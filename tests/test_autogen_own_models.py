@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from asyncio import gather
+from asyncio import gather, run
 from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
@@ -18,6 +18,7 @@ from autogen_core import CancellationToken
 from autogen_core.models import CreateResult, UserMessage
 
 import batonpass as bp
+from batonpass.testing import serving
 
 from .apps.autogen_app import Draft, Report, ScriptedModel, called, last, says, speaker
 from .apps.autogen_kit import only
@@ -139,3 +140,25 @@ async def test_what_can_not_be_told_from_other_requests_is_just_asked() -> None:
         return RoundRobinGroupChat([speaker("A", play, tools=[look], max_tool_iterations=2)], max_turns=1)
 
     assert await outcome(only(team), Draft(text="go")) == Report(body="to ['hello']")
+
+
+async def test_what_is_asked_from_a_thread_with_a_loop_of_its_own_is_just_asked(redis_url: str) -> None:
+    def team() -> RoundRobinGroupChat:
+        model = ScriptedModel("dice", says("six"))
+
+        def roll(text: str) -> str:
+            """Rolls."""
+            return run(gather_all(model))
+
+        def play(turn: int, messages: Any) -> Any:
+            return [called("roll", at) for at in "ab"] if turn == 1 else str(messages[-1].content[0].content)
+
+        return RoundRobinGroupChat([speaker("A", play, tools=[roll], max_tool_iterations=2)], max_turns=1)
+
+    async with serving(only(team), redis_url) as coordinator:
+        job = await coordinator.submit("a", Draft(text="go"), returns=Report)
+        assert await job.result(timeout=20) == Report(body="six; six")
+
+
+async def gather_all(model: ScriptedModel) -> str:
+    return "; ".join(await gather(ask(model, "roll"), ask_for_parts(model, "roll")))

@@ -35,6 +35,7 @@ class Journal:
 
     def __init__(self, session: Session, end: Callable[[BaseException], None]) -> None:
         self.end = end
+        self.loop = asyncio.get_running_loop()
         self._session = session
         self._turn = -1
         self._places = 0

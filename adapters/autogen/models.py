@@ -3,6 +3,7 @@ those that code of the team's own asks (a `selector_func`, an agent's list of th
 
 from __future__ import annotations
 
+from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextvars import ContextVar
 from functools import wraps
@@ -105,10 +106,13 @@ def watch_models(kind: type[Any] = ChatCompletionClient) -> None:
 
 def _of_turn(client: Any, messages: Sequence[Any], **originals: Callable[..., Any]) -> Any:
     """What answers for a client that the running turn's own code calls: the journal, or the class's own functions if
-    there is no turn, it is a member's that calls, or what it is asked can't be told from other requests."""
+    there is no turn in this event loop (a tool's thread may have one of its own), it is a member's that calls, or what
+    it is asked can't be told from other requests."""
     original: Any = SimpleNamespace(**{name: function.__get__(client) for name, function in originals.items()})
     journal = current.get()
-    if journal is None or _asking.get() or not all(isinstance(message, BaseModel) for message in messages):
+    if journal is None or journal.loop is not get_running_loop() or _asking.get():
+        return original
+    if not all(isinstance(message, BaseModel) for message in messages):
         return original
     return JournaledModel(journal.own(client), original, len(messages))
 
