@@ -47,6 +47,7 @@ pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
     ("factory", "complaint"),
     [
         (lambda: None, "the factory of agent 'a' returned NoneType: return an AutoGen team"),
+        (lambda: RoundRobinGroupChat, "the factory of agent 'a' returned the class RoundRobinGroupChat: return an"),
         (lambda: RoundRobinGroupChat([speaker("A", says("x"))]), "would never end: give it termination_condition="),
         (
             lambda: RoundRobinGroupChat(

@@ -166,8 +166,9 @@ async def adopt(agent: Agent[Any], made: Any) -> Adopted:
     if isinstance(made, ChatAgent):
         made = RoundRobinGroupChat([made], max_turns=1)
     if not isinstance(made, BaseGroupChat):
+        kind = f"the class {made.__name__}" if isinstance(made, type) else type(made).__name__
         raise BadSetup(
-            f"the factory of agent {agent.name!r} returned {type(made).__name__}: return an AutoGen team "
+            f"the factory of agent {agent.name!r} returned {kind}: return an AutoGen team "
             "(RoundRobinGroupChat, SelectorGroupChat, Swarm, GraphFlow, MagenticOneGroupChat) or an agent"
         )
     if private.has_run(made):
