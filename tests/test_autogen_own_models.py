@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from itertools import count
 from pathlib import Path
 from typing import Any
+from unittest.mock import AsyncMock
 
 import pytest
 from autogen_agentchat.agents import BaseChatAgent
@@ -15,7 +16,7 @@ from autogen_agentchat.base import Response
 from autogen_agentchat.messages import BaseChatMessage, TextMessage
 from autogen_agentchat.teams import RoundRobinGroupChat, SelectorGroupChat
 from autogen_core import CancellationToken
-from autogen_core.models import CreateResult, UserMessage
+from autogen_core.models import CreateResult, RequestUsage, UserMessage
 
 import batonpass as bp
 from batonpass.testing import serving
@@ -162,3 +163,19 @@ async def test_what_is_asked_from_a_thread_with_a_loop_of_its_own_is_just_asked(
 
 async def gather_all(model: ScriptedModel) -> str:
     return "; ".join(await gather(ask(model, "roll"), ask_for_parts(model, "roll")))
+
+
+async def test_a_client_that_is_a_mock_is_just_asked() -> None:
+    usage = RequestUsage(prompt_tokens=1, completion_tokens=1)
+
+    class Mocked(ScriptedModel):
+        create = AsyncMock(return_value=CreateResult(content="mocked", finish_reason="stop", usage=usage, cached=False))
+
+    def team() -> SelectorGroupChat:
+        async def choose(thread: Sequence[Any]) -> str:
+            return "B" if await ask(Mocked("mocked", says("x")), "who?") == "mocked" else "A"
+
+        members = [speaker("A", says("a")), speaker("B", says("b"))]
+        return SelectorGroupChat([*members], ScriptedModel("chair", says("A")), selector_func=choose, max_turns=1)
+
+    assert await outcome(only(team), Draft(text="go")) == Report(body="b")

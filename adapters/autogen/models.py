@@ -3,6 +3,7 @@ those that code of the team's own asks (a `selector_func`, an agent's list of th
 
 from __future__ import annotations
 
+import inspect
 from asyncio import get_running_loop
 from collections.abc import AsyncGenerator, Callable, Sequence
 from contextvars import ContextVar
@@ -98,8 +99,9 @@ def watch_models(kind: type[Any] = ChatCompletionClient) -> None:
     if _WATCHED not in vars(kind) and kind is not JournaledModel:
         setattr(kind, _WATCHED, True)
         for name, watched in (("create", _watched), ("create_stream", _watched_stream)):
-            if name in vars(kind) and not getattr(vars(kind)[name], "__isabstractmethod__", False):
-                setattr(kind, name, watched(vars(kind)[name]))
+            function = vars(kind).get(name)
+            if inspect.isfunction(function) and not getattr(function, "__isabstractmethod__", False):
+                setattr(kind, name, watched(function))
     for each in kind.__subclasses__():
         watch_models(each)
 
