@@ -197,8 +197,8 @@ class Records(Protocol):
         ...
 
     def count_staged(self, job_id: str) -> int: ...
-    def unstage(self, job_id: str, child: Child | None = None) -> None:
-        """Forget what a job has put by, or one of it."""
+    def unstage(self, job_id: str, first: int | None = None) -> None:
+        """Forget what a job has put by, or the first of it."""
         ...
 
     def unfinished(self, fan: str, limit: int) -> list[JobRow]:

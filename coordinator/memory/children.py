@@ -29,11 +29,10 @@ class MemoryChildren:
     def count_staged(self, job_id: str) -> int:
         return len(self._staged.get(job_id, []))
 
-    def unstage(self, job_id: str, child: Child | None = None) -> None:
-        if child is not None:
-            self._staged[job_id].remove(child)
-        if child is None or not self._staged[job_id]:
-            self._staged.pop(job_id, None)
+    def unstage(self, job_id: str, first: int | None = None) -> None:
+        staged = self._staged.pop(job_id, [])
+        if first is not None and first < len(staged):
+            self._staged[job_id] = staged[first:]
 
     def unfinished(self, fan: str, limit: int) -> list[JobRow]:
         left = [row for row in self._jobs.values() if row.brood == fan and not JobState(row.state).ended]

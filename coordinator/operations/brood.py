@@ -37,11 +37,12 @@ def make_staged(records: Records, parents: list[str], limit: int) -> int:
     made = 0
     for job_id in parents:
         row = records.job(job_id)
-        for child in records.staged(job_id, limit - made):
+        children = records.staged(job_id, limit - made)
+        for child in children:
             assert row is not None
             make(records, row, child)
-            records.unstage(job_id, child)
-            made += 1
+        records.unstage(job_id, len(children))
+        made += len(children)
         if not records.count_staged(job_id):
             records.drop_chore("opening", job_id)
     return made

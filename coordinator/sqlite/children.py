@@ -39,9 +39,11 @@ class SqliteChildren:
     def count_staged(self, job_id: str) -> int:
         return int(self._db.execute("SELECT count(*) FROM staged WHERE job = ?", (job_id,)).fetchone()[0])
 
-    def unstage(self, job_id: str, child: Child | None = None) -> None:
-        one = "" if child is None else " AND child = ?"
-        self._db.execute(f"DELETE FROM staged WHERE job = ?{one}", (job_id, *([child.job_id] if child else [])))
+    def unstage(self, job_id: str, first: int | None = None) -> None:
+        self._db.execute(
+            "DELETE FROM staged WHERE place IN (SELECT place FROM staged WHERE job = ? ORDER BY place LIMIT ?)",
+            (job_id, -1 if first is None else first),
+        )
 
     def put_outcome(self, job_id: str, fan: str, row: OutcomeRow) -> None:
         about = (row.job_id, row.state, row.reason, row.error, row.result, row.fan)

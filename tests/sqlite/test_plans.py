@@ -5,12 +5,14 @@ from __future__ import annotations
 import re
 from itertools import count
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from batonpass.coordinator import commands as c
 from batonpass.coordinator import sqlite
 from tests.harness.bench import Bench, new_job
+from tests.harness.children import Family
 from tests.harness.stores import SqliteHarness
 from tests.rules.scenes import SCENES, Scene
 
@@ -44,6 +46,21 @@ def test_a_job_is_pruned_without_a_look_at_all_others(tmp_path: Path) -> None:
     few, many = (
         steps(tmp_path / f"{others}.db", lambda bench: c.PruneJobs(0, limit=5), others) for others in (20, 200)
     )
+    assert many < few * 1.5
+
+
+def _children_to_make(count: int) -> Scene:
+    def scene(bench: Bench) -> c.Command[Any]:
+        family = Family(bench, bench.start(), count)
+        bench.do(c.Stage(family.fence, 0, family.children[1:]))
+        family.spawn(given=1)
+        return c.Reap(5)
+
+    return scene
+
+
+def test_some_children_are_made_without_a_look_at_all_others(tmp_path: Path) -> None:
+    few, many = (steps(tmp_path / f"{count}.db", _children_to_make(count), 0) for count in (20, 200))
     assert many < few * 1.5
 
 
