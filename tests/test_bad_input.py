@@ -235,6 +235,7 @@ def test_how_the_process_died_that_imports_the_app(here: Path) -> None:
     ("options", "complaint"),
     [
         (["--agents", "research,nosuch"], "app 'desk' has no agent 'nosuch'; it has research"),
+        (["--agents", "nosuch", "--agents", "research"], "app 'desk' has no agent 'nosuch'; it has research"),
         (["--store", "redis://127.0.0.1:1"], "no Redis at redis://127.0.0.1:1/0"),
         (["--agents", ""], "agents= (--agents) names no agent: leave it out to serve all"),
         (["--agents", ","], "agents= (--agents) names no agent: leave it out to serve all"),

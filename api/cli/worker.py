@@ -24,7 +24,9 @@ from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
 
 def worker(
     app: Annotated[str, typer.Argument(metavar="MODULE:APP", help="Where the app is, e.g. desk:app")],
-    agents: Annotated[str | None, typer.Option(help="Only these agents, with commas between (default: all)")] = None,
+    agents: Annotated[
+        list[str] | None, typer.Option(help="Only these agents, with commas between; repeatable (default: all)")
+    ] = None,
     concurrency: Annotated[int, typer.Option(help="How many jobs to run at once", min=1)] = 4,
     lease: Annotated[
         float, typer.Option(help="Seconds that a job stays this worker's without a heartbeat")
@@ -48,7 +50,7 @@ def worker(
 ) -> None:
     """Run agents until SIGTERM, Ctrl-C or the terminal's end: jobs are given back at their next checkpoint then."""
     log_lines(as_json, namespace_of(store, namespace))
-    names = [name.strip() for name in agents.split(",") if name.strip()] if agents is not None else None
+    names = None if agents is None else [name.strip() for name in ",".join(agents).split(",") if name.strip()]
     # A child has a memory of its own, and Windows passes no sockets to one.
     children = None
     if os.name == "posix" and not store.startswith("memory:"):
