@@ -29,6 +29,7 @@ from ..contracts.contract import (
     load_payload,
 )
 from ..contracts.errors import BadSetup, ContractViolation, UnknownAgent
+from ..contracts.intent import intent_of, schema_of, unsaid
 from ..contracts.names import digest
 from ..contracts.understood import understood
 from .commands import Command, Declared, Target
@@ -149,6 +150,17 @@ class Book:
         """The lane of a delivery, "" if the agent has no limits."""
         return lane_within((yield from self.bounds(name)), name, contract, payload)
 
+    def intent(self, name: str, payload: object, ref: ContractRef, data: bytes) -> Generator[Command[Any], Any, str]:
+        """The digest of what a payload says that goes to an agent as these bytes."""
+        agent = self.agent(name)
+        if isinstance(payload, Contract):
+            given = payload
+        elif agent is not None:
+            given = cast("Contract", convert(agent.accepts, dict(_mapping(name, payload))))
+        else:
+            return intent_of(ref, data, (yield from self.declaration(name)).schema)
+        return intent_of(ref, data, schema_of(type(given)), unsaid(given))
+
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
         """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""
         agent = self.agent(name) or (yield from self.declaration(name))
@@ -240,7 +252,7 @@ def parse_ref(text: str) -> ContractRef:
 def close_declaration(agent: Agent[Any], app: str) -> bytes:
     """An agent's declaration as recorded."""
     ref = contract_ref(agent.accepts)
-    about = {"accepts": str(ref), "schema": agent.accepts.model_json_schema(), "app": app, "kind": agent.kind}
+    about: dict[str, Any] = {"accepts": str(ref), "schema": schema_of(agent.accepts), "app": app, "kind": agent.kind}
     about["hands_to"] = {to: str(contract_ref(contract)) for to, contract in agent.hands_to.items()}
     about["bounds"] = asdict(agent.bounds)
     about["numbers"] = list(numbers_of(agent))

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from datetime import datetime, timedelta
-from hashlib import blake2b
 from typing import Any, TypeVar, get_args
 
 from ...contracts.contract import Contract, ContractRef, Payload
@@ -73,7 +72,7 @@ def submit(
         target=target(agent, contract, seal_envelope(envelope), about, priority=bound.priority, lane=lane),
         key=key or "",
         idem=idem,
-        payload_digest=blake2b(str(contract).encode() + b"\0" + data, digest_size=16).hexdigest() if key else "",
+        payload_digest=(yield from book.intent(agent, payload, contract, data)) if key else "",
         key_ttl=key_age,
         delay=wait,
         origin=origin,
