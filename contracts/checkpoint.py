@@ -20,7 +20,8 @@ class CheckpointSummary:
     copied thread `copy_of` is the checkpoint that this is a copy of, and `original_at` when its state was first saved.
 
     `damaged` names what is not what was saved: "record" in a list, of which nothing but id and thread are known then,
-    and in a partial restore the values that had to be left out.
+    and in a partial restore the values that had to be left out. `unreadable` names what is kept with a key that this
+    client lacks: "record" in a list, of which agent, step, job, framework and context are not known then.
     """
 
     id: str
@@ -40,6 +41,7 @@ class CheckpointSummary:
     copy_of: str | None = None
     original_at: datetime | None = None
     damaged: tuple[str, ...] = ()
+    unreadable: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, kw_only=True)

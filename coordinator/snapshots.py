@@ -15,7 +15,7 @@ from ..contracts.codec import pack, unpack
 from ..contracts.errors import Corrupted
 from ..contracts.names import home, mint
 from ..contracts.understood import understood
-from .coded.codec import Codec, check_open, check_read
+from .coded.codec import Codec, MissingKey, Unproven, check_open, check_read
 from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
@@ -280,9 +280,14 @@ def open_summary(row: CheckpointRow) -> CheckpointSummary:
 
 
 def listed(row: CheckpointRow) -> CheckpointSummary:
-    """A stored checkpoint for a list: one that is damaged must not hide the others."""
+    """A stored checkpoint for a list: one that can't be read must not hide the others."""
     try:
         return open_summary(row)
+    except (MissingKey, Unproven):  # its seal was compared, and covers what is in clear
+        about = _about(
+            row.id, [row.thread, None, None, "", "", "", _NO_CONTEXT], read_commit(row.commit, row.id), row.name
+        )
+        return CheckpointSummary(**about, unreadable=("record",))
     except Corrupted:
         nothing: dict[str, Any] = {"agent": "", "step": "", "step_index": -1, "framework": "", "parent_id": None}
         nothing |= {"job": None, "hop": None, "context": {}, "created_at": from_ms(0), "expires_at": None}

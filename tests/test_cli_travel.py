@@ -50,6 +50,17 @@ def test_lists_of_what_fits(run: CommandLine, saved: list[str]) -> None:
     assert "not JSON" in run("timeline", "run", "--context", "k=x").complaint
 
 
+def test_a_list_names_what_needs_a_key(run: CommandLine, saved: list[str]) -> None:
+    with bp.connect(run.url, codec=bp.Codec(encrypt={"k": b"k" * 32}, plain=True)) as coordinator:
+        made = coordinator.save(thread="run", agent="a", state={"n": 4})
+    told = run("timeline", "run")
+    assert (told.code, len(told.out.splitlines())) == (0, 6)
+    assert told.err.startswith(
+        f"batonpass: not all of checkpoint {made.id} can be read: it is damaged, or needs the keys"
+    )
+    assert run("timeline", "run", "--json").json[0]["unreadable"] == ["record"]
+
+
 def test_names(run: CommandLine, saved: list[str]) -> None:
     assert run("name", saved[1], "good").out == f"{saved[1]} good\n"
     assert listed(run, "--named") == [saved[1]]

@@ -9,10 +9,10 @@ import typer
 from batonpass.contracts.errors import BadSetup
 from batonpass.coordinator.sync_client import SyncCoordinator
 
-from .jobs import described, mapping, tell_unreadable, unreadable
+from .jobs import described, mapping, unreadable
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, GuardText, Json, Namespace, Store, assignment, guarded, opened
 from .places import put, root
-from .printing import print_json, print_table
+from .printing import print_json, print_table, tell_unreadable
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
 Reason = Annotated[str | None, typer.Option(help="Only for this reason: attempts, contract, poison ...")]
@@ -34,7 +34,7 @@ def dead_letters(
         return
     rows = [(info.id, info.reason, info.agent, info.hop, info.updated_at, info.error) for info in found]
     print_table(("JOB", "REASON", "AGENT", "HOP", "FAILED", "ERROR"), rows)
-    tell_unreadable(unreadable(found))
+    tell_unreadable("job", unreadable(found))
 
 
 def redrive(

@@ -11,7 +11,7 @@ from batonpass.contracts.checkpoint import CheckpointSummary
 from batonpass.contracts.names import is_id
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
-from .printing import cell, print_json, print_table
+from .printing import cell, print_json, print_table, tell_unreadable
 
 
 def timeline(
@@ -53,6 +53,7 @@ def timeline(
         typer.echo(f"batonpass: {thread!r} has no such checkpoints", err=True)
     headings = ("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT")
     print_table(headings, map(_row, found))
+    tell_unreadable("checkpoint", [each.id for each in found if each.unreadable])
 
 
 def _row(c: CheckpointSummary) -> tuple[Any, ...]:

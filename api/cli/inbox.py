@@ -12,9 +12,8 @@ import typer
 
 from batonpass.contracts.errors import BadSetup
 
-from .jobs import tell_unreadable
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened, read_json
-from .printing import cell, print_json, print_table
+from .printing import cell, print_json, print_table, tell_unreadable
 
 
 def inbox(
@@ -29,7 +28,7 @@ def inbox(
     """List what jobs ask of people, who has waited longest first."""
     with opened(store, namespace) as coordinator:
         found = coordinator.inbox(assignee=assignee, agent=agent, limit=limit, after=after)
-    tell_unreadable([item.job for item in found if item.unreadable])
+    tell_unreadable("job", [item.job for item in found if item.unreadable])
     if as_json:
         print_json([item.as_dict() for item in found])
         return

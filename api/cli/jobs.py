@@ -33,7 +33,7 @@ from .options import (
     read_json,
     seconds,
 )
-from .printing import cell, print_json, print_table
+from .printing import cell, print_json, print_table, tell_unreadable
 
 _PATIENCE = 3.0  # seconds of --wait after which it says what it waits for
 
@@ -115,7 +115,7 @@ def jobs(
         for info in found
     ]
     print_table(("JOB", "STATE", "AGENT", "HOP", "TRY", "CREATED", "ERROR"), rows)
-    tell_unreadable(unreadable(found))
+    tell_unreadable("job", unreadable(found))
 
 
 def died(crashes: int) -> str | None:
@@ -192,14 +192,6 @@ def _values(result: Any) -> dict[str, Any]:
 def unreadable(found: Sequence[JobInfo]) -> list[str]:
     """The jobs of which not everything could be read."""
     return [info.id for info in found if info.unreadable]
-
-
-def tell_unreadable(jobs: Sequence[str]) -> None:
-    """Say of which jobs not everything could be read."""
-    if jobs:
-        more = f" and {len(jobs) - 1} more" if len(jobs) > 1 else ""
-        why = "it is damaged, or needs the keys (BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS)"
-        typer.echo(f"batonpass: not all of job {jobs[0]}{more} can be read: {why}", err=True)
 
 
 def _state(info: JobInfo) -> str:

@@ -30,6 +30,14 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
         typer.echo(text.rstrip() if number or "NO_COLOR" in os.environ else typer.style(text.rstrip(), bold=True))
 
 
+def tell_unreadable(kind: str, ids: Sequence[str]) -> None:
+    """Say of which jobs or checkpoints not everything could be read."""
+    if ids:
+        more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
+        why = "it is damaged, or needs the keys (BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS)"
+        typer.echo(f"batonpass: not all of {kind} {ids[0]}{more} can be read: {why}", err=True)
+
+
 def cell(value: Any) -> str:
     """One value, short."""
     if value is None:

@@ -58,6 +58,33 @@ def test_who_can_not_read_is_told_why(bench: Bench, reader: dict[str, Any], kind
                 read()
 
 
+@pytest.mark.parametrize("reader", [reader for reader, *_ in _READERS.values()], ids=_READERS)
+def test_a_list_shows_what_can_not_be_read(bench: Bench, reader: dict[str, Any]) -> None:
+    with coded(bench, encrypt=_OLD) as writer, coded(bench, **reader) as other:
+        saved = writer.run(writer.face().save(thread="run", agent="write", state={"n": 1}))
+        [found] = other.run(other.face().timeline("run"))
+        assert (found.id, found.unreadable, found.damaged, found.agent) == (saved.id, ("record",), (), "")
+
+
+def test_what_can_not_be_read_hides_nothing_else(bench: Bench) -> None:
+    """Its place among the others is known."""
+    with coded(bench, encrypt=_OLD) as writer, coded(bench, encrypt=_NEW) as other:
+        first = other.run(other.face().save(thread="run", agent="write", state={"n": 1}))
+        locked = writer.run(writer.face().save(thread="run", agent="write", state={"n": 2}))
+        writer.run(writer.face().name(locked.id, "good"))
+        last = other.run(other.face().save(thread="run", agent="write", state={"n": 3}))
+        line = other.run(other.face().timeline("run"))
+        assert [each.id for each in line] == [last.id, locked.id, first.id]
+        assert [each.unreadable for each in line] == [(), ("record",), ()]
+        assert [each.damaged for each in line] == [()] * 3
+        assert [(each.step_index, each.parent_id) for each in line] == [(2, locked.id), (1, first.id), (0, None)]
+        assert (line[1].agent, line[1].name, line[1].created_at) == ("", "good", locked.created_at)
+        assert line[1] in other.run(other.face().timeline("run", named=True))
+        assert [each.id for each in other.run(other.face().ancestors(last.id))] == [locked.id, first.id]
+        assert [each.id for each in other.run(other.face().branches("run"))] == [last.id]
+        assert [each.id for each in other.run(other.face().timeline("run", agent="write"))] == [last.id, first.id]
+
+
 def test_webhooks_and_schedules_say_that_a_key_is_missing(bench: Bench) -> None:
     with coded(bench, encrypt=_OLD) as writer, coded(bench, encrypt=_NEW) as other:
         writer.run(writer.face().webhook("h", "https://hooks.example.com/x"))
