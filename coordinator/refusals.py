@@ -55,6 +55,12 @@ def _no_checkpoint(checkpoint_id: str) -> BatonpassError:
     return NotFound(f"there is no checkpoint {checkpoint_id}: it expired, or it is of another store")
 
 
+def _not_on(checkpoint_id: str, thread: str) -> BatonpassError:
+    return BadSetup(
+        f"checkpoint {checkpoint_id} is not on thread {thread!r}: before= takes one of those that its timeline lists"
+    )
+
+
 def _key(key: str, first: str) -> BatonpassError:
     return KeyConflict(f"the key {key!r} was used with another payload, by job {first}: use another key, or that job")
 
@@ -185,6 +191,7 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "fenced": _fenced,
     "no_job": _no_job,
     "no_checkpoint": _no_checkpoint,
+    "not_on": _not_on,
     "key": _key,
     "full": _full,
     "busy": _busy,

@@ -50,6 +50,31 @@ def test_lists_of_what_fits(run: CommandLine, saved: list[str]) -> None:
     assert "not JSON" in run("timeline", "run", "--context", "k=x").complaint
 
 
+def test_a_thread_that_is_not_there(run: CommandLine, saved: list[str]) -> None:
+    for options in ([], ["--json"], ["--branches"], ["--agent", "a"]):
+        complaint = run("timeline", "nothing", *options).complaint
+        assert complaint == "there is no thread 'nothing' that has checkpoints: `batonpass jobs` lists the jobs"
+    app = bp.App("not begun")
+
+    @app.agent("a", accepts=bp.State, returns=bp.State)
+    def a(state: bp.State) -> bp.State:
+        return state
+
+    with bp.connect(run.url, app=app) as coordinator:
+        job = coordinator.submit(a, bp.State()).id
+    for thread in (job, "run"):  # a job that has not begun, and a thread that has others
+        told = run("timeline", thread, "--agent", "none")
+        assert (told.code, told.err) == (0, f"batonpass: {thread!r} has no such checkpoints\n")
+
+
+def test_pages_of_another_thread_are_refused(run: CommandLine, saved: list[str]) -> None:
+    with bp.connect(run.url) as coordinator:
+        coordinator.save(thread="other", agent="a", state={})
+    assert run("timeline", "other", "--before", saved[0]).complaint.startswith(
+        f"checkpoint {saved[0]} is not on thread 'other': before= takes one of those"
+    )
+
+
 def test_a_list_names_what_needs_a_key(run: CommandLine, saved: list[str]) -> None:
     with bp.connect(run.url, codec=bp.Codec(encrypt={"k": b"k" * 32}, plain=True)) as coordinator:
         made = coordinator.save(thread="run", agent="a", state={"n": 4})

@@ -8,6 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from batonpass.contracts.checkpoint import CheckpointSummary
+from batonpass.contracts.errors import NotFound
 from batonpass.contracts.names import is_id
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
@@ -32,7 +33,8 @@ def timeline(
 ) -> None:
     """List a job's or thread's checkpoints, newest first."""
     with opened(store, namespace) as coordinator:
-        name = coordinator.job(thread).info().thread if is_id(thread, "j") else thread
+        of_job = is_id(thread, "j")
+        name = coordinator.job(thread).info().thread if of_job else thread
         if branches:
             found = coordinator.branches(name)[:limit]
         else:
@@ -46,6 +48,8 @@ def timeline(
                 context=dict(map(assignment, context or ())),
                 named=named,
             )
+        if not found and not of_job and not coordinator.timeline(name, limit=1):
+            raise NotFound(f"there is no thread {name!r} that has checkpoints: `batonpass jobs` lists the jobs")
     if as_json:
         print_json([asdict(checkpoint) for checkpoint in found])
         return

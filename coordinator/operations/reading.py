@@ -27,8 +27,12 @@ def latest(records: Records, command: Latest) -> CheckpointRow | None:
 
 def timeline(records: Records, command: Timeline) -> list[CheckpointRow]:
     """A page of a thread's checkpoints."""
-    if command.before and records.checkpoint(command.before) is None:
-        raise refusal("no_checkpoint", command.before)
+    if command.before:
+        row = records.checkpoint(command.before)
+        if row is None:
+            raise refusal("no_checkpoint", command.before)
+        if row.thread != command.thread:
+            raise refusal("not_on", command.before, command.thread)
     return records.checkpoints(command.thread, command.limit, command.before, named=command.named)
 
 

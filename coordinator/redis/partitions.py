@@ -16,6 +16,7 @@ from typing import Any, TypeVar, cast
 from ...contracts.errors import BadSetup
 from ...contracts.names import home, is_id, partition_of
 from .. import commands as c
+from ..refusals import refusal
 from ..rows import JobRow
 from . import (
     partitions_events,
@@ -187,9 +188,9 @@ def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
 def _timeline(command: c.Timeline, count: int) -> Plan[list[Any]]:
     at = home(command.thread) % count
     if command.before and partition_of(command.before) % count != at:
-        # A checkpoint of another thread, if it is there at all: before it this thread has nothing.
+        # A checkpoint of another thread, if it is there at all.
         good((yield [(partition_of(command.before) % count, c.Restore(command.before))]))
-        return []
+        raise refusal("not_on", command.before, command.thread)
     [rows] = good((yield [(at, command)]))
     return cast("list[Any]", rows)
 

@@ -37,11 +37,14 @@ def test_threads_do_not_mix(bench: Bench) -> None:
     assert page(bench, "two", 9) == two[::-1]
 
 
-def test_before_a_checkpoint_of_another_thread_there_is_nothing(bench: Bench) -> None:
+def test_before_a_checkpoint_of_another_thread(bench: Bench) -> None:
     for thread in ("one", "two"):
         for _ in range(3):
             bench.save(None, thread=thread)
-    assert page(bench, "one", 9, bench.tip("two")) == []
+    other = bench.tip("two")
+    for named in (False, True):
+        with bench.refused(bp.BadSetup, f"checkpoint {other} is not on thread 'one'"):
+            bench.do(c.Timeline("one", 9, other, named))
 
 
 def test_before_an_unknown_checkpoint(bench: Bench) -> None:

@@ -3,7 +3,7 @@
 -- ARGV thread digest, thread name, limit, checkpoint to start below or '', '1' for those with a name only, where to
 --      go on from or ''
 -- Returns {'+', {id, thread name, name, commit line, head of the record} ...}, {'>', where to go on from, the same
---      ...}, {'!no_checkpoint', id}
+--      ...}, {'!no_checkpoint', id}, {'!not_on', id, thread name}
 --@ uses clock record thread
 local limit, place = tonumber(ARGV[3]), nil
 if ARGV[4] ~= '' and ARGV[6] == '' then
@@ -12,7 +12,7 @@ if ARGV[4] ~= '' and ARGV[6] == '' then
   end
   place = redis.call('ZSCORE', P .. 'o:' .. ARGV[1], ARGV[4])
   if not place then
-    return { '+' }
+    return refuse('not_on', ARGV[4], ARGV[2])
   end
 end
 local found, rest
