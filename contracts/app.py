@@ -13,6 +13,7 @@ from .agent import Agent, Isolation, Memory
 from .bounds import Rate
 from .checkpoint import Checkpoint
 from .contract import Contract, ContractRef, contract_ref
+from .decorating import told
 from .duration import Duration
 from .errors import BadSetup, UnknownAgent
 from .inbox import Asks
@@ -80,6 +81,7 @@ class App:
         self, name: str, *, accepts: type[In], kind: str, **options: Unpack[Options]
     ) -> Callable[[Fn], Agent[In]]: ...
 
+    @told
     def agent(
         self, name: str, *, accepts: type[In], kind: str = "function", **options: Unpack[Options]
     ) -> Callable[[Any], Agent[In]]:
@@ -94,14 +96,17 @@ class App:
 
         return declare
 
+    @told
     def langgraph(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
         """Declare an agent whose factory returns a LangGraph StateGraph, compiled graph or Pregel."""
         return self.agent(name, accepts=accepts, kind="langgraph", **options)
 
+    @told
     def crewai(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
         """Declare an agent whose factory returns a CrewAI Crew or Flow."""
         return self.agent(name, accepts=accepts, kind="crewai", **options)
 
+    @told
     def autogen(self, name: str, *, accepts: type[In], **options: Unpack[Options]) -> Callable[[Fn], Agent[In]]:
         """Declare an agent whose factory returns an AutoGen team or agent."""
         return self.agent(name, accepts=accepts, kind="autogen", **options)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Callable
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
@@ -198,6 +199,24 @@ def declare(**options: Any) -> Agent[Any]:
 def test_an_agent_that_could_not_work(options: dict[str, Any], match: str) -> None:
     with pytest.raises(bp.BadSetup, match=match):
         declare(**options)
+
+
+@pytest.mark.parametrize("verb", ["agent", "langgraph", "crewai", "autogen"])
+@pytest.mark.parametrize(
+    ("given", "options", "why"),
+    [
+        ((noop,), {}, '{} lacks its name and accepts=: write {}("noop", accepts=Topic, ...), where Topic is'),
+        ((), {}, '{} lacks its name and accepts=: write {}("research", accepts=Topic, ...)'),
+        ((), {"accepts": Draft, "returns": Draft}, '{} lacks its name: write {}("research", accepts=Topic, ...)'),
+        (("write",), {"returns": Draft}, '{} lacks accepts=: write {}("write", accepts=Topic, ...)'),
+        (("write", Draft), {}, '{} takes its name alone without saying what it is: write {}("write", accepts=Topic'),
+    ],
+)
+def test_a_decorator_that_was_not_told_enough_says_what_to_write(
+    verb: str, given: tuple[Any, ...], options: dict[str, Any], why: str
+) -> None:
+    with pytest.raises(bp.BadSetup, match=re.escape(why.replace("{}", f"@app.{verb}"))):
+        getattr(bp.App("test"), verb)(*given, **options)
 
 
 def test_an_agent_can_be_called_as_its_function() -> None:
