@@ -36,6 +36,25 @@ def test_every_command_has_json_and_help(cli: CommandLine) -> None:
         assert "--store" in told.out or command in (["move"], ["repartition"])  # which name two
 
 
+def test_what_all_commands_take_may_stand_before_the_command(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
+    with bp.connect(cli.url, namespace="mine") as coordinator:
+        coordinator.save(thread="t", agent="x", state={"round": 1})
+    mine = ("--store", cli.url, "--namespace", "mine", "--json")
+    behind = cli("timeline", "t", *mine)
+    assert len(behind.json) == 1
+    for elsewhere in ("sqlite:////nowhere/at/all.db", None):
+        if elsewhere:
+            monkeypatch.setenv("BATONPASS_URL", elsewhere)
+        else:
+            monkeypatch.delenv("BATONPASS_URL")
+        assert cli(*mine, "timeline", "t") == behind
+        assert cli(*mine[2:], "timeline", "t", *mine[:2]) == behind
+        assert cli("--store", "sqlite:////nowhere/at/all.db", "timeline", "t", *mine) == behind  # the nearer one
+        assert cli(*mine, "schedule", "list").json == []
+    assert "--cron" in cli(*mine, "schedule", "add", "--help").out
+    assert "No such option: --store" in cli(*mine[:2], "move", "a", "b").err
+
+
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="a disk that is full needs /dev/full")
 @pytest.mark.parametrize("command", ["jobs", "events"])
 def test_output_that_can_not_be_written_is_one_line(cli: CommandLine, command: str) -> None:

@@ -28,7 +28,8 @@ Environment:
   BATONPASS_COMPRESS        1 compresses
   BATONPASS_ACCEPT_PLAIN    1 also reads what is not protected
   BATONPASS_TOKEN           What callers of `serve` have to show
-  BATONPASS_WEBHOOK_SECRET  What webhooks are signed with"""
+  BATONPASS_WEBHOOK_SECRET  What webhooks are signed with
+  BATONPASS_DEMO_MODEL      The demo's model, with OPENAI_API_KEY and OPENAI_BASE_URL"""
 
 app = typer.Typer(
     name="batonpass",
@@ -54,7 +55,13 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version", is_eager=True, callback=_print_version)
     ] = False,
-) -> None: ...
+    store: Annotated[
+        str | None, typer.Option("--store", help="Where jobs are kept; here or behind the command")
+    ] = None,
+    namespace: Annotated[str | None, typer.Option("--namespace", help="Which of the store's namespaces")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
+) -> None:
+    """What is given before a command: `Commands` hands it on."""
 
 
 def main() -> None:

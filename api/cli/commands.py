@@ -64,6 +64,16 @@ class Commands(TyperGroup):
                 typer.echo(f"batonpass: the command {point.name!r} of {point.value} can't be loaded: {error}", err=True)
         return list(self.commands)
 
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Options that all commands take may also stand before the command's name: it gets them as its own."""
+        name, command, rest = super().resolve_command(ctx, args)
+        before: list[str] = []
+        for option, value in (("--store", ctx.params["store"]), ("--namespace", ctx.params["namespace"])):
+            before += [] if value is None else [option, value]
+        before += ["--json"] if ctx.params["as_json"] else []
+        at = 1 if isinstance(command, TyperGroup) else 0
+        return name, command, [*rest[:at], *before, *rest[at:]]
+
     def _add(self, point: EntryPoint) -> None:
         if point.name not in self.commands:
             self.add_command(_made(point.name, point.load()), point.name)

@@ -45,6 +45,14 @@ def test_every_variable_is_documented() -> None:
     assert named == read_by_the_product() == {*NONSENSE, *ANY}
 
 
+def test_help_names_those_that_are_for_users(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    helped = CommandLine("sqlite:///x.db", capsys, monkeypatch)("--help").out
+    told = set(re.findall(r"^ *(BATONPASS_\w+)  ", helped, re.MULTILINE))
+    assert told == read_by_the_product() - {"BATONPASS_DEMO_EVIDENCE", "BATONPASS_DEMO_HOLD"}
+
+
 @pytest.mark.parametrize("variable", NONSENSE)
 def test_nonsense_is_named(
     variable: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
