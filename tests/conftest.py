@@ -5,7 +5,6 @@ from __future__ import annotations
 import gc
 import os
 import secrets
-import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,6 +18,7 @@ from tests.harness.cluster import Cluster, some_cluster
 from tests.harness.files import new_file
 from tests.harness.namespaces import namespaces
 from tests.harness.redis import RedisServer, cluster_binary, one_node_cluster, some_server, valkey_binary
+from tests.harness.signals import keep_from_children
 from tests.harness.variants import some
 
 if TYPE_CHECKING:
@@ -31,9 +31,7 @@ for _name, _value in {
     "LANGSMITH_TRACING": "false",
 }.items():
     os.environ.setdefault(_name, _value)
-# A shell that runs the tests in the background has them ignore Ctrl-C, and what they start would, too.
-if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
-    signal.signal(signal.SIGINT, signal.default_int_handler)
+keep_from_children()
 ask_once()
 
 
