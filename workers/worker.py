@@ -34,6 +34,7 @@ from .children import Children
 from .claiming import Claimer
 from .keeper import LeaseKeeper
 from .pool import Pool
+from .record import keep_record
 from .running import Runner
 from .scheduling import keep_schedules
 from .single import alone
@@ -155,6 +156,7 @@ class Worker:
             async with anyio.create_task_group() as upkeep:
                 upkeep.start_soon(keep_up, store, present, tuple(queues), alarm)
                 upkeep.start_soon(keep_schedules, self._coordinator)
+                upkeep.start_soon(keep_record, store, self._app)
                 for pool in self._pools:
                     upkeep.start_soon(pool.run)
                 async with asyncio.TaskGroup() as deliveries:  # anyio's takes far longer to start a task

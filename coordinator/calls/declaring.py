@@ -1,4 +1,4 @@
-"""The call that records an app's agents."""
+"""The calls that record an app's agents."""
 
 from __future__ import annotations
 
@@ -22,6 +22,16 @@ def declaring(app: App) -> Call[None]:
         reaped: Reaped = yield Reap(_LINES, early=True, leases=False)
         if reaped.moved < _LINES:
             return
+
+
+def recalling(app: App) -> Call[list[str]]:
+    """Record the agents again of which the store has no record any more: their names. What others have recorded since
+    stays."""
+    known: dict[str, bytes] = yield Declared()
+    lost = {agent.name: close_declaration(agent, app.name) for agent in app if agent.name not in known}
+    if lost:
+        yield Declare(lost)
+    return sorted(lost)
 
 
 def _recorded(declaration: bytes) -> Numbers | None:

@@ -1,0 +1,52 @@
+"""A store that is emptied under a live worker: a cache's restart, a failover that lost the first writes."""
+
+from __future__ import annotations
+
+import anyio
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator.calls import adrive
+from batonpass.coordinator.calls.declaring import recalling
+from batonpass.coordinator.commands import Declared
+from batonpass.workers import record
+from tests.harness.redis import RedisServer
+from tests.workers.serving import DEADLINE, Ask, Reply, only, serving
+
+
+def reply(ask: Ask, ctx: bp.SyncContext) -> Reply:
+    return Reply(text=ask.text)
+
+
+@pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
+async def test_a_live_worker_is_found_again(
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr(record, "_PAUSE", 0.1)
+    async with serving(only(reply), own_redis.url) as coordinator:
+        with own_redis.client() as server:
+            server.flushall()
+        with anyio.fail_after(DEADLINE):
+            while "a" not in await coordinator.store.acall(Declared()):  # what others ask before they submit
+                await anyio.sleep(0.01)
+        job = await coordinator.submit("a", Ask(text="rain"), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == "rain"
+    assert "the store had lost its record of a: it is told again" in caplog.messages
+
+
+async def test_what_others_have_recorded_since_stays() -> None:
+    """As the newer worker of a rolling deploy, which was told of the agent's next version."""
+    app = only(reply)
+
+    @app.agent("b", accepts=Ask, returns=Reply)
+    def _(ask: Ask, ctx: bp.SyncContext) -> Reply:
+        return reply(ask, ctx)
+
+    async with bp.connect("memory://") as coordinator:
+        store = coordinator.store
+        await coordinator.declare(only(reply, concurrency=7))
+        before = await store.acall(Declared())
+        assert await adrive(store, recalling(app)) == ["b"]
+        after = await store.acall(Declared())
+        assert await adrive(store, recalling(app)) == []
+    assert after["a"] == before["a"]

@@ -1,0 +1,31 @@
+"""Record: what a store that was emptied, or lost its last writes, has to be told of a worker's agents again."""
+
+from __future__ import annotations
+
+import logging
+import random
+
+import anyio
+
+from ..contracts.app import App
+from ..contracts.errors import BatonpassError
+from ..coordinator.calls import adrive
+from ..coordinator.calls.declaring import recalling
+from ..coordinator.store import Store
+
+_log = logging.getLogger("batonpass.worker")
+# Seconds between two looks, and the jitter that keeps workers apart.
+_PAUSE, _JITTER = 5.0, 0.1
+
+
+async def keep_record(store: Store, app: App) -> None:
+    """Look whether the store knows the app's agents: without its record no submit reaches a live worker. Ends by
+    cancellation."""
+    while True:
+        await anyio.sleep(_PAUSE + random.uniform(0, _JITTER))
+        try:
+            lost = await adrive(store, recalling(app))
+        except BatonpassError:  # the upkeep says so
+            continue
+        if lost:
+            _log.warning("the store had lost its record of %s: it is told again", ", ".join(lost))
