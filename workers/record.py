@@ -14,8 +14,8 @@ from ..coordinator.calls.declaring import recalling
 from ..coordinator.store import Store
 
 _log = logging.getLogger("batonpass.worker")
-# Seconds between two looks, and the jitter that keeps workers apart.
-_PAUSE, _JITTER = 5.0, 0.1
+# Seconds between two looks, and the jitter that keeps workers apart. (An idle worker asks less than twice a second.)
+_PAUSE, _JITTER = 15.0, 1.0
 
 
 async def keep_record(store: Store, app: App) -> None:
