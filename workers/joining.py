@@ -49,8 +49,8 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
         if not same(known, digest, arguments):
             raise StepMismatch(
                 f"{full!r} of job {session.job_id} has made other children: code that replays must fan out to the same "
-                "agents with the same payloads, in the same order. If the code was changed, put the old code back, and redrive "
-                "the job"
+                "agents with the same payloads, in the same order. If the code was changed, put the old code back, and "
+                "redrive the job"
             )
         ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}
         for fan, rows in ended.items():

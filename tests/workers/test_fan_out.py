@@ -169,7 +169,7 @@ async def test_another_call_at_the_replay() -> None:
 
     async with serving(family(parent)) as coordinator:
         job = await coordinator.submit("a", Ask())
-        with pytest.raises(bp.JobFailed, match="has made other children.*put the old code back, and redrive the job"):
+        with pytest.raises(bp.JobFailed, match=r"has made other children.*put the old code back, and redrive the job"):
             await job.result(timeout=LONG)
 
 
