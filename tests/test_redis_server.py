@@ -81,6 +81,14 @@ def test_a_wrong_password_and_a_user_without_channels(own_redis: RedisServer, se
     assert "secret" not in coordinator.url
 
 
+def test_no_password(own_redis: RedisServer, server: redis.Redis) -> None:
+    """What Redis says itself is of the protocol's HELLO, and of no use to who forgot the password."""
+    server.config_set("requirepass", "secret")
+    with pytest.raises(bp.BadSetup, match=r"the URL has none: redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST$"):
+        bp.connect(own_redis.url).open()
+    bp.connect(own_redis.url.replace("://", "://:secret@")).open()
+
+
 def test_nobody_there() -> None:
     with pytest.raises(bp.Unreachable, match=r"no Redis at redis://127\.0\.0\.1:1/0"):
         bp.connect("redis://127.0.0.1:1").open()

@@ -15,6 +15,7 @@ _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-
 # What a script's call is refused with: by Redis up to 7.0, by later ones and Valkey.
 _NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
 
+_NO_LOGIN = "it asks for a password, and the URL has none: redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST"
 _TOO_FEW = "it has fewer replicas than its min-replicas-to-write asks for: attach some, or wait for the failover's end"
 _REPLICA = "it is a replica: try again after the failover, or give the address of its master, or redis+sentinel://"
 
@@ -38,7 +39,9 @@ def failure(error: Exception, url: str) -> BatonpassError:
     """What happened at the server of that URL, and what to do."""
     text = first_line(error)
     if isinstance(error, exceptions.AuthenticationError):
-        return BadSetup(f"{url} refused the login: {error}")
+        # What a server says to who gives no password, depending on what it was asked first.
+        told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
+        return BadSetup(f"{url} refused the login: {told}")
     if isinstance(error, exceptions.NoPermissionError) or any(words in text for words in _NO_PERMISSION):
         return BadSetup(f"{url}: the user may not do what this needs ({_ACL}): {text}")
     if isinstance(error, exceptions.MovedError):
