@@ -130,8 +130,8 @@ class Records(Protocol):
         ...
 
     def put_writes(self, thread: str, scope: str, key: str, writes: Sequence[Write]) -> list[str | None]:
-        """Note writes at a place, made if it is not there. For each the spans of the one that it replaced, "" if it
-        replaced none; None if the one before stays."""
+        """Note writes at a place, made if it is not there. For each the spans of the one that it replaced or took away,
+        "" if it replaced none; None if nothing changed."""
         ...
 
     def of_run(self, run: str, limit: int) -> list[tuple[str, str]]:

@@ -200,7 +200,7 @@ class Write:
     """What was written at a place under a name. `data` is as its writer packed it. What lies in logs is named by
     `spans` and, when it was read, in `bodies`.
 
-    The first of a name stays, unless the later one says `again`.
+    The first of a name stays, unless the later one says `again`. One that is `gone` takes the one of its name away.
     """
 
     name: str
@@ -208,6 +208,7 @@ class Write:
     spans: str = ""
     again: bool = False
     bodies: tuple[bytes, ...] = ()
+    gone: bool = False
 
 
 @dataclass(frozen=True, slots=True)

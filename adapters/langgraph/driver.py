@@ -40,14 +40,15 @@ class Driver(Opening, BaseCheckpointSaver[str]):
         await self._adrive(self._threads.delete(thread_of(thread_id)))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what runs put, but for what other runs' delta channels are made of."""
+        """Delete what runs put, but for what other runs' delta channels are made of. Where one had answered interrupts
+        of another run, these are asked again, also those of the same superstep that a third run had answered."""
         for run_id in run_ids:
-            self._drive(self._threads.delete_run(str(run_id)))
+            self._drive(self._threads.delete_run(self._carrying, str(run_id)))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """`delete_for_runs` for async code."""
         for run_id in run_ids:
-            await self._adrive(self._threads.delete_run(str(run_id)))
+            await self._adrive(self._threads.delete_run(self._carrying, str(run_id)))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """The same history again on another thread, which must not have one."""

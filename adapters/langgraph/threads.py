@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
 from ...contracts.errors import BadSetup, Corrupted
 from ...coordinator.calls import Call, copies, places, retention
 from ...coordinator.calls.places import Found
+from ...coordinator.commands import PutWrites
 from ...coordinator.parts.bases import Bases
 from ...coordinator.parts.stored import NATIVE
 from ...coordinator.rows import PlaceRow
@@ -20,7 +21,9 @@ from .carrier import Carrier
 from .checkpointing import DELTAS, SEEDS, Checkpointing, read_tuple, run_digest
 from .compact import large_id
 from .listing import filled
+from .owning import fence_of
 from .record import opened
+from .reopening import reopened, reopens
 from .repeating import Kept, NoCopy
 from .waiting import Spot
 from .walked import Outline
@@ -41,8 +44,9 @@ class Threads:
         self._shared.recent.forget(thread)
         yield from retention.delete(Bases(self._shared.codec), thread)
 
-    def delete_run(self, run_id: str) -> Call[None]:
-        """Delete what a run put, but for what delta channels of what stays are made of."""
+    def delete_run(self, carrier: Carrier, run_id: str) -> Call[None]:
+        """Delete what a run put, but for what delta channels of what stays are made of, and the answers with which it
+        went on from another one's checkpoint."""
         left: set[str] = set()
         while True:
             found = yield from places.of_run(run_digest(run_id))
@@ -55,7 +59,17 @@ class Threads:
                 needed = yield from self._needed(thread, rows, [row for row in rows if row.checkpoint.id not in wanted])
                 self._shared.recent.forget(thread)
                 left |= wanted
-                yield from places.drop(thread, sorted(wanted - needed))
+                goes = wanted - needed
+                for row in reopens(rows, goes):
+                    yield from self._reopen(carrier, thread, row)
+                yield from places.drop(thread, sorted(goes))
+
+    def _reopen(self, carrier: Carrier, thread: str, row: PlaceRow) -> Call[None]:
+        scope, key, _ = row.place
+        found = yield from places.find(thread, scope, key)
+        changed = reopened(found, carrier, f"checkpoint {key} of thread {thread!r}") if found else []
+        if changed:
+            yield PutWrites(thread, scope, key, changed, fence_of(self._shared, thread))
 
     def prune(self, thread: str, strategy: str) -> Call[None]:
         """Keep the latest of each namespace, what has a name, and what their delta channels are made of; or nothing."""

@@ -104,12 +104,13 @@ def pending(writes: Sequence[Write], on: CheckpointRow, carrier: Carrier, where:
     found: list[tuple[tuple[str, str, int], PendingWrite]] = []
     for write in writes:
         index, task = read_name(write.name)
-        path, channel, value = _read(write, on, carrier, where)
+        path, channel, value = read_write(write, on, carrier, where)
         found.append((writes_sort_key(path, task, index), (task, channel, value)))
     return [write for _, write in sorted(found, key=lambda each: each[0])]
 
 
-def _read(write: Write, on: CheckpointRow, carrier: Carrier, where: str) -> tuple[str, str, Any]:
+def read_write(write: Write, on: CheckpointRow, carrier: Carrier, where: str) -> tuple[str, str, Any]:
+    """The path of its task, its channel and its value. `on` is the checkpoint of its place."""
     (path, channel, dressed, *given), value = open_write(write, where)
     if given:
         value = _given(channel, given[0], on, where)

@@ -103,6 +103,10 @@ class MemoryPlaces:
         replaced: list[str | None] = []
         for write in writes:
             before = kept.get(write.name)
+            if write.gone:
+                kept.pop(write.name, None)
+                replaced.append(before.spans if before else None)
+                continue
             if before and not write.again:
                 replaced.append(None)
                 continue

@@ -22,7 +22,7 @@ def _spot(scope: str, key: str) -> str:
 def _writes(writes: Sequence[Write]) -> Iterable[Arg]:
     for write in writes:
         yield write.name
-        yield int(write.again)
+        yield "-" if write.gone else int(write.again)
         yield f"{write.spans or '-'} ".encode() + write.data
 
 

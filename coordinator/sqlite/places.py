@@ -150,6 +150,8 @@ class SqlitePlaces(SqliteLogs):
 
     def _put(self, place: int, writes: Sequence[Write]) -> list[str | None]:
         """At once, unless one is there already: each statement costs about as much as what it writes."""
+        if any(write.gone for write in writes):
+            return [self._put_write(place, write) for write in writes]
         rows = ", ".join(["(?, ?, ?, ?)"] * len(writes))
         values = [value for write in writes for value in (place, write.name, write.data, write.spans)]
         try:
@@ -160,11 +162,14 @@ class SqlitePlaces(SqliteLogs):
 
     def _put_write(self, place: int, write: Write) -> str | None:
         row = (place, write.name, write.data, write.spans)
+        where = "WHERE place = ? AND name = ?"
+        if write.gone:
+            found = self._db.execute(f"DELETE FROM write {where} RETURNING spans", row[:2]).fetchone()
+            return found[0] if found else None
         if self._db.execute("INSERT OR IGNORE INTO write VALUES (?, ?, ?, ?)", row).rowcount:
             return ""
         if not write.again:
             return None
-        where = "WHERE place = ? AND name = ?"
         before: str = self._db.execute(f"SELECT spans FROM write {where}", row[:2]).fetchone()[0]
         self._db.execute(f"UPDATE write SET data = ?, spans = ? {where}", (*row[2:], *row[:2]))
         return before

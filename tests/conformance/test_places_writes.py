@@ -43,6 +43,34 @@ def test_the_first_stays_unless_said_again(bench: Bench) -> None:
         run.write("a", Write("x", b"6"))
 
 
+def test_what_is_taken_away(bench: Bench) -> None:
+    run = Places(bench)
+    run.put("a")
+    run.write("a", Write("x", b"1"), Write("y", b"2"))
+    run.write("a", Write("x", b"", gone=True), Write("z", b"3"))
+    assert run.written("a") == {"y": b"2", "z": b"3"}
+    with bench.nothing_changes():
+        run.write("a", Write("x", b"", gone=True))
+    run.write("a", Write("x", b"4"), Write("y", b"", gone=True), Write("y", b"5"), Write("x", b"", gone=True))
+    assert run.written("a") == {"y": b"5", "z": b"3"}
+    run.write("a", Write("y", b"", gone=True), Write("z", b"", gone=True))
+    assert run.written("a") == {}
+    run.write("a", Write("x", b"6"))
+    assert run.written("a") == {"x": b"6"}
+
+
+def test_what_is_taken_away_lets_go_of_its_bytes(bench: Bench) -> None:
+    run = Places(bench)
+    run.put("a")
+    new = run.new("b", large("b"))
+    spans, _ = first_part(new)
+    bench.do(c.Put(new, "a", writes=[Write("x", b"ref", spans)]))
+    bench.do(c.Expire(new.id))
+    assert bench.harness.logs() != {}
+    run.write("a", Write("x", b"", gone=True))
+    assert bench.harness.logs() == {}
+
+
 def test_they_are_kept_apart(bench: Bench) -> None:
     run, other = Places(bench), Places(bench, "other")
     for one, key, scope in ((run, "a", ""), (run, "b", ""), (run, "a", "s"), (other, "a", "")):

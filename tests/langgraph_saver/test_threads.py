@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 from langgraph.checkpoint.base import BaseCheckpointSaver
 from langgraph.checkpoint.memory import InMemorySaver
+from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
 
-from .graphs import Runner, ask, chat, delta, nested, say
+from .graphs import LONG, Runner, Trace, ask, chat, delta, nested, say
 from .telling import told, values
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -75,6 +77,62 @@ def test_a_run_is_deleted_with_what_it_wrote(saver: BatonpassSaver, thread: str)
     assert told(runner.history(), ()) == told(kept, ())
     runner.run(say("again"))
     assert runner.state().values["turns"] == 2
+
+
+def of_run(thread: str, run: str) -> Any:
+    return {"configurable": {"thread_id": thread}, "metadata": {"run_id": run}}
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_run_that_answered_is_deleted_with_its_answer(side: str, saver: BatonpassSaver, thread: str) -> None:
+    """Also where its node had asked, and was answered, before; and what follows does not see it."""
+
+    def node(state: Trace) -> Trace:
+        return {"trace": [f"{interrupt('first?')} {interrupt('second?')}"]}
+
+    graph: Any = StateGraph(Trace)
+    graph.add_node("node", node)
+    graph.add_node("free", lambda _: {"trace": [LONG]})
+    graph.add_edge(START, "node")
+    graph.add_edge(START, "free")
+    runner = Runner(graph.compile(checkpointer=saver), thread, side)
+    runner.run({"trace": ["in"]}, of_run(thread, "asks"))
+    runner.run(Command(resume="one"), of_run(thread, "asks again"))
+    before = told(runner.history(), ())
+    for answer in ("wrong", "wrong again"):
+        done = runner.run(Command(resume=answer), of_run(thread, answer))
+        assert f"one {answer}" in done["trace"]
+        saver.delete_for_runs([answer])
+        assert told(runner.history(), ()) == before
+        [asked] = runner.state().interrupts
+        assert asked.value == "second?"
+    assert runner.run(Command(resume="two"))["trace"] == ["in", LONG, "one two"]
+    saver.delete_for_runs(["nobody's"])
+    assert runner.state().next == ()
+
+
+def test_a_run_that_answered_a_subgraph_is_deleted_with_its_answer(saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(nested(saver), thread, "sync")
+    runner.run({"trace": ["in"]}, of_run(thread, "asks"))
+    before = told(runner.history(), ())
+    runner.run(Command(resume="wrong"), of_run(thread, "answers"))
+    saver.delete_for_runs(["answers"])
+    assert told(runner.history(), ()) == before
+    done = runner.run(Command(resume="right"))
+    assert "wrong" not in str(done)
+    assert "right" in str(done)
+
+
+def test_what_another_branch_was_made_of_stays(saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(nested(saver), thread, "sync")
+    runner.run({"trace": ["in"]}, of_run(thread, "asks"))
+    at = runner.state().config
+    runner.run(Command(resume="one"), of_run(thread, "one"))
+    branch = {**at, "metadata": {"run_id": "two"}}
+    runner.run(Command(resume="two"), branch)
+    wrote = [each.pending_writes for each in saver.list(at)]
+    saver.delete_for_runs(["two"])
+    assert [each.pending_writes for each in saver.list(at)] == wrote
 
 
 @pytest.mark.parametrize("make", [chat, ask, nested, delta])

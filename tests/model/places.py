@@ -22,6 +22,9 @@ def _writes(pick: Picks, new: c.NewCheckpoint | None = None) -> list[Write]:
     """Some writes; of those that go with a checkpoint some lie in what it appends."""
     made: list[Write] = []
     for _ in range(pick.below(3)):
+        if pick.one_in(6):
+            made.append(Write(f"w{pick.below(3)}", b"", gone=True))
+            continue
         spans = ""
         if new and new.appends and pick.below(2):
             append = pick.of(list(new.appends))

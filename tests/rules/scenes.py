@@ -104,6 +104,12 @@ def _put(bench: Bench, fence: c.Fence | None = None, *, replace: bool = False) -
     return c.Put(new, "a", run.at(), fence, [Write("x", b"2", first_part(new)[0], again=True), Write("y", b"3")])
 
 
+def _taken_away(bench: Bench, *writes: Write) -> c.Command[Any]:
+    """A write goes, and lets go of its span, and others come."""
+    bench.do(_put(bench))
+    return c.PutWrites("run", "", "a", [*writes, Write("x", b"", gone=True)])
+
+
 def _written(bench: Bench) -> Places:
     """Checkpoints and writes at places."""
     run = Places(bench)
@@ -224,6 +230,7 @@ GROWING: dict[str, Scene] = {
     "put under a lease": lambda bench: _put(bench, bench.start(thread="run")),
     "put in the place of another": lambda bench: _put(bench, replace=True),
     "put writes": lambda bench: c.PutWrites("run", "", "b", [Write("x", b"1"), Write("y", b"2")]),
+    "put a write and take one away": lambda bench: _taken_away(bench, Write("z", b"2")),
     "put writes under a lease": _started(lambda f: c.PutWrites("run", "", "b", [Write("x", b"1")], f)),
     "save at a place": _started(lambda f: c.Save("run", new_checkpoint(place=Place("", "a", "r")), f)),
     "write items": _items,
@@ -237,6 +244,7 @@ GROWING: dict[str, Scene] = {
 }
 # Each brings something to its end or keeps it going: it must work on a full server too.
 ENDING: dict[str, Scene] = {
+    "take a write away": _taken_away,
     "complete": _started(lambda f: c.Complete(f, b"result", new_checkpoint())),
     "complete without a checkpoint": _started(lambda f: c.Complete(f, b"result")),
     "complete before another": _followed(lambda f: c.Complete(f, b"result", new_checkpoint())),

@@ -3,7 +3,7 @@
 -- KEYS prefix
 -- ARGV job or '', token, lease, thread digest, thread name, spot of the parent (of no key for none), spot that must be
 --      the latest (of no key for none) or '', agent, where to go on from or '', checkpoint (5 or more:
---      lib/checkpoint.lua), then each write (name, '1' if again, value)
+--      lib/checkpoint.lua), then each write (name, '1' if again or '-' if gone, value)
 -- Returns {'+', commit line}, {'>', where to go on from}, {'!fenced' ...}, {'!no_job'}, {'!thread', id}, {'!busy' ...},
 --      {'!outrun' ...}, {'!ungrounded', base}
 --@ uses clock fence record parts append checkpoint places free put writes

@@ -1,7 +1,8 @@
 -- Notes what was written at a place, which need not have its checkpoint yet. What has a name already stays, unless the
--- later one replaces it.
+-- later one replaces it or takes it away.
 -- KEYS prefix
--- ARGV job or '', token, lease, thread digest, thread name, spot, then each write (name, '1' if again, value)
+-- ARGV job or '', token, lease, thread digest, thread name, spot, then each write (name, '1' if again or '-' if gone,
+--      value)
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!thread', spot}, {'!busy' ...}, {'!ungrounded', spot}
 --@ uses fence record parts places free writes
 local thread, name, spot = ARGV[4], ARGV[5], ARGV[6]

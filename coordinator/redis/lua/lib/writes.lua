@@ -17,10 +17,11 @@ local function held_by_logs(at, checkpoint)
   return true
 end
 
--- What of the writes in ARGV from `at` on (name, '1' if again, value of each) is to be noted at a spot: `fields` of the
--- hash that has that `key`, the spans that they use, and those that what they replace used.
+-- What of the writes in ARGV from `at` on (name, '1' if again or '-' if gone, value of each) is to be noted at a spot:
+-- `fields` of the hash that has that `key`, which are `gone`, the spans that they use, and those that what they replace
+-- or take away used.
 local function new_writes(at, thread, spot)
-  local fields, used, freed, values, key = {}, {}, {}, {}, writes_key(thread, spot)
+  local fields, gone, used, freed, values, key = {}, {}, {}, {}, {}, writes_key(thread, spot)
   for first = at, #ARGV, 1500 do
     local names = {}
     for i = first, math.min(first + 1499, #ARGV), 3 do
@@ -29,16 +30,19 @@ local function new_writes(at, thread, spot)
     local before = redis.call('HMGET', key, unpack(names))
     for n, name in ipairs(names) do
       local i = first + 3 * (n - 1)
-      local there, value = values[name] or before[n], ARGV[i + 2]
-      if not there or ARGV[i + 1] == '1' then
-        values[name] = value
+      local there, value = values[name] or not gone[name] and before[n], ARGV[i + 2]
+      if ARGV[i + 1] == '-' then
+        values[name], gone[name] = nil, true
+        freed[#freed + 1] = there and string.match(there, '^[^ -]+') or nil
+      elseif not there or ARGV[i + 1] == '1' then
+        values[name], gone[name] = value, nil
         fields[#fields + 1], fields[#fields + 2] = name, value
         used[#used + 1] = string.match(value, '^[^ -]+')
         freed[#freed + 1] = there and string.match(there, '^[^ -]+') or nil
       end
     end
   end
-  return { key = key, fields = fields, used = used, freed = freed }
+  return { key = key, fields = fields, gone = gone, used = used, freed = freed }
 end
 
 -- Notes these at the spot, which may be new. `dropped` takes what `free_logs` is told at the end.
@@ -49,6 +53,9 @@ local function note(writes, thread, spot, is_new, dropped)
   local key, fields = writes.key, writes.fields
   for first = 1, #fields, 1000 do
     redis.call('HSET', key, unpack(fields, first, math.min(first + 999, #fields)))
+  end
+  for name in pairs(writes.gone) do
+    redis.call('HDEL', key, name)
   end
   for _, spans in ipairs(writes.used) do
     for log, first, last in each_span(spans) do
