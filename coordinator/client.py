@@ -130,7 +130,7 @@ class Coordinator(Scheduling):
 
         `payload` replaces what the agent is given, `changes` values of its state by key, `guard` the limits of its
         chain: a handoff that was refused is made then, without running the hop again. `WrongState` if the job has not
-        failed.
+        failed, `BadSetup` for another payload of a graph, a team or a flow that has begun: it is in its state.
         """
         await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard))
 

@@ -67,6 +67,11 @@ class AutoGenAdapter:
             raise BadSetup(f"the state of a team is its messages: {named} would change nothing, edit state['messages']")
         check_messages("messages", values(state).get("messages"), ("type", "source", "content"))
 
+    @staticmethod
+    def holds_payload(source: Checkpoint) -> bool:
+        """Always: it is the first message."""
+        return True
+
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         from .correcting import correctable, corrected
         from .progress import Progress

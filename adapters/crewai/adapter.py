@@ -8,6 +8,7 @@ import os
 from typing import Any
 
 from ...contracts.agent import Agent
+from ...contracts.checkpoint import Checkpoint
 from ...contracts.contract import Contract
 from ...contracts.errors import BadSetup, MissingExtra
 from ...contracts.inbox import AskTerms
@@ -17,6 +18,7 @@ from ...contracts.transcript_losses import Losses
 from ...coordinator.session import Session
 from ...coordinator.transcripts import Saved
 from .. import borders
+from ..edited import values
 from ..factory import built
 from ..versions import warn_if_untested
 
@@ -65,6 +67,11 @@ class CrewAIAdapter:
         from .telling import write_messages
 
         return write_messages(transcript, losses)
+
+    @staticmethod
+    def holds_payload(source: Checkpoint) -> bool:
+        """A flow; the prompts of a crew's next tasks are filled in with it."""
+        return "outputs" not in values(source.native)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Build the crew or flow, go on from the session's checkpoint, and give the outcome as the agent's contract.

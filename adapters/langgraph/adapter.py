@@ -65,6 +65,11 @@ class LangGraphAdapter:
             if channel in edited:
                 check_messages(channel, edited[channel], ("type", "content"))
 
+    @staticmethod
+    def holds_payload(source: Checkpoint) -> bool:
+        """Always: its input is the state's first values."""
+        return True
+
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Run one delivery. `Fenced` and `Canceled` come out as themselves, whatever the graph does with errors."""
         from .run import GraphRun

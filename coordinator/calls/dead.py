@@ -12,6 +12,7 @@ from ...contracts.job import JobInfo, JobState
 from ...contracts.names import mint, partition_of
 from ..book import Book, target
 from ..commands import ListJobs, Redrive, Target
+from ..editing import check_payload
 from ..letters import open_envelope, seal_envelope
 from ..parts.bases import Bases
 from ..rows import JobRow
@@ -19,7 +20,7 @@ from . import Call
 from .edits import Edit
 from .inputs import count
 from .jobs import describe, look
-from .sources import drafts, save_one, source_of
+from .sources import Source, drafts, save_one, source_of
 
 _PAGE = 200
 
@@ -47,9 +48,18 @@ def redrive(
     edited = payload is not None or guard is not None
     if row.state != JobState.FAILED and (edited or changes):
         raise WrongState(f"job {row.id} is {row.state}: only a failed job can be redriven")
+    if payload is not None and row.tip:
+        tried = yield from source_of(book, row.tip)
+        if _is_of(tried, row):
+            check_payload(tried.checkpoint)
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
     tip = (yield from _edited(bases, book, row, edit)) if changes else ""
     yield Redrive(row.id, onward, tip)
+
+
+def _is_of(source: Source, row: JobRow) -> bool:
+    """Whether the checkpoint is of the job's present hop, and not of the one that handed the job on."""
+    return (source.checkpoint.job, source.checkpoint.hop) == (row.id, row.hop)
 
 
 def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) -> Call[Target]:
@@ -67,7 +77,7 @@ def _edited(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[str]:
     if not row.tip:
         raise BadSetup(f"job {row.id} has no checkpoint yet: there is no state to change, give another payload")
     source = yield from source_of(book, row.tip)
-    if (source.checkpoint.job, source.checkpoint.hop) != (row.id, row.hop):
+    if not _is_of(source, row):
         raise BadSetup(f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change")
     snapshot = edit.of(source.checkpoint, source.base, "edit")
     tries = drafts(bases, source, snapshot, row.thread, mint("c", partition_of(row.id)), job=row.id, hop=row.hop)
