@@ -164,7 +164,8 @@ class SqlitePlaces(SqliteLogs):
         row = (place, write.name, write.data, write.spans)
         where = "WHERE place = ? AND name = ?"
         if write.gone:
-            found = self._db.execute(f"DELETE FROM write {where} RETURNING spans", row[:2]).fetchone()
+            found = self._db.execute(f"SELECT spans FROM write {where}", row[:2]).fetchone()
+            self._db.execute(f"DELETE FROM write {where}", row[:2])
             return found[0] if found else None
         if self._db.execute("INSERT OR IGNORE INTO write VALUES (?, ?, ?, ?)", row).rowcount:
             return ""
