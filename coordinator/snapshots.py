@@ -15,7 +15,7 @@ from ..contracts.codec import pack, unpack
 from ..contracts.errors import Corrupted
 from ..contracts.names import home, mint
 from ..contracts.understood import understood
-from .coded.codec import Codec, MissingKey, Unproven, check_open, check_read
+from .coded.codec import Codec, MissingKey, check_open, check_read
 from .coded.frames import frame
 from .commands import NewCheckpoint
 from .parts.nodes import Base, Inline, Node, Part, Path, skeleton, value
@@ -283,7 +283,7 @@ def listed(row: CheckpointRow) -> CheckpointSummary:
     """A stored checkpoint for a list: one that can't be read must not hide the others."""
     try:
         return open_summary(row)
-    except (MissingKey, Unproven):  # its seal was compared, and covers what is in clear
+    except MissingKey:  # its seal was compared, and covers what is in clear
         about = _about(
             row.id, [row.thread, None, None, "", "", "", _NO_CONTEXT], read_commit(row.commit, row.id), row.name
         )

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
-from typing import Any, cast
+from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
@@ -37,7 +37,9 @@ def reopened(found: Found, carrier: Carrier, where: str) -> list[Write]:
         index, task = names[write.name]
         if task in asked and index == WRITES_IDX_MAP[RESUME]:
             path, _, answers = read_write(write, found.opened.row, carrier, where)
-            given = cast("list[Any]", answers) if isinstance(answers, list) else []
+            given: list[Any] = []
+            if isinstance(answers, list):
+                given += answers
             if given[1:]:
                 changed += [note.write() for note in notes_of([(RESUME, given[:-1])], task, path, carrier)]
                 continue
