@@ -173,3 +173,14 @@ class Agent(Generic[In]):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """Call the original function, so that a decorated function can be unit tested."""
         return self.fn(*args, **kwargs)
+
+
+def name_of(agent: str | Agent[Any]) -> str:
+    """The name of an agent, which is given by it or as what its decorator made."""
+    given: Any = agent  # users without a type checker give anything
+    if isinstance(given, str):
+        return given
+    if not isinstance(given, Agent):
+        said = f"the function {given.__name__}()" if inspect.isfunction(given) else repr(given)
+        raise BadSetup(f"{said} is no agent: give an agent's name, or what @app.agent made of its function")
+    return given.name

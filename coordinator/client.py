@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 from anyio import sleep, to_thread
 from typing_extensions import Unpack
 
-from ..contracts.agent import Agent
+from ..contracts.agent import Agent, name_of
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
@@ -76,7 +76,7 @@ class Coordinator(Scheduling):
         The options stand at `batonpass.SubmitOptions`: `key` for the same intent once, `thread`, `delay` or `at` for
         when, `priority`. Raises `UnknownAgent`, `ContractViolation`; nothing is written then.
         """
-        name = agent if isinstance(agent, str) else agent.name
+        name = name_of(agent)
         call = jobs.submit(self.book, name, payload, options)
         return Job(self.store, self.book, (await adrive(self.store, call)).id, returns)
 
@@ -198,7 +198,7 @@ class Coordinator(Scheduling):
         Without `payload` the agent gets the checkpoint's state, which must validate as the contract it accepts
         (`batonpass.State` accepts any).
         """
-        name = to if isinstance(to, str) else to.name
+        name = name_of(to)
         row = await adrive(self.store, checkpoints.hand_off(self.book, checkpoint_id, name, payload, key))
         return Job(self.store, self.book, row.id, None)
 

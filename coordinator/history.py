@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, overload
 
-from ..contracts.agent import Agent
+from ..contracts.agent import Agent, name_of
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
@@ -129,7 +129,7 @@ class History:
         if agent is None:
             call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)
             return await adrive(self.store, call)
-        name = agent if isinstance(agent, str) else agent.name
+        name = name_of(agent)
         job = forks.fork_job(self._bases, self.book, checkpoint_id, edit, name, payload, key)
         return Job(self.store, self.book, (await adrive(self.store, job)).id, None)
 

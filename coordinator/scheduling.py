@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from ..contracts.agent import Agent
+from ..contracts.agent import Agent, name_of
 from ..contracts.contract import Contract
 from ..contracts.duration import Duration
 from ..contracts.job import OnBusy, Priority
@@ -43,7 +43,7 @@ class Scheduling(History):
         `submit` does, and `BadSetup` for an expression or time zone that is none.
         """
         options = schedules.options(thread, on_busy, priority, expires)
-        to = agent if isinstance(agent, str) else agent.name
+        to = name_of(agent)
         call = schedules.put(self.book, name, to, payload, cron, timezone, catch_up, options)
         await adrive(self.store, call)
 

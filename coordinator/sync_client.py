@@ -9,7 +9,7 @@ from typing import Any, TypeVar, overload
 
 from typing_extensions import Unpack
 
-from ..contracts.agent import Agent
+from ..contracts.agent import Agent, name_of
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
@@ -71,7 +71,7 @@ class SyncCoordinator(SyncScheduling):
         **options: Unpack[SubmitOptions],
     ) -> SyncJob[Any]:
         """Give an agent a job. Returned means: it is kept, and will be done as soon as a worker runs the agent."""
-        name = agent if isinstance(agent, str) else agent.name
+        name = name_of(agent)
         call = jobs.submit(self.book, name, payload, options)
         return SyncJob(self.store, self.book, drive(self.store, call).id, returns)
 
@@ -164,7 +164,7 @@ class SyncCoordinator(SyncScheduling):
         key: str | None = None,
     ) -> SyncJob[Any]:
         """A new job for an agent that goes on from a checkpoint: its first checkpoint will have this one as parent."""
-        name = to if isinstance(to, str) else to.name
+        name = name_of(to)
         row = drive(self.store, checkpoints.hand_off(self.book, checkpoint_id, name, payload, key))
         return SyncJob(self.store, self.book, row.id, None)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any, TypeVar
 
-from ..contracts.agent import Agent
+from ..contracts.agent import Agent, name_of
 from ..contracts.contract import Contract
 from ..contracts.duration import Duration
 from ..contracts.job import OnBusy, Priority
@@ -35,7 +35,7 @@ class SyncScheduling(SyncHistory):
     ) -> None:
         """Give an agent a job at the times of a cron expression, until `unschedule`."""
         options = schedules.options(thread, on_busy, priority, expires)
-        to = agent if isinstance(agent, str) else agent.name
+        to = name_of(agent)
         call = schedules.put(self.book, name, to, payload, cron, timezone, catch_up, options)
         drive(self.store, call)
 

@@ -6,7 +6,7 @@ from collections.abc import Generator, Sequence
 from datetime import datetime
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from ..contracts.agent import Agent
+from ..contracts.agent import Agent, name_of
 from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, UndeclaredHandoff
@@ -134,7 +134,7 @@ class About:
 
         With `transcript` the receiver goes on with this agent's conversation, whatever framework it is of.
         """
-        name = agent if isinstance(agent, str) else agent.name
+        name = name_of(agent)
         if name not in self._agent.hands_to:
             declared = ", ".join(self._agent.hands_to) or "nobody"
             raise UndeclaredHandoff(

@@ -22,7 +22,7 @@ from ..rows import CheckpointRow, CommitLine, JobRow
 from ..snapshots import Opened, draft, open_row, saved, with_whole_state
 from . import Call, jobs
 from .again import as_drafted, kept
-from .inputs import mapping, milliseconds, text
+from .inputs import identifier, mapping, milliseconds, text
 
 # How often changes are made again to a thread that others save to meanwhile.
 _TRIES = 20
@@ -179,10 +179,7 @@ def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object
 
 def checked(checkpoint_id: str) -> str:
     """A checkpoint id, refused here if it can't be one."""
-    given: Any = checkpoint_id
-    if not isinstance(given, str):
-        said = "None" if given is None else f"a {type(given).__qualname__}"
-        raise BadSetup(f"{said} is no checkpoint id: give the .id of a checkpoint, a text")
+    identifier(checkpoint_id, "checkpoint")
     if not is_id(checkpoint_id, "c"):
         raise NotFound(f"{checkpoint_id!r} is not a checkpoint id: list them with `batonpass timeline THREAD`")
     return checkpoint_id

@@ -15,7 +15,7 @@ from ..letters import open_letter, seal_letter
 from ..questions import item, wanted
 from ..rows import JobRow
 from . import Call
-from .inputs import count
+from .inputs import count, identifier
 from .jobs import look
 
 _PAGE = 200
@@ -59,6 +59,7 @@ def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call
 
 def named(text: str) -> tuple[str, int]:
     """A question's id as the job and when it asked; a job's id names none (0)."""
+    identifier(text, "job")
     job_id, dot, asked = text.partition(".")
     if not is_id(job_id, "j") or (dot and not (asked.isascii() and asked.isdigit() and len(asked) < 19)):
         raise NotFound(f"{text!r} is the id of no question, and of no job: list what is asked with `batonpass inbox`")

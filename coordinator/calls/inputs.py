@@ -36,6 +36,13 @@ def text(value: str, what: str) -> str:
     return value
 
 
+def identifier(given: Any, kind: str) -> None:
+    """Refuse as an id what is no text: mostly the thing itself."""
+    if not isinstance(given, str):
+        said = "None" if given is None else f"a {type(given).__qualname__}"
+        raise BadSetup(f"{said} is no {kind} id: give the .id of a {kind}, a text")
+
+
 def mapping(value: Mapping[str, Any], what: str) -> Mapping[str, Any]:
     """Values by name from a caller."""
     given: Any = value

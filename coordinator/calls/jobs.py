@@ -24,7 +24,7 @@ from ..letters import open_envelope, open_letter, seal_envelope, seal_plain
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
-from .inputs import count, instant, milliseconds, text
+from .inputs import count, identifier, instant, milliseconds, text
 
 R = TypeVar("R")
 _PAGE = 200
@@ -273,6 +273,7 @@ def streamed(job_id: str, after: str) -> Call[tuple[list[Any], str, bool]]:
 
 def checked(job_id: str) -> str:
     """A job id, refused here if it can't be one."""
+    identifier(job_id, "job")
     if not is_id(job_id, "j"):
         raise NotFound(f"{job_id!r} is not a job id: list jobs with `batonpass jobs`")
     return job_id

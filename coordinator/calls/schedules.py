@@ -81,6 +81,7 @@ def put(
 
 def remove(name: str) -> Call[None]:
     """Forget a schedule."""
+    text(name, "schedule")
     [row] = yield ReadItems((_defined(name),))
     if row is None:
         raise NotFound(f"there is no schedule {name!r}: `batonpass schedule list` lists them")

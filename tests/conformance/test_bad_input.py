@@ -128,6 +128,47 @@ def test_a_checkpoint_given_for_its_id(bench: Bench, call: Callable[[Any, Any], 
 @pytest.mark.parametrize(
     "call",
     [
+        lambda face, given: face.redrive(given),
+        lambda face, given: face.answer(given, 1),
+        lambda face, given: face.inbox(after=given),
+        lambda face, given: face.delete_job(given),
+    ],
+    ids=["redrive", "answer", "inbox", "delete"],
+)
+def test_a_job_given_for_its_id(bench: Bench, call: Callable[[Any, Any], Any]) -> None:
+    """It was a TypeError or an AttributeError."""
+    face = bench.face(desk)
+    given = bench.run(face.submit("keeper", NOTE))
+    with bench.refused(bp.BadSetup, "a (Sync)?Job is no job id: give the .id of a job, a text"):
+        bench.run(call(face, given))
+    with bench.refused(bp.BadSetup, "None is no job id"):
+        face.job(None)
+
+
+def test_what_is_no_agent(bench: Bench) -> None:
+    face = bench.face(desk)
+    saved = bench.run(face.save(thread="run", agent="a", state={}))
+
+    def own(note: Any) -> None: ...
+
+    calls: list[Callable[[], Any]] = [
+        lambda: face.submit(own, NOTE),
+        lambda: face.fork(saved.id, agent=own),
+        lambda: face.hand_off(saved.id, to=own),
+        lambda: face.schedule("s", own, NOTE, cron="* * * * *"),
+    ]
+    for call in calls:
+        with bench.refused(bp.BadSetup, r"the function own\(\) is no agent: give an agent's name, or what @app"):
+            bench.run(call())
+    with bench.refused(bp.BadSetup, "None is no agent"):
+        bench.run(face.submit(None, NOTE))
+    with bench.refused(bp.BadSetup, "the schedule None is no text"):
+        bench.run(face.unschedule(None))
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
         lambda face, given: face.save(thread="run", agent="a", changes=given),
         lambda face, given: face.save(thread="run", agent="a", state=1, context=given),
         lambda face, given: face.fork(given, changes=[1]),
