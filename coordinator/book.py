@@ -103,8 +103,9 @@ class Book:
         contract = self.contract(ref) or next(filter(None, newer), None)
         return self.load(contract, ref, data) if contract else load_mapping(ref, data)
 
-    def answer(self, wanted: type[C], values: Any) -> C:
-        """An answer as a class. It does not say of which version it is: what does not fit is read as older ones."""
+    def said(self, wanted: type[C], values: Any) -> C:
+        """An answer, or what a schedule gives, as a class. It does not say of which version it is: what does not fit is
+        read as older ones."""
         try:
             return convert(wanted, values)
         except ContractViolation:

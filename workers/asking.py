@@ -124,7 +124,7 @@ def asking(
 
 
 def _received(session: LeaseSession, terms: AskTerms, value: Any) -> Any:
-    return value if terms.answer is None else session.book.answer(terms.answer, value)
+    return value if terms.answer is None else session.book.said(terms.answer, value)
 
 
 def _unanswered(session: LeaseSession, full: str, question: Any) -> Unanswered:

@@ -124,9 +124,8 @@ def _submit(book: Book, schedule: Schedule, due: int, now: int, found: Look, sin
         options: Any = schedule.options
         about = {"schedule": name, "at": str(due)}
         try:
-            row = yield from jobs.submit(
-                book, schedule.agent, schedule.payload, options, once=(name, str(due)), about=about
-            )
+            payload = _payload(book, schedule)
+            row = yield from jobs.submit(book, schedule.agent, payload, options, once=(name, str(due)), about=about)
         except Unavailable:
             raise  # before it is noted: it is tried again
         except BatonpassError as error:
@@ -138,6 +137,12 @@ def _submit(book: Book, schedule: Schedule, due: int, now: int, found: Look, sin
     about = {"agent": schedule.agent, "at": str(due), "error": problem or ""}
     news = ItemNews(kinds.NOT_SCHEDULED, name, about, since) if problem else None
     yield from _note(schedule, due, job, problem, news)
+
+
+def _payload(book: Book, schedule: Schedule) -> object:
+    """What the agent is given: upcast, if the schedule was said with an older version of its contract."""
+    agent = book.agent(schedule.agent)
+    return book.said(agent.accepts, schedule.payload) if agent else schedule.payload
 
 
 def _note(schedule: Schedule, due: int, job: str | None, error: str | None, news: ItemNews | None = None) -> Call[None]:

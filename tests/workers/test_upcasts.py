@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import anyio
 import pytest
 
 import batonpass as bp
@@ -67,6 +68,19 @@ async def test_what_waits_with_an_older_version_is_done(store_url: str) -> None:
         await old.result(timeout=DEADLINE)
     async with bp.connect(store_url, app=app) as now:  # a result that an older worker gave
         assert await now.job(old.id, returns=Third).result(timeout=0) == Third(words=["milk"], count=1)
+
+
+async def test_what_a_schedule_gives_is_upcast(store_url: str) -> None:
+    """It was said by older code, and each of its times came to nothing."""
+    async with bp.connect(store_url) as before:
+        await made(Second).declare(before)
+        await before.schedule("bills", "bill", Second(words=["tea"]), cron="* * * * * *")
+    async with serving(newest(), store_url) as now:
+        with anyio.fail_after(DEADLINE):
+            while not (done := await now.jobs(state="completed")):
+                await anyio.sleep(0.02)
+        assert await now.job(done[0].id, returns=Third).result(timeout=0) == Third(words=["tea"], count=1)
+        assert [schedule.error for schedule in await now.schedules()] == [None]
 
 
 async def test_a_version_without_a_step_is_told(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
