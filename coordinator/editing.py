@@ -36,6 +36,6 @@ def check_payload(source: Checkpoint) -> None:
     if hasattr(found, "holds_payload") and cast("Editable", found).holds_payload(source):
         raise BadSetup(
             f"agent {source.agent!r} has begun, and has its payload in its state, so that another one would change "
-            f"nothing: change the state (changes=, --set), or begin anew with batonpass fork {source.id} "
-            f"--agent {source.agent} --payload ..."
+            f"nothing: change the state (changes=, --set), or make a new job that goes on from there: "
+            f"batonpass fork {source.id} --agent {source.agent} --payload ..."
         )
