@@ -30,8 +30,9 @@ def content_hash(data: bytes) -> bytes:
 
 def seal(header: bytes, step_index: int, parent: str, created: int, expires: int, spans: str) -> CommitLine:
     """What a store adds to a checkpoint on commit."""
-    bare = CommitLine(step_index, parent, created, expires, spans, "")
-    return CommitLine(step_index, parent, created, expires, spans, seal_of(header, bare.sealed))
+    commit = CommitLine(step_index, parent, created, expires, spans, "")
+    commit.seal = seal_of(header, commit.sealed)
+    return commit
 
 
 def seal_of(header: bytes, sealed: str) -> str:

@@ -83,7 +83,7 @@ class SqliteStore:
         self._reading = Handle(self._connect)
         self._writing = Handle(self._connect)
         self._disk = Disk(self.path)
-        self._line = Line(self._writing, self._write, WalKeeper(self.path).look, self._disk)
+        self._line = Line(self._writing, self._write, WalKeeper(self.path, self._disk).look, self._disk)
         self._courtesy = Courtesy()
         self._bell = _BELLS.setdefault(self.path, Bell())
         self._lookouts = PerLoop(lambda: Lookout(self._bell, self.path), Lookout.aclose)

@@ -16,6 +16,8 @@ import shutil
 import sqlite3
 import time
 
+from .disk import Disk
+
 _log = logging.getLogger(__name__)
 # Bytes. A transaction may need some, and removing and making them again is what a log is kept for.
 LARGE = 32 * 1024 * 1024
@@ -30,18 +32,21 @@ _READERS_LEAVE = 100  # ms that an attempt waits for readers
 class WalKeeper:
     """Looks at the log's size after a commit, and empties it when it is large."""
 
-    def __init__(self, path: str) -> None:
+    def __init__(self, path: str, disk: Disk) -> None:
         self._wal = f"{path}-wal"
+        self._disk = disk
         self._next = 0.0
         self._told = 0
         self._commits = 0
+        self._fits = 0
 
     def look(self, connection: sqlite3.Connection) -> None:
         """Outside of a transaction."""
         self._commits += 1
         if self._commits % _COMMITS == 0:
             _move(connection)
-        size = _size(self._wal)
+            self._fits = 0
+        size = self._disk.log_size()
         if not self._too_large(size) or time.monotonic() < self._next or _emptied(connection):
             return
         self._next = time.monotonic() + _AGAIN
@@ -52,7 +57,12 @@ class WalKeeper:
             )
 
     def _too_large(self, size: int) -> bool:
-        return size > LARGE or (size > _SMALL and size > _left(self._wal))
+        if size <= _SMALL or size == self._fits:  # most logs stay as large as they are, and so does what is left
+            return False
+        if size > LARGE or size > _left(self._wal):
+            return True
+        self._fits = size
+        return False
 
 
 def _left(path: str) -> int:
@@ -60,19 +70,6 @@ def _left(path: str) -> int:
         return shutil.disk_usage(os.path.dirname(path) or ".").free
     except OSError:
         return LARGE
-
-
-def _size(path: str) -> int:
-    """Without `stat`: a file whose times were asked for gets new ones with its next write (Linux 6.13), and then the
-    inode may have to be written when SQLite syncs the log. That made a commit a fifth slower."""
-    try:
-        file = os.open(path, os.O_RDONLY)
-    except OSError:
-        return 0
-    try:
-        return os.lseek(file, 0, os.SEEK_END)
-    finally:
-        os.close(file)  # SQLite locks this file never, so that no lock of its is lost by that
 
 
 def _move(connection: sqlite3.Connection) -> None:

@@ -55,6 +55,24 @@ def test_a_long_reader_holds_it_up_and_it_is_emptied_when_he_leaves(
     assert len(store.call(c.Timeline("t", 100))) == 20
 
 
+def test_what_is_left_of_the_disk_is_seldom_asked(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A log is written over again and again: while it stays as large as it is nothing has to be asked."""
+    asked: list[str] = []
+
+    def left(path: str) -> int:
+        asked.append(path)
+        return 2**40
+
+    monkeypatch.setattr(wal, "_left", left)
+    monkeypatch.setattr(wal, "_SMALL", 1000)
+    monkeypatch.setattr(wal, "_COMMITS", 10)
+    for count in (30, 100):
+        asked.clear()
+        for number in range(count):
+            store.call(c.Save("t", new_checkpoint(f"{number}")))
+    assert 0 < len(asked) <= 30, "after the log was begun anew, and when it has grown"
+
+
 def test_a_steady_stream_of_readers(store: SqliteStore, path: Path) -> None:
     """There is always one: the log can start anew only when somebody makes it."""
     done = threading.Event()
