@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator, Sequence
 from datetime import datetime
+from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from ..contracts.agent import Agent, name_of
@@ -46,7 +47,12 @@ class About:
         self._agent = agent
         self.payload = payload
         self.resources = resources
-        self._steps = steps or Steps(session, own_state=agent.kind == "function")
+        if steps is not None:
+            self._steps = steps
+
+    @cached_property
+    def _steps(self) -> Steps:
+        return Steps(self._session, own_state=self._agent.kind == "function")
 
     @property
     def job_id(self) -> str:

@@ -122,6 +122,7 @@ class Claimer:
         # with leases that nobody keeps. Only where agents were quick until now there may be another claim meanwhile.
         began = monotonic()
         await sleep(0)
+        self._runner.notes.follow()
         quick = monotonic() - began < _QUICK and self._slots.have_none_of(each.job.lease for each in deliveries)
         if quick and len(deliveries) >= max(self._half, _ENOUGH):
             self._rush.set()

@@ -23,9 +23,12 @@ class Notes:
         self._saying = False
 
     def begun(self, about: str, delivery: Delivery) -> None:
-        """A delivery starts."""
+        """A delivery starts. `follow` is called when its agent is under way."""
         self._begun[delivery.job.lease] = about, delivery
-        if not self._saying:
+
+    def follow(self) -> None:
+        """Have the log tell of what has begun, if it is not over soon."""
+        if self._begun and not self._saying:
             self._saying = True
             self._loop.call_later(_SHORT, self._say_begun)
 

@@ -102,7 +102,8 @@ class Runner:
         # Told the lease of each delivery whose agent is done, and of each whose end is written next, also a failure's.
         self.done: Callable[[str], None] | None = None
         self.ends: Callable[[str], None] | None = None
-        self._notes = Notes()
+        self.notes = Notes()
+        self._most = {agent.name: _most(agent) for agent in app}
         self._draining = False
         self._stopping = False
 
@@ -135,12 +136,8 @@ class Runner:
         row = delivery.job
         if self._keeper is None:
             return
-        most = math.inf if self._apart_for(row) else self._most(row)
+        most = math.inf if self._apart_for(row) else self._most[row.agent]
         self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost, most)
-
-    def _most(self, row: JobRow) -> float:
-        """How long a lease is kept for a delivery that runs here: code that blocks this loop is not stopped in time."""
-        return (seconds_of(self._app[row.agent].timeout) or math.inf) + WRITING
 
     async def run(self, delivery: Delivery) -> None:
         """Run a delivery that is held. Never raises: what goes wrong ends in the job."""
@@ -151,13 +148,13 @@ class Runner:
                 self._keeper.drop(delivery.job.lease)
             self._over.pop(delivery.job.lease, None)
             self._ending.discard(delivery.job.lease)
-            self._notes.over(delivery.job.lease)
+            self.notes.over(delivery.job.lease)
 
     async def _run(self, delivery: Delivery) -> None:
         row = delivery.job
         about = f"job {row.id} hop {row.hop} {row.agent}"
         if self._keeper is not None:
-            self._notes.begun(about, delivery)
+            self.notes.begun(about, delivery)
         if (apart := self._apart_for(row)) and await self._ran_apart(about, delivery, apart):
             return
         try:
@@ -192,7 +189,7 @@ class Runner:
             if apart is self._quarantine:
                 _log.warning("%s: it runs in this worker, as it can't have a process of its own: %s", about, error)
                 if self._keeper is not None:
-                    self._keeper.limit(row.lease, self._most(row))
+                    self._keeper.limit(row.lease, self._most[row.agent])
                 return False
             await self._leave_to_others(about, row, f"can't run it: {error}")
         return True
@@ -326,9 +323,9 @@ class Runner:
         self._ends(session.fence.lease_id)
         await session.awrite(command)
         if isinstance(command, HandOff):
-            self._notes.ended(f"{about}: handed off to {command.target.agent}")
+            self.notes.ended(f"{about}: handed off to {command.target.agent}")
         else:
-            self._notes.ended(f"{about}: {_ENDS[type(command)]}")
+            self.notes.ended(f"{about}: {_ENDS[type(command)]}")
 
     async def _run_to_end(
         self, agent: Agent[Any], envelope: Envelope, payload: Contract, session: LeaseSession, context: Context
@@ -374,6 +371,11 @@ _ENDS: dict[type, str] = {
     Spawn: "waits for its children",
     Fail: "rejected",
 }
+
+
+def _most(agent: Agent[Any]) -> float:
+    """How long a lease is kept for a delivery that runs here: code that blocks this loop is not stopped in time."""
+    return (seconds_of(agent.timeout) or math.inf) + WRITING
 
 
 async def _in_time(timeout: float, attempt: Coroutine[Any, Any, T]) -> T:

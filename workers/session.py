@@ -9,6 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, TypeVar, cast
 
 import anyio
@@ -59,10 +60,20 @@ class LeaseSession:
     """The `Session` of a worker. Usable from any thread and from any event loop (CrewAI gives an async tool one of its
     own): the store's async side belongs to the worker's loop, in others the sync side writes."""
 
+    # What most deliveries never have. (A dict of more than 30 attributes takes twice as long to fill.)
+    draining = False
+    inherited: Transcript | None = None
+    heard = False
+    remembered: Checkpoint | None = None
+    asked: Any = None
+    _lost: Fenced | None = None
+    _left = False
+    _base: Base | None = None
+    _inherited: Mapping[str, Any] = MappingProxyType({})
+    _known = 0
+
     def __init__(self, store: Store, delivery: Delivery, app: App | None = None) -> None:
         row = delivery.job
-        version = app[row.agent].state_version if app and row.agent in app else 1
-        self._more = {"version": version} if version > 1 else None
         self._store = store
         self._loop = _running_loop()
         self._app = app
@@ -80,12 +91,8 @@ class LeaseSession:
         self.deadline = from_ms(row.deadline) if row.deadline else None
         self.thread = row.thread
         self.key = row.key or None
-        self._lost: Fenced | None = None
-        self._left = False
-        self.draining = False
         self._opened = open_row(delivery.checkpoint) if delivery.checkpoint else None
         tip = self._opened.checkpoint if self._opened else None
-        self._base: Base | None = None
         # Logs of another thread's checkpoint are that thread's to go on with.
         self._sharing = Sharing.APPEND if tip and tip.thread == row.thread else Sharing.REFER
         self._drafts: dict[str, tuple[Snapshot, Sharing, Draft]] = {}  # of saves that are not answered yet
@@ -95,13 +102,9 @@ class LeaseSession:
         about = f"of job {row.id}"
         self._journal = {key: open_letter(data, of=f"record {key!r} {about}") for key, data in delivery.journal.items()}
         self.budget = Budget(self._journal)
-        self.inherited: Transcript | None = None
-        self.heard = False
-        self._inherited: Mapping[str, Any] = {}
-        self.remembered: Checkpoint | None = None
-        self._known = 0
         self.unanswered = bool(row.question) and row.answered == f"{row.asked} timeout"
-        self.asked: Any = _question(row) if self.unanswered else None
+        if self.unanswered:
+            self.asked = _question(row)
         self.answer = _answer(row) if row.answer else None
 
     @cached_property
@@ -231,6 +234,7 @@ class LeaseSession:
         return self._drafted(snapshot, self._sharing)
 
     def _drafted(self, snapshot: Snapshot, sharing: Sharing, checkpoint_id: str = "") -> NewCheckpoint:
+        version = self._app[self.agent].state_version if self._app and self.agent in self._app else 1
         kept = replace(snapshot, native={**(snapshot.native or {}), **self._inherited}) if self._inherited else snapshot
         made = draft(
             kept,
@@ -242,7 +246,7 @@ class LeaseSession:
             sharing=sharing,
             codec=self._store.codec,
             checkpoint_id=checkpoint_id or mint("c", partition_of(self.job_id)),
-            more=self._more,
+            more={"version": version} if version > 1 else None,
         )
         self._drafts[made.new.id] = snapshot, sharing, made
         return made.new

@@ -31,13 +31,6 @@ def _most(pool: Any) -> int:
     return min(_MOST, int(getattr(pool, "max_connections", _MOST)) // 2)
 
 
-async def _outcome(asked: Future[Any]) -> Any:
-    try:
-        return await asked
-    except Exception as error:
-        return error
-
-
 class Lines:
     """The idle connections of a client for sync code. Usable from any thread."""
 
@@ -135,10 +128,14 @@ class AsyncLines:
             await self._opening.done()
         asked = [self._line.ask(pack(command)) for command in commands]
         try:
-            return [await _outcome(future) for future in asked]
-        finally:
+            await asked[-1]  # replies come in the order of what was asked: it is the last one
+        except Exception:  # in its place
+            pass
+        except BaseException:
             for future in asked:
                 future.cancel()  # nobody waits any more
+            raise
+        return [future.exception() or future.result() for future in asked]
 
     async def renew(self) -> None:
         """As `Lines.renew`."""

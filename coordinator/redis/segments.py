@@ -24,7 +24,8 @@ READERS: frozenset[type[Command[Any]]] = frozenset({Restore, Latest, Claim, Find
 
 def lacking(answer: object) -> list[str]:
     """The segments that an answer of a command in READERS still needs, by their keys without prefix."""
-    return needed(span for spans in _unread(answer) for span in spans)
+    spans = [span for spans in _unread(answer) for span in spans]
+    return needed(spans) if spans else []
 
 
 def needed(spans: Iterable[Span]) -> list[str]:

@@ -85,15 +85,18 @@ class SharedLine(asyncio.Protocol):
 
     def _answer(self, reply: Any) -> None:
         future, _ = self._asked.popleft()
-        if isinstance(reply, ReadOnlyError):  # it was the master: the client looks for the new one
-            reply = Lost(str(reply))
+        if isinstance(reply, Exception):
+            self._refuse(future, reply)
+        elif not future.done():
+            future.set_result(reply)
+
+    def _refuse(self, future: asyncio.Future[Any], error: Exception) -> None:
+        if isinstance(error, ReadOnlyError):  # it was the master: the client looks for the new one
+            error = Lost(str(error))
         if not future.done():
-            if isinstance(reply, Exception):
-                future.set_exception(reply)
-            else:
-                future.set_result(reply)
-        if isinstance(reply, Lost):
-            self.close(reply)
+            future.set_exception(error)
+        if isinstance(error, Lost):
+            self.close(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
         """The other side hung up."""

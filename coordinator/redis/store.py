@@ -101,7 +101,8 @@ class RedisStore:
                     result = self._answer(command, reply)
                     if isinstance(result, Unfinished):
                         return cast("R", self._run(self._finished(result)))
-                    return self._run(self._whole(result)) if type(command) in READERS else result
+                    keys = _lacks(command, result)
+                    return self._run(self._filled(result, keys)) if keys else result
             with asked(began):
                 return self._run(self._carefully(command, name, argv))
         except TROUBLE as error:
@@ -126,7 +127,8 @@ class RedisStore:
                     result = self._answer(command, reply)
                     if isinstance(result, Unfinished):
                         return cast("R", await self._arun(self._finished(result)))
-                    return await self._arun(self._whole(result)) if type(command) in READERS else result
+                    keys = _lacks(command, result)
+                    return await self._arun(self._filled(result, keys)) if keys else result
             with asked(began):
                 return await self._arun(self._carefully(command, name, argv))
         except TROUBLE as error:
@@ -156,7 +158,10 @@ class RedisStore:
     def _whole(self, result: R) -> _Calls[R]:
         """The result of a command in READERS with what its script left to be read."""
         keys = lacking(result)
-        return filled(result, (yield from self._segments(keys))) if keys else result
+        return (yield from self._filled(result, keys)) if keys else result
+
+    def _filled(self, result: R, keys: Sequence[str]) -> _Calls[R]:
+        return filled(result, (yield from self._segments(keys)))
 
     def _segments(self, keys: Sequence[str]) -> _Calls[dict[str, bytes | None]]:
         [values] = yield [("MGET", *(self.prefix + key for key in keys))]
@@ -284,7 +289,9 @@ class RedisStore:
         reply = await watch.await_reply(timeout, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if reply is None:
             return await self.acall(command)
-        return await self._arun(self._whole(self._answer(command, reply)))
+        result = self._answer(command, reply)
+        keys = _lacks(command, result)
+        return await self._arun(self._filled(result, keys)) if keys else result
 
     def watch(self, topic: Topic) -> Watch:
         """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""
@@ -365,3 +372,8 @@ class RedisStore:
         self.close()
         await self._news.aclose()
         await self._async.aclose()
+
+
+def _lacks(command: Command[Any], result: object) -> list[str]:
+    """What a script has left of its result, to be read by plain commands."""
+    return lacking(result) if type(command) in READERS else []
