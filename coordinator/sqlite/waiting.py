@@ -5,15 +5,12 @@ from __future__ import annotations
 import random
 import sqlite3
 import time
-from collections.abc import Callable, Iterator
-from itertools import count
+from collections.abc import Callable
 from typing import TypeVar
 
 R = TypeVar("R")
 BUSY_DEADLINE = 30.0  # seconds until `Overloaded`
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.0001, 0.01
-# After so many tries, more than one write of others takes, there is a crowd; seconds that one of it steps back.
-_TRIES, _STEP_BACK = 4, (0.008, 0.016)
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
 _TURN = 0.02  # seconds of cleaning up in a row
 
 
@@ -25,25 +22,14 @@ def patiently(act: Callable[[], R]) -> R:
     recover and remove the write-ahead log alone.
     """
     deadline = time.monotonic() + BUSY_DEADLINE
-    pauses = _pauses()
+    pause = _FIRST_PAUSE
     while True:
         try:
             return act()
         except sqlite3.OperationalError as error:
             if not is_busy(error) or time.monotonic() > deadline:
                 raise
-        time.sleep(next(pauses))
-
-
-def _pauses() -> Iterator[float]:
-    """How long to sleep after each try, in seconds.
-
-    A crowd leaves the file to two or three of it in turns. They meet each other seldom, sleep little, and go on with
-    what they have in the processor's caches: all at once take half as much of its time again for the same writes.
-    """
-    pause = _FIRST_PAUSE
-    for tries in count(1):
-        yield random.uniform(*_STEP_BACK) if tries == _TRIES else random.uniform(0, pause)
+        time.sleep(random.uniform(0, pause))
         pause = min(pause * 1.5, _LONGEST_PAUSE)
 
 
