@@ -90,9 +90,11 @@ class Coordinator(Scheduling):
         """A handle for a job by its id. Asks nothing of the store yet."""
         return Job(self.store, self.book, jobs.checked(job_id), returns)
 
-    async def jobs(self, *, state: str | None = None, agent: str | None = None, limit: int = 50) -> list[JobInfo]:
-        """Jobs, newest first; of one state or agent if given."""
-        return await adrive(self.store, jobs.page(state, agent, limit))
+    async def jobs(
+        self, *, state: str | None = None, agent: str | None = None, limit: int = 50, before: str | None = None
+    ) -> list[JobInfo]:
+        """Jobs, newest first; of one state or agent if given. `before` a job's id pages."""
+        return await adrive(self.store, jobs.page(state, agent, limit, before))
 
     async def inbox(
         self, *, assignee: str | None = None, agent: str | None = None, limit: int = 50, after: str | None = None
@@ -108,14 +110,14 @@ class Coordinator(Scheduling):
         await adrive(self.store, inbox.answer(self.book, of, value, question))
 
     async def dead_letters(
-        self, *, agent: str | None = None, reason: str | None = None, limit: int = 50
+        self, *, agent: str | None = None, reason: str | None = None, limit: int = 50, before: str | None = None
     ) -> list[JobInfo]:
-        """Jobs that failed, the last to fail first; of one agent or for one reason if given.
+        """Jobs that failed, the last to fail first; of one agent or for one reason if given. `before` a job's id pages.
 
         `error` and `checkpoint_id` say what went wrong and from where they would go on. `redrive` tries one again,
         `delete_job` drops it.
         """
-        return await adrive(self.store, dead.page(agent, reason, limit))
+        return await adrive(self.store, dead.page(agent, reason, limit, before))
 
     async def redrive(
         self,

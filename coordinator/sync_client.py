@@ -85,9 +85,11 @@ class SyncCoordinator(SyncScheduling):
         """A handle for a job by its id. Asks nothing of the store yet."""
         return SyncJob(self.store, self.book, jobs.checked(job_id), returns)
 
-    def jobs(self, *, state: str | None = None, agent: str | None = None, limit: int = 50) -> list[JobInfo]:
-        """Jobs, newest first; of one state or agent if given."""
-        return drive(self.store, jobs.page(state, agent, limit))
+    def jobs(
+        self, *, state: str | None = None, agent: str | None = None, limit: int = 50, before: str | None = None
+    ) -> list[JobInfo]:
+        """Jobs, newest first; of one state or agent if given. `before` a job's id pages."""
+        return drive(self.store, jobs.page(state, agent, limit, before))
 
     def inbox(
         self, *, assignee: str | None = None, agent: str | None = None, limit: int = 50, after: str | None = None
@@ -99,9 +101,11 @@ class SyncCoordinator(SyncScheduling):
         """Answer what a job asks: an inbox item's id, or a job's."""
         drive(self.store, inbox.answer(self.book, of, value, question))
 
-    def dead_letters(self, *, agent: str | None = None, reason: str | None = None, limit: int = 50) -> list[JobInfo]:
+    def dead_letters(
+        self, *, agent: str | None = None, reason: str | None = None, limit: int = 50, before: str | None = None
+    ) -> list[JobInfo]:
         """Jobs that failed, the last to fail first; of one agent or for one reason if given."""
-        return drive(self.store, dead.page(agent, reason, limit))
+        return drive(self.store, dead.page(agent, reason, limit, before))
 
     def redrive(
         self,

@@ -19,23 +19,23 @@ from ..rows import JobRow
 from . import Call
 from .edits import Edit
 from .inputs import count
-from .jobs import describe, look
+from .jobs import checked, describe, look
 from .sources import Source, drafts, save_one, source_of
 
 _PAGE = 200
 
 
-def page(agent: str | None, reason: str | None, limit: int) -> Call[list[JobInfo]]:
+def page(agent: str | None, reason: str | None, limit: int, before: str | None = None) -> Call[list[JobInfo]]:
     """Failed jobs, the last to fail first."""
     count(limit, "limit")
     found: list[JobInfo] = []
-    before = ""
+    last = checked(before) if before else ""
     while len(found) < limit:
-        rows: list[JobRow] = yield ListJobs(_PAGE, before, dead=True)
+        rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True)
         found += [describe(row) for row in rows if agent in (None, row.agent) and reason in (None, row.reason)]
         if len(rows) < _PAGE:
             break
-        before = rows[-1].id
+        last = rows[-1].id
     return found[:limit]
 
 

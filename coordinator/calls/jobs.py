@@ -144,20 +144,20 @@ def cancel(job_id: str) -> Call[bool]:
     return ended
 
 
-def page(state: str | None, agent: str | None, limit: int) -> Call[list[JobInfo]]:
+def page(state: str | None, agent: str | None, limit: int, before: str | None = None) -> Call[list[JobInfo]]:
     """Jobs, newest first, of one state or agent if given."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it is {', '.join(JobState)}")
     count(limit, "limit")
     found: list[JobInfo] = []
-    before = ""
+    last = checked(before) if before else ""
     while len(found) < limit:
-        rows: list[JobRow] = yield ListJobs(_PAGE, before, state=state or "", agent=agent or "")
+        rows: list[JobRow] = yield ListJobs(_PAGE, last, state=state or "", agent=agent or "")
         chosen = [row for row in rows if state in (None, row.state) and agent in (None, row.agent)]
         found += [describe(row) for row in chosen]
         if not rows:
             break
-        before = rows[-1].id
+        last = rows[-1].id
     return found[:limit]
 
 

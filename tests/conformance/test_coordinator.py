@@ -182,6 +182,10 @@ def test_lists_of_jobs(bench: Bench) -> None:
     bench.run(jobs[0].cancel())
     assert [info.id for info in bench.run(face.jobs())] == [job.id for job in jobs]
     assert [info.id for info in bench.run(face.jobs(limit=2))] == [job.id for job in jobs[:2]]
+    assert [info.id for info in bench.run(face.jobs(limit=2, before=jobs[1].id))] == [job.id for job in jobs[2:4]]
+    assert bench.run(face.jobs(before=jobs[-1].id)) == []
+    with bench.refused(bp.NotFound):
+        bench.run(face.jobs(before="nonsense"))
     assert [info.id for info in bench.run(face.jobs(state="canceled"))] == [jobs[0].id]
     assert [info.id for info in bench.run(face.jobs(agent="writer", limit=2))] == [jobs[0].id, jobs[2].id]
 
