@@ -29,9 +29,11 @@ class Examined:
 
 @dataclass(frozen=True)
 class Queued:
-    """One queue: deliveries that are ready, and the live workers that take them."""
+    """One queue: deliveries that are ready, for how many ms the first of them has been, and the live workers that take
+    them."""
 
     waiting: int = 0
+    oldest: int = 0
     workers: frozenset[str] = frozenset()
 
 
@@ -66,7 +68,11 @@ def added(loads: Sequence[Load]) -> Load:
     for load in loads:
         for name, queued in load.queues.items():
             before = queues.get(name, Queued())
-            queues[name] = Queued(before.waiting + queued.waiting, before.workers | queued.workers)
+            queues[name] = Queued(
+                before.waiting + queued.waiting,
+                max(before.oldest, queued.oldest),
+                before.workers | queued.workers,
+            )
     return Load(
         jobs=sum(each.jobs for each in loads),
         running=sum(each.running for each in loads),

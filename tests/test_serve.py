@@ -10,7 +10,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, TypedDict
@@ -97,15 +97,21 @@ def process(url: str, *arguments: str, **environment: str) -> Iterator[subproces
             running.kill()
 
 
-@contextmanager
-def service(url: str) -> Iterator[str]:
+def service(url: str) -> AbstractContextManager[str]:
     """The address of a service on a store that knows the agents."""
-    with bp.connect(url, app=app) as coordinator:
-        coordinator.declare(app)
+    return service_of(app, url)
+
+
+@contextmanager
+def service_of(agents: bp.App, url: str) -> Iterator[str]:
+    """The same for other agents."""
+    with bp.connect(url, app=agents) as coordinator:
+        coordinator.declare(agents)
     with process(url, "--json", BATONPASS_TOKEN=TOKEN) as running:
         assert running.stdout is not None
         told = json.loads(running.stdout.readline())
         assert told["token"] is None  # one that was given is not shown
+        assert told["page"] == f"{told['url']}/ui/"
         yield told["url"]
 
 
@@ -331,6 +337,7 @@ def test_it_begins_with_a_token_and_ends_by_a_signal(sqlite_url: str, order: sig
         line = running.stdout.readline()
         found = re.fullmatch(r"serving sqlite:\S+ on (http://127\.0\.0\.1:\d+), with the token (\S{43})\n", line)
         assert found, line
+        assert running.stdout.readline() == f"its page: {found[1]}/ui/\n"
         with httpx.Client(base_url=found[1], headers={"authorization": f"Bearer {found[2]}"}) as http:
             assert http.get("/inbox").json() == []
             address = ("127.0.0.1", int(found[1].rpartition(":")[2]))

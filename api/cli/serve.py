@@ -29,7 +29,10 @@ def serve(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Answer HTTP until SIGTERM or Ctrl-C: the inbox, answers, jobs. Every request needs the token."""
+    """Answer HTTP until SIGTERM or Ctrl-C: a page for people, and for programs the inbox, answers, jobs, metrics.
+
+    Everybody needs the token: programs with every request, people once, to sign in.
+    """
     from batonpass.service.running import Place
     from batonpass.service.running import serve as run
 
@@ -44,9 +47,10 @@ def serve(
 
     def started(kept: str, url: str) -> None:
         if as_json:
-            print_json({"url": url, "store": kept, "token": made or None}, indent=None)
+            print_json({"url": url, "page": f"{url}/ui/", "store": kept, "token": made or None}, indent=None)
         else:
             typer.echo(f"serving {kept} on {url}" + (f", with the token {made}" if made else ""))
+            typer.echo(f"its page: {url}/ui/")
 
     log_lines(as_json, namespace_of(store, namespace))
     anyio.run(run, opened(store, namespace), place, token or made, started)

@@ -100,25 +100,26 @@ class Page(BaseModel):
 
 async def body(request: Request, form: type[B]) -> B:
     """The request's body."""
-    data = await _received(request)
+    data = await received(request)
     try:
         values = from_json(data or b"{}", allow_inf_nan=False)
     except ValueError as error:
         raise BadRequest(f"the body is not JSON: {error}") from None
     if not _finite(values):
         raise BadRequest("the body holds a number that is too large: one beyond 1.8e308 would be infinite")
-    return _fitting(form, values, "body")
+    return fitting(form, values, "body")
 
 
-def page(request: Request) -> Page:
+def parameters(request: Request) -> Page:
     """The request's parameters."""
-    wanted = _fitting(Page, dict(request.query_params), "query")
+    wanted = fitting(Page, dict(request.query_params), "query")
     if not 1 <= wanted.limit <= _MOST:
         raise BadRequest(f"limit={wanted.limit}, but it is from 1 to {_MOST}; after= goes on behind the last one")
     return wanted
 
 
-async def _received(request: Request) -> bytes:
+async def received(request: Request) -> bytes:
+    """The bytes of a request's body, as many as are allowed."""
     data = bytearray()
     try:
         async for chunk in request.stream():
@@ -130,7 +131,8 @@ async def _received(request: Request) -> bytes:
     return bytes(data)
 
 
-def _fitting(form: type[B], values: Any, what: str) -> B:
+def fitting(form: type[B], values: Any, what: str) -> B:
+    """Values as a form has them; `BadRequest` names what is not."""
     try:
         return form.model_validate(values)
     except ValidationError as error:

@@ -7,7 +7,7 @@ from hmac import compare_digest
 from starlette.datastructures import Headers
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from .refusing import BadRequest, refusal
+from .refusing import Problem, told
 
 _CHALLENGE = {"www-authenticate": "Bearer"}
 
@@ -22,12 +22,10 @@ class Gate:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         headers = Headers(scope=scope)
         if not self._admits(headers.get("authorization", "")):
-            missing = BadRequest(
-                "this needs the header Authorization: Bearer TOKEN, with the service's token", status=401
-            )
-            await refusal(missing, _CHALLENGE)(scope, receive, send)
-        elif scope["method"] == "POST" and _media_type(headers) != "application/json":
-            await refusal(BadRequest("send Content-Type: application/json", status=415))(scope, receive, send)
+            text = "this needs the header Authorization: Bearer TOKEN, with the service's token"
+            await told(Problem(401, text, headers=_CHALLENGE))(scope, receive, send)
+        elif scope["method"] == "POST" and media_type(headers) != "application/json":
+            await told(Problem(415, "send Content-Type: application/json"))(scope, receive, send)
         else:
             await self._app(scope, receive, send)
 
@@ -37,5 +35,6 @@ class Gate:
         return compare_digest(shown.strip().encode("latin-1"), self._token) and scheme.lower() == "bearer"
 
 
-def _media_type(headers: Headers) -> str:
+def media_type(headers: Headers) -> str:
+    """What a body is said to be."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -1,10 +1,12 @@
-"""Refusing: every error as a status and JSON, `{"error": one line, "fields": [what is wrong where]}`."""
+"""Refusing: every error as a problem with a status; and those as JSON, `{"error": one line, "fields": [what is wrong
+where]}`."""
 
 from __future__ import annotations
 
 import logging
 from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -52,31 +54,48 @@ class BadRequest(Refused):
         self.fields = tuple(fields)
 
 
+@dataclass(frozen=True)
+class Problem:
+    """Why a request has no answer: the status, one line, and what is wrong where."""
+
+    status: int
+    text: str
+    fields: tuple[str, ...] = ()
+    headers: Mapping[str, str] = field(default_factory=dict[str, str])
+
+
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
     """Plain values as JSON, which nobody on the way keeps."""
     content = as_json(value, no_number="strings")
     return Response(content, status, {"cache-control": "no-store", **(headers or {})}, "application/json")
 
 
-def refusing(endpoint: Endpoint) -> Endpoint:
-    """An endpoint whose errors are answers."""
+def told(problem: Problem) -> Response:
+    """A problem as JSON."""
+    return answer({"error": problem.text, "fields": list(problem.fields)}, problem.status, problem.headers)
+
+
+def refusing(
+    endpoint: Endpoint, tell: Callable[[Request, Problem], Response] = lambda _, problem: told(problem)
+) -> Endpoint:
+    """An endpoint whose errors are answers, in the form that `tell` gives them."""
 
     async def answering(request: Request) -> Response:
         try:
             return await endpoint(request)
         except BatonpassError as error:
-            return refusal(error)
+            return tell(request, problem_of(error))
         except CancelledError:  # the service was told to stop, and waited for this request as long as it does
-            told = "the service stops before this was answered, and it may be done or not: look, or send it again"
-            return answer({"error": told, "fields": []}, 503, {"connection": "close"})
+            text = "the service stops before this was answered, and it may be done or not: look, or send it again"
+            return tell(request, Problem(503, text, headers={"connection": "close"}))
         except Exception:
             _log.exception("a request failed: %s %s", request.method, request.url.path)
-            return answer({"error": "this failed, and the service's log says why", "fields": []}, 500)
+            return tell(request, Problem(500, "this failed, and the service's log says why"))
 
     return answering
 
 
-def refusal(error: BatonpassError, headers: Mapping[str, str] | None = None) -> Response:
+def problem_of(error: BatonpassError) -> Problem:
     """One of our errors. What no caller can mend (a missing key, damaged records) is the service's own: 500."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
     fields: Sequence[str] = ()
@@ -84,15 +103,13 @@ def refusal(error: BatonpassError, headers: Mapping[str, str] | None = None) -> 
         status = error.status
     if isinstance(error, BadRequest | ContractViolation):
         fields = error.fields
-    told = {"error": _line(str(error)), "fields": [_line(field) for field in fields]}
-    return answer(told, status, headers)
+    return Problem(status, _line(str(error)), tuple(map(_line, fields)))
 
 
-async def unrouted(request: Request, error: Exception) -> Response:
+def unrouted(error: Exception) -> Problem:
     """A path or a method that there is not."""
     assert isinstance(error, HTTPException)
-    text = _WORDS.get(error.status_code, str(error.detail))
-    return answer({"error": text, "fields": []}, error.status_code, error.headers)
+    return Problem(error.status_code, _WORDS.get(error.status_code, str(error.detail)), headers=error.headers or {})
 
 
 def _line(text: str) -> str:

@@ -7,39 +7,59 @@ from starlette.exceptions import HTTPException
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
+from starlette.types import ASGIApp, Receive, Scope, Send
 
 from batonpass.cli.jobs import described
 from batonpass.contracts.job import JobState
 from batonpass.coordinator.client import Coordinator
 
-from .bodies import Answer, Nothing, Submission, body, page
+from .bodies import Answer, Nothing, Submission, body, parameters
 from .gate import Gate
-from .refusing import answer, refusing, unrouted
+from .metrics import MEDIA_TYPE, exposition
+from .page.routes import page
+from .refusing import answer, refusing, told, unrouted
+from .standing import Gauge
 
 
-def application(coordinator: Coordinator, token: str) -> Gate:
-    """The service over a coordinator, for those who have the token."""
-    service = _Service(coordinator)
+def application(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
+    """The service over a coordinator, for those who have the token: the page, and what programs ask for."""
+    shown, asked = page(coordinator, gauge, token), _asked(coordinator, gauge, token)
+
+    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+        of_page = scope["path"] == "/ui" or scope["path"].startswith("/ui/")
+        await (shown if of_page else asked)(scope, receive, send)
+
+    return either
+
+
+def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
+    service = _Service(coordinator, gauge)
     app = Starlette(
         routes=[
+            Route("/metrics", refusing(service.metrics), methods=["GET"]),
             Route("/inbox", refusing(service.inbox), methods=["GET"]),
             Route("/jobs", refusing(service.submit), methods=["POST"]),
             Route("/jobs/{id}", refusing(service.show), methods=["GET"]),
             Route("/jobs/{id}/answer", refusing(service.answer), methods=["POST"]),
             Route("/jobs/{id}/cancel", refusing(service.cancel), methods=["POST"]),
         ],
-        exception_handlers={HTTPException: unrouted},
+        exception_handlers={HTTPException: lambda _, error: told(unrouted(error))},
     )
     app.router.redirect_slashes = False  # it would send callers to whatever host they named
     return Gate(app, token)
 
 
 class _Service:
-    def __init__(self, coordinator: Coordinator) -> None:
+    def __init__(self, coordinator: Coordinator, gauge: Gauge) -> None:
         self._coordinator = coordinator
+        self._gauge = gauge
+
+    async def metrics(self, _: Request) -> Response:
+        told = exposition(await self._gauge.look())
+        return Response(told, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
 
     async def inbox(self, request: Request) -> Response:
-        wanted = page(request)
+        wanted = parameters(request)
         found = await self._coordinator.inbox(
             assignee=wanted.assignee, agent=wanted.agent, limit=wanted.limit, after=wanted.after
         )

@@ -5,7 +5,7 @@ from __future__ import annotations
 import signal
 import socket
 from collections.abc import Callable, Generator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from ipaddress import ip_address
 from typing import Any
 
@@ -18,6 +18,7 @@ from batonpass.coordinator.connection import Connection
 from batonpass.workers.single import alone
 
 from .routes import application
+from .standing import Gauge
 
 _LAST_WORDS = 5  # seconds that requests may take once the service stops
 
@@ -59,9 +60,9 @@ class _Server(uvicorn.Server):
 async def serve(connection: Connection, place: Place, token: str, started: Callable[[str, str], None]) -> None:
     """Serve until SIGTERM or SIGINT. `started` is told the store and the address, once requests are taken."""
     async with connection as coordinator:
-        with place.listener() as listener:
+        with place.listener() as listener, closing(Gauge(coordinator)) as gauge:
             config = uvicorn.Config(
-                application(coordinator, token),
+                application(coordinator, gauge, token),
                 http="h11",
                 ws="none",
                 lifespan="off",

@@ -35,6 +35,12 @@ def page(assignee: str | None, agent: str | None, limit: int, after: str | None)
     return found[:limit]
 
 
+def asked(job_id: str) -> Call[InboxItem | None]:
+    """What a job asks; None if it asks nothing now."""
+    row = yield from look(job_id)
+    return item(row) if row.state == JobState.INPUT_REQUIRED else None
+
+
 def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call[None]:
     """Answer a question, given by its job or by itself, with what fits its contract."""
     job_id, asked = named(of)

@@ -53,16 +53,22 @@ def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
     now = int(info.get("server_time_usec", time.time() * 1e6)) // 1000
     numbers = [("ZCOUNT", f"{prefix}{name}", *_ALL) for name in ("jobs", "leases", "timers", "asking", "dead")]
     waiting = [("XLEN", f"{prefix}q:{queue}") for queue in queues]
+    heads = [("XRANGE", f"{prefix}q:{queue}", "-", "+", "COUNT", 1) for queue in queues]
     alive = [("ZRANGEBYSCORE", f"{prefix}p:{queue}", f"({now}", "+inf") for queue in queues]
-    replies = yield [*numbers, *waiting, *alive]
+    replies = yield [*numbers, *waiting, *heads, *alive]
     raise_first(replies)
     jobs, running, timed, asking, dead = replies[:5]
-    rest, workers = replies[5 : 5 + len(queues)], replies[5 + len(queues) :]
+    rest, first, workers = (replies[5 + part * len(queues) :][: len(queues)] for part in range(3))
     there = {
-        queue: Queued(waits, frozenset(name.decode() for name in names))
-        for queue, waits, names in zip(queues, rest, workers, strict=True)
+        queue: Queued(waits, _age(head, now), frozenset(name.decode() for name in names))
+        for queue, waits, head, names in zip(queues, rest, first, workers, strict=True)
     }
     return Load(jobs, running, timed, asking, dead, there)
+
+
+def _age(head: Sequence[tuple[bytes, Any]], now: int) -> int:
+    """For how many ms the first entry of a stream has been there."""
+    return max(now - int(head[0][0].partition(b"-")[0]), 0) if head else 0
 
 
 def _server(info: Mapping[str, Any], url: str, replicas: int) -> Iterator[Finding]:

@@ -42,10 +42,13 @@ def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str],
     )
     there: dict[str, Queued] = {}
     for queue in queues:
-        waiting = _one(connection, "FROM job WHERE namespace = ? AND queue = ? AND ready > 0", namespace, queue)
+        ready = "FROM job WHERE namespace = ? AND queue = ? AND ready > 0"
+        waiting = _one(connection, ready, namespace, queue)
+        first = f"SELECT updated {ready} ORDER BY ready LIMIT 1"
+        since = connection.execute(first, (namespace, queue)).fetchone() if waiting else (now,)
         alive = "SELECT worker FROM presence WHERE namespace = ? AND queue = ? AND until > ?"
         workers = frozenset(row[0] for row in connection.execute(alive, (namespace, queue, now)))
-        there[queue] = Queued(waiting, workers)
+        there[queue] = Queued(waiting, max(now - since[0], 0), workers)
     return Load(jobs, running, timed, asking, dead, there)
 
 

@@ -1,0 +1,144 @@
+"""Fields: a form for what a JSON Schema describes, and what was typed there as values.
+
+A flat object of texts, numbers, switches and choices has a field for each; anything else is typed as JSON. The names of
+fields say of which kind they are (`integer?:age`), so that a form is read without its schema: its question may have
+been answered while it was filled in, and then it is told that, and not that a field is wrong.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, cast
+
+from batonpass.cli.options import read_json
+from batonpass.contracts.errors import ContractViolation
+
+from .words import in_json
+
+_KINDS = ("string", "integer", "number", "boolean")
+_MOST = 30  # fields of a form, and choices of a field
+_DEEPEST = 8  # references that name each other
+
+
+@dataclass(frozen=True)
+class Field:
+    """One input. `choices` are values, as JSON, and their words; `value` is what stands in it."""
+
+    name: str
+    label: str
+    kind: str
+    required: bool
+    help: str = ""
+    choices: tuple[tuple[str, str], ...] = ()
+    value: str = ""
+
+    @property
+    def key(self) -> str:
+        """The name under which it is sent."""
+        return f"{self.kind}{'' if self.required else '?'}:{self.name}"
+
+
+def fields(schema: Mapping[str, Any] | None) -> tuple[Field, ...]:
+    """The inputs for an answer; none, if its schema is no flat object."""
+    whole = _resolved(schema or {}, schema or {})
+    properties, required = _mapping(whole.get("properties")), _list(whole.get("required"))
+    if whole.get("type") != "object" or not 0 < len(properties) <= _MOST:
+        return ()
+    made = [_field(name, each, schema or {}, name in required) for name, each in properties.items()]
+    return tuple(each for each in made if each) if all(made) else ()
+
+
+def filled(inputs: Sequence[Field], typed: Mapping[str, str]) -> tuple[Field, ...]:
+    """The inputs with what was typed."""
+    return tuple(replace(each, value=typed.get(each.key, each.value)) for each in inputs)
+
+
+def read(typed: Mapping[str, str]) -> Any:
+    """The answer that a form holds: of its fields, as JSON, or as text."""
+    if "json" in typed:
+        try:
+            return read_json(typed["json"])
+        except ValueError as error:
+            raise ContractViolation(f"the answer is not JSON: {error}", fields=[f"(whole): {error}"]) from None
+    if "text" in typed:
+        return typed["text"]
+    return dict(_values(typed))
+
+
+def _values(typed: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
+    for key, text in typed.items():
+        kind, mark, name = key.partition(":")
+        optional, kind = kind.endswith("?"), kind.removesuffix("?")
+        if not mark or (text == "" and (optional or kind != "string")):
+            continue  # what is not given is told by the schema
+        yield name, text if kind == "string" else _parsed(text)
+
+
+def _parsed(text: str) -> Any:
+    """A number, a switch or a choice. What is none stays as it was typed: the schema says what is wrong with it."""
+    try:
+        return read_json(text)
+    except ValueError:
+        return text
+
+
+def _field(name: str, described: object, whole: Mapping[str, Any], required: bool) -> Field | None:
+    about = _resolved(described, whole)
+    if required and _nullable(described):
+        return None  # a field that is left empty can't say so
+    kind = about.get("type")
+    values = [about["const"]] if "const" in about else _list(about.get("enum"))
+    label, told = str(about.get("title") or name), str(about.get("description") or "")
+    base = Field(name, label, "string", required, told, value=_begins(about))
+    if values:
+        plain = all(value is None or isinstance(value, str | int | float) for value in values)
+        if not plain or len(values) > _MOST:
+            return None
+        return replace(base, kind="choice", choices=tuple((json.dumps(value), str(value)) for value in values))
+    if kind not in _KINDS:
+        return None
+    if kind == "boolean":
+        return replace(base, kind="boolean", choices=(("true", "yes"), ("false", "no")))
+    return replace(base, kind=str(kind))
+
+
+def _begins(about: Mapping[str, Any]) -> str:
+    """What stands in a field before anything is typed."""
+    value = about.get("default")
+    if value is None:
+        return ""
+    return value if isinstance(value, str) and about.get("type") == "string" and "enum" not in about else in_json(value)
+
+
+def _nullable(described: object) -> bool:
+    return {"type": "null"} in _list(_mapping(described).get("anyOf"))
+
+
+def _resolved(described: object, whole: Mapping[str, Any], room: int = _DEEPEST) -> Mapping[str, Any]:
+    """A part of a schema with what it refers to; an optional one as what it is if it is given."""
+    about = _mapping(described if room else None)
+    outer = {name: value for name, value in about.items() if name not in ("$ref", "anyOf", "allOf")}
+    if isinstance(reference := about.get("$ref"), str):
+        return {**_resolved(_target(reference, whole), whole, room - 1), **outer}
+    for union in ("anyOf", "allOf"):
+        if union in about:
+            rest = [each for each in _list(about[union]) if each != {"type": "null"}]
+            return {**_resolved(rest[0], whole, room - 1), **outer} if len(rest) == 1 else {}
+    return about
+
+
+def _target(reference: str, whole: Mapping[str, Any]) -> object:
+    found: object = whole
+    for part in reference.removeprefix("#/").split("/") if reference.startswith("#/") else ("",):
+        found = _mapping(found).get(part)
+    return found
+
+
+def _mapping(value: object) -> Mapping[str, Any]:
+    return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
+
+
+def _list(value: object) -> list[Any]:
+    return cast("list[object]", value) if isinstance(value, list) else []

@@ -1,0 +1,80 @@
+"""Rendering: views as HTML, and what every answer of the page forbids the browser."""
+
+from __future__ import annotations
+
+from functools import cache
+from hashlib import sha256
+from pathlib import Path
+from typing import Any
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined
+from starlette.datastructures import MutableHeaders
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.types import ASGIApp, Message, Receive, Scope, Send
+
+from ..refusing import Problem
+from . import words
+
+_FOLDER = Path(__file__).parent.parent / "templates"
+_HEADERS = {
+    "content-security-policy": (
+        "default-src 'none'; style-src 'self'; form-action 'self'; frame-ancestors 'none'; base-uri 'none'"
+    ),
+    "x-content-type-options": "nosniff",
+    "referrer-policy": "no-referrer",
+    "cache-control": "no-store",
+}
+
+
+class Sealed:
+    """An application whose every answer carries the page's headers."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sealed(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                headers = MutableHeaders(scope=message)
+                for name, value in _HEADERS.items():
+                    headers.setdefault(name, value)
+            await send(message)
+
+        await self._app(scope, receive, sealed)
+
+
+def rendered(request: Request, template: str, status: int = 200, **values: Any) -> Response:
+    """A page. What of a text is no Unicode is written as an escape."""
+    proof = getattr(request.state, "proof", None)
+    text = _templates().get_template(template).render(proof=proof, path=request.url.path, style=style()[0], **values)
+    return Response(text.encode("utf-8", "backslashreplace"), status, media_type="text/html")
+
+
+def told(request: Request, problem: Problem) -> Response:
+    """A problem as a page."""
+    response = rendered(request, "problem.html", problem.status, problem=problem)
+    response.headers.update(problem.headers)
+    return response
+
+
+@cache
+def style() -> tuple[str, bytes]:
+    """The style sheet: its address, which is another one when it has changed, and what it says."""
+    sheet = (_FOLDER / "style.css").read_bytes()
+    return f"/ui/style.css?{sha256(sheet).hexdigest()[:12]}", sheet
+
+
+@cache
+def _templates() -> Environment:
+    made = Environment(
+        loader=FileSystemLoader(_FOLDER),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        auto_reload=False,
+    )
+    filters: dict[str, Any] = made.filters
+    filters.update({word.__name__: word for word in (words.exactly, words.plural, words.span, words.when)})
+    return made

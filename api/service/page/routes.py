@@ -1,0 +1,222 @@
+"""Routes of the page: who has signed in sees jobs and questions, and may answer, cancel and redrive."""
+
+from __future__ import annotations
+
+from collections.abc import Awaitable, Callable
+from typing import cast
+from urllib.parse import parse_qsl
+
+from pydantic import BaseModel, ConfigDict
+from starlette.applications import Starlette
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
+from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
+from starlette.types import ASGIApp
+
+from batonpass.cli.options import read_json
+from batonpass.contracts.errors import Conflict, ContractViolation, Refused
+from batonpass.contracts.job import JobState
+from batonpass.coordinator.client import Coordinator
+
+from ..bodies import fitting, received
+from ..gate import media_type
+from ..refusing import BadRequest, Endpoint, problem_of, refusing, unrouted
+from ..standing import Gauge
+from . import checkpoints, events, fields, jobs, questions
+from .overview import overview
+from .questions import Typed
+from .rendering import Sealed, rendered, style, told
+from .session import Sessions
+
+_MOST_FIELDS = 200
+_DONE = {
+    "answered": "Your answer was taken. The job goes on as soon as a worker takes it.",
+    "canceled": "The job was canceled.",
+    "ended": "The job had ended before.",
+    "redriven": "The job is tried again, from its last checkpoint.",
+}
+
+
+class _Which(BaseModel):
+    """The parameters of a list: of a form that was left empty they are empty."""
+
+    model_config = ConfigDict(extra="ignore")
+
+    state: JobState | None = None
+    agent: str = ""
+    assignee: str = ""
+    before: str = ""
+    after: str = ""
+    done: str = ""
+
+
+def page(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
+    """The page over a coordinator."""
+    shows = _Page(coordinator, gauge, Sessions(token))
+    inside = shows.inside
+    app = Starlette(
+        routes=[
+            Route("/ui", shows.home, methods=["GET"]),
+            Route("/ui/style.css", shows.style, methods=["GET"]),
+            Route("/ui/sign-in", refusing(shows.sign_in, told), methods=["POST"]),
+            Route("/ui/sign-out", inside(shows.sign_out), methods=["POST"]),
+            Route("/ui/", inside(shows.overview), methods=["GET"]),
+            Route("/ui/inbox", inside(shows.inbox), methods=["GET"]),
+            Route("/ui/jobs", inside(shows.jobs), methods=["GET"]),
+            Route("/ui/dead-letters", inside(shows.dead_letters), methods=["GET"]),
+            Route("/ui/jobs/{id}", inside(shows.job), methods=["GET"]),
+            Route("/ui/jobs/{id}/events", inside(shows.events), methods=["GET"]),
+            Route("/ui/jobs/{id}/answer", inside(shows.answer), methods=["POST"]),
+            Route("/ui/jobs/{id}/cancel", inside(shows.cancel), methods=["POST"]),
+            Route("/ui/jobs/{id}/redrive", inside(shows.redrive), methods=["POST"]),
+            Route("/ui/checkpoints/{id}", inside(shows.checkpoint), methods=["GET"]),
+        ],
+        exception_handlers={HTTPException: lambda request, error: told(request, unrouted(error))},
+    )
+    app.router.redirect_slashes = False
+    return Sealed(app)
+
+
+class _Page:
+    def __init__(self, coordinator: Coordinator, gauge: Gauge, sessions: Sessions) -> None:
+        self._coordinator = coordinator
+        self._gauge = gauge
+        self._sessions = sessions
+
+    def inside(self, endpoint: Endpoint) -> Endpoint:
+        """An endpoint for those who have signed in, whose forms prove to be from its pages."""
+
+        async def entering(request: Request) -> Response:
+            session = self._sessions.known(request)
+            if session is None:
+                to = request.url.path if request.method == "GET" else "/ui/"
+                return rendered(request, "sign_in.html", 401, to=to, wrong="")
+            request.state.proof = self._sessions.proof(session)
+            if request.method == "POST":
+                request.state.typed = typed = await _typed(request)
+                if not self._sessions.proven(session, typed.pop("proof", "")):
+                    raise BadRequest(
+                        "this form is of no page that you have open: go back, and open it again", status=403
+                    )
+            return await endpoint(request)
+
+        return refusing(entering, told)
+
+    async def home(self, _: Request) -> Response:
+        return RedirectResponse("/ui/", 303)
+
+    async def style(self, _: Request) -> Response:
+        return Response(style()[1], headers={"cache-control": "max-age=31536000, immutable"}, media_type="text/css")
+
+    async def sign_in(self, request: Request) -> Response:
+        if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
+            raise BadRequest("this form is of another site", status=403)
+        typed = await _typed(request)
+        to = typed.get("to", "") if typed.get("to", "").startswith("/ui/") else "/ui/"
+        response = RedirectResponse(to, 303)
+        if self._sessions.begin(request, response, typed.get("token", "")):
+            return response
+        return rendered(request, "sign_in.html", 401, to=to, wrong="That is not the service's token.")
+
+    async def sign_out(self, _: Request) -> Response:
+        response = RedirectResponse("/ui/", 303)
+        self._sessions.end(response)
+        return response
+
+    async def overview(self, request: Request) -> Response:
+        return rendered(request, "overview.html", page=await overview(self._coordinator, self._gauge))
+
+    async def inbox(self, request: Request) -> Response:
+        which = _which(request)
+        found = await questions.inbox(self._coordinator, which.assignee, which.after)
+        return rendered(request, "inbox.html", page=found)
+
+    async def jobs(self, request: Request) -> Response:
+        which = _which(request)
+        found = await jobs.listed(self._coordinator, which.state, which.agent, which.before)
+        return rendered(request, "jobs.html", page=found, which=which, states=list(JobState))
+
+    async def dead_letters(self, request: Request) -> Response:
+        which = _which(request)
+        found = await jobs.dead(self._coordinator, which.agent, which.before)
+        return rendered(request, "dead_letters.html", page=found, which=which)
+
+    async def job(self, request: Request) -> Response:
+        return await self._job(request)
+
+    async def events(self, request: Request) -> Response:
+        found = await events.of_job(self._coordinator, request.path_params["id"], _which(request).after)
+        return rendered(request, "events.html", page=found)
+
+    async def checkpoint(self, request: Request) -> Response:
+        found = await checkpoints.one(self._coordinator, request.path_params["id"])
+        return rendered(request, "checkpoint.html", page=found)
+
+    async def answer(self, request: Request) -> Response:
+        values = dict(request.state.typed)
+        question = values.pop("question", "")
+
+        async def answering(job: str) -> str:
+            await self._coordinator.answer(job, fields.read(values), question=question)
+            return "answered"
+
+        return await self._act(request, "answer", answering)
+
+    async def cancel(self, request: Request) -> Response:
+        async def canceling(job: str) -> str:
+            return "canceled" if await self._coordinator.job(job).cancel() else "ended"
+
+        return await self._act(request, "cancel", canceling)
+
+    async def redrive(self, request: Request) -> Response:
+        async def redriving(job: str) -> str:
+            await self._coordinator.redrive(job, payload=_payload(request.state.typed.get("payload", "")))
+            return "redriven"
+
+        return await self._act(request, "redrive", redriving)
+
+    async def _act(self, request: Request, form: str, act: Callable[[str], Awaitable[str]]) -> Response:
+        """Do what a form asks for, and show the job: what became of it, or the form with what is wrong there."""
+        job = request.path_params["id"]
+        try:
+            done = await act(job)
+        except (Refused, Conflict) as error:
+            refused = Typed(form, request.state.typed, problem_of(error))
+            return await self._job(request, refused)
+        return RedirectResponse(f"/ui/jobs/{job}?done={done}", 303)
+
+    async def _job(self, request: Request, typed: Typed | None = None) -> Response:
+        which = _which(request)
+        found = await jobs.one(self._coordinator, request.path_params["id"], which.before, typed)
+        status = typed.problem.status if typed else 200
+        return rendered(request, "job.html", status, page=found, done=_DONE.get(which.done, ""))
+
+
+async def _typed(request: Request) -> dict[str, str]:
+    """What a form sends. Browsers end lines as nobody else does."""
+    if media_type(request.headers) != "application/x-www-form-urlencoded":
+        raise BadRequest("this is sent by the page's own forms", status=415)
+    try:
+        text = (await received(request)).decode()
+        pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
+    except ValueError as error:
+        raise BadRequest(f"the form can't be read: {error}") from None
+    return {name: value.replace("\r\n", "\n") for name, value in pairs}
+
+
+def _payload(text: str) -> dict[str, object] | None:
+    """Another payload, as it was typed; None if none was."""
+    if not text.strip():
+        return None
+    try:
+        values = read_json(text)
+    except ValueError as error:
+        raise ContractViolation(f"the payload is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise ContractViolation("the payload is no JSON object, as a contract is")
+    return cast("dict[str, object]", values)
+
+
+def _which(request: Request) -> _Which:
+    return fitting(_Which, {name: value for name, value in request.query_params.items() if value}, "query")

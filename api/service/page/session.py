@@ -1,0 +1,75 @@
+"""Sessions: who has shown the service's token in the browser. A cookie says so, signed: nothing is kept here.
+
+The cookie opens pages alone, never the JSON routes; and whoever is sent a form by another site has no `proof`.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import secrets
+import time
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+COOKIE = "batonpass"
+PATH = "/ui"
+_LASTS = 12 * 3600  # seconds
+
+
+class Sessions:
+    """Makes sessions and knows them again, also after a restart with the same token."""
+
+    def __init__(self, token: str) -> None:
+        self._token = token.encode()
+        self._key = hmac.digest(self._token, b"batonpass page", hashlib.sha256)
+
+    def begin(self, request: Request, response: Response, shown: str) -> bool:
+        """Have the browser keep a session, if the token that is shown is the service's."""
+        if not hmac.compare_digest(shown.strip().encode("utf-8", "surrogatepass"), self._token):
+            return False
+        about = f"{int(time.time()) + _LASTS}.{secrets.token_urlsafe(16)}"
+        response.set_cookie(
+            COOKIE,
+            f"{about}.{self._sign('session', about)}",
+            path=PATH,
+            httponly=True,
+            samesite="strict",
+            secure=_encrypted(request),
+        )
+        return True
+
+    @staticmethod
+    def end(response: Response) -> None:
+        """Have the browser forget its session."""
+        response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="strict")
+
+    def known(self, request: Request) -> str | None:
+        """The session that a request comes with; None if there is none that holds."""
+        cookie = request.cookies.get(COOKIE, "")
+        about, _, signature = cookie.rpartition(".")
+        ends, _, _ = about.partition(".")
+        if not _same(signature, self._sign("session", about)) or int(ends) < time.time():
+            return None
+        return about
+
+    def proof(self, session: str) -> str:
+        """What every form of a session's pages sends along."""
+        return self._sign("form", session)
+
+    def proven(self, session: str, proof: str) -> bool:
+        """Whether a form came from one of the session's pages."""
+        return _same(proof, self.proof(session))
+
+    def _sign(self, purpose: str, about: str) -> str:
+        return hmac.new(self._key, f"{purpose} {about}".encode("utf-8", "surrogatepass"), hashlib.sha256).hexdigest()
+
+
+def _same(given: str, expected: str) -> bool:
+    return hmac.compare_digest(given.encode("utf-8", "surrogatepass"), expected.encode())
+
+
+def _encrypted(request: Request) -> bool:
+    """Whether the browser came by https: a proxy before us says so."""
+    return "https" in (request.url.scheme, request.headers.get("x-forwarded-proto", "").partition(",")[0].strip())

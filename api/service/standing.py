@@ -1,0 +1,81 @@
+"""Standing: how much waits, runs and failed, and who is live. What the overview and the metrics show."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+from typing import cast
+
+from anyio import CapacityLimiter, to_thread
+
+from batonpass.cli.live import LiveWorker, Taker, live_workers, queues_of, serving, takers
+from batonpass.coordinator.book import Declaration, open_declaration
+from batonpass.coordinator.checkup import Examines, Load, Queued
+from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.coded.store import CodedStore
+from batonpass.coordinator.commands import Declared
+
+
+@dataclass(frozen=True)
+class Serving:
+    """An agent that is declared: how many jobs are ready for it, for how many seconds the first of them has been, and
+    the live workers that take them."""
+
+    agent: str
+    contract: str
+    kind: str
+    waiting: int
+    oldest: float
+    workers: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class Standing:
+    """How a namespace stands at one moment."""
+
+    load: Load
+    agents: tuple[Serving, ...]
+    workers: tuple[LiveWorker, ...]
+
+
+class Gauge:
+    """Looks how a coordinator's namespace stands, on a connection of its own: one look at a time, in a thread."""
+
+    def __init__(self, coordinator: Coordinator) -> None:
+        self._asked = coordinator.store
+        store = coordinator.store.sibling()
+        self._store = store.inner if isinstance(store, CodedStore) else store
+        self._opened = False
+        self._one = CapacityLimiter(1)
+
+    async def look(self) -> Standing:
+        """How it stands now."""
+        declared = {name: open_declaration(kept) for name, kept in (await self._asked.acall(Declared())).items()}
+        queues = queues_of(takers(declared))
+        load = await to_thread.run_sync(self._count, queues, limiter=self._one)
+        return Standing(load, tuple(_served(declared, queues, load)), tuple(live_workers(load, queues)))
+
+    def close(self) -> None:
+        """Give the connection back."""
+        self._store.close()
+
+    def _count(self, queues: Mapping[Taker, list[str]]) -> Load:
+        if not self._opened:
+            self._store.open()
+            self._opened = True
+        return cast("Examines", self._store).count([queue for names in queues.values() for queue in names])
+
+
+def _served(declared: Mapping[str, Declaration], queues: Mapping[Taker, list[str]], load: Load) -> Iterator[Serving]:
+    """Each agent with all versions of its contract."""
+    for name, declaration in sorted(declared.items()):
+        own = [queue for (agent, _), names in queues.items() if agent == name for queue in names]
+        there = [load.queues.get(queue, Queued()) for queue in own]
+        yield Serving(
+            name,
+            str(declaration.accepts),
+            declaration.kind,
+            sum(queued.waiting for queued in there),
+            max(queued.oldest for queued in there) / 1000,
+            tuple(sorted(worker.id for worker in serving(load, own))),
+        )
