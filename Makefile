@@ -18,8 +18,8 @@ endif
 FITS := import sys; sys.exit(not (3, 11) <= sys.version_info < (3, 14))
 PYTHON ?= $(shell for p in python3 python3.12 python3.13 python3.11; do $$p -c '$(FITS)' 2>/dev/null && echo $$p && break; done)
 SEEDS ?= 100000
-# Tests often wait, for a lease to expire, a process or a disk: two more at once than there are cores, up to four.
-AT_ONCE ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 2 : 4)))
+# Tests often wait, for a lease to expire, a process or a disk: four more at once than there are cores, up to six.
+AT_ONCE ?= $(shell n=$$(getconf _NPROCESSORS_ONLN); echo $$((n < 3 ? n + 4 : 6)))
 PACKAGES := adapters api contracts coordinator examples workers
 QUIET_FRAMEWORKS := CREWAI_DISABLE_TELEMETRY=true CREWAI_TRACING_ENABLED=false CREWAI_DISABLE_VERSION_CHECK=true \
 	LANGSMITH_TRACING=false

@@ -72,8 +72,9 @@ async def test_what_waits_with_an_older_version_is_done(store_url: str) -> None:
 
 async def test_what_a_schedule_gives_is_upcast(store_url: str) -> None:
     """It was said by older code, and each of its times came to nothing."""
-    async with bp.connect(store_url) as before:
-        await made(Second).declare(before)
+    older = made(Second)
+    async with bp.connect(store_url, app=older) as before:
+        await older.declare(before)
         await before.schedule("bills", "bill", Second(words=["tea"]), cron="* * * * * *")
     async with serving(newest(), store_url) as now:
         with anyio.fail_after(DEADLINE):
