@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.refusals import Ungrounded
@@ -57,18 +59,6 @@ def test_what_is_taken_away(bench: Bench) -> None:
     assert run.written("a") == {}
     run.write("a", Write("x", b"6"))
     assert run.written("a") == {"x": b"6"}
-
-
-def test_what_is_taken_away_lets_go_of_its_bytes(bench: Bench) -> None:
-    run = Places(bench)
-    run.put("a")
-    new = run.new("b", large("b"))
-    spans, _ = first_part(new)
-    bench.do(c.Put(new, "a", writes=[Write("x", b"ref", spans)]))
-    bench.do(c.Expire(new.id))
-    assert bench.harness.logs() != {}
-    run.write("a", Write("x", b"", gone=True))
-    assert bench.harness.logs() == {}
 
 
 def test_they_are_kept_apart(bench: Bench) -> None:
@@ -137,7 +127,8 @@ def test_spans_of_what_the_next_checkpoint_adds(bench: Bench) -> None:
     assert [tuple(write.bodies) for write in found.writes] == [(part,), (part,)]
 
 
-def test_a_write_that_is_replaced_lets_go_of_its_bytes(bench: Bench) -> None:
+@pytest.mark.parametrize("later", [Write("x", b"inline", again=True), Write("x", b"", gone=True)], ids=("again", "not"))
+def test_a_write_that_is_replaced_or_taken_away_lets_go_of_its_bytes(bench: Bench, later: Write) -> None:
     run = Places(bench)
     run.put("a")
     new = run.new("b", large("b"))
@@ -147,7 +138,7 @@ def test_a_write_that_is_replaced_lets_go_of_its_bytes(bench: Bench) -> None:
     assert bench.harness.logs() != {}
     run.write("a", Write("x", b"inline"))
     assert bench.harness.logs() != {}
-    run.write("a", Write("x", b"inline", again=True))
+    run.write("a", later)
     assert bench.harness.logs() == {}
 
 
