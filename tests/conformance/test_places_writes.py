@@ -127,7 +127,9 @@ def test_spans_of_what_the_next_checkpoint_adds(bench: Bench) -> None:
     assert [tuple(write.bodies) for write in found.writes] == [(part,), (part,)]
 
 
-@pytest.mark.parametrize("later", [Write("x", b"inline", again=True), Write("x", b"", gone=True)], ids=("again", "not"))
+@pytest.mark.parametrize(
+    "later", [Write("x", b"inline", again=True), Write("x", b"", gone=True)], ids=["again", "gone"]
+)
 def test_a_write_that_is_replaced_or_taken_away_lets_go_of_its_bytes(bench: Bench, later: Write) -> None:
     run = Places(bench)
     run.put("a")
