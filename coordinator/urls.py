@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
@@ -13,13 +14,17 @@ FORMS = (
     "sqlite:///file.db, redis://host:6379, rediss://host:6379, redis+sentinel://host:26379/service, "
     "redis+cluster://host:6379,host2:6379 or memory://"
 )
+_PASSWORD = re.compile(r"(password=)[^&]*")
 
 
 def open_store(url: str, namespace: str | None = None) -> Store:
     """The store that a URL names. Opens nothing yet. A namespace in the call goes before one in the URL."""
     if "#" in url:  # what comes after it would be left out; the URL may hold a password, so it is not shown
         raise BadSetup("a store URL takes no #: write %23 for one in a name or a password")
-    query = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
+    try:
+        query = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
+    except ValueError as error:  # half of a bracket around an address
+        raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: {error}") from None
     in_url = query.pop("namespace", "default")
     events = query.pop("events", str(KEPT_EVENTS))
     namespace = in_url if namespace is None else namespace
@@ -30,6 +35,15 @@ def open_store(url: str, namespace: str | None = None) -> Store:
     store = _store(url, query, namespace)
     store.kept_events = int(events)
     return store
+
+
+def without_secrets(url: str) -> str:
+    """A URL as it may be shown, without its passwords. One that can't be used may have a / or ? in a password, and then
+    other parts than it seems: so whatever is before the last @ counts as the login."""
+    scheme, mark, rest = _PASSWORD.sub(r"\1***", url).partition("://")
+    login, at, place = rest.rpartition("@")
+    user, colon, _ = login.partition(":")
+    return f"{scheme}{mark}{user}{colon}{'***' if colon else ''}{at}{place}"
 
 
 def namespace_of(url: str, namespace: str | None = None) -> str:
@@ -54,6 +68,10 @@ def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
         return MemoryStore()
     if parts.scheme == "sqlite":
         return _sqlite(url, unquote(parts.path), namespace)
+    if any("@" in each for each in (parts.path, *query)):
+        raise BadSetup(
+            f"store URL {without_secrets(url)!r} has an @ behind its host: write / ? in a password as %2F %3F"
+        )
     if parts.scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
         from .redis.store import RedisStore
 
@@ -62,7 +80,7 @@ def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
         from .redis.cluster import ClusterStore
 
         return ClusterStore(urlunsplit(parts._replace(query=urlencode(query))), namespace)
-    raise BadSetup(f"store URL {url!r} can't be used: write {FORMS}")
+    raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: write {FORMS}")
 
 
 def _sqlite(url: str, path: str, namespace: str) -> Store:

@@ -22,10 +22,11 @@ from redis.retry import Retry
 
 from ...contracts.errors import BadSetup
 from ..loops import PerLoop
+from ..urls import without_secrets
 from .cluster_pieces import at_once
 from .news import News
 from .patience import patience
-from .place import NAMED, Place, read_place, without_secrets
+from .place import NAMED, Place, read_place
 from .side import MOST_CONNECTIONS
 
 # The client library is typed in part only.

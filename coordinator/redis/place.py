@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from pathlib import Path
 from typing import Any
-from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlsplit
 
 import redis
 import redis.asyncio
@@ -21,6 +21,7 @@ from redis.sentinel import Sentinel
 
 from ...contracts.errors import BadSetup
 from ...contracts.version import __version__
+from ..urls import without_secrets
 from .patience import ANSWER_WITHIN, AsyncRepeats, Repeats, patience
 
 # The client library is typed in part only.
@@ -182,14 +183,6 @@ def read_place(url: str) -> Place:
         return _read(urlsplit(url))
     except ValueError as error:
         raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: {error}") from None
-
-
-def without_secrets(url: str) -> str:
-    """A URL as it may be shown: without the password."""
-    parts = urlsplit(url)
-    login, at, hosts = parts.netloc.rpartition("@")
-    user, colon, _ = login.partition(":")
-    return urlunsplit(parts._replace(netloc=f"{user}{colon}{'***' if colon else ''}{at}{hosts}"))
 
 
 def _read(parts: SplitResult) -> Place:

@@ -57,6 +57,15 @@ def test_what_a_url_says() -> None:
         ("redis+sentinel://localhost:26379/desk/abc", "'abc' is not a database"),
         ("redis://a,b", "names several hosts"),
         ("redis://ann:secret@localhost/abc", r"redis://ann:\*\*\*@localhost/abc"),
+        ("redis://ann:secret/x@localhost", r"redis://ann:\*\*\*@localhost' .* @ behind its host"),
+        ("redis://ann:secret?x@localhost", r"redis://ann:\*\*\*@localhost' .* @ behind its host"),
+        ("redis://:x@secret/x@localhost", r"redis://:\*\*\*@localhost' .* @ behind its host"),
+        ("redis+sentinel://a/desk?sentinel_password=x%40secret&frob=1", r"sentinel_password=\*\*\*&frob=1"),
+        ("rediss://a?ssl_password=secret&frob=1", r"ssl_password=\*\*\*&frob=1"),
+        ("redis+cluster://:secret@a?db=1", r"redis\+cluster://:\*\*\*@a\?db=1"),
+        ("redis+cluster://:secret/x@a", "@ behind its host"),
+        ("reddis://ann:secret@localhost", r"reddis://ann:\*\*\*@localhost' can't be used: write sqlite:///"),
+        ("redis://ann:secret@[::1", r"redis://ann:\*\*\*@\[::1' can't be used: Invalid IPv6 URL"),
     ],
 )
 def test_a_url_that_can_not_be_used(url: str, complaint: str) -> None:
