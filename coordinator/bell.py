@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 from collections.abc import Callable
+from contextlib import suppress
 from threading import Condition
 from weakref import WeakSet
 
@@ -35,7 +36,7 @@ class Bell:
             self._rings += 1
             self._changed.notify_all()
             for loop, act in self._called:
-                if not loop.is_closed():
+                with suppress(RuntimeError):  # it is closed: nobody waits there any more
                     loop.call_soon_threadsafe(act)
 
     def call(self, loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:

@@ -39,9 +39,10 @@ class Lookout:
                 self._look()
             yield woken
         finally:
-            self._sleepers.discard(woken)
-            if not self._sleepers:
-                self._end()
+            if woken in self._sleepers:  # else all was closed meanwhile
+                self._sleepers.remove(woken)
+                if not self._sleepers:
+                    self._end()
 
     def _begin(self) -> None:
         self._bell.call(self._loop, self._look)
@@ -93,4 +94,5 @@ class Lookout:
         if self._sleepers:
             self._wake()
             self._end()
+            self._sleepers.clear()
         self._sight.close()

@@ -9,6 +9,7 @@ from collections.abc import Awaitable, Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any, TypeVar, cast
+from weakref import WeakValueDictionary
 
 from anyio import CancelScope, sleep, to_thread
 
@@ -40,7 +41,7 @@ from .watch import SqliteWatch
 
 R = TypeVar("R")
 # One bell per file, so that threads of one process wake each other at once.
-_BELLS: dict[str, Bell] = {}
+_BELLS: WeakValueDictionary[str, Bell] = WeakValueDictionary()
 
 
 def _is_soon(command: Command[Any]) -> bool:
