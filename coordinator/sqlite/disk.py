@@ -37,6 +37,7 @@ class Disk:
         self._connection: sqlite3.Connection | None = None
         self._log: int | None = None
         self._failure: OSError | None = None
+        self._unopened: OSError | None = None
         self._committed = 0
         self._kept = 0
         self.waits = 0
@@ -54,8 +55,8 @@ class Disk:
             self._let_go()
             try:
                 self._log, self._connection = os.open(f"{self._path}-wal", os.O_RDWR), connection
-            except OSError as error:
-                self._failure = error
+            except OSError as error:  # this process has too many files open, say: the next commit tries again
+                self._unopened = error
 
     def log_size(self) -> int:
         """Bytes of the log, for whoever holds the connection.
@@ -87,10 +88,18 @@ class Disk:
             if self._kept < commit:
                 self._keep()
             if self._kept < commit:
-                raise Unreachable(
-                    f"the disk of {self._path} failed ({self._failure}), and what was written may get lost: "
-                    "look at its space and health, then start again"
-                )
+                raise self._lost()
+
+    def _lost(self) -> Unreachable:
+        if self._failure is None:
+            return Unreachable(
+                f"the log of {self._path} can't be opened ({self._unopened}), and what was written may get lost: do "
+                "the same again"
+            )
+        return Unreachable(
+            f"the disk of {self._path} failed ({self._failure}), and what was written may get lost: look at its space "
+            "and health, then start again"
+        )
 
     def _keep(self) -> None:
         committed = self._committed

@@ -177,6 +177,22 @@ def test_a_disk_that_fails_is_not_trusted_again(store: SqliteStore, seen: Disk) 
         _save(store)
 
 
+def test_a_log_that_could_not_be_opened_is_opened_for_the_next_commit(
+    store: SqliteStore, path: Path, seen: Disk, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A process that had too many files open for a moment need not begin anew."""
+
+    def none_left(path: str, flags: int) -> int:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    with monkeypatch.context() as patch, pytest.raises(bp.Unreachable, match=r"Too many open files.*do the same again"):
+        patch.setattr(os, "open", none_left)
+        _save(store)
+    _save(store)
+    assert len(_ids(path)) == 2
+    assert _ids(seen.lost) == _ids(path)
+
+
 def test_a_store_that_is_opened_again_writes_to_its_new_log(store: SqliteStore, path: Path, seen: Disk) -> None:
     first = _save(store)
     store.close()  # the last connection: the log is removed
