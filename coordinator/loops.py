@@ -46,7 +46,7 @@ class PerLoop(Generic[T]):
             life.asend(None).send(None)
         self._held[loop] = _Held(made, life, os.getpid())
         for gone in [each for each in list(self._held) if each.is_closed()]:  # by who closes no generators
-            del self._held[gone]
+            self._held.pop(gone, None)  # another thread may find it at the same time
         return made
 
     async def _life(self, loop: asyncio.AbstractEventLoop, made: T) -> AsyncGenerator[None]:

@@ -73,8 +73,12 @@ class Lines:
 
     def close(self) -> None:
         """Give all idle connections back."""
-        while self._idle:
-            self._drop(self._idle.pop())
+        while True:
+            try:
+                connection = self._idle.pop()
+            except IndexError:  # other threads take some meanwhile, or close them too: a look before says nothing
+                return
+            self._drop(connection)
 
     def _drop(self, connection: Any) -> None:
         connection.disconnect()

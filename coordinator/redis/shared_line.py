@@ -41,6 +41,9 @@ class SharedLine(asyncio.Protocol):
     def ask(self, packed: bytes) -> asyncio.Future[Any]:
         """The reply to a command; an error of the client library if the server refuses it or is gone."""
         future: asyncio.Future[Any] = self.loop.create_future()
+        if self.closed:  # in the turn in which it was opened
+            future.set_exception(Lost("the connection was lost"))
+            return future
         if not self._asked:
             self._transport.write(packed)
         else:  # somebody else is asking: more of them may come in this turn

@@ -7,17 +7,22 @@ import dataclasses
 import os
 import signal
 import threading
+from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
+from types import SimpleNamespace
 from typing import Any
 
 import anyio
 import pytest
+from redis.exceptions import ConnectionError as Lost
 
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.loops import PerLoop
+from batonpass.coordinator.redis.lines import Lines, pack
+from batonpass.coordinator.redis.store import RedisStore
 from batonpass.coordinator.store import Store, Topic
 from batonpass.coordinator.urls import open_store
 from tests.harness.bench import fence_of, new_job, new_target
@@ -27,8 +32,9 @@ pytestmark = pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.Un
 
 
 @pytest.fixture
-async def store(own_redis: RedisServer) -> AsyncIterator[Store]:
-    made = open_store(f"{own_redis.url}?socket_timeout=0.3")
+async def store(request: pytest.FixtureRequest, own_redis: RedisServer) -> AsyncIterator[Store]:
+    """The store. One that is to give up soon has a marker: a busy machine makes others ask twice."""
+    made = open_store(f"{own_redis.url}?{getattr(request, 'param', '')}")
     await made.aopen()
     yield made
     await made.aclose()
@@ -155,6 +161,7 @@ async def test_who_goes_away_leaves_the_ends_that_go_together(store: Store) -> N
     assert answers == [None] * 9
 
 
+@pytest.mark.parametrize("store", ["socket_timeout=0.3"], indirect=True)
 async def test_a_server_that_hangs_is_given_up(own_redis: RedisServer, store: Store) -> None:
     await store.acall(new_job())
     own_redis.signal(signal.SIGSTOP)
@@ -165,6 +172,57 @@ async def test_a_server_that_hangs_is_given_up(own_redis: RedisServer, store: St
         own_redis.signal(signal.SIGCONT)
     assert all(isinstance(answer, bp.Unavailable) for answer in answers)
     assert len(await store.acall(c.ListJobs(10))) == 1
+
+
+async def test_a_line_that_was_lost_in_the_turn_that_opened_it_says_so(store: Store) -> None:
+    """Who asked for it comes a turn later, and would wait for an answer until it is late."""
+    await store.acall(c.LastEvent())
+    assert isinstance(store, RedisStore)
+    line = store._async.here().lines._line
+    line.close(Lost("gone"))
+    await anyio.wait_all_tasks_blocked()
+    with pytest.raises(Lost):
+        await line.ask(pack(("PING",)))
+
+
+def test_threads_that_hang_up_at_the_same_time_leave_each_other_alone() -> None:
+    """As when a server falls silent: for each of them an answer is late."""
+
+    class Shared(deque[Any]):
+        """What another thread takes from between a look and what it leads to."""
+
+        def __len__(self) -> int:
+            number = super().__len__()
+            self.clear()
+            return number
+
+        def __bool__(self) -> bool:
+            return len(self) > 0
+
+    lines = Lines(SimpleNamespace(connection_pool=None))
+    lines._idle = Shared(["a connection"])
+    with suppress(AttributeError):  # it is none
+        lines.close()
+
+
+def test_a_loop_that_has_ended_is_let_go_of_by_any_number_of_threads() -> None:
+    async def close(made: str) -> None: ...
+
+    held = PerLoop(lambda: "made", close)
+
+    class Ended(asyncio.SelectorEventLoop):
+        def is_closed(self) -> bool:
+            if closed := super().is_closed():
+                held._held.pop(self, None)  # as another thread does that looks now, too
+            return closed
+
+    async def use() -> str:
+        return held.here()
+
+    loop = Ended()
+    loop.run_until_complete(use())
+    loop.close()
+    assert asyncio.run(use()) == "made"
 
 
 def test_what_a_parents_loop_holds_is_the_parents(monkeypatch: pytest.MonkeyPatch) -> None:
