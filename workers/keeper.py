@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 import time
 from collections.abc import Callable
@@ -12,6 +13,7 @@ from ..coordinator.commands import Fence, Heartbeat
 from ..coordinator.store import Store
 from .trouble import Trouble
 
+_log = logging.getLogger("batonpass.worker")
 # Heartbeats in the time of one lease: three may be lost.
 _BEATS = 4
 # A lease, its duration in ms, who is told when it is over, and the time when it is given up.
@@ -69,7 +71,10 @@ class LeaseKeeper:
             with self._lock:
                 held = list(self._held.values())
             if held and not self._stopped:
-                self._beat(held)
+                try:
+                    self._beat(held)
+                except Exception:  # whatever it is: no lease is kept by a thread that has ended
+                    _log.exception("heartbeat failed, trying again")
         self._store.close()
 
     def _beat(self, held: list[_Held]) -> None:

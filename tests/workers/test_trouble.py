@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import re
 from typing import Any, cast
 
 import pytest
@@ -17,13 +18,14 @@ from tests.harness.waiting import wait_until
 class FullStore:
     """Fails a few times."""
 
-    def __init__(self, failures: int) -> None:
+    def __init__(self, failures: int, error: Exception | None = None) -> None:
         self.calls, self._failures = 0, failures
+        self.error = error or bp.Overloaded("no space left")
 
     def call(self, command: Any) -> list[str]:
         self.calls += 1
         if self.calls <= self._failures:
-            raise bp.Overloaded("no space left")
+            raise self.error
         return ["" for _ in command.leases]
 
     def close(self) -> None: ...
@@ -39,5 +41,17 @@ def test_heartbeats_that_fail_do_not_flood_the_log(caplog: pytest.LogCaptureFixt
     keeper.stop()
     begun, over = [record.getMessage() for record in caplog.records]
     assert begun == "heartbeat failed, trying again: no space left"
-    assert over.startswith("heartbeat failed for 0.")
-    assert over.endswith(" s: that is over")
+    assert re.fullmatch(r"heartbeat failed for \d+\.\d s: that is over", over)
+
+
+def test_heartbeats_go_on_whatever_goes_wrong_with_one(caplog: pytest.LogCaptureFixture) -> None:
+    """The thread that makes them is all that keeps this worker's leases."""
+    store = FullStore(failures=1, error=RuntimeError("a mistake of a library"))
+    keeper = LeaseKeeper(cast(Store, store), shortest=40)
+    keeper.hold(Fence("j1", 1, "l1"), 40, lambda lease, why: None)
+    keeper.start()
+    wait_until(lambda: store.calls > 2, timeout=30, what="there is no heartbeat any more")
+    keeper.stop()
+    [record] = caplog.records
+    assert record.exc_info is not None
+    assert record.exc_info[1] is store.error
