@@ -130,14 +130,18 @@ async def start_python(module: str, exited: Callable[[int], None]) -> tuple[int,
     In a process group of its own: Ctrl-C is for the worker, which tells its processes what to do.
     """
     ours, theirs = socketpair()
-    with theirs:
-        transport, _ = await asyncio.get_running_loop().subprocess_exec(
-            lambda: _Exit(exited),
-            *(sys.executable, "-m", module, str(theirs.fileno())),
-            stdin=subprocess.DEVNULL,
-            stdout=None,
-            stderr=None,
-            pass_fds=(theirs.fileno(),),
-            process_group=0,
-        )
+    try:
+        with theirs:
+            transport, _ = await asyncio.get_running_loop().subprocess_exec(
+                lambda: _Exit(exited),
+                *(sys.executable, "-m", module, str(theirs.fileno())),
+                stdin=subprocess.DEVNULL,
+                stdout=None,
+                stderr=None,
+                pass_fds=(theirs.fileno(),),
+                process_group=0,
+            )
+    except BaseException:
+        ours.close()
+        raise
     return transport.get_pid(), ours

@@ -54,7 +54,10 @@ class Nursery:
             if self.is_open:
                 return
             zygote = _Zygote(self._changed)
-            self.forks = await zygote.open(self._setup)
+            try:
+                self.forks = await zygote.open(self._setup)
+            except OSError as error:
+                raise BadSetup(f"the process that imports {self._setup.app!r} did not start: {_why(error)}") from error
             if self.forks:
                 self._zygote = zygote
             else:
@@ -82,9 +85,9 @@ class Nursery:
                 else:
                     await self._spawn(child)
                 message = await child.answer()
-        except (Died, TimeoutError) as error:
+        except (Died, OSError) as error:  # also where no more files or processes can be had
             child.kill()
-            raise BadSetup(f"a child for app {self._setup.app!r} did not start: {error}") from None
+            raise BadSetup(f"a child for app {self._setup.app!r} did not start: {_why(error)}") from error
         except BaseException:
             child.kill()
             raise
@@ -102,6 +105,10 @@ class Nursery:
         """End the zygote; its children go on."""
         if self._zygote is not None:
             await self._zygote.close()
+
+
+def _why(error: Exception) -> str:
+    return f"it took longer than {_PATIENCE:g} s" if isinstance(error, TimeoutError) else str(error)
 
 
 class _Zygote:

@@ -1,0 +1,50 @@
+"""A pool of processes in a moment in which none can be made."""
+
+from __future__ import annotations
+
+import errno
+from typing import Any
+
+import anyio
+import pytest
+
+import batonpass as bp
+from batonpass.workers import birth, nursery
+from batonpass.workers.children import Children
+
+from .apart import app
+from .processes import DEADLINE
+
+
+def none_left(*_: Any) -> Any:
+    raise OSError(errno.EMFILE, "Too many open files")
+
+
+@pytest.mark.usefixtures("log")
+async def test_whoever_needs_one_is_told_and_the_next_one_gets_one(
+    sqlite_url: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The worker, and what it runs, goes on."""
+    pool = Children(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 3)
+    await pool.open()
+    try:
+        with anyio.fail_after(DEADLINE):
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(pool.run)
+                with monkeypatch.context() as patch:
+                    patch.setattr(nursery, "socketpair", none_left)
+                    children = [await pool.take()]
+                    with pytest.raises(bp.BadSetup, match=r"did not start: .*Too many open files"):
+                        await pool.take()
+                children.append(await pool.take())
+                assert len({child.pid for child in children if child}) == 2
+                tasks.cancel_scope.cancel()
+    finally:
+        await pool.close()
+
+
+async def test_one_that_can_not_be_opened_says_so(sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    pool = Children(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 3)
+    with monkeypatch.context() as patch, pytest.raises(bp.BadSetup, match=r"did not start: .*Too many open files"):
+        patch.setattr(birth, "socketpair", none_left)
+        await pool.open()
