@@ -96,6 +96,7 @@ async def test_who_gets_in(sqlite_url: str) -> None:
                 "\u00e9\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
             ):
                 assert (await http.post("/ui/sign-in", data={"token": token})).status_code == 401
+            assert (await http.post("/ui/sign-in", data={"token": "x" * 20_000})).status_code == 413  # of anybody
             foreign = {"sec-fetch-site": "cross-site"}
             assert (await http.post("/ui/sign-in", data={"token": TOKEN}, headers=foreign)).status_code == 403
             await cookies_that_do_not_hold(http, job.id)
@@ -235,6 +236,7 @@ async def test_a_redrive_that_is_refused(sqlite_url: str) -> None:
             assert "no JSON object" in await visitor.send(path, 422, payload="[1]")
             assert "not JSON" in await visitor.send(path, 422, payload='{"number": 1')
             assert "{&#34;number&#34;: 1</textarea>" in visitor.page
+            assert "too deep" in await visitor.send(path, 422, payload="[" * 100_000)
             await other.cancel()
             await visitor.send(path, payload='{"number": 1}')
             await reached(job, bp.JobState.COMPLETED)

@@ -54,8 +54,12 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
 
 
 def read_json(text: str) -> Any:
-    """JSON as given on the command line; `ValueError` also for a number that would be infinite."""
-    return json.loads(text, parse_float=_finite)
+    """JSON as given on the command line; `ValueError` also for a number that would be infinite, and for what lies too
+    deep to be read."""
+    try:
+        return json.loads(text, parse_float=_finite)
+    except RecursionError:
+        raise ValueError("its values lie inside of each other too deep") from None
 
 
 def _finite(digits: str) -> float:

@@ -118,14 +118,14 @@ def parameters(request: Request) -> Page:
     return wanted
 
 
-async def received(request: Request) -> bytes:
-    """The bytes of a request's body, as many as are allowed."""
+async def received(request: Request, most: int = MAX_PAYLOAD) -> bytes:
+    """The bytes of a request's body, of which there may be so many."""
     data = bytearray()
     try:
         async for chunk in request.stream():
             data += chunk
-            if len(data) > MAX_PAYLOAD:
-                raise BadRequest(f"the body has more than {MAX_PAYLOAD:,} bytes", status=413)
+            if len(data) > most:
+                raise BadRequest(f"the body has more than {most:,} bytes", status=413)
     except ClientDisconnect:
         raise BadRequest("the request ended before its body") from None
     return bytes(data)

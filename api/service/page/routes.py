@@ -15,6 +15,7 @@ from starlette.routing import Route
 from starlette.types import ASGIApp
 
 from batonpass.cli.options import read_json
+from batonpass.contracts.bounds import MAX_PAYLOAD
 from batonpass.contracts.errors import Conflict, ContractViolation, Refused
 from batonpass.contracts.job import JobState
 from batonpass.coordinator.client import Coordinator
@@ -30,6 +31,7 @@ from .rendering import Sealed, rendered, style, told
 from .session import Sessions
 
 _MOST_FIELDS = 200
+_SIGN_IN = 16 * 1024  # bytes: anybody may send that form
 _DONE = {
     "answered": "Your answer was taken. The job goes on as soon as a worker takes it.",
     "canceled": "The job was canceled.",
@@ -112,7 +114,7 @@ class _Page:
     async def sign_in(self, request: Request) -> Response:
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
             raise BadRequest("this form is of another site", status=403)
-        typed = await _typed(request)
+        typed = await _typed(request, _SIGN_IN)
         to = typed.get("to", "") if typed.get("to", "").startswith("/ui/") else "/ui/"
         response = RedirectResponse(to, 303)
         if self._sessions.begin(request, response, typed.get("token", "")):
@@ -193,12 +195,12 @@ class _Page:
         return rendered(request, "job.html", status, page=found, done=_DONE.get(which.done, ""))
 
 
-async def _typed(request: Request) -> dict[str, str]:
+async def _typed(request: Request, most: int = MAX_PAYLOAD) -> dict[str, str]:
     """What a form sends. Browsers end lines as nobody else does."""
     if media_type(request.headers) != "application/x-www-form-urlencoded":
         raise BadRequest("this is sent by the page's own forms", status=415)
     try:
-        text = (await received(request)).decode()
+        text = (await received(request, most)).decode()
         pairs = parse_qsl(text, keep_blank_values=True, max_num_fields=_MOST_FIELDS)
     except ValueError as error:
         raise BadRequest(f"the form can't be read: {error}") from None
