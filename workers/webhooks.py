@@ -13,13 +13,13 @@ from urllib.parse import quote
 
 import anyio
 
-from ..contracts.errors import MissingExtra, NotFound, Trimmed, Unavailable
+from ..contracts.errors import BatonpassError, Corrupted, MissingExtra, NotFound, Trimmed, Unavailable
 from ..contracts.event import Event
 from ..coordinator.calls import adrive, webhooks
 from ..coordinator.calls.groups import Work
 from ..coordinator.calls.webhooks import Webhook
 from ..coordinator.client import Coordinator
-from ..coordinator.commands import Which
+from ..coordinator.commands import GroupRow, Which
 from ..coordinator.consumer import Consumer
 from .single import single
 
@@ -58,6 +58,7 @@ class Courier:
         self._timeout = timeout
         self._signer = Signer
         self._served: dict[str, tuple[Webhook, anyio.CancelScope]] = {}
+        self._unread: dict[str, str] = {}  # what is wrong with a group's webhook, as the log has told
         # No redirects: they could lead a signed event anywhere. Any number of connections: addresses that hang must not
         # use up what others need; each webhook sends one event at a time.
         limits = httpx.Limits(max_connections=None)
@@ -69,18 +70,31 @@ class Courier:
         async with self._http, anyio.create_task_group() as tasks:
             while True:
                 try:
-                    found = await adrive(self._coordinator.store, webhooks.listed())
+                    rows = await adrive(self._coordinator.store, webhooks.listed())
                 except Unavailable as error:
                     _log.warning("webhooks can't be looked up, trying again: %s", error)
                 else:
-                    wanted = {each.name: each.settings for each, _ in found if not each.paused}
+                    found = self._readable(rows)
+                    wanted = {each.name: each.settings for each in found if not each.paused}
                     for name in [name for name, (settings, _) in served.items() if wanted.get(name) != settings]:
                         served.pop(name)[1].cancel()
-                    for each, _ in found:
+                    for each in found:
                         if each.name in wanted and each.name not in served:
                             served[each.name] = (wanted[each.name], anyio.CancelScope())
                             tasks.start_soon(self._serve, each, served[each.name][1])
                 await anyio.sleep(_LOOK)
+
+    def _readable(self, rows: Sequence[GroupRow]) -> list[Webhook]:
+        found: list[Webhook] = []
+        before, self._unread = self._unread, {}
+        for row in rows:
+            try:
+                found.append(webhooks.read(row))
+            except BatonpassError as error:
+                self._unread[row.name] = str(error)
+                if before.get(row.name) != str(error):
+                    _log.error("a webhook is not served: %s", error)
+        return found
 
     async def _serve(self, webhook: Webhook, scope: anyio.CancelScope) -> None:
         with scope:
@@ -103,10 +117,15 @@ class Courier:
                     if webhook.paused:
                         return
         except Trimmed:
-            move, resume = f"groups move {quoted(webhook.group)} --to begin", f"webhooks resume {quoted(webhook.name)}"
-            text = f"events that it has not sent are not kept any more: `batonpass {move}`, then `batonpass {resume}`"
-            _log.error("webhook %s is paused: %s", webhook.name, text)
-            await self._note(replace(webhook, paused=text))
+            await self._pause(webhook, "events that it has not sent are not kept any more", "begin")
+        except Corrupted as error:
+            await self._pause(webhook, f"an event can't be read ({error})", "now")
+
+    async def _pause(self, webhook: Webhook, why: str, to: str) -> None:
+        move, resume = f"groups move {quoted(webhook.group)} --to {to}", f"webhooks resume {quoted(webhook.name)}"
+        text = f"{why}: `batonpass {move}`, then `batonpass {resume}`"
+        _log.error("webhook %s is paused: %s", webhook.name, text)
+        await self._note(replace(webhook, paused=text))
 
     def _consumer(self, webhook: Webhook) -> Consumer:
         where = self._coordinator

@@ -11,7 +11,7 @@ from secrets import token_bytes
 from typing import Any
 from urllib.parse import urlsplit
 
-from ...contracts.errors import BadSetup, NotFound
+from ...contracts.errors import BadSetup, BatonpassError, NotFound
 from ...contracts.understood import understood
 from ...contracts.webhook import WebhookInfo
 from ..coded.codec import check_open
@@ -69,27 +69,33 @@ def add(
     return secret
 
 
-def listed() -> Call[list[tuple[Webhook, int]]]:
-    """All webhooks, and how far behind each is."""
+def listed() -> Call[list[GroupRow]]:
+    """All webhooks, as they are kept: `read` one by one, so that one that is damaged keeps none of the others."""
     rows: list[GroupRow] = yield ListGroups()
-    return [(read(row), row.lag) for row in rows if row.name.startswith(WEBHOOK) and row.about]
+    return [row for row in rows if row.name.startswith(WEBHOOK) and row.about]
 
 
 def infos() -> Call[list[WebhookInfo]]:
     """All webhooks, as users see them: without secrets."""
-    found = yield from listed()
-    return [
-        WebhookInfo(
-            name=each.name,
-            url=each.url,
-            types=each.types,
-            state="paused" if each.paused else "active",
-            failures=each.failures,
-            error=each.paused or each.error,
-            lag=lag,
-        )
-        for each, lag in found
-    ]
+    rows = yield from listed()
+    return [_info(row) for row in rows]
+
+
+def _info(row: GroupRow) -> WebhookInfo:
+    try:
+        each = read(row)
+    except BatonpassError as error:
+        name = row.name.removeprefix(WEBHOOK)
+        return WebhookInfo(name=name, url="", types=(), state="unreadable", failures=0, error=str(error), lag=row.lag)
+    return WebhookInfo(
+        name=each.name,
+        url=each.url,
+        types=each.types,
+        state="paused" if each.paused else "active",
+        failures=each.failures,
+        error=each.paused or each.error,
+        lag=row.lag,
+    )
 
 
 def note(webhook: Webhook) -> Call[None]:
@@ -108,10 +114,10 @@ def resume(name: str) -> Call[None]:
 
 
 def _named(name: str) -> Call[Webhook]:
-    found = yield from listed()
-    for each, _ in found:
-        if each.name == name:
-            return each
+    rows = yield from listed()
+    for row in rows:
+        if row.name == WEBHOOK + name:
+            return read(row)
     raise NotFound(f"there is no webhook {name!r}")
 
 

@@ -24,6 +24,7 @@ from batonpass.coordinator.commands import TrimEvents
 from batonpass.workers.webhooks import Courier
 from tests.commandline import CommandLine
 from tests.harness.waiting import wait_until
+from tests.sqlite.beside import other
 
 QUICK = (0.01,) * 4
 
@@ -99,7 +100,7 @@ def receiver() -> Iterator[Receiver]:
 
 
 @asynccontextmanager
-async def delivering(coordinator: bp.Coordinator, timeout: float = 0.3) -> AsyncIterator[None]:
+async def delivering(coordinator: bp.Coordinator, timeout: float = 5.0) -> AsyncIterator[None]:
     async with anyio.create_task_group() as tasks:
         tasks.start_soon(Courier(coordinator, pauses=QUICK, timeout=timeout).run)
         yield
@@ -215,8 +216,8 @@ async def test_what_its_user_changed_meanwhile_stays(url: str, change: dict[str,
     """Also the secret, and that another courier has paused it."""
 
     async def kept() -> webhooks.Webhook:
-        [(found, _)] = await adrive(coordinator.store, webhooks.listed())
-        return found
+        [row] = await adrive(coordinator.store, webhooks.listed())
+        return webhooks.read(row)
 
     async def no_news(of: webhooks.Webhook) -> None:
         before = await kept()
@@ -279,6 +280,44 @@ async def test_a_server_that_dies(url: str) -> None:
             await coordinator.resume_webhook("w")
             await until(lambda: len(receiver.accepted) == 3)
     assert [event["data"]["step"] for event in receiver.accepted] == list("abc")
+
+
+async def test_one_that_can_not_be_read_does_not_keep_others_waiting(tmp_path: Path, receiver: Receiver) -> None:
+    """It is listed with what is wrong, and can be removed."""
+    path = tmp_path / "hooks.db"
+    async with bp.connect(f"sqlite:///{path}") as coordinator:
+        await coordinator.webhook("bad", receiver.url, plain_http=True)
+        receiver.secret = await coordinator.webhook("good", receiver.url, plain_http=True)
+        with other(path) as db:
+            db.execute("UPDATE consumer_group SET about = 'no JSON' WHERE name = 'webhook:bad'")
+        async with delivering(coordinator):
+            await save(coordinator, "a")
+            await until(lambda: len(receiver.accepted) == 1)
+        bad, good = sorted(await coordinator.webhooks(), key=lambda info: info.name)
+        assert (bad.name, bad.state, good.state) == ("bad", "unreadable", "active")
+        assert "the webhook of group 'webhook:bad' is not what Batonpass writes" in bad.error
+        await coordinator.resume_webhook("good")
+        await coordinator.delete_webhook("bad")
+        assert [info.name for info in await coordinator.webhooks()] == ["good"]
+
+
+async def test_an_event_that_can_not_be_read_pauses_those_that_get_it(tmp_path: Path, receiver: Receiver) -> None:
+    path = tmp_path / "hooks.db"
+    async with bp.connect(f"sqlite:///{path}") as coordinator:
+        await coordinator.webhook("bad", receiver.url, plain_http=True)
+        await save(coordinator, "a")
+        receiver.secret = await coordinator.webhook("good", receiver.url, plain_http=True)
+        with other(path) as db:
+            db.execute("UPDATE event SET fields = json_set(fields, '$.time', 'noon')")
+        async with delivering(coordinator):
+            await save(coordinator, "b")
+            await until(lambda: len(receiver.accepted) == 1)
+            with anyio.fail_after(20):
+                while {info.name: info.state for info in await coordinator.webhooks()} != GOOD_AND_BAD:
+                    await anyio.sleep(0.01)
+        [told] = [info.error for info in await coordinator.webhooks() if info.name == "bad"]
+    assert "an event can't be read (event '1' " in told
+    assert "`batonpass groups move webhook:bad --to now`, then `batonpass webhooks resume bad`" in told
 
 
 @pytest.mark.timeout(90)
