@@ -5,6 +5,8 @@ from __future__ import annotations
 from types import TracebackType
 from typing import TYPE_CHECKING
 
+from anyio import CancelScope
+
 from ..contracts.app import App
 from .book import Book
 from .client import Coordinator
@@ -53,7 +55,11 @@ class Connection:
 
     def open(self) -> SyncCoordinator:
         """Open for sync code; end it with `close()`."""
-        self._store.open()
+        try:
+            self._store.open()
+        except BaseException:  # a server that will not do, say: it may be connected
+            self.close()
+            raise
         return SyncCoordinator(self._store, self._book)
 
     def close(self) -> None:
@@ -62,12 +68,17 @@ class Connection:
 
     async def aopen(self) -> Coordinator:
         """Open for async code, in the loop that will use it; end it with `aclose()`."""
-        await self._store.aopen()
+        try:
+            await self._store.aopen()
+        except BaseException:
+            await self.aclose()
+            raise
         return Coordinator(self._store, self._book)
 
     async def aclose(self) -> None:
-        """Close what `aopen()` opened."""
-        await self._store.aclose()
+        """Close what `aopen()` opened, also in a scope that is cancelled."""
+        with CancelScope(shield=True):
+            await self._store.aclose()
 
 
 def connect(
