@@ -78,8 +78,7 @@ def test_blank_lines_count_in_numbers_only(tmp_path: Path) -> None:
 def test_bytes_that_are_no_text_are_replaced(tmp_path: Path) -> None:
     (line,) = log.read(write(tmp_path / "a.log", b"ERROR \xff\xfe\x00 in \x80 block\n"))
     assert line.level == "error"
-    assert "in" in line.text
-    assert "\x00" not in line.text
+    assert line.text == "\ufffd\ufffd in \ufffd block"
 
 
 def test_of_a_huge_line_only_the_start_is_read(tmp_path: Path) -> None:

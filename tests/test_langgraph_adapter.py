@@ -310,4 +310,4 @@ async def test_a_canceled_job_stops_its_graph_at_once() -> None:
             await job.cancel()
             await stopped.wait()
         with pytest.raises(bp.JobCanceled):
-            await job.result(timeout=5)
+            await job.result(timeout=30)

@@ -122,9 +122,9 @@ def test_a_result(bench: Bench) -> None:
     job = bench.run(face.submit("writer", NOTES, returns=Draft))
     fence = take(bench, job)
     bench.do(c.Complete(fence, seal_result(ContractRef("conformance.draft", 1), b'j{"text":"done"}')))
-    assert bench.run(job.result(timeout=5)) == Draft(text="done")
-    assert bench.run(face.job(job.id).result(timeout=5)) == Draft(text="done")
-    payload = bench.run(bench.face(bp.App("stranger")).job(job.id).result(timeout=5))
+    assert bench.run(job.result(timeout=30)) == Draft(text="done")
+    assert bench.run(face.job(job.id).result(timeout=30)) == Draft(text="done")
+    payload = bench.run(bench.face(bp.App("stranger")).job(job.id).result(timeout=30))
     assert (dict(payload), payload.ref) == ({"text": "done"}, ContractRef("conformance.draft", 1))
 
 
@@ -142,7 +142,7 @@ def test_other_ends(bench: Bench) -> None:
         (canceled, bp.JobCanceled, "was canceled"),
     ):
         with pytest.raises(error, match=words) as raised:
-            bench.run(job.result(timeout=5))
+            bench.run(job.result(timeout=30))
         assert raised.value.job_id == job.id
 
 

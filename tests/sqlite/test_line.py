@@ -114,11 +114,11 @@ def test_what_does_not_fit_together_fits_in_part(
 
 def test_all_are_told_that_the_file_is_busy(store: SqliteStore, path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """... when the first has waited for as long as it may: they do not wait one after another."""
-    monkeypatch.setattr(waiting, "BUSY_DEADLINE", 1.0)
+    monkeypatch.setattr(waiting, "BUSY_DEADLINE", 2.0)
     with other(path) as db, ThreadPoolExecutor(8) as pool:
         db.execute("BEGIN IMMEDIATE")
         sent = [pool.submit(store.call, new_job()) for _ in range(8)]
-        ended, waiting_still = wait(sent, timeout=3)
+        ended, waiting_still = wait(sent, timeout=12)  # one after another would take 16
         db.execute("ROLLBACK")
         assert not waiting_still
         assert all(isinstance(each.exception(), bp.Overloaded) for each in ended)

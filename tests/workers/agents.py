@@ -133,13 +133,13 @@ async def blocks_loop(task: Task) -> Done:
     return busy(lambda left: time.sleep(max(left, 0)), task)  # the point
 
 
-@app.agent("lingers", accepts=Task, returns=Done, timeout=0.2, retries=1)
+@app.agent("lingers", accepts=Task, returns=Done, timeout=3.0, retries=1)
 def lingers(task: Task) -> Done:
     """Does not end."""
     return Done(words=[gated(task.text, "never")])
 
 
-@app.agent("lingers-elsewhere", accepts=Task, returns=Done, timeout=0.2, retries=1)
+@app.agent("lingers-elsewhere", accepts=Task, returns=Done, timeout=3.0, retries=1)
 async def lingers_elsewhere(task: Task) -> Done:
     """In a thread of the loop's, as frameworks run sync code."""
     return Done(words=[await asyncio.to_thread(gated, task.text, "never")])

@@ -51,12 +51,12 @@ async def hangs(task: Task, ctx: bp.Context) -> Done:
     return Done(words=words)
 
 
-@app.agent("slow", accepts=Task, returns=Done, isolation="process", timeout=1.0, retries=2)
+@app.agent("slow", accepts=Task, returns=Done, isolation="process", timeout=5.0, retries=2)
 async def slow(task: Task, ctx: bp.Context) -> Done:
     return await hangs.fn(task, ctx)  # type: ignore[no-any-return]
 
 
-@app.agent("hopeless", accepts=Task, returns=Done, isolation="process", timeout=0.5, retries=1, fallback="pid")
+@app.agent("hopeless", accepts=Task, returns=Done, isolation="process", timeout=5.0, retries=1, fallback="pid")
 async def hopeless(task: Task, ctx: bp.Context) -> Done:
     return await hangs.fn(task, ctx)  # type: ignore[no-any-return]
 
@@ -86,8 +86,8 @@ async def ends(task: Task) -> Done:
     return Done(words=[str(os.getpid())])
 
 
-app.agent("ends", accepts=Task, returns=Done, timeout=1.0)(ends)
-app.agent("ends-apart", accepts=Task, returns=Done, timeout=1.0, isolation="process")(ends)
+app.agent("ends", accepts=Task, returns=Done, timeout=5.0)(ends)
+app.agent("ends-apart", accepts=Task, returns=Done, timeout=5.0, isolation="process")(ends)
 
 
 @app.agent("blocks-loop", accepts=Task, returns=Done)

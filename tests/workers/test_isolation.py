@@ -89,7 +89,7 @@ def test_the_timeout_kills_the_child(desk: Desk) -> None:
         child = who(desk, "a:hangs")
         wait_for_end(child)
         times(desk, "a:hangs", 2)
-        with pytest.raises(bp.JobFailed, match=r"longer than its timeout of 1 s") as failed:
+        with pytest.raises(bp.JobFailed, match=r"longer than its timeout of 5 s") as failed:
             job.result(timeout=DEADLINE)
         assert failed.value.reason == "attempts"
         assert desk.ran()["a:one"] == 1
