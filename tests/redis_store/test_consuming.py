@@ -45,7 +45,7 @@ class Consumers:
     def _work(self) -> None:
         with bp.connect(self._url) as coordinator:
             while not self._stop.is_set():
-                consumer = coordinator.consume("g", lease=0.3, batch=7)
+                consumer = coordinator.consume("g", lease=2.0, batch=7)
                 for number, event in enumerate(consumer):
                     if self._stop.is_set():
                         consumer.close()

@@ -50,12 +50,12 @@ def steps_of(scene: Scene) -> int:
 
 @pytest.fixture
 def points(request: pytest.FixtureRequest) -> Callable[[int], Iterable[int]]:
-    """Steps at which something happens: some, by chance, or all."""
-    is_all = request.config.getoption("all_variants")
+    """Steps at which something happens: all, or some, of each test always the same."""
+    is_all, chance = request.config.getoption("all_variants"), random.Random(request.node.name)
 
     def chosen(steps: int) -> Iterable[int]:
         assert steps > 30
-        return [at for at in range(1, steps + 1) if is_all or random.random() < _SHARE]
+        return [at for at in range(1, steps + 1) if is_all or chance.random() < _SHARE]
 
     return chosen
 

@@ -25,7 +25,7 @@ async def test_a_running_agent_is_stopped_for_the_next_job(store_url: str) -> No
             stopped.set()
         raise AssertionError
 
-    async with serving(only(agent), store_url, lease=0.8) as coordinator:
+    async with serving(only(agent), store_url, lease=2.0) as coordinator:
         first = await coordinator.submit("a", Ask(text="first"), thread="run")
         with anyio.fail_after(DEADLINE):
             while (latest := await coordinator.latest(thread="run")) is None:
@@ -66,7 +66,7 @@ async def test_a_running_agent_is_rolled_back_for_the_next_job(store_url: str) -
                     refused.append(type(error))
         raise AssertionError
 
-    async with serving(only(agent), store_url, lease=0.8) as coordinator:
+    async with serving(only(agent), store_url, lease=2.0) as coordinator:
         before = await coordinator.submit("a", Ask(text="before"), thread="run")
         await before.result(timeout=DEADLINE)
         began = await coordinator.latest(thread="run")
