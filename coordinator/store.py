@@ -101,21 +101,28 @@ class Store(Protocol):
     async def aclose(self) -> None: ...
 
 
+# Commands that give nobody anything to do.
 _QUIET = (
-    *(c.Heartbeat, c.Save, c.Record, c.Declare, c.TrimEvents, c.JoinGroup, c.TakeEvents, c.AckEvents, c.DeleteGroup),
-    *(
-        c.Name,
-        c.Import,
-        c.Put,
-        c.PutWrites,
-        c.WriteItems,
-        c.RefreshItems,
-        c.Drop,
-        c.Prune,
-        c.DeleteThread,
-        c.DeleteJob,
-        c.PruneJobs,
-    ),
+    c.AckEvents,
+    c.Declare,
+    c.DeleteGroup,
+    c.DeleteJob,
+    c.DeleteThread,
+    c.Drop,
+    c.Heartbeat,
+    c.Import,
+    c.JoinGroup,
+    c.Name,
+    c.Prune,
+    c.PruneJobs,
+    c.Put,
+    c.PutWrites,
+    c.Record,
+    c.RefreshItems,
+    c.Save,
+    c.TakeEvents,
+    c.TrimEvents,
+    c.WriteItems,
 )
 
 

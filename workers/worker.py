@@ -49,8 +49,8 @@ class Worker:
     """Runs agents of an app: `agents` by name, None for all; at most `concurrency` deliveries at once.
 
     With `children` the agents that ask for a process of their own get one, and so do jobs that workers have died of;
-    else all run in this process. `left` is the
-    code of jobs that are over which still runs in its threads; `most_left` are too many (0: no number is).
+    else all run in this process. `left` counts calls that still run in a thread although their job is over; `most_left`
+    of them are too many (0: any number will do).
     """
 
     def __init__(

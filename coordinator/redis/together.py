@@ -34,7 +34,7 @@ class Together:
     async def ask(self, argv: Sequence[Any]) -> Any:
         """The reply to one command; an error of the client library if the server refuses it or is not there.
 
-        What others asked with it may be the reason of an error: it has to be asked alone then (`ConnectionError`).
+        An error may be due to what others asked in the same call. Then it is `ConnectionError`: ask again, alone.
         """
         if not self._waiting and not await self._lines.ready():
             return await self._lines.ask("EVALSHA", self._script().sha, 1, self._prefix, *argv)
