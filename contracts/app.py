@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
@@ -181,10 +182,10 @@ class App:
     def check(self) -> None:
         """Refuse declarations that are at odds: one contract name and version with two schemas, or a handoff to an
         agent of this app that accepts another contract."""
-        schemas: dict[str, Any] = {}
-        for contract in self.contracts():
-            ref = str(contract_ref(contract))
-            schema = contract.model_json_schema()
+        schemas: dict[ContractRef, str] = {}
+        for contract in {*self.contracts()}:
+            ref = contract_ref(contract)
+            schema = json.dumps(contract.model_json_schema(), sort_keys=True)  # text: a default may be nan
             if schemas.setdefault(ref, schema) != schema:
                 raise BadSetup(f"two contracts are named {ref} but have different fields: raise version= of one")
         for agent in self:

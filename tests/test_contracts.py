@@ -268,6 +268,11 @@ def test_one_name_with_two_schemas() -> None:
     ):
         check(lambda app: (version_of({"text": str}), version_of({"text": int})))
 
+    class Unknown(bp.Contract, name="test.unknown"):
+        share: float = math.nan  # which is not equal to itself
+
+    check(lambda app: (Unknown, Unknown))
+
 
 def check(make: Callable[[bp.App], tuple[type[bp.Contract], type[bp.Contract]]]) -> None:
     app = bp.App("test")
