@@ -78,11 +78,11 @@ class State(Contract, name="batonpass.state"):
         def __init__(self, **values: Any) -> None: ...
 
     def __getitem__(self, key: str) -> Any:
-        return (self.__pydantic_extra__ or {})[key]
+        return self.as_dict()[key]
 
     def as_dict(self) -> dict[str, Any]:
         """The values as a new dict."""
-        return dict(self.__pydantic_extra__ or {})
+        return dict(self)  # with the fields that a subclass declares
 
 
 @dataclass(frozen=True)

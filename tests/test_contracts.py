@@ -165,6 +165,13 @@ def test_a_state_takes_any_dict_and_keeps_its_types() -> None:
     assert contract_ref(bp.State) == ContractRef("batonpass.state", 1)
     with pytest.raises(KeyError):
         again["none"]
+
+    class Ticket(bp.State, name="test.ticket"):
+        number: int = 0
+
+    ticket = Ticket.model_validate({"number": 7, "seen": {1}})
+    assert load_payload(Ticket, dump_payload(ticket)).as_dict() == {"number": 7, "seen": {1}}
+    assert ticket["number"] == 7
     with pytest.raises(bp.Unserializable, match=r"payload\['x'\]"):
         dump_payload(bp.State.model_validate({"x": object()}))
 
