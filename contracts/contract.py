@@ -17,6 +17,7 @@ from .understood import understood
 _SHAPING = frozenset(
     "type required items prefixItems additionalProperties anyOf oneOf allOf $ref enum const".split()  # noqa: SIM905
 )
+_MASK = b"**********"  # what pydantic writes of a SecretStr
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*(\[.+\])?\Z")
 
 
@@ -35,7 +36,9 @@ class Contract(BaseModel):
 
     `class Draft(Contract, name="desk.draft", version=2)`. A subclass without `name=` is abstract: it can be
     inherited from, but no agent can accept it. Instances are frozen. Fields that the model does not know are
-    ignored by the model and kept in the stored payload. Bytes travel as base64, nan and inf as such.
+    ignored by the model and kept in the stored payload. Fields travel under their names, and are read by their aliases
+    too. Bytes travel as base64, nan and inf as such. Everything travels as JSON and is validated again where it
+    arrives: a datetime in `datetime | str` comes back as text, and a validator sees its own result once more.
     """
 
     model_config = ConfigDict(
@@ -117,13 +120,36 @@ def contract_ref(contract: type[Contract]) -> ContractRef:
 
 
 def dump_payload(payload: Contract) -> bytes:
-    """The payload's stored bytes: JSON text, or the state codec for `State` so that its values keep their types."""
+    """The payload's stored bytes: JSON text, or the state codec for `State` so that its values keep their types.
+
+    `ContractViolation` if its class would not read them: model_construct and mutable fields can hide what does not
+    fit. What a class refuses to read of its own text (computed fields where extra ones are forbidden, the value of a
+    `pydantic.Json`) is written as it was given.
+    """
+    data = _written(payload)
+    try:
+        again = load_payload(type(payload), data)
+    except ContractViolation as refused:
+        data = _written(payload, round_trip=True)
+        try:
+            again = load_payload(type(payload), data)
+        except ContractViolation:
+            raise refused from None
+    if _MASK in data and again != payload:
+        raise ContractViolation(
+            f"this {contract_ref(type(payload))} holds a secret that pydantic writes as asterisks: keep it out of "
+            "payloads, or give the field a serializer that tells it"
+        )
+    return data
+
+
+def _written(payload: Contract, *, round_trip: bool = False) -> bytes:
     if isinstance(payload, State):
         from .codec import pack  # only states need the codec, and it is a tenth of `import batonpass`
 
         return b"s" + pack(payload.as_dict(), path="payload")
     try:
-        return b"j" + payload.__pydantic_serializer__.to_json(payload, warnings=False)
+        return b"j" + payload.__pydantic_serializer__.to_json(payload, warnings=False, round_trip=round_trip)
     except ValueError as error:
         raise ContractViolation(f"this {contract_ref(type(payload))} can't be written as JSON: {error}") from None
 
@@ -132,8 +158,9 @@ def load_payload(contract: type[C], data: bytes) -> C:
     """Validate stored bytes as `contract`; `ContractViolation` names the fields that do not fit."""
     try:
         if data[:1] == b"s":
-            return contract.model_validate(_unpacked(data))
-        loaded: C = contract.__pydantic_validator__.validate_json(data[1:])  # pydantic's own way there takes as long
+            return contract.model_validate(_unpacked(data), by_alias=True, by_name=True)
+        # Straight from the validator: pydantic's own way there takes as long as the rest.
+        loaded: C = contract.__pydantic_validator__.validate_json(data[1:], by_alias=True, by_name=True)
         return loaded
     except ValidationError as error:
         raise violation(contract, error) from None
@@ -159,7 +186,8 @@ def convert(contract: type[C], value: Any) -> C:
     try:
         if issubclass(contract, State):
             return contract.model_validate(value)
-        return contract.model_validate_json(to_json(value, bytes_mode="base64", inf_nan_mode="constants"))
+        text = to_json(value, bytes_mode="base64", inf_nan_mode="constants")
+        return contract.model_validate_json(text, by_alias=True, by_name=True)
     except ValidationError as error:
         raise violation(contract, error) from None
     except ValueError as error:

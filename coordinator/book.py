@@ -171,7 +171,6 @@ class Book:
             if ref.name != accepts.name:
                 raise ContractViolation(f"agent {name!r} accepts {accepts}, not {ref}", fields=["(contract)"])
             data = dump_payload(payload)
-            load_payload(type(payload), data)  # model_construct and mutable fields can hide what does not fit
         elif isinstance(agent, Agent):
             data = dump_payload(convert(agent.accepts, dict(_mapping(name, payload))))
         else:

@@ -124,6 +124,52 @@ def test_bytes_and_odd_numbers_travel() -> None:
     assert convert(Blob, {"data": b"\xff", "number": -math.inf, "when": WHEN}).data == b"\xff"
 
 
+def test_a_secret_is_refused_where_it_would_travel_as_asterisks() -> None:
+    class Login(bp.Contract, name="test.login"):
+        password: pydantic.SecretStr
+
+    class Told(Login, name="test.told"):
+        @pydantic.field_serializer("password", when_used="json")
+        def tell(self, password: pydantic.SecretStr) -> str:
+            return password.get_secret_value()
+
+    with pytest.raises(bp.ContractViolation, match=r"this test\.login@1 holds a secret .*give the field a serializer"):
+        dump_payload(Login(password=pydantic.SecretStr("hush")))
+    told = Told(password=pydantic.SecretStr("hush"))
+    assert load_payload(Told, dump_payload(told)) == told
+    assert dump_payload(Draft(text="**********")) == b'j{"text":"**********","score":0.0}'
+
+
+class Line(pydantic.BaseModel):
+    model_config = pydantic.ConfigDict(extra="forbid")
+    price: int = pydantic.Field(alias="unitPrice")
+
+    @pydantic.computed_field  # type: ignore[prop-decorator]
+    @property
+    def taxed(self) -> int:
+        return self.price * 2
+
+
+def test_aliases_and_computed_fields_travel_also_where_extra_fields_are_forbidden() -> None:
+    class Bill(bp.Contract, name="test.bill"):
+        model_config = pydantic.ConfigDict(alias_generator=str.upper, extra="forbid")
+        lines: list[Line]
+        raw: pydantic.Json[list[int]]
+        old: str = pydantic.Field("", validation_alias=pydantic.AliasChoices("former", "older"))
+
+    bill = Bill.model_validate({"LINES": [{"unitPrice": 3}], "RAW": "[1]", "former": "x"})
+    assert load_payload(Bill, dump_payload(bill)) == bill
+    assert convert(Bill, {"LINES": [{"unitPrice": 3}], "RAW": "[1]", "older": "x"}) == bill
+    assert convert(Bill, {"lines": [{"price": 3}], "raw": "[1]", "old": "x"}) == bill
+    with pytest.raises(bp.ContractViolation, match=r"not a valid test\.bill@1: other: Extra inputs are not permitted"):
+        convert(Bill, {"lines": [], "raw": "[]", "other": 1})
+
+
+def test_what_its_class_would_not_read_is_not_written() -> None:
+    with pytest.raises(bp.ContractViolation, match=r"not a valid test\.draft@2: text: Field required"):
+        dump_payload(Draft.model_construct(score=1.0))
+
+
 def test_values_are_read_laxly_as_from_json() -> None:
     draft = convert(Draft, {"text": "x", "score": "1.5"})
     assert draft.score == 1.5

@@ -7,7 +7,7 @@ from typing import Any
 
 from ..contracts.agent import Agent
 from ..contracts.checkpoint import Snapshot
-from ..contracts.contract import Contract, ContractRef, contract_ref, dump_payload, load_payload
+from ..contracts.contract import Contract, ContractRef, contract_ref, dump_payload
 from ..contracts.duration import seconds_of
 from ..contracts.errors import (
     Ambiguous,
@@ -111,7 +111,6 @@ def _result(agent: Agent[Any], outcome: Finished, session: LeaseSession) -> byte
     assert isinstance(outcome.result, Contract)
     contract = _fits(agent, outcome.result, agent.returns)
     data = dump_payload(outcome.result)
-    load_payload(type(outcome.result), data)
     spent = session.budget.spent
     return seal_result(contract, data, spent, spent - session.budget.born if spent else spent)
 
