@@ -37,18 +37,17 @@ class App(declared.App):
         `agents` names those to serve (default: all), `concurrency` how many deliveries run at once, `lease` how
         long (seconds, or a timedelta) a delivery stays this worker's without a heartbeat.
         """
-        from batonpass.coordinator.client import Coordinator
         from batonpass.workers.worker import Worker, in_background
 
-        given: Any = coordinator  # users without a type checker give anything
-        if not isinstance(given, Coordinator):
-            raise BadSetup("a worker needs the coordinator of `async with batonpass.connect(...) as coordinator`")
-        if isinstance(agents, str):
+        _check_open(coordinator, "a worker")
+        named: Any = agents
+        if named is not None and (isinstance(named, str) or not isinstance(named, Sequence)):
             raise BadSetup(f"agents={agents!r}, but it is a list of names")
         return in_background(Worker(self, coordinator, agents=agents, concurrency=concurrency, lease=lease))
 
     async def declare(self, coordinator: Coordinator) -> None:
         """Record this app's agents in the store, so that others may submit to them before a worker has started."""
+        _check_open(coordinator, "declare()")
         await coordinator.declare(self)
 
     @overload
@@ -92,3 +91,11 @@ class App(declared.App):
         async with connect(store, app=self) as coordinator, self.worker(coordinator):
             job = await coordinator.submit(agent, payload, returns=returns)
             return await job.result(timeout=timeout)
+
+
+def _check_open(given: Any, who: str) -> None:
+    """Refuse what is no open coordinator: users without a type checker give a URL, or one that is not opened."""
+    from batonpass.coordinator.client import Coordinator
+
+    if not isinstance(given, Coordinator):
+        raise BadSetup(f"{who} needs the coordinator of `async with batonpass.connect(...) as coordinator`")

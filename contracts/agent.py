@@ -6,7 +6,7 @@ import inspect
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, Generic, Literal, TypeAlias, TypeVar, get_args
+from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
 from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds, is_count
 from .contract import Contract, State, contract_ref
@@ -78,11 +78,15 @@ class Agent(Generic[In]):
     asks: Asks | None = None
 
     def __post_init__(self) -> None:
-        if not self.name:
+        if not self.name or not isinstance(cast("object", self.name), str):
             raise BadSetup("an agent needs a name, e.g. @app.agent('research', ...)")
         hands_to: Any = self.hands_to  # users without a type checker give anything
         if not isinstance(hands_to, Mapping):
             raise BadSetup(f"agent {self.name!r}: hands_to={hands_to!r}, but it is a dict of agents and contracts")
+        targets: list[object] = [*self.hands_to, *([] if self.fallback is None else [self.fallback])]
+        for target in targets:
+            if not isinstance(target, str):
+                raise BadSetup(f"agent {self.name!r}: hands_to= and fallback= name agents by text, not {target!r:.60}")
         contracts: list[type[Contract]] = [self.accepts, *self.hands_to.values()]
         for contract in [*contracts, self.returns] if self.returns else contracts:
             contract_ref(contract)
@@ -99,6 +103,9 @@ class Agent(Generic[In]):
         for option, duration in (("lease", self.lease), ("timeout", self.timeout)):
             if duration is not None:
                 check_seconds(seconds_of(duration), f"agent {self.name!r}: {option}")
+        for option, function in (("enter", self.enter), ("leave", self.leave)):
+            if function is not None and not callable(cast("object", function)):
+                raise BadSetup(f"agent {self.name!r}: {option}={function!r}, but it is a function")
         self._check_function()
         self._check_isolation()
         self._check_limits()
@@ -114,6 +121,11 @@ class Agent(Generic[In]):
 
     def _check_framework(self) -> None:
         """What frameworks alone can do, and some can't."""
+        asks: Any = self.asks
+        if asks is not None and not isinstance(asks, Asks):
+            raise BadSetup(
+                f"agent {self.name!r}: asks={asks!r}, but it is a batonpass.Asks, e.g. bp.Asks(timeout=3600)"
+            )
         if self.memory not in get_args(Memory):
             raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it is hop or job")
         if self.asks is not None and self.kind == "function":

@@ -6,7 +6,7 @@ import json
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypedDict, TypeVar, overload
+from typing import Any, TypedDict, TypeVar, cast, overload
 
 from typing_extensions import Unpack
 
@@ -64,6 +64,11 @@ class App:
         version: str = "",
         lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
     ) -> None:
+        given: Any = name, version  # users without a type checker give anything
+        if not all(isinstance(each, str) for each in given):
+            raise BadSetup(f"App({name!r}, version={version!r}): both are texts")
+        if lifespan is not None and not callable(cast("object", lifespan)):
+            raise BadSetup(f"lifespan={lifespan!r}, but it is an async context manager's function, not called yet")
         self.name = name
         self.version = version
         self.lifespan = lifespan

@@ -62,6 +62,10 @@ class Retry:
             is_number = isinstance(given, int | float) and not isinstance(given, bool)
             if given is not None and not (is_number and least <= given <= most):
                 raise BadSetup(f"Retry({name}={given!r}): say a number from {least:g} to {most:g}")
+        for name, kinds in (("on", self.on), ("never", self.never)):
+            listed: Any = kinds
+            if not isinstance(listed, str | type | Sequence):
+                raise BadSetup(f"Retry({name}={listed!r}): give a class of errors, its name, or a list of those")
         for kind in cast("Sequence[object]", (*_each(self.on), *_each(self.never))):
             if not isinstance(kind, str) and not (isinstance(kind, type) and issubclass(kind, BaseException)):
                 raise BadSetup(f"Retry: {kind!r} is no class of errors: give one, or its name like 'httpx.ReadTimeout'")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable
-from typing import Protocol, runtime_checkable
+from typing import Any, Protocol, runtime_checkable
 
 from ..contracts.errors import BadSetup
 from .coded.store import CodedStore
@@ -22,6 +22,9 @@ class BacksUp(Protocol):
 
 def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
     """Copy the store to a new file; `BadSetup` says how else a store that can't is backed up."""
+    given: Any = path  # users without a type checker give anything
+    if not isinstance(given, str | os.PathLike):
+        raise BadSetup(f"{path!r} is no path of a file to write")
     if isinstance(store, CodedStore):  # what is coded is copied as it is
         store = store.inner
     if isinstance(store, BacksUp):

@@ -25,6 +25,7 @@ from ..contracts.webhook import WebhookInfo
 from .backup import Progress, back_up
 from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel, webhooks
 from .calls.declaring import declaring
+from .calls.inputs import contract_wanted
 from .consumer import Consumer
 from .job import Job
 from .scheduling import Scheduling
@@ -76,9 +77,9 @@ class Coordinator(Scheduling):
         The options stand at `batonpass.SubmitOptions`: `key` for the same intent once, `thread`, `delay` or `at` for
         when, `priority`. Raises `UnknownAgent`, `ContractViolation`; nothing is written then.
         """
-        name = name_of(agent)
+        wanted, name = contract_wanted(returns), name_of(agent)
         call = jobs.submit(self.book, name, payload, options)
-        return Job(self.store, self.book, (await adrive(self.store, call)).id, returns)
+        return Job(self.store, self.book, (await adrive(self.store, call)).id, wanted)
 
     @overload
     def job(self, job_id: str, *, returns: type[R]) -> Job[R]: ...
@@ -88,16 +89,26 @@ class Coordinator(Scheduling):
 
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> Job[Any]:
         """A handle for a job by its id. Asks nothing of the store yet."""
-        return Job(self.store, self.book, jobs.checked(job_id), returns)
+        return Job(self.store, self.book, jobs.checked(job_id), contract_wanted(returns))
 
     async def jobs(
-        self, *, state: str | None = None, agent: str | None = None, limit: int = 50, before: str | None = None
+        self,
+        *,
+        state: str | None = None,
+        agent: str | Agent[Any] | None = None,
+        limit: int = 50,
+        before: str | None = None,
     ) -> list[JobInfo]:
         """Jobs, newest first; of one state or agent if given. `before` a job's id pages."""
         return await adrive(self.store, jobs.page(state, agent, limit, before))
 
     async def inbox(
-        self, *, assignee: str | None = None, agent: str | None = None, limit: int = 50, after: str | None = None
+        self,
+        *,
+        assignee: str | None = None,
+        agent: str | Agent[Any] | None = None,
+        limit: int = 50,
+        after: str | None = None,
     ) -> list[InboxItem]:
         """What jobs ask of people, who has waited longest first; of one assignee or agent if given.
 
@@ -110,7 +121,12 @@ class Coordinator(Scheduling):
         await adrive(self.store, inbox.answer(self.book, of, value, question))
 
     async def dead_letters(
-        self, *, agent: str | None = None, reason: str | None = None, limit: int = 50, before: str | None = None
+        self,
+        *,
+        agent: str | Agent[Any] | None = None,
+        reason: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
     ) -> list[JobInfo]:
         """Jobs that failed, the last to fail first; of one agent or for one reason if given. `before` a job's id pages.
 
@@ -214,7 +230,7 @@ class Coordinator(Scheduling):
         after: str = "",
         job: str | None = None,
         thread: str | None = None,
-        agent: str | None = None,
+        agent: str | Agent[Any] | None = None,
         types: str | Sequence[str] = (),
         follow: bool = False,
     ) -> AsyncIterator[Event]:
@@ -254,7 +270,7 @@ class Coordinator(Scheduling):
         group: str,
         *,
         types: str | Sequence[str] = (),
-        agent: str | None = None,
+        agent: str | Agent[Any] | None = None,
         thread: str | None = None,
         start: str = "begin",
         lease: Duration = 60.0,
@@ -324,7 +340,6 @@ class Coordinator(Scheduling):
 
     async def declare(self, app: App) -> None:
         """Record an app's agents, so that clients which do not have the app may submit to them."""
-        app.check()
         await adrive(self.store, declaring(app))
 
     async def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from anyio import CancelScope
 
 from ..contracts.app import App
+from ..contracts.errors import BadSetup
 from .book import Book
 from .client import Coordinator
 from .coded.codec import Codec
@@ -93,6 +94,9 @@ def connect(
     ask for). Nothing is opened before the `with` (or `aopen()`, `open()`); `Unreachable` or `BadSetup` is raised there
     if the store can't be used.
     """
+    given: Any = app  # users without a type checker give anything
+    if given is not None and not isinstance(given, App):
+        raise BadSetup(f"app={given!r}, but it is a batonpass.App, or left out")
     store = open_store(url, namespace)
     codec = codec or codec_from_environment()
     return Connection(CodedStore(store, codec) if codec else store, Book(app))

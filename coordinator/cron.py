@@ -11,6 +11,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from ..contracts.errors import BadSetup
+from .calls.inputs import text
 
 # Around a change of the clocks the order of times is not that of their names.
 _CHANGE = timedelta(hours=3)
@@ -20,8 +21,9 @@ def check(cron: str, timezone: str) -> None:
     """Refuse what can't be understood, or is never due."""
     from cronsim import CronSim, CronSimError
 
+    text(cron, "cron expression")
     try:
-        zone = ZoneInfo(timezone)
+        zone = ZoneInfo(text(timezone, "timezone"))
     except (KeyError, ValueError, OSError):
         raise BadSetup(f"timezone={timezone!r} is unknown: use a name such as Europe/Berlin or UTC") from None
     try:

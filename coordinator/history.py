@@ -13,6 +13,7 @@ from ..contracts.duration import Duration
 from ..contracts.transcript import Transcript
 from .book import Book
 from .calls import adrive, copies, edits, forks, retention, transcripts, travel
+from .calls.inputs import name_wanted
 from .job import Job
 from .parts.bases import Bases
 from .store import Store
@@ -32,7 +33,7 @@ class History:
         *,
         limit: int = 50,
         before: str | None = None,
-        agent: str | None = None,
+        agent: str | Agent[Any] | None = None,
         step: str | None = None,
         framework: str | None = None,
         job: str | None = None,
@@ -43,7 +44,7 @@ class History:
 
         Only those that fit: `context` has (at least) these values, `named` are those that have a name.
         """
-        wanted = travel.Wanted(agent, step, framework, job, context or {}, named)
+        wanted = travel.Wanted(name_wanted(agent), step, framework, job, context or {}, named)
         return await adrive(self.store, travel.timeline(thread, limit, before, wanted))
 
     async def ancestors(self, checkpoint_id: str, *, limit: int | None = None) -> list[CheckpointSummary]:

@@ -25,6 +25,7 @@ from ..contracts.webhook import WebhookInfo
 from .backup import Progress, back_up
 from .calls import checkpoints, dead, drive, events, groups, inbox, jobs, travel, webhooks
 from .calls.declaring import declaring
+from .calls.inputs import contract_wanted
 from .consumer import SyncConsumer
 from .job import SyncJob
 from .store import Topic
@@ -71,9 +72,9 @@ class SyncCoordinator(SyncScheduling):
         **options: Unpack[SubmitOptions],
     ) -> SyncJob[Any]:
         """Give an agent a job. Returned means: it is kept, and will be done as soon as a worker runs the agent."""
-        name = name_of(agent)
+        wanted, name = contract_wanted(returns), name_of(agent)
         call = jobs.submit(self.book, name, payload, options)
-        return SyncJob(self.store, self.book, drive(self.store, call).id, returns)
+        return SyncJob(self.store, self.book, drive(self.store, call).id, wanted)
 
     @overload
     def job(self, job_id: str, *, returns: type[R]) -> SyncJob[R]: ...
@@ -83,16 +84,26 @@ class SyncCoordinator(SyncScheduling):
 
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> SyncJob[Any]:
         """A handle for a job by its id. Asks nothing of the store yet."""
-        return SyncJob(self.store, self.book, jobs.checked(job_id), returns)
+        return SyncJob(self.store, self.book, jobs.checked(job_id), contract_wanted(returns))
 
     def jobs(
-        self, *, state: str | None = None, agent: str | None = None, limit: int = 50, before: str | None = None
+        self,
+        *,
+        state: str | None = None,
+        agent: str | Agent[Any] | None = None,
+        limit: int = 50,
+        before: str | None = None,
     ) -> list[JobInfo]:
         """Jobs, newest first; of one state or agent if given. `before` a job's id pages."""
         return drive(self.store, jobs.page(state, agent, limit, before))
 
     def inbox(
-        self, *, assignee: str | None = None, agent: str | None = None, limit: int = 50, after: str | None = None
+        self,
+        *,
+        assignee: str | None = None,
+        agent: str | Agent[Any] | None = None,
+        limit: int = 50,
+        after: str | None = None,
     ) -> list[InboxItem]:
         """What jobs ask of people, who has waited longest first; of one assignee or agent if given."""
         return drive(self.store, inbox.page(assignee, agent, limit, after))
@@ -102,7 +113,12 @@ class SyncCoordinator(SyncScheduling):
         drive(self.store, inbox.answer(self.book, of, value, question))
 
     def dead_letters(
-        self, *, agent: str | None = None, reason: str | None = None, limit: int = 50, before: str | None = None
+        self,
+        *,
+        agent: str | Agent[Any] | None = None,
+        reason: str | None = None,
+        limit: int = 50,
+        before: str | None = None,
     ) -> list[JobInfo]:
         """Jobs that failed, the last to fail first; of one agent or for one reason if given."""
         return drive(self.store, dead.page(agent, reason, limit, before))
@@ -182,7 +198,7 @@ class SyncCoordinator(SyncScheduling):
         after: str = "",
         job: str | None = None,
         thread: str | None = None,
-        agent: str | None = None,
+        agent: str | Agent[Any] | None = None,
         types: str | Sequence[str] = (),
         follow: bool = False,
     ) -> Iterator[Event]:
@@ -213,7 +229,7 @@ class SyncCoordinator(SyncScheduling):
         group: str,
         *,
         types: str | Sequence[str] = (),
-        agent: str | None = None,
+        agent: str | Agent[Any] | None = None,
         thread: str | None = None,
         start: str = "begin",
         lease: Duration = 60.0,
@@ -267,7 +283,6 @@ class SyncCoordinator(SyncScheduling):
 
     def declare(self, app: App) -> None:
         """Record an app's agents, so that clients which do not have the app may submit to them."""
-        app.check()
         drive(self.store, declaring(app))
 
     def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:

@@ -13,6 +13,7 @@ from ..contracts.duration import Duration
 from ..contracts.transcript import Transcript
 from .book import Book
 from .calls import copies, drive, edits, forks, retention, transcripts, travel
+from .calls.inputs import name_wanted
 from .job import SyncJob
 from .parts.bases import Bases
 from .store import Store
@@ -32,7 +33,7 @@ class SyncHistory:
         *,
         limit: int = 50,
         before: str | None = None,
-        agent: str | None = None,
+        agent: str | Agent[Any] | None = None,
         step: str | None = None,
         framework: str | None = None,
         job: str | None = None,
@@ -40,7 +41,7 @@ class SyncHistory:
         named: bool = False,
     ) -> list[CheckpointSummary]:
         """The thread's checkpoints without their state, newest first."""
-        wanted = travel.Wanted(agent, step, framework, job, context or {}, named)
+        wanted = travel.Wanted(name_wanted(agent), step, framework, job, context or {}, named)
         return drive(self.store, travel.timeline(thread, limit, before, wanted))
 
     def ancestors(self, checkpoint_id: str, *, limit: int | None = None) -> list[CheckpointSummary]:

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import re
 from collections.abc import Mapping
+from os import PathLike, fsdecode
 from pathlib import Path
-from urllib.parse import parse_qsl, unquote, urlencode, urlsplit, urlunsplit
+from typing import Any, cast
+from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from ..contracts.errors import BadSetup
+from .calls.inputs import text
 from .store import KEPT_EVENTS, Store
 
 FORMS = (
@@ -19,6 +22,7 @@ _PASSWORD = re.compile(r"(password=)[^&]*")
 
 def open_store(url: str, namespace: str | None = None) -> Store:
     """The store that a URL names. Opens nothing yet. A namespace in the call goes before one in the URL."""
+    _check_url(url)
     if "#" in url:  # what comes after it would be left out; the URL may hold a password, so it is not shown
         raise BadSetup("a store URL takes no #: write %23 for one in a name or a password")
     try:
@@ -28,7 +32,7 @@ def open_store(url: str, namespace: str | None = None) -> Store:
     in_url = query.pop("namespace", "default")
     events = query.pop("events", str(KEPT_EVENTS))
     namespace = in_url if namespace is None else namespace
-    if not namespace:
+    if not text(namespace, "namespace"):
         raise BadSetup("the namespace is empty: give it a name, or leave it out for 'default'")
     if not (events.isascii() and events.isdecimal() and int(events)):
         raise BadSetup(f"?events={events}, but it says how many events are kept: a number, 1 or more")
@@ -55,6 +59,14 @@ def file_of(url: str) -> Path | None:
     """The file that a SQLite store is kept in; None for another store."""
     parts = urlsplit(url)
     return Path(unquote(parts.path)[1:]) if parts.scheme == "sqlite" else None
+
+
+def _check_url(url: Any) -> None:
+    if isinstance(url, PathLike):
+        file = quote(fsdecode(cast("PathLike[str]", url)))
+        raise BadSetup(f"{file!r} is a file's path, but a store is named by a URL: write 'sqlite:///{file}'")
+    if not isinstance(url, str):
+        raise BadSetup(f"{url!r} is no store URL: write {FORMS}")
 
 
 def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:

@@ -59,7 +59,7 @@ def terms_of(
         raise BadSetup(f"ctx.ask() has no option {name}=: it has answer, timeout, default, assignee and escalate")
     if timeout is None and (default is not MISSING or escalate):
         raise BadSetup("default= and escalate= say what happens when the timeout= of a question is over: give one")
-    steps = [(escalate, timeout or 0)] if isinstance(escalate, str) else list(escalate or ())
+    steps = [(escalate, timeout or 0)] if isinstance(escalate, str) else _steps(escalate or ())
     plain = default if default is MISSING else plain_answer(default)
     if answer is not None and default is not MISSING:
         convert(answer, plain)
@@ -70,6 +70,13 @@ def terms_of(
         escalation=tuple((_name(name), milliseconds(wait, "escalate", least=_LEAST)) for name, wait in steps),
         default=plain,
     )
+
+
+def _steps(given: Any) -> list[tuple[str, Duration]]:
+    try:
+        return [(name, wait) for name, wait in given]
+    except (TypeError, ValueError):
+        raise BadSetup(f"escalate={given!r}, but it is a name, or a list of pairs of a name and a time") from None
 
 
 def asked_as(agent: Agent[Any], terms: AskTerms) -> AskTerms:

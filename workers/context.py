@@ -19,7 +19,7 @@ from ..coordinator.calls import afollow, follow
 from .about import About
 from .asking import terms_of
 from .effects import Act, Ask, Commit, Perform, Record, Unsure
-from .steps import refuse_async
+from .steps import check_function, refuse_async
 from .threads import in_thread
 
 if TYPE_CHECKING:
@@ -124,6 +124,7 @@ class Context(About):
         agent, needs a `key` that is its own in this hop. Raises `StepMismatch` if the recorded arguments were
         others. If the process dies while `fn` runs, it runs again.
         """
+        check_function(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
             return recorded.result
@@ -204,6 +205,8 @@ class Context(About):
         plain functions), "repeat" calls `fn` again. An `fn` that knows that nothing happened raises `bp.NotDone`.
         Give the service `ctx.effect_key(key)` as its idempotency key where it takes one.
         """
+
+        check_function(f"effect {key!r}", fn)
 
         async def act(asked: Act) -> Any:
             if isinstance(asked, Perform):

@@ -141,8 +141,17 @@ def _unmistakable(name: str) -> str:
     return f"\\{said}" if said in _OTHERS else said
 
 
+def check_function(what: str, fn: object) -> None:
+    """Refuse what can't be called, before anything is done or recorded: mostly `fn()` for `fn`."""
+    if not callable(fn):
+        if inspect.iscoroutine(fn):
+            fn.close()  # else Python warns that nobody awaited it
+        raise BadSetup(f"{what}: {fn!r:.80} is no function: give the function itself, then what it is called with")
+
+
 def refuse_async(what: str, fn: Callable[..., object]) -> None:
     """Refuse async code in a plain `def`, which can't await it, before anything is done or recorded."""
+    check_function(what, fn)
     if inspect.iscoroutinefunction(fn):
         raise BadSetup(
             f"{what} is async code: write the agent as `async def` and await ctx.step() or ctx.effect() there"

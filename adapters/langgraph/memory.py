@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
+from ...contracts.errors import BadSetup
 from ...coordinator.calls import Call, afollow, follow
 from ...coordinator.coded.codec import Codec
 from ...coordinator.coded.environment import codec_from_environment
@@ -39,6 +40,10 @@ class BatonpassStore(Opening, BaseStore):
     supports_ttl = True
 
     def __init__(self, store: Store, *, index: IndexConfig | None = None, ttl: TTLConfig | None = None) -> None:
+        for name, given in (("index", index), ("ttl", ttl)):
+            config: Any = given  # users without a type checker give anything
+            if config is not None and not isinstance(config, Mapping):
+                raise BadSetup(f"{name}={config!r}, but it is a dict, as LangGraph's stores take it")
         self._opened = Handles(store)
         self._vectors = Vectors(index) if index else None
         self._freeing = Freeing()

@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
+from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup, WrongState
 from ...contracts.guard import Guard
 from ...contracts.job import JobInfo, JobState
@@ -18,21 +19,24 @@ from ..parts.bases import Bases
 from ..rows import JobRow
 from . import Call
 from .edits import Edit
-from .inputs import count
+from .inputs import count, name_wanted
 from .jobs import checked, describe, look
 from .sources import Source, drafts, save_one, source_of
 
 _PAGE = 200
 
 
-def page(agent: str | None, reason: str | None, limit: int, before: str | None = None) -> Call[list[JobInfo]]:
+def page(
+    agent: str | Agent[Any] | None, reason: str | None, limit: int, before: str | None = None
+) -> Call[list[JobInfo]]:
     """Failed jobs, the last to fail first."""
+    whose = name_wanted(agent)
     count(limit, "limit")
     found: list[JobInfo] = []
     last = checked(before) if before else ""
     while len(found) < limit:
         rows: list[JobRow] = yield ListJobs(_PAGE, last, dead=True)
-        found += [describe(row) for row in rows if agent in (None, row.agent) and reason in (None, row.reason)]
+        found += [describe(row) for row in rows if whose in (None, row.agent) and reason in (None, row.reason)]
         if len(rows) < _PAGE:
             break
         last = rows[-1].id

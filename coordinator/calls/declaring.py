@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from ...contracts.app import App
-from ...contracts.errors import BatonpassError
+from ...contracts.errors import BadSetup, BatonpassError
 from ..book import Numbers, close_declaration, numbers_of, open_declaration
 from ..commands import Declare, Declared, Reap, Reaped
 from . import Call
@@ -14,6 +16,10 @@ _LINES, _STEPS = 500, 200
 
 def declaring(app: App) -> Call[None]:
     """Record an app's agents. If one has other limits now, the lines of what may not run yet are looked at again."""
+    given: Any = app  # users without a type checker give anything
+    if not isinstance(given, App):
+        raise BadSetup(f"{given!r} is no batonpass.App: declare() records the agents of one")
+    app.check()
     before: dict[str, bytes] = yield Declared()
     yield Declare({agent.name: close_declaration(agent, app.name) for agent in app})
     if not any(agent.name in before and _recorded(before[agent.name]) != numbers_of(agent) for agent in app):

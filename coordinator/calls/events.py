@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from ...contracts.agent import Agent
 from ...contracts.bounds import is_count
 from ...contracts.errors import BadSetup, Unavailable, Unreachable
 from ...contracts.event import TYPES, Event
@@ -17,7 +18,7 @@ from ..commands import Events, LastEvent, TrimEvents, Which
 from ..rows import EventRow
 from ..snapshots import from_ms
 from . import Call
-from .inputs import cursor, text
+from .inputs import cursor, name_wanted, text
 from .rewinding import Memory, is_short_of
 
 _log = logging.getLogger("batonpass.events")
@@ -91,15 +92,18 @@ class Patience:
         self._troubles = 0
 
 
-def which(types: str | Sequence[str], agent: str | None, thread: str | None) -> Which:
+def which(types: str | Sequence[str], agent: str | Agent[Any] | None, thread: str | None) -> Which:
     """Which events a caller wants. The types' common prefix may be left out."""
-    given = (types,) if isinstance(types, str) else tuple(types)
+    listed: Any = types  # users without a type checker give anything
+    if not isinstance(listed, str | Iterable) or isinstance(listed, bytes | Mapping):
+        raise BadSetup(f"types={listed!r}, but it is a type of events, e.g. 'job.*', or a list of them")
+    given = (types,) if isinstance(types, str) else tuple(text(each, "type of events") for each in types)
     full = tuple(each if each.startswith((_PREFIX, "*")) else _PREFIX + each for each in given)
     for each, type_ in zip(given, full, strict=True):
         if not any(known == type_ or (type_[-1:] == "*" and known.startswith(type_[:-1])) for known in TYPES):
             known = ", ".join(sorted(known.removeprefix(_PREFIX) for known in TYPES))
             raise BadSetup(f"{each!r} is no type of events: write job.* for all that begin so, or one of {known}")
-    return Which(text(agent or "", "agent"), text(thread or "", "thread"), full)
+    return Which(name_wanted(agent) or "", text(thread or "", "thread"), full)
 
 
 def keep(count: int) -> int:

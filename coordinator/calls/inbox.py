@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from ...contracts.agent import Agent
 from ...contracts.contract import Contract, contract_ref, convert, dump_payload, load_mapping
 from ...contracts.errors import ContractViolation, NotFound, WrongState
 from ...contracts.inbox import InboxItem
@@ -15,20 +16,21 @@ from ..letters import open_letter, seal_letter
 from ..questions import item, wanted
 from ..rows import JobRow
 from . import Call
-from .inputs import count, identifier
+from .inputs import count, identifier, name_wanted
 from .jobs import look
 
 _PAGE = 200
 
 
-def page(assignee: str | None, agent: str | None, limit: int, after: str | None) -> Call[list[InboxItem]]:
+def page(assignee: str | None, agent: str | Agent[Any] | None, limit: int, after: str | None) -> Call[list[InboxItem]]:
     """Open questions, who asked first first; those of one assignee or agent if given."""
+    whose = name_wanted(agent)
     count(limit, "limit")
     found: list[InboxItem] = []
     after_id, asked = named(after) if after else ("", 0)
     while len(found) < limit:
         rows: list[JobRow] = yield Inbox(_PAGE, asked, after_id)
-        found += [item(row) for row in rows if assignee in (None, row.assignee) and agent in (None, row.agent)]
+        found += [item(row) for row in rows if assignee in (None, row.assignee) and whose in (None, row.agent)]
         if len(rows) < _PAGE:
             break
         after_id, asked = rows[-1].id, rows[-1].asked

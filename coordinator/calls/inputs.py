@@ -9,7 +9,9 @@ from collections.abc import Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
+from ...contracts.agent import Agent, name_of
 from ...contracts.bounds import is_count
+from ...contracts.contract import Contract
 from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BadSetup
 
@@ -53,10 +55,25 @@ def mapping(value: Mapping[str, Any], what: str) -> Mapping[str, Any]:
 
 def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:
     """A duration from a caller, in ms."""
-    seconds = seconds_of(duration)
+    seconds: Any = seconds_of(duration)
+    if seconds is None:
+        raise BadSetup(f"{what}=None, but it is a time span: give seconds, or a timedelta")
     if not least <= seconds <= _LONGEST:
         raise BadSetup(f"{what}={seconds} seconds, but it must be from {least:g} to {_LONGEST:g}")
     return int(seconds * 1000)
+
+
+def name_wanted(agent: str | Agent[Any] | None) -> str | None:
+    """The name of the agent whose things a caller wants to see; None for all."""
+    return None if agent is None else text(name_of(agent), "agent")
+
+
+def contract_wanted(returns: type[Contract] | None) -> type[Contract] | None:
+    """The contract that a caller wants a result as, also one without a name."""
+    given: Any = returns
+    if given is not None and not (isinstance(given, type) and issubclass(given, Contract)):
+        raise BadSetup(f"returns={given!r}, but it is a contract: a subclass of batonpass.Contract")
+    return returns
 
 
 def count(given: int, what: str) -> None:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from typing import Any, TypeVar, get_args
 
+from ...contracts.agent import Agent
 from ...contracts.contract import Contract, ContractRef, Payload
 from ...contracts.errors import BadSetup, Corrupted, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
 from ...contracts.guard import DEFAULT, NOTHING, Guard, Spent
@@ -24,7 +25,7 @@ from ..letters import open_envelope, open_letter, seal_envelope, seal_plain
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
-from .inputs import count, identifier, instant, milliseconds, text
+from .inputs import count, identifier, instant, milliseconds, name_wanted, text
 
 R = TypeVar("R")
 _PAGE = 200
@@ -91,7 +92,7 @@ def terms(options: SubmitOptions) -> Terms:
     guard: Any = options.get("guard", DEFAULT)
     if not isinstance(guard, Guard):
         raise BadSetup(f"guard={guard!r}, but it is a batonpass.Guard")
-    if priority not in BANDS:
+    if priority not in tuple(BANDS):  # also what can't be hashed
         raise BadSetup(f"priority={priority!r}, but it is {', '.join(BANDS)}")
     on_busy = options.get("on_busy", "reject")
     if on_busy not in get_args(OnBusy):
@@ -144,16 +145,19 @@ def cancel(job_id: str) -> Call[bool]:
     return ended
 
 
-def page(state: str | None, agent: str | None, limit: int, before: str | None = None) -> Call[list[JobInfo]]:
+def page(
+    state: str | None, agent: str | Agent[Any] | None, limit: int, before: str | None = None
+) -> Call[list[JobInfo]]:
     """Jobs, newest first, of one state or agent if given."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it is {', '.join(JobState)}")
+    whose = name_wanted(agent)
     count(limit, "limit")
     found: list[JobInfo] = []
     last = checked(before) if before else ""
     while len(found) < limit:
-        rows: list[JobRow] = yield ListJobs(_PAGE, last, state=state or "", agent=agent or "")
-        chosen = [row for row in rows if state in (None, row.state) and agent in (None, row.agent)]
+        rows: list[JobRow] = yield ListJobs(_PAGE, last, state=state or "", agent=whose or "")
+        chosen = [row for row in rows if state in (None, row.state) and whose in (None, row.agent)]
         found += [describe(row) for row in chosen]
         if not rows:
             break

@@ -167,7 +167,7 @@ def _new_secret() -> str:
 
 def _checked_secret(secret: str) -> str:
     try:
-        decoded = base64.b64decode(secret.removeprefix(_SECRET), validate=True)
+        decoded = base64.b64decode(text(secret, "secret").removeprefix(_SECRET), validate=True)
     except (binascii.Error, ValueError):
         decoded = b""
     if len(decoded) not in _SECRET_BYTES:

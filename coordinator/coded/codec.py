@@ -12,7 +12,7 @@ from __future__ import annotations
 import hmac
 from collections.abc import Mapping
 from hashlib import sha256
-from typing import Any
+from typing import Any, cast
 
 from ...contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra
 
@@ -64,8 +64,11 @@ class Codec:
     ) -> None:
         if encrypt and sign:
             raise BadSetup("a codec encrypts or signs, not both: encrypted records can't be forged either")
+        keys = encrypt or sign or {}
+        if not isinstance(cast("object", keys), Mapping):  # users without a type checker give anything
+            raise BadSetup("encrypt= and sign= are keys by name: {'2026-11': the key's bytes}")
         self._kind = b"e" if encrypt else b"s" if sign else b"c"
-        self._keys = _checked(dict(encrypt or sign or {}), (16, 32) if encrypt else None)
+        self._keys = _checked(dict(keys), (16, 32) if encrypt else None)
         self._current = next(iter(self._keys), "")
         self._ciphers = {name: _cipher(key) for name, key in self._keys.items()} if encrypt else {}
         self._zstd = _zstd() if compress else None
@@ -176,6 +179,9 @@ def check_open(data: bytes, what: str) -> None:
 
 def _checked(keys: dict[str, bytes], sizes: tuple[int, ...] | None) -> dict[str, bytes]:
     for name, key in keys.items():
+        held: Any = key
+        if not isinstance(held, bytes):
+            raise BadSetup(f"the key {name!r} is no bytes: decode it first, e.g. with base64.b64decode")
         if not name.isascii() or not 0 < len(name) <= 64:
             raise BadSetup(f"the key name {name!r} can't be used: 1 to 64 ASCII characters")
         if len(key) not in sizes if sizes else len(key) < 16:

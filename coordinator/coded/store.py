@@ -28,6 +28,9 @@ class CodedStore:
     """A store whose contents are coded. What it answers is as any store's, and was verified."""
 
     def __init__(self, inner: Store, codec: Codec) -> None:
+        given: Any = codec  # users without a type checker give anything
+        if not isinstance(given, Codec):
+            raise BadSetup(f"codec={codec!r}, but it is a batonpass.Codec, or left out")
         self.inner = inner
         self.codec: Codec | None = codec
         self._codec = codec

@@ -179,3 +179,39 @@ def test_what_is_no_agent(bench: Bench) -> None:
 def test_values_without_names(bench: Bench, call: Callable[[Any, Any], Any]) -> None:
     with bench.refused(bp.BadSetup, "it is a dict: values by name"):
         bench.run(call(bench.face(desk), 5))
+
+
+@pytest.mark.parametrize(
+    ("call", "complaint"),
+    [
+        (lambda face: face.events(types=5), "types=5, but it is a type of events, e.g. 'job.*', or a list of them"),
+        (lambda face: face.events(types=b"job.*"), "types=b'job.*', but it is a type of events"),
+        (lambda face: face.events(types=[5]), "the type of events 5 is no text"),
+        (lambda face: face.webhook("w", "https://hook.example", secret=5), "the secret 5 is no text"),
+        (lambda face: face.submit("keeper", NOTE, delay=None), "delay=None, but it is a time span"),
+        (lambda face: face.submit("keeper", NOTE, key="k", key_ttl=None), "key_ttl=None, but it is a time span"),
+        (lambda face: face.submit("keeper", NOTE, priority=["high"]), r"priority=\['high'\], but it is"),
+        (lambda face: face.submit("keeper", NOTE, returns=dict), "returns=<class 'dict'>, but it is a contract"),
+        (lambda face: face.prune_jobs(older_than=None), "older_than=None, but it is a time span"),
+        (lambda face: face.schedule("s", "keeper", NOTE, cron=5), "the cron expression 5 is no text"),
+        (lambda face: face.schedule("s", "keeper", NOTE, cron="* * * * *", timezone=5), "the timezone 5 is no text"),
+        (lambda face: face.declare("desk:app"), "'desk:app' is no batonpass.App"),
+        (lambda face: face.backup(5), "5 is no path of a file to write"),
+        (lambda face: face.jobs(agent=5), "5 is no agent: give an agent's name"),
+    ],
+)
+def test_what_is_of_the_wrong_type(bench: Bench, call: Callable[[Any], Any], complaint: str) -> None:
+    """They were TypeErrors and AttributeErrors of Python's own, or nothing was found."""
+    with bench.refused(bp.BadSetup, complaint):
+        bench.run(call(bench.face(desk)))
+
+
+def test_an_agent_stands_for_its_name_where_it_is_looked_for(bench: Bench) -> None:
+    """As where it is given a job. It found nothing, without a word."""
+    face = bench.face(desk)
+    job = bench.run(face.submit(keeper, NOTE))
+    bench.run(face.save(thread="run", agent="keeper", state=1))
+    assert [each.id for each in bench.run(face.jobs(agent=keeper))] == [job.id]
+    assert {each.subject for each in bench.run(face.events(agent=keeper))} == {job.id, "run"}
+    assert [each.agent for each in bench.run(face.timeline("run", agent=keeper))] == ["keeper"]
+    assert bench.run(face.dead_letters(agent=keeper)) == bench.run(face.inbox(agent=keeper)) == []
