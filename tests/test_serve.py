@@ -372,16 +372,16 @@ def test_what_does_not_start(
 ) -> None:
     monkeypatch.delenv("BATONPASS_TOKEN", raising=False)
     monkeypatch.setattr("batonpass.cli.serve.log_lines", lambda *_: None)  # it is for a process of its own
-    cli = CommandLine(url := f"sqlite:///{tmp_path}/store.db", capsys, monkeypatch)
-    assert "there is no store" in cli("serve", "--port", "0").complaint
+    cli = CommandLine(f"sqlite:///{tmp_path}/store.db", capsys, monkeypatch)
     for host in ("0.0.0.0", "::"):
         assert "open to other machines: give --token" in cli("serve", "--host", host, "--port", "0").complaint
     assert "no address of this machine" in cli("serve", "--host", "no.such.host.invalid").complaint
     for token in ("", "two words", "\u00e9", "line\n"):
         assert "sent in a header" in cli("serve", "--token", token).complaint
-    with bp.connect(url), socket.create_server(("127.0.0.1", 0)) as taken:
+    with socket.create_server(("127.0.0.1", 0)) as taken:
         port = taken.getsockname()[1]
         assert f"can't listen on 127.0.0.1 port {port}: " in cli("serve", "--port", str(port)).complaint
+    assert not list(tmp_path.iterdir())  # no store was begun
     assert "no Redis at redis://127.0.0.1:1" in cli("serve", "--store", "redis://127.0.0.1:1").complaint
     for module in [name for name in sys.modules if name.startswith("batonpass.service")]:
         monkeypatch.delitem(sys.modules, module)

@@ -6,6 +6,7 @@ import json
 from dataclasses import fields
 from datetime import datetime
 from math import isfinite
+from pathlib import Path
 from typing import Annotated, Any
 
 import typer
@@ -111,6 +112,7 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
     the demo for one, is not the user's.
 
     A command that `begins` nothing needs a store: a new, empty file in the wrong folder would only hide the mistake.
+    What goes on until it is stopped begins one, as a worker does: a service manager starts them in any order.
     """
     if store.startswith("memory:"):
         raise BadSetup("memory:// is kept by the process that opens it alone: what a command did would be gone")
@@ -121,10 +123,16 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
 
         connection = connect(store, namespace=namespace, app=find_app(app))
         begins = True
-    file = file_of(store)
-    if file is not None and not begins and file.parent.is_dir() and not file.exists():
+    file = missing_file(store)
+    if file is not None and not begins and file.parent.is_dir():
         raise NotFound(
-            f"there is no store {file.absolute()}: --store or BATONPASS_URL names one, a worker or a submit with --app "
-            "makes one"
+            f"there is no store {file}: --store or BATONPASS_URL names one, a worker, `batonpass serve` or a submit "
+            "with --app makes one"
         )
     return connection
+
+
+def missing_file(store: str) -> Path | None:
+    """The file that a store would be kept in, if it is not there yet."""
+    file = file_of(store)
+    return None if file is None or file.exists() else file.absolute()

@@ -12,7 +12,7 @@ from batonpass.contracts.errors import BadSetup
 from batonpass.coordinator.urls import namespace_of
 from batonpass.workers.logs import log_lines
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, missing_file, opened
 from .printing import print_json
 
 
@@ -44,13 +44,17 @@ def serve(
             f"--host {host} is open to other machines: give --token or BATONPASS_TOKEN, or stay on 127.0.0.1"
         )
     made = "" if token else secrets.token_urlsafe(32)
+    new = missing_file(store)
 
     def started(kept: str, url: str) -> None:
         if as_json:
-            print_json({"url": url, "page": f"{url}/ui/", "store": kept, "token": made or None}, indent=None)
+            about = {"url": url, "page": f"{url}/ui/", "store": kept, "token": made or None, "new": new is not None}
+            print_json(about, indent=None)
         else:
             typer.echo(f"serving {kept} on {url}" + (f", with the token {made}" if made else ""))
             typer.echo(f"its page: {url}/ui/")
+            if new is not None:
+                typer.echo(f"the store {new} is new: start a worker on it, or name another by --store or BATONPASS_URL")
 
     log_lines(as_json, namespace_of(store, namespace))
-    anyio.run(run, opened(store, namespace), place, token or made, started)
+    anyio.run(run, opened(store, namespace, begins=True), place, token or made, started)

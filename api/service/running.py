@@ -7,19 +7,21 @@ import socket
 from collections.abc import Callable, Generator
 from contextlib import closing, contextmanager
 from ipaddress import ip_address
-from typing import Any
+from typing import Any, TypeAlias
 
 import anyio
 import uvicorn
 from anyio.abc import TaskStatus
 
 from batonpass.contracts.errors import BadSetup
+from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.connection import Connection
 from batonpass.workers.single import alone
 
 from .routes import application
 from .standing import Gauge
 
+Started: TypeAlias = Callable[[str, str], None]
 _LAST_WORDS = 5  # seconds that requests may take once the service stops
 
 
@@ -57,29 +59,34 @@ class _Server(uvicorn.Server):
         yield
 
 
-async def serve(connection: Connection, place: Place, token: str, started: Callable[[str, str], None]) -> None:
+async def serve(connection: Connection, place: Place, token: str, started: Started) -> None:
     """Serve until SIGTERM or SIGINT. `started` is told the store and the address, once requests are taken."""
-    async with connection as coordinator:
-        with place.listener() as listener, closing(Gauge(coordinator)) as gauge:
-            config = uvicorn.Config(
-                application(coordinator, gauge, token),
-                http="h11",
-                ws="none",
-                lifespan="off",
-                log_config=None,
-                log_level="warning",
-                access_log=False,
-                proxy_headers=False,
-                server_header=False,
-                timeout_graceful_shutdown=_LAST_WORDS,
-            )
-            server = _Server(config)
-            with alone():
-                async with anyio.create_task_group() as tasks:
-                    await tasks.start(_stop_by_signal, server)
-                    started(coordinator.url, _url(listener))
-                    await server.serve([listener])
-                    tasks.cancel_scope.cancel()
+    with place.listener() as listener:  # first: a store is not begun for an address that can't be had
+        async with connection as coordinator:
+            with closing(Gauge(coordinator)) as gauge:
+                await _serve(coordinator, gauge, listener, token, started)
+
+
+async def _serve(coordinator: Coordinator, gauge: Gauge, listener: socket.socket, token: str, started: Started) -> None:
+    config = uvicorn.Config(
+        application(coordinator, gauge, token),
+        http="h11",
+        ws="none",
+        lifespan="off",
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        proxy_headers=False,
+        server_header=False,
+        timeout_graceful_shutdown=_LAST_WORDS,
+    )
+    server = _Server(config)
+    with alone():
+        async with anyio.create_task_group() as tasks:
+            await tasks.start(_stop_by_signal, server)
+            started(coordinator.url, _url(listener))
+            await server.serve([listener])
+            tasks.cancel_scope.cancel()
 
 
 async def _stop_by_signal(server: uvicorn.Server, *, task_status: TaskStatus[None]) -> None:

@@ -1,0 +1,38 @@
+"""The service before there is a store: in whatever order its machine starts it and the workers."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import batonpass as bp
+
+from .test_serve import TOKEN, app, caller, process
+from .workers.serving import Ask
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+async def test_it_begins_a_store_that_a_worker_finds(tmp_path: Path) -> None:
+    """It was refused, as by a command that only looks, and started by hand once a worker had been there."""
+    with process(url := f"sqlite:///{tmp_path}/new.db", "--json", BATONPASS_TOKEN=TOKEN) as running:
+        assert running.stdout is not None
+        told = json.loads(running.stdout.readline())
+        assert told["new"]
+        async with caller(told["url"]) as http, bp.connect(url, app=app) as coordinator, app.worker(coordinator):
+            job = await coordinator.submit("plain", Ask(text="it"))
+            assert (await http.get(f"/jobs/{job.id}")).status_code == 200
+
+
+def test_it_says_where_a_new_one_is(tmp_path: Path) -> None:
+    """Else the page of a wrong folder would look like that of a store in which nothing happens."""
+    for is_new in (True, False):
+        with process(f"sqlite:///{tmp_path}/new.db", BATONPASS_TOKEN=TOKEN) as running:
+            assert running.stdout is not None
+            lines = [running.stdout.readline() for _ in range(2)]
+            running.terminate()
+            lines += running.stdout.readlines()
+        expected = f"the store {tmp_path}/new.db is new: start a worker on it, or name another by --store"
+        assert (expected in "".join(lines)) is is_new
