@@ -19,10 +19,11 @@ _PAUSE, _JITTER = 10.0, 0.1
 
 async def keep_schedules(coordinator: Coordinator) -> None:
     """Look when the next schedule is due, and every few seconds. Ends by cancellation."""
+    left = dict[str, int]()
     while True:
         pause = _PAUSE
         try:
-            look = await adrive(coordinator.store, schedules.look(coordinator.book))
+            look = await adrive(coordinator.store, schedules.look(coordinator.book, left))
         except BatonpassError as error:
             _log.warning("can't look at schedules, trying again: %s", error)
         else:

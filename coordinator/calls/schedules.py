@@ -11,9 +11,9 @@ from dataclasses import dataclass, field
 from typing import Any, get_args
 
 from ...contracts import event as kinds
-from ...contracts.contract import load_mapping
+from ...contracts.contract import contract_ref, load_mapping
 from ...contracts.duration import Duration, seconds_of
-from ...contracts.errors import BadSetup, BatonpassError, NotFound, Unavailable
+from ...contracts.errors import BadSetup, BatonpassError, ContractViolation, NotFound, Unavailable, UnknownAgent
 from ...contracts.job import OnBusy, Priority
 from ...contracts.options import SubmitOptions
 from ...contracts.schedule import CatchUp, Schedule
@@ -27,7 +27,8 @@ from ..snapshots import from_ms
 from . import Call, jobs
 from .inputs import text
 
-# A time that passed longer ago than this, in ms, was missed: nobody was up.
+# A time that passed longer ago than this, in ms, was missed: nobody was up. So long a worker leaves to others what it
+# has not the contract for.
 _MISSED = 60_000
 _NEVER: Mapping[str, Any] = {"due": 0, "job": None, "error": None}
 
@@ -94,8 +95,9 @@ def every() -> Call[list[Schedule]]:
     return [_schedule(row, noted.get(row.name.key), now) for row in defined]
 
 
-def look(book: Book) -> Call[Look]:
-    """Submit the jobs of all schedules that are due. Any number of workers may do it at once."""
+def look(book: Book, left: dict[str, int]) -> Call[Look]:
+    """Submit the jobs of all schedules that are due. Any number of workers may do it at once. `left` is the looker's
+    own, from look to look: since when it leaves which schedules to others."""
     defined, noted, now = yield from _rows()
     found, waits = Look(), list[int]()
     for row in defined:
@@ -105,9 +107,14 @@ def look(book: Book) -> Call[Look]:
             if since > now:  # else nothing would be due for as long as the clock was ahead
                 yield from _note(schedule, now, schedule.last_job, schedule.error)
             coming = round(schedule.next_at.timestamp() * 1000) if schedule.next_at else None
-            if coming is not None and coming <= now:
+            if coming is None or coming > now:
+                left.pop(schedule.name, None)
+            else:
                 due = times.latest(schedule.cron, schedule.timezone, since, now)
-                yield from _submit(book, schedule, due or coming, now, found, last.updated if last else 0)
+                may_leave = now - left.setdefault(schedule.name, now) <= _MISSED
+                at = _Due(due or coming, now, last.updated if last else 0, may_leave)
+                if (yield from _submit(book, schedule, at, found)):
+                    del left[schedule.name]
                 coming = times.following(schedule.cron, schedule.timezone, now)
         except BatonpassError as error:
             found.errors.append((row.name.key, str(error)))
@@ -118,25 +125,52 @@ def look(book: Book) -> Call[Look]:
     return Look(found.jobs, found.errors, min(waits, default=None))
 
 
-def _submit(book: Book, schedule: Schedule, due: int, now: int, found: Look, since: int) -> Call[None]:
+@dataclass(frozen=True)
+class _Due:
+    """A time that has come. `noted`: when the one before was. Who `may_leave` it need not say yet that it can't be."""
+
+    at: int
+    now: int
+    noted: int
+    may_leave: bool
+
+
+def _submit(book: Book, schedule: Schedule, due: _Due, found: Look) -> Call[bool]:
+    """Submit the job of a time, and note what became of it; False if that is left to another worker."""
     name, job, problem = schedule.name, None, None
-    if schedule.catch_up == "latest" or now - due <= _MISSED:
+    if schedule.catch_up == "latest" or due.now - due.at <= _MISSED:
         options: Any = schedule.options
-        about = {"schedule": name, "at": str(due)}
+        about = {"schedule": name, "at": str(due.at)}
         try:
             payload = _payload(book, schedule)
-            row = yield from jobs.submit(book, schedule.agent, payload, options, once=(name, str(due)), about=about)
+            row = yield from jobs.submit(book, schedule.agent, payload, options, once=(name, str(due.at)), about=about)
         except Unavailable:
             raise  # before it is noted: it is tried again
         except BatonpassError as error:
+            if due.may_leave and isinstance(error, ContractViolation) and (yield from _others_know(book, schedule)):
+                return False
             problem = str(error)
             found.errors.append((name, problem))
         else:
             job = row.id
             found.jobs.append((name, job))
-    about = {"agent": schedule.agent, "at": str(due), "error": problem or ""}
-    news = ItemNews(kinds.NOT_SCHEDULED, name, about, since) if problem else None
-    yield from _note(schedule, due, job, problem, news)
+    about = {"agent": schedule.agent, "at": str(due.at), "error": problem or ""}
+    news = ItemNews(kinds.NOT_SCHEDULED, name, about, due.noted) if problem else None
+    yield from _note(schedule, due.at, job, problem, news)
+    return True
+
+
+def _others_know(book: Book, schedule: Schedule) -> Call[bool]:
+    """Whether a payload that does not fit may fit elsewhere: with a worker that has the agent and upcasts what was said
+    with an older version of its contract, or is of the newer release in a rolling deploy."""
+    own = book.agent(schedule.agent)
+    if own is None:
+        return True
+    try:
+        recorded = yield from book.declaration(schedule.agent)
+    except UnknownAgent:
+        return False
+    return recorded.accepts != contract_ref(own.accepts)
 
 
 def _payload(book: Book, schedule: Schedule) -> object:

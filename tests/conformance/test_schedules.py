@@ -33,13 +33,13 @@ def desk(accepts: type[Any]) -> bp.App:
 APP = desk(Order)
 
 
-def look(bench: Bench, app: bp.App = APP) -> schedules.Look:
-    return follow(schedules.look(Book(app)), bench.do)
+def look(bench: Bench, app: bp.App = APP, left: dict[str, int] | None = None) -> schedules.Look:
+    return follow(schedules.look(Book(app), {} if left is None else left), bench.do)
 
 
-def schedule(bench: Bench, name: str = "hourly", **more: Any) -> None:
+def schedule(bench: Bench, name: str = "hourly", app: bp.App = APP, **more: Any) -> None:
     more = {"cron": "0 * * * *", **more}
-    bench.run(bench.face(APP).schedule(name, "write", more.pop("payload", Order(size=1)), **more))
+    bench.run(bench.face(app).schedule(name, "write", more.pop("payload", Order(size=1)), **more))
 
 
 def known(bench: Bench) -> list[bp.Schedule]:
@@ -82,7 +82,7 @@ def test_a_worker_that_dies_before_it_noted_the_time_costs_no_second_job(bench: 
             raise bp.Unreachable("killed")
         return bench.do(command)
 
-    follow(schedules.look(Book(APP)), dying)
+    follow(schedules.look(Book(APP), {}), dying)
     [first] = bench.do(c.ListJobs())
     bench.clock.advance(1)
     assert look(bench).jobs == [("hourly", first.id)]
@@ -170,6 +170,44 @@ def test_what_can_not_be_submitted_stands_there_and_the_schedule_goes_on(bench: 
     assert known(bench)[0].error is None
 
 
+def newer() -> bp.App:
+    """The desk when its contract has a second version, as recorded by its workers."""
+    app = desk(Other)
+    app.upcast(Other, from_version=1)(lambda values: {"colour": str(values["size"])})
+    return app
+
+
+@pytest.mark.parametrize("other", [bp.App("another"), desk(Order)], ids=["another app", "the release before"])
+def test_a_worker_without_the_contract_leaves_it_to_one_that_has_it(bench: Bench, other: bp.App) -> None:
+    """It noted that the payload does not fit, and the time had come to nothing; which of them looked first decided."""
+    app = newer()
+    said = {"colour": "red"} if "write" in other else {"size": 1}  # by the newer release, by the one before
+    schedule(bench, payload=said, app=app if "write" in other else APP)
+    bench.run(bench.face(app).declare(app))
+    to_the_hour(bench, 30)
+    left = dict[str, int]()
+    for _ in range(3):
+        assert look(bench, other, left) == schedules.Look(wait=HOUR - 5)
+    assert known(bench)[0].error is None
+    assert len(look(bench, app).jobs) == 1
+    assert look(bench, other, left).errors == []
+
+
+def test_what_no_other_worker_takes_either_is_said_in_the_end(bench: Bench) -> None:
+    schedule(bench)
+    app = newer()
+    bench.run(bench.face(app).declare(app))
+    for _ in range(2):
+        to_the_hour(bench)
+        left = dict[str, int]()
+        assert look(bench, bp.App("another"), left).errors == []
+        bench.clock.advance(MINUTE + 1)
+        [(_, problem)] = look(bench, bp.App("another"), left).errors
+        assert "colour" in problem
+        assert known(bench)[0].error == problem
+        assert left == {}
+
+
 def test_that_no_job_could_be_submitted_is_an_event_once(bench: Bench) -> None:
     """Also if several workers find that out at the same time; with the reason, at each time that it happens to."""
 
@@ -182,7 +220,7 @@ def test_that_no_job_could_be_submitted_is_an_event_once(bench: Bench) -> None:
     schedule(bench, name)
     for times in (1, 2):
         others, due = [desk(Other)], to_the_hour(bench)
-        found = follow(schedules.look(Book(desk(Other))), another_comes_first)
+        found = follow(schedules.look(Book(desk(Other)), {}), another_comes_first)
         assert not others
         told = [each.fields for each in bench.do(c.Events()) if each.fields["type"] == kinds.NOT_SCHEDULED]
         event = told[-1]
