@@ -13,7 +13,7 @@ from batonpass.testing import serving
 
 from .apps import autogen_app, langgraph_app
 from .apps.crewai_app import Article, Small, Topic
-from .apps.crewai_kit import Note
+from .apps.crewai_kit import Crews, Note
 from .apps.kit import question
 
 pytestmark = [
@@ -60,6 +60,24 @@ async def test_others_are_asked_and_then_the_default_is_taken(kind: str) -> None
         told = [event async for event in coordinator.events(job=job.id)]
     asked = [event.data["assignee"] for event in told if event.type.endswith(("suspended", "escalated"))]
     assert asked[:2] == ["ann", "lead"]
+
+
+@pytest.mark.parametrize("default", ["shorter", ""])
+async def test_a_task_takes_its_default_once(crews: Crews, default: str) -> None:
+    """A text is what to do better: CrewAI asks about the next output then, and would take the default again, for
+    ever."""
+    crews.script["a"] = lambda said: "short" if "shorter" in said else "a long story"
+    app = bp.App("asks")
+    asks = bp.Asks(timeout=0.05, default=default)
+    app.crewai("a", accepts=Topic, returns=Article, asks=asks)(
+        lambda: crews.crew(crews.task("a", human_input=True), crews.task("b"))
+    )
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert (await job.result(timeout=30)).text == "out of b"
+        told = [event.type async for event in coordinator.events(job=job.id)]
+    assert told.count("batonpass.job.suspended") == 1
+    assert crews.ran == (["a", "a", "b"] if default else ["a", "b"])
 
 
 @pytest.mark.parametrize("kind", GIVEN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Generator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NamedTuple
 
 from crewai.core.providers.human_input import SyncHumanInputProvider, get_provider, reset_provider, set_provider
 from crewai.flow.async_feedback import ConsoleProvider, PendingFeedbackContext
@@ -25,6 +25,17 @@ class Asked(Exception):
         self.question = question
 
 
+class _Said(NamedTuple):
+    """What a person says of an output. One who is away says nothing of the next one either: who took the default does
+    not ask again, or each round would cost calls of the model, for ever."""
+
+    words: str
+    by_default: bool = False
+
+
+_NOTHING = _Said("")
+
+
 class _Person(SyncHumanInputProvider):
     """Suspends the job instead of reading stdin, for `Task(human_input=True)`, and for `@human_feedback` of a flow that
     a method of the job's own flow runs: what a person says of the output is recorded as what models and tools answer
@@ -37,22 +48,24 @@ class _Person(SyncHumanInputProvider):
         self._agent = agent
 
     def handle_feedback(self, formatted_answer: Any, context: Any) -> Any:
-        answer = formatted_answer
-        while said := self._said(answer, context):
-            internals.say(context, said)
+        answer, said = formatted_answer, self._said(formatted_answer, context)
+        while said.words:
+            internals.say(context, said.words)
             answer = internals.improve(context)
+            said = _NOTHING if said.by_default else self._said(answer, context)
         context.ask_for_human_input = False
         return answer
 
     async def handle_feedback_async(self, formatted_answer: Any, context: Any) -> Any:
-        answer = formatted_answer
-        while said := self._said(answer, context):
-            internals.say(context, said)
+        answer, said = formatted_answer, self._said(formatted_answer, context)
+        while said.words:
+            internals.say(context, said.words)
             answer = await internals.aimprove(context)
+            said = _NOTHING if said.by_default else self._said(answer, context)
         context.ask_for_human_input = False
         return answer
 
-    def _said(self, answer: Any, context: Any) -> str:
+    def _said(self, answer: Any, context: Any) -> _Said:
         """What a person says of an output; nothing if it is good as it is."""
         output, task = str(answer.output), context.task
         question = {
@@ -65,18 +78,18 @@ class _Person(SyncHumanInputProvider):
     def feedback(self, context: PendingFeedbackContext) -> str:
         """What a person says of what a method of an inner flow gave."""
         asked = question(context, "")
-        return self._ask(asked, asked["method"], asked["message"], asked["output"])
+        return self._ask(asked, asked["method"], asked["message"], asked["output"]).words
 
-    def _ask(self, question: dict[str, Any], *about: Any) -> str:
+    def _ask(self, question: dict[str, Any], *about: Any) -> _Said:
         call = self._steps.begin("person", *about)
         if call.answer is not None:
-            return str(call.answer[1])
+            return _Said(str(call.answer[1]), by_default="by default" in call.answer[2:])
         asked = {**question, "call": f"{call.place} {call.path}"}
         if self._answer is None or self._answer.question.get("call") != asked["call"]:
             with self._steps.stop.on_error():
                 raise Asked(asked)
-        said = words(self._answer.value).strip()
-        self._steps.record(call, ["said", said])
+        said = _Said(words(self._answer.value).strip(), self._answer.is_default)
+        self._steps.record(call, ["said", said.words, *(["by default"] if said.by_default else [])])
         return said
 
     def request_input(self, message: str, flow: Any, metadata: Any = None) -> Any:
