@@ -41,7 +41,9 @@ class Driver(Opening, BaseCheckpointSaver[str]):
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Delete what runs put, but for what other runs' delta channels are made of. Where one had answered interrupts
-        of another run, these are asked again, also those of the same superstep that a third run had answered."""
+        of another run, these are asked again, also those of the same superstep that a third run had answered. Where it
+        had gone on from another's breakpoint, error or kill, the superstep's nodes run again (after an error those that
+        had failed)."""
         for run_id in run_ids:
             self._drive(self._threads.delete_run(self._carrying, str(run_id)))
 

@@ -45,8 +45,8 @@ class Threads:
         yield from retention.delete(Bases(self._shared.codec), thread)
 
     def delete_run(self, carrier: Carrier, run_id: str) -> Call[None]:
-        """Delete what a run put, but for what delta channels of what stays are made of, and the answers with which it
-        went on from another one's checkpoint."""
+        """Delete what a run put, but for what delta channels of what stays are made of, and that with which it went on
+        from another one's checkpoint."""
         left: set[str] = set()
         while True:
             found = yield from places.of_run(run_digest(run_id))
@@ -60,14 +60,15 @@ class Threads:
                 self._shared.recent.forget(thread)
                 left |= wanted
                 goes = wanted - needed
-                for row in reopens(rows, goes):
-                    yield from self._reopen(carrier, thread, row)
+                for row, went_on in reopens(rows, goes):
+                    yield from self._reopen(carrier, thread, row, went_on=went_on)
                 yield from places.drop(thread, sorted(goes))
 
-    def _reopen(self, carrier: Carrier, thread: str, row: PlaceRow) -> Call[None]:
+    def _reopen(self, carrier: Carrier, thread: str, row: PlaceRow, *, went_on: bool) -> Call[None]:
         scope, key, _ = row.place
         found = yield from places.find(thread, scope, key)
-        changed = reopened(found, carrier, f"checkpoint {key} of thread {thread!r}") if found else []
+        where = f"checkpoint {key} of thread {thread!r}"
+        changed = reopened(found, carrier, where, went_on=went_on) if found else []
         if changed:
             yield PutWrites(thread, scope, key, changed, fence_of(self._shared, thread))
 

@@ -123,6 +123,72 @@ def test_a_run_that_answered_a_subgraph_is_deleted_with_its_answer(saver: Batonp
     assert "right" in str(done)
 
 
+@pytest.mark.parametrize("stop", [{"interrupt_before": ["b"]}, {"interrupt_after": ["a"]}], ids=["before", "after"])
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_a_run_that_went_on_from_a_breakpoint_is_deleted(
+    side: str, stop: dict[str, Any], saver: BatonpassSaver, thread: str
+) -> None:
+    """What its first superstep gave was still there, and was not made again."""
+    runner = Runner(_line(saver, [], **stop), thread, side)
+    runner.run({"trace": ["in"]}, of_run(thread, "stops"))
+    before = told(runner.history(), ())
+    for _ in range(2):
+        assert runner.run(None, of_run(thread, "goes on"))["trace"] == ["in", "a", "b", "c"]
+        saver.delete_for_runs(["goes on"])
+        assert told(runner.history(), ()) == before
+        assert runner.state().next == ("b",)
+    assert runner.run(None)["trace"] == ["in", "a", "b", "c"]
+
+
+def test_a_run_that_went_on_after_an_error_is_deleted(saver: BatonpassSaver, thread: str) -> None:
+    """What had failed is done again, what had not is not."""
+    fails = ["b"]
+    graph = _line(saver, fails, aside=True)
+    runner = Runner(graph, thread, "sync")
+    with pytest.raises(ValueError, match="fails"):
+        runner.run({"trace": ["in"]}, {**of_run(thread, "fails"), "max_concurrency": 1})
+    before, ran = told(runner.history(), ()), graph.ran
+    fails.clear()
+    for times in (1, 2, 3):
+        runner.run(None, of_run(thread, "goes on"))
+        assert (ran.count("aside"), ran.count("b")) == (1, times + 1)
+        saver.delete_for_runs(["goes on"])
+        assert told(runner.history(), ()) == before
+
+
+def test_a_run_with_new_input_leaves_what_it_passed_over(saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(_line(saver, [], interrupt_before=["b"]), thread, "sync")
+    runner.run({"trace": ["in"]}, of_run(thread, "stops"))
+    before = told(runner.history(), ())
+    runner.run({"trace": ["more"]}, of_run(thread, "again"))
+    saver.delete_for_runs(["again"])
+    assert told(runner.history(), ()) == before
+
+
+def _line(saver: BatonpassSaver, fails: list[str], *, aside: bool = False, **stop: Any) -> Any:
+    """Nodes one after the other, and one `aside` of the second: before it, where one runs at a time. `ran` has them as
+    they ran."""
+    ran: list[str] = []
+
+    def node(name: str) -> Any:
+        def run(state: Trace) -> Trace:
+            ran.append(name)
+            if name in fails:
+                raise ValueError(f"{name} fails")
+            return {"trace": [name]}
+
+        return run
+
+    graph: Any = StateGraph(Trace)
+    for name in ("a", "b", "c", "aside"):
+        graph.add_node(name, node(name))
+    for line in ((START, "a"), ("a", "b"), ("b", "c"), *([("a", "aside")] if aside else [])):
+        graph.add_edge(*line)
+    made = graph.compile(checkpointer=saver, **stop)
+    made.ran = ran
+    return made
+
+
 def test_what_another_branch_was_made_of_stays(saver: BatonpassSaver, thread: str) -> None:
     runner = Runner(nested(saver), thread, "sync")
     runner.run({"trace": ["in"]}, of_run(thread, "asks"))
