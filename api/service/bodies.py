@@ -18,9 +18,10 @@ from batonpass.contracts.options import SubmitOptions
 
 from .refusing import BadRequest
 
-_MOST = 1000  # questions in one page
+_MOST = 1000  # questions, jobs or checkpoints in one page
 
 B = TypeVar("B", bound=BaseModel)
+W = TypeVar("W", bound="_Wanted")
 
 
 def _time(given: object) -> object:
@@ -87,15 +88,49 @@ class Nothing(_Body):
     """No body, or an empty object."""
 
 
-class Page(BaseModel):
-    """Which questions are wanted: the parameters of a request."""
+class _Wanted(BaseModel):
+    """What is wanted: the parameters of a request."""
 
     model_config = ConfigDict(extra="forbid")
 
-    assignee: str | None = None
     agent: str | None = None
+
+
+class _Page(_Wanted):
     limit: int = 50
+
+
+class Questions(_Page):
+    """Which questions are wanted."""
+
+    assignee: str | None = None
     after: str | None = None
+
+
+class Jobs(_Page):
+    """Which jobs are wanted."""
+
+    state: str | None = None
+    before: str | None = None
+
+
+class Timeline(_Page):
+    """Which checkpoints are wanted, of a thread or of the one that a job runs on."""
+
+    thread: str
+    step: str | None = None
+    framework: str | None = None
+    named: bool = False
+    before: str | None = None
+
+
+class Events(_Wanted):
+    """Which events are wanted. `types` has commas between."""
+
+    job: str | None = None
+    thread: str = ""
+    types: str = ""
+    after: str = ""
 
 
 async def body(request: Request, form: type[B]) -> B:
@@ -110,11 +145,14 @@ async def body(request: Request, form: type[B]) -> B:
     return fitting(form, values, "body")
 
 
-def parameters(request: Request) -> Page:
+def parameters(request: Request, form: type[W]) -> W:
     """The request's parameters."""
-    wanted = fitting(Page, dict(request.query_params), "query")
-    if not 1 <= wanted.limit <= _MOST:
-        raise BadRequest(f"limit={wanted.limit}, but it is from 1 to {_MOST}; after= goes on behind the last one")
+    wanted = fitting(form, dict(request.query_params), "query")
+    if isinstance(wanted, _Page) and not 1 <= wanted.limit <= _MOST:
+        after = "after" if isinstance(wanted, Questions) else "before"
+        raise BadRequest(
+            f"limit={wanted.limit}, but it is from 1 to {_MOST}; {after}= the last one gives the next page"
+        )
     return wanted
 
 

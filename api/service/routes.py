@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
+
 from starlette.applications import Starlette
 from starlette.exceptions import HTTPException
 from starlette.requests import Request
@@ -10,14 +12,17 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from batonpass.cli.jobs import described
+from batonpass.contracts.errors import NotFound, Rewound, Trimmed
 from batonpass.contracts.job import JobState
+from batonpass.contracts.names import is_id
 from batonpass.coordinator.client import Coordinator
 
-from .bodies import Answer, Nothing, Submission, body, parameters
+from .bodies import Answer, Events, Jobs, Nothing, Questions, Submission, Timeline, body, parameters
 from .gate import Gate
+from .happened import following, reader
 from .metrics import MEDIA_TYPE, exposition
 from .page.routes import page
-from .refusing import answer, refusing, told, unrouted
+from .refusing import BadRequest, answer, refusing, told, unrouted
 from .standing import Gauge
 
 
@@ -38,10 +43,13 @@ def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
         routes=[
             Route("/metrics", refusing(service.metrics), methods=["GET"]),
             Route("/inbox", refusing(service.inbox), methods=["GET"]),
+            Route("/jobs", refusing(service.jobs), methods=["GET"]),
             Route("/jobs", refusing(service.submit), methods=["POST"]),
             Route("/jobs/{id}", refusing(service.show), methods=["GET"]),
             Route("/jobs/{id}/answer", refusing(service.answer), methods=["POST"]),
             Route("/jobs/{id}/cancel", refusing(service.cancel), methods=["POST"]),
+            Route("/timeline", refusing(service.timeline), methods=["GET"]),
+            Route("/events", refusing(service.events), methods=["GET"]),
         ],
         exception_handlers={HTTPException: lambda _, error: told(unrouted(error))},
     )
@@ -59,11 +67,43 @@ class _Service:
         return Response(told, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
 
     async def inbox(self, request: Request) -> Response:
-        wanted = parameters(request)
+        wanted = parameters(request, Questions)
         found = await self._coordinator.inbox(
             assignee=wanted.assignee, agent=wanted.agent, limit=wanted.limit, after=wanted.after
         )
         return answer([item.as_dict() for item in found])
+
+    async def jobs(self, request: Request) -> Response:
+        wanted = parameters(request, Jobs)
+        found = await self._coordinator.jobs(
+            state=wanted.state, agent=wanted.agent, limit=wanted.limit, before=wanted.before
+        )
+        return answer([described(info) for info in found])
+
+    async def timeline(self, request: Request) -> Response:
+        wanted = parameters(request, Timeline)
+        asked = wanted.model_dump(exclude={"thread"})
+        is_job = is_id(wanted.thread, "j")
+        thread = (await self._coordinator.job(wanted.thread).info()).thread if is_job else wanted.thread
+        found = await self._coordinator.timeline(thread, **asked)
+        if not found and not is_job and not await self._coordinator.timeline(thread, limit=1):
+            raise NotFound(f"there is no thread {thread!r} that has checkpoints")
+        return answer([asdict(checkpoint) for checkpoint in found])
+
+    async def events(self, request: Request) -> Response:
+        wanted = parameters(request, Events)
+        if wanted.job:
+            self._coordinator.job(wanted.job)  # refuses what is no id
+        way = reader(self._coordinator, **wanted.model_dump())
+        try:
+            found = await following(self._coordinator, way, 1)
+        except Rewound as gone:
+            text = f"the store lost its last writes, and this cursor's event: go on with after={gone.first_available}"
+            raise BadRequest(text, status=410) from None
+        except Trimmed as gone:
+            text = f"events after this cursor are not kept any more: go on with after={gone.first_available}"
+            raise BadRequest(text, status=410) from None
+        return answer({"events": [asdict(event) for event in found], "after": way.after})
 
     async def submit(self, request: Request) -> Response:
         given = await body(request, Submission)
