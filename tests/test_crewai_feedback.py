@@ -145,8 +145,11 @@ async def test_what_reads_the_terminal_fails_with_advice() -> None:
 
 
 @pytest.mark.parametrize("asynchronous", [False, True])
-async def test_a_task_waits_for_what_a_person_says_of_its_output(crews: Crews, asynchronous: bool) -> None:
-    """CrewAI's own loop of outputs and feedback, over as many deliveries: models and people are asked once."""
+async def test_a_task_waits_for_what_a_person_says_of_its_output(
+    crews: Crews, asynchronous: bool, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """CrewAI's own loop of outputs and feedback, over as many deliveries: models and people are asked once. Nor does it
+    print that something is wrong with its events."""
     crews.script["a"] = lambda said: "short" if "shorter" in said else "a long story"
 
     def factory() -> Any:
@@ -163,6 +166,7 @@ async def test_a_task_waits_for_what_a_person_says_of_its_output(crews: Crews, a
         await job.answer(None)
         assert (await job.result(timeout=20)).text == "out of b"
     assert crews.ran == ["first", "a", "a", "b"]
+    assert "mismatch" not in capsys.readouterr().out
 
 
 async def test_a_task_of_a_crew_in_a_flow_waits_for_a_person(crews: Crews) -> None:

@@ -7,11 +7,16 @@ from __future__ import annotations
 
 import asyncio
 import inspect
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Generator
+from contextlib import contextmanager
+from contextvars import ContextVar
+from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 
 from crewai import BaseLLM, Flow
+from crewai.events import event_context
+from crewai.events.event_context import EventContextConfig, MismatchBehavior
 from crewai.memory.storage import factory
 from crewai.utilities.agent_utils import extract_tool_call_info
 
@@ -43,6 +48,9 @@ _COUNT, _COUNTERS = "_track_token_usage_internal", "_token_usage"
 # What a tool runs: `BaseTool.run` calls `_run`, one made from a function calls `func`.
 _TOOL_RUNS = ("_run", "_arun")
 _ORIGINAL = "_original_tool"
+
+# How the bus of events warns of an end that is not that of what began last, as a task of it may be told.
+_EVENT_CONFIG = "_event_context_config"
 
 # What chooses the storage of memories: it can be set in public, but not read.
 _STORAGE_FACTORY = "_factory"
@@ -265,6 +273,23 @@ def add_usage(model: Any, usage: dict[str, int]) -> None:
     counters: dict[str, int] = getattr(model, _COUNTERS)
     for name, number in usage.items():
         counters[name] = counters.get(name, 0) + number
+
+
+@contextmanager
+def pairing() -> Generator[Callable[[], None]]:
+    """Around a run; what it gives is called once the run is stopped. An agent that is stopped in its middle tells of no
+    end, so that CrewAI would print for each task and crew around it that events do not pair."""
+    setting: ContextVar[EventContextConfig | None] = getattr(event_context, _EVENT_CONFIG)
+    config = replace(setting.get() or EventContextConfig())  # all threads of the run have this one
+
+    def stopped() -> None:
+        config.mismatch_behavior = config.empty_pop_behavior = MismatchBehavior.SILENT
+
+    token = setting.set(config)
+    try:
+        yield stopped
+    finally:
+        setting.reset(token)
 
 
 def plain_tool_call(call: Any) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from crewai.hooks.dispatch import HookAborted, InterceptionPoint
 
 from ...contracts.errors import BatonpassError
 from ...coordinator.session import Session
+from . import internals
 
 _BEFORE = (InterceptionPoint.PRE_STEP, InterceptionPoint.PRE_MODEL_CALL, InterceptionPoint.PRE_TOOL_CALL)
 
@@ -24,6 +25,7 @@ class Stop:
         self._error: Exception | None = None
         self._over = False
         self._cancel: Callable[[], object] | None = None
+        self._stopped: Callable[[], None] = lambda: None
 
     def hooks(self) -> dict[InterceptionPoint, list[Any]]:
         """Hooks that look before each task, method, model call and tool call whether the run may go on."""
@@ -53,7 +55,7 @@ class Stop:
         """Around the whole run: the kept error comes out as itself and at once, whatever CrewAI makes of it. Threads
         that are left behind are stopped at their next hook."""
         loop = asyncio.get_running_loop()
-        with CancelScope() as scope:
+        with internals.pairing() as self._stopped, CancelScope() as scope:
             self._cancel = lambda: loop.call_soon_threadsafe(scope.cancel)
             try:
                 yield
@@ -62,11 +64,13 @@ class Stop:
                     raise
             finally:
                 self._over = True
+                self._stopped()
         if self._error is not None:
             raise self._error
 
     def _end(self, error: Exception) -> None:
         if self._error is None:
             self._error = error
+        self._stopped()
         if self._cancel is not None and not self._over:
             self._cancel()

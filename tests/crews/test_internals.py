@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import inspect
+from contextvars import copy_context
 from typing import Any
 
 import pytest
 from crewai import Crew, Flow, Task
 from crewai.agents.agent_builder.base_agent import BaseAgent
+from crewai.events import event_context
 from crewai.flow import start
 from crewai.tools import BaseTool, tool
 from crewai.tools.structured_tool import CrewStructuredTool
@@ -171,3 +173,18 @@ def test_who_asks_for_feedback_on_a_task_can_be_told_and_tries_again() -> None:
 
     for name in ("_format_feedback_message", "_invoke_loop", "_ainvoke_loop"):
         assert callable(getattr(AgentExecutor, name))
+
+
+def test_a_stopped_run_tells_of_no_pairs(capsys: pytest.CaptureFixture[str]) -> None:
+    """In all threads that have its context; before, and after it, CrewAI warns as ever."""
+
+    def mismatch() -> str:
+        event_context.handle_mismatch("task_failed", "agent_execution_started", "task_started")
+        return capsys.readouterr().out
+
+    with internals.pairing() as stopped:
+        context = copy_context()
+        assert "mismatch" in mismatch()
+        stopped()
+        assert context.run(mismatch) == mismatch() == ""
+    assert "mismatch" in mismatch()
