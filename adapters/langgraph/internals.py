@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 # The marker that a failed node's error handler has to run. It must be kept with the error, or a resume forgets it.
 # The channel in which the functional API keeps what an entrypoint saved.
 # In a config: the checkpoints of the graphs around, by namespaces, and whether a graph shall go on from its own.
@@ -16,4 +18,37 @@ from langgraph._internal._serde import build_serde_allowlist
 # The types that a strict serializer restores without being told. Needed to refuse, at save, what it would not restore.
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
 
-__all__ = ["AROUND", "ERROR_SOURCE_NODE", "GOES_ON", "PREVIOUS", "SAFE_MSGPACK_TYPES", "build_serde_allowlist"]
+# What runs a graph's supersteps.
+from langgraph.pregel._loop import AsyncPregelLoop, SyncPregelLoop
+
+__all__ = [
+    "AROUND",
+    "ERROR_SOURCE_NODE",
+    "GOES_ON",
+    "PREVIOUS",
+    "SAFE_MSGPACK_TYPES",
+    "build_serde_allowlist",
+    "let_nothing_be_kept",
+]
+# Where those have the put of the superstep that ended last.
+_PUT = "_put_checkpoint_fut"
+
+
+class _NoPut:
+    """A put that was not needed, for sync and for async code."""
+
+    def result(self) -> None:
+        """As a future's."""
+
+    def __await__(self) -> Iterator[None]:
+        return iter(())
+
+
+def let_nothing_be_kept() -> None:
+    """Let a subgraph that keeps nothing (`compile(checkpointer=False)`) run in a graph with durability "sync".
+
+    LangGraph waits after each of its supersteps for a put that it never began, and fails with an AttributeError.
+    """
+    for loop in (SyncPregelLoop, AsyncPregelLoop):
+        if not hasattr(loop, _PUT):
+            setattr(loop, _PUT, _NoPut())

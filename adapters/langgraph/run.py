@@ -21,6 +21,7 @@ from ...contracts.outcome import Finished, Outcome
 from ...coordinator.session import Session
 from .. import borders
 from .graph import as_graph, declared_types
+from .internals import let_nothing_be_kept
 from .lost import check_nodes
 from .payloads import into_graph, out_of_graph
 from .questions import Questions
@@ -106,6 +107,7 @@ class GraphRun:
 
     async def _drive(self, entered: Any) -> Any:
         """The graph's result. A write that failed stops the graph at once, and comes out as itself."""
+        let_nothing_be_kept()
         config: RunnableConfig = {**self._config, "callbacks": [CountingUsage(self._session)]}
         running = asyncio.ensure_future(self._graph.ainvoke(entered, config, durability="sync"))
         loop = asyncio.get_running_loop()
