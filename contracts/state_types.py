@@ -154,6 +154,15 @@ def type_of(kind: type[Any]) -> StateType:
     return found
 
 
+def is_state_type(kind: type[Any]) -> bool:
+    """Whether a state may hold values of a class because it was registered, or is a contract."""
+    try:
+        type_of(kind)
+    except NotPlain:
+        return False
+    return True
+
+
 def _not_registered(kind: type[Any]) -> NotPlain:
     reason = f"{_where(kind)} is neither a plain type nor a registered one"
     if kind.__module__ == "builtins":

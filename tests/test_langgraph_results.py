@@ -9,14 +9,18 @@ from typing import Annotated, Any, TypedDict
 
 import pytest
 from langchain_core.messages import AIMessage, HumanMessage
+from langchain_core.outputs import ChatGeneration, ChatResult
+from langchain_core.runnables import RunnableLambda
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import MessagesState
+from langgraph.prebuilt import create_react_agent
+from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.adapters.langgraph import LangGraphAdapter
 
-from .apps.langgraph_app import Words
+from .apps.langgraph_app import Notes, ScriptedModel, Words
 from .apps.langgraph_kit import failure, graph, only, result
 
 pytestmark = [pytest.mark.capability("langgraph"), pytest.mark.usefixtures("log")]
@@ -46,6 +50,50 @@ async def test_a_structured_response_is_the_result() -> None:
         return {"structured_response": {"body": "structured"}, "body": "by name"}
 
     assert await result(lambda: graph(answer, state=Structured), returns=Report) == Report(body="structured")
+
+
+class Body(BaseModel):
+    body: str
+
+
+class Structuring(ScriptedModel):
+    """A model that gives what it was asked for in the form that was asked for."""
+
+    def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
+        return ChatResult(generations=[ChatGeneration(message=AIMessage("done"))])
+
+    def with_structured_output(self, schema: Any, **kwargs: Any) -> Any:
+        return RunnableLambda(lambda messages: schema(body="structured"))
+
+
+@pytest.mark.filterwarnings("ignore:create_react_agent has been moved")
+@pytest.mark.parametrize("form", [Body, ("Be brief.", Body)])
+async def test_a_structured_response_may_be_of_a_class_that_only_the_agent_was_given(form: Any) -> None:
+    def factory() -> Any:
+        return create_react_agent(Structuring(), [], response_format=form)
+
+    assert await result(factory, returns=Report) == Report(body="structured")
+
+
+class Strategy:
+    """As LangChain's strategies of structured output."""
+
+    def __init__(self, schema: Any) -> None:
+        self.schema = schema
+
+
+@pytest.mark.parametrize("schema", [Body, Body | Loose])
+async def test_so_may_the_class_of_a_strategy(schema: Any) -> None:
+    def factory() -> Any:
+        initial_response_format = Strategy(schema)
+
+        def answer(state: Any) -> Any:
+            assert initial_response_format
+            return {"anything": Body(body="structured"), "notes": ["done"]}
+
+        return graph(answer, state=Loose)
+
+    assert await result(factory) == Notes(notes=["done"])
 
 
 @pytest.mark.parametrize(("said", "body"), [("plain", "plain"), ('{"body": "json"}', "json")])

@@ -40,6 +40,16 @@ class Other(BaseModel):
     name: str
 
 
+@bp.state_type("langgraph_values.size")
+@dataclass(frozen=True)
+class Size:
+    width: int
+
+
+class Order(bp.Contract, name="langgraph_values.order"):
+    number: int
+
+
 VALUES = Values({(__name__, name) for name in ("Item", "Point", "Colour")})
 
 
@@ -51,6 +61,8 @@ VALUES = Values({(__name__, name) for name in ("Item", "Point", "Colour")})
         {"nested": [Point(1, Item(name="x"))], "colours": {Colour.RED}},
         [Send("work", {"item": Item(name="x")}), deque([Decimal("1.5")])],
         re.compile("a+", re.IGNORECASE),
+        [Size(2), Send("work", Size(3)), Point(1, Item(name="x"))],
+        {"order": Order(number=4)},
     ],
 )
 def test_values_come_back_as_they_were(value: Any) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 from collections.abc import Collection
 from typing import Any, cast
 
@@ -93,10 +92,10 @@ class Carrier:
             return self._own.loads_typed((value.kind, value.data))
         if value.kind not in _KINDS:
             raise Corrupted(f"a stored LangGraph value is of kind {value.kind!r}, which a strict saver never writes")
-        for name in value.types:
-            if name not in self.allowed or not hasattr(sys.modules.get(name[0]), name[1]):
-                raise BadSetup(
-                    f"a stored state holds a {'.'.join(name)}, which this saver may not restore: import it and give "
-                    "its class to BatonpassSaver(allow=[...])"
-                )
-        return self.serde.loads_typed((value.kind, value.data))
+        missing = self._values.missing(value.types)
+        if missing:
+            raise BadSetup(
+                f"a stored state holds a {'.'.join(missing)}, which this saver may not restore: import it and give "
+                "its class to BatonpassSaver(allow=[...])"
+            )
+        return self._values.load(value.kind, value.data, value.types)

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Iterator
+from typing import Any, cast
 
 # The marker that a failed node's error handler has to run. It must be kept with the error, or a resume forgets it.
 # The channel in which the functional API keeps what an entrypoint saved.
@@ -27,11 +29,14 @@ __all__ = [
     "GOES_ON",
     "PREVIOUS",
     "SAFE_MSGPACK_TYPES",
+    "asked_form",
     "build_serde_allowlist",
     "let_nothing_be_kept",
 ]
 # Where those have the put of the superstep that ended last.
 _PUT = "_put_checkpoint_fut"
+# What functions of create_agent and of create_react_agent call the response_format that they were given.
+_FORMATS = ("initial_response_format", "response_format")
 
 
 class _NoPut:
@@ -52,3 +57,19 @@ def let_nothing_be_kept() -> None:
     for loop in (SyncPregelLoop, AsyncPregelLoop):
         if not hasattr(loop, _PUT):
             setattr(loop, _PUT, _NoPut())
+
+
+def asked_form(node: Any) -> Any:
+    """The class, or classes, in which an agent's node has its model answer (`response_format=`); None if there is none.
+    The state's schema does not name it."""
+    function = getattr(node, "func", None) or getattr(node, "afunc", None)
+    if not inspect.isfunction(function):
+        return None
+    names = dict(zip(function.__code__.co_freevars, function.__closure__ or (), strict=True))
+    for name in _FORMATS:
+        if name in names:
+            given = names[name].cell_contents
+            form: Any = cast("tuple[Any, Any]", given)[1] if isinstance(given, tuple) else given  # behind a prompt
+            schema: Any = form if isinstance(form, type) else getattr(form, "schema", None)
+            return None if isinstance(schema, dict) else schema  # a JSON Schema: what comes back is plain
+    return None

@@ -14,6 +14,7 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
 
 from ...contracts.errors import Corrupted, Unserializable
+from ...contracts.state_types import is_state_type
 from .internals import SAFE_MSGPACK_TYPES
 from .plain import ATOMS, BASES, NotPlain, class_of, items, plain
 from .sends import still
@@ -35,7 +36,8 @@ _KNOWN = SAFE_MSGPACK_TYPES | {
 
 
 class Values:
-    """Keeps values and gives them back. Restores objects only of types that are safe or that the graph declares.
+    """Keeps values and gives them back. Restores objects only of types that are safe, that the graph declares, or that
+    are registered (`batonpass.state_type`).
 
     LangGraph's serializer gives an object that it may not or can't restore back as its fields. Here that is an error:
     at save where it can be known, else at load. `advice` is what makes a type one that may be restored.
@@ -80,13 +82,27 @@ class Values:
             return plain(data)
         if kind not in _KINDS:
             raise Corrupted(f"a stored LangGraph value is of kind {kind!r}, which is never written")
-        for module, name in types[0]:
-            if (module, name) not in self.declared or not hasattr(sys.modules.get(module), name):
-                raise Corrupted(
-                    f"the graph's saved state holds a {module}.{name}, which the graph does not declare any more: "
-                    "run this job with the code that saved it"
-                )
-        return self.serde.loads_typed((kind, data))
+        missing = self.missing(types[0])
+        if missing:
+            raise Corrupted(
+                f"the graph's saved state holds a {'.'.join(missing)}, which the graph does not declare any more: "
+                "run this job with the code that saved it"
+            )
+        return self.load(kind, data, types[0])
+
+    def missing(self, types: Collection[TypeName]) -> TypeName | None:
+        """One of the types that may not be restored, or that this process does not have."""
+        for module, name in types:
+            found = getattr(sys.modules.get(module), name, None)
+            if found is None or not ((module, name) in self.declared or is_state_type(found)):
+                return module, name
+        return None
+
+    def load(self, kind: str, data: bytes, types: Collection[TypeName]) -> Any:
+        """What LangGraph's serializer was given. None of the types is `missing`."""
+        registered = {(module, name) for module, name in types} - self.declared
+        serde = self.serde.with_msgpack_allowlist(registered) if registered else self.serde
+        return serde.loads_typed((kind, data))
 
     def _check(self, value: Any, path: str, found: set[TypeName]) -> None:
         """Collect the types of objects; refuse those that would come back as something else."""
@@ -108,9 +124,10 @@ class Values:
 
     def _check_type(self, kind: type[Any], path: str) -> None:
         where = f"{kind.__module__}.{kind.__qualname__}"
-        if (kind.__module__, kind.__name__) not in self.declared:
+        if (kind.__module__, kind.__name__) not in self.declared and not is_state_type(kind):
             raise Unserializable(
-                f"{path} is a {where}, which could not be restored: {self._advice}, or keep plain values",
+                f"{path} is a {where}, which could not be restored: {self._advice}, register it with "
+                "@batonpass.state_type, or keep plain values",
                 path=path,
             )
         if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind:

@@ -53,6 +53,12 @@ class Pair(NamedTuple):
     other: str
 
 
+@bp.state_type("saver_serde.known")
+@dataclasses.dataclass
+class Known:
+    number: int
+
+
 OURS: list[Any] = [
     None, True, 2**70, 1.5, "text", b"bytes", ("a", 1), {1, 2}, frozenset({"x"}), {"a": [{"b": None}]}, {1: "one"},
     Decimal("1.10"), uuid.UUID(int=5), dt.datetime(2026, 1, 1, tzinfo=dt.UTC), dt.timedelta(days=2), Path("/x/y"),
@@ -63,6 +69,7 @@ THEIRS: list[Any] = [
     Send("node", {"arg": HumanMessage("x", id="2")}), Interrupt(value={"ask": 1}, id="i"), Command(goto="node"),
     deque([1, 2]), Document("text", metadata={"a": 1}), bytearray(b"x"),
     [HumanMessage("a", id="3"), Send("n", 1)], {"deep": [{"er": (Send("n", 2),)}]},
+    Send("node", Known(3)), Interrupt(value=[Known(4)], id="i"),
 ]  # fmt: skip
 DECLARED: list[Any] = [
     Colour.RED,
