@@ -8,6 +8,7 @@ from typing import Any, cast
 from langchain_core.messages import AIMessage, BaseMessage, HumanMessage
 from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
+from typing_extensions import is_typeddict
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, State, contract_ref, convert
@@ -21,12 +22,15 @@ from .transcript import to_langchain
 def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any], session: Session) -> Any:
     """The payload's fields as the state keys of the same name; else one message, where there is a `messages` key.
 
-    What the job has brought along from another agent stands before it in `messages`.
+    What the job has brought along from another agent stands before it in `messages`. Fields of the graph's runtime
+    context need no place in its state.
     """
-    fields = {**dict(payload), **(payload.model_extra or {})}
+    fields = _fields(payload)
     keys = _input_keys(graph)
     if keys is None:
         return fields
+    aside = _context_names(graph) - keys
+    fields = {name: value for name, value in fields.items() if name not in aside}
     earlier: list[BaseMessage] = []
     if session.news and "messages" in keys - fields.keys():
         earlier, session.heard = to_langchain(session.news.messages), True
@@ -41,6 +45,22 @@ def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any
         f"agent {agent.name!r}: {contract_ref(agent.accepts)} has {', '.join(homeless)}, "
         f"but the graph's state has {', '.join(sorted(keys)) or 'no keys'}: say with enter= where it goes"
     )
+
+
+def context_of(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any]) -> Any:
+    """What the graph's nodes get as `runtime.context`: the payload's fields that its `context_schema` names; None if
+    there are none."""
+    names, schema = _context_names(graph), cast("Any", graph.context_schema)
+    given = {name: value for name, value in _fields(payload).items() if name in names}
+    if not given or is_typeddict(schema):
+        return given or None
+    try:
+        return schema(**given)
+    except (TypeError, ValueError) as error:
+        raise BadSetup(
+            f"agent {agent.name!r}: the fields {', '.join(sorted(given))} of {contract_ref(type(payload))} make no "
+            f"{schema.__qualname__}, which is the graph's context: {error}"
+        ) from None
 
 
 def out_of_graph(agent: Agent[Any], contract: type[Contract], result: Any) -> Contract:
@@ -73,6 +93,19 @@ def out_of_graph(agent: Agent[Any], contract: type[Contract], result: Any) -> Co
         f"{contract_ref(contract)} in its state, and without an answer: say leave=",
         fields=[f"{name}: missing" for name in missing],
     )
+
+
+def _fields(payload: Contract) -> dict[str, Any]:
+    return {**dict(payload), **(payload.model_extra or {})}
+
+
+def _context_names(graph: Pregel[Any, Any, Any, Any]) -> set[str]:
+    """The fields of a graph's runtime context: of a pydantic model, a dataclass or a TypedDict."""
+    schema: Any = graph.context_schema
+    if is_typeddict(schema):
+        return set(schema.__annotations__)
+    fields: dict[str, Any] = getattr(schema, "model_fields", None) or getattr(schema, "__dataclass_fields__", {})
+    return set(fields)
 
 
 def _input_keys(graph: Pregel[Any, Any, Any, Any]) -> set[str] | None:

@@ -23,7 +23,7 @@ from .. import borders
 from .graph import as_graph, declared_types
 from .internals import let_nothing_be_kept
 from .lost import check_nodes
-from .payloads import into_graph, out_of_graph
+from .payloads import context_of, into_graph, out_of_graph
 from .questions import Questions
 from .saver import JobSaver
 from .trail import Trail
@@ -65,16 +65,17 @@ class GraphRun:
                 entered = Command(resume=resume)
             elif resume is None and self._questions.waits(state):
                 return self._stopped(state)
+        given = context_of(self._agent, payload, self._graph)
         try:
-            result = await self._drive(entered)
+            result = await self._drive(entered, given)
         except Exception as error:
             if not is_invalid_resume(error):
                 raise
-            given = self._session.answer
-            if given is not None and given.is_default:  # it would be asked for ever
+            answer = self._session.answer
+            if answer is not None and answer.is_default:  # it would be asked for ever
                 raise Unanswered(
-                    f"nobody answered job {self._session.job_id} in time, and default={given.value!r} of asks= is no "
-                    f"answer to {given.question!r}: {error}"
+                    f"nobody answered job {self._session.job_id} in time, and default={answer.value!r} of asks= is no "
+                    f"answer to {answer.question!r}: {error}"
                 ) from error
             _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
             return self._stopped(await self._graph.aget_state(self._config), str(error))
@@ -105,11 +106,12 @@ class GraphRun:
             )
         return Finished(*passed)
 
-    async def _drive(self, entered: Any) -> Any:
-        """The graph's result. A write that failed stops the graph at once, and comes out as itself."""
+    async def _drive(self, entered: Any, given: Any) -> Any:
+        """The graph's result; `given` is its runtime context. A write that failed stops it at once, and comes out as
+        itself."""
         let_nothing_be_kept()
         config: RunnableConfig = {**self._config, "callbacks": [CountingUsage(self._session)]}
-        running = asyncio.ensure_future(self._graph.ainvoke(entered, config, durability="sync"))
+        running = asyncio.ensure_future(self._graph.ainvoke(entered, config, context=given, durability="sync"))
         loop = asyncio.get_running_loop()
         self._saver.on_failure = lambda: loop.call_soon_threadsafe(running.cancel)
         try:
