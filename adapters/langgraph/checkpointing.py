@@ -96,7 +96,7 @@ class Checkpointing:
             soon=soon,
             writes=_with(notes, held.given if held and held.key == parent else b""),
         )
-        record = Record(checkpoint, metadata, parent, held, new)
+        record = Record(scope, checkpoint, metadata, parent, held, new)
         if record.keeps_deltas:  # what its value has in common is with the last one that was kept, some way back
             known = self.recent.get((thread, scope, DELTAS)) or known
         try:

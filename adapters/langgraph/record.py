@@ -76,16 +76,19 @@ def is_visible(channel: str) -> bool:
 
 
 class Record:
-    """A checkpoint about to be put. `new` are the channels that have another version than in the one before it."""
+    """A checkpoint about to be put, of the namespace `scope`. `new` are the channels that have another version than in
+    the one before it."""
 
     def __init__(
         self,
+        scope: str,
         checkpoint: Checkpoint,
         metadata: Mapping[str, Any],
         parent: str,
         before: Held | None,
         new: Collection[str],
     ) -> None:
+        self._scope = scope
         self._checkpoint = checkpoint
         self._metadata = metadata
         self._parent = parent
@@ -132,7 +135,8 @@ class Record:
         if same and held:
             changed += [name for name in held.dressed if name in same]
         native = self._native(nodes, dressed, changed)
-        snapshot = Snapshot(step=self._step(nodes, ran), framework="langgraph", native=native, context=context)
+        step = ": ".join([*nodes_around(self._scope), self._step(nodes, ran)])
+        snapshot = Snapshot(step=step, framework="langgraph", native=native, context=context)
         seen = self._fill(snapshot, base, held, dressed, same)
         versions = dict(self._checkpoint["channel_versions"])
         return snapshot, Held(self._checkpoint["id"], seen, nodes, _sent(self._values), versions, changed, self._deltas)
@@ -276,6 +280,12 @@ def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:
         return {channel: value_of(node) for channel, node in base.state.children.items() if channel in channels}
     state: dict[str, Any] = value_of(base.state)
     return {channel: state[channel] for channel in channels if channel in state}
+
+
+def nodes_around(scope: str) -> list[str]:
+    """The nodes in which a subgraph runs, of a namespace like "node:id|node:id"."""
+    names = [part.partition(":")[0] for part in scope.split("|")]
+    return [name for name in names if name and not name.isdecimal()]  # a number tells a node's subgraphs apart
 
 
 def _sent(values: Mapping[str, Any]) -> list[str]:

@@ -12,6 +12,7 @@ from langgraph.types import Command, interrupt
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.record import nodes_around
 
 from .graphs import LONG, Runner, Trace, ask, chat, delta, nested, say
 from .telling import told, values
@@ -249,3 +250,22 @@ def test_a_thread_is_seen_by_the_other_tools(store_url: str, thread: str) -> Non
         assert line[0].context["step"] == 4
         assert [len(coordinator.restore(each.id).state.get("messages", [])) for each in line] == [4, 3, 2, 2, 1, 0]
         assert coordinator.diff(line[3].id, line[0].id)
+
+
+def test_a_timeline_says_which_checkpoints_are_a_subgraphs(store_url: str, thread: str) -> None:
+    with BatonpassSaver.from_url(store_url) as saver, bp.connect(store_url) as coordinator:
+        runner = Runner(nested(saver), thread, "sync")
+        runner.run({"trace": ["in"]}, durability="sync")
+        runner.run(Command(resume="yes"), durability="sync")
+        steps = [each.step for each in reversed(coordinator.timeline(thread=thread))]
+    assert steps == [
+        *("input", "input", "first", "part: input", "part: input", "part: before", "part: asks", "part", "after")
+    ]
+
+
+@pytest.mark.parametrize(
+    ("scope", "around"),
+    [("", []), ("part:1f1e", ["part"]), ("a:1|b:2", ["a", "b"]), ("call:1|1", ["call"]), ("fixed", ["fixed"])],
+)
+def test_a_namespace_names_the_nodes_around(scope: str, around: list[str]) -> None:
+    assert nodes_around(scope) == around
