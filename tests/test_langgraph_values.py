@@ -118,6 +118,18 @@ def test_what_could_not_be_restored_is_refused(value: Any) -> None:
 
 
 @pytest.mark.parametrize(
+    ("artifact", "where"),
+    [(object(), ""), ({"rows": [1, object()]}, "['rows'][1]"), (Point(1, object()), ".item")],  # type: ignore[arg-type]
+)
+def test_what_the_serializer_does_not_take_is_found_within_messages(artifact: Any, where: str) -> None:
+    message = ToolMessage("found", tool_call_id="1", artifact=artifact)
+    with pytest.raises(bp.Unserializable) as told:
+        VALUES.seal({"messages": [HumanMessage("hi"), message]}, "state")
+    assert told.value.path == f"state['messages'][1].artifact{where}"
+    assert str(told.value).startswith(f"{told.value.path} can't be saved: Type is not msgpack serializable: object")
+
+
+@pytest.mark.parametrize(
     ("kind", "data"),
     [
         ("json", b'{"lc": 2, "type": "constructor", "id": ["os", "getcwd"], "kwargs": {}}'),

@@ -82,7 +82,8 @@ class BatonpassSaver(Driver):
     What can't come back as it was is refused when it is put (`Unserializable`). Only LangGraph's and LangChain's own
     types are restored, types registered with `batonpass.state_type`, and those in `allow`: classes, state schemas or
     graphs. Tuples and sets come back as such, unless they hold what only LangGraph's serializer can carry: that makes
-    lists of tuples. `serde` carries what our codec does not, instead, and restores what it likes.
+    lists of tuples. An object within a message, say a tool's artifact, comes back as its fields if its class is not
+    registered. `serde` carries what our codec does not, instead, and restores what it likes.
 
     `ttl` is how long checkpoints are kept, in seconds or as a timedelta (None: for ever); workers free them, and savers
     with a ttl as they put. `on_conflict="refuse"` raises `Conflict` in a run whose thread another run has moved on

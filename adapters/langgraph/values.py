@@ -12,6 +12,7 @@ from typing import Any, cast
 
 from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
+from pydantic import BaseModel
 
 from ...contracts.errors import Corrupted, Unserializable
 from ...contracts.state_types import is_state_type
@@ -70,8 +71,9 @@ class Values:
         try:
             kind, data = self.serde.dumps_typed(value)
         except (TypeError, ValueError) as error:
+            where, reason = self._at_fault(value, path, error)
             raise Unserializable(
-                f"{path} can't be saved: {error}. Convert it to plain values first", path=path
+                f"{where} can't be saved: {reason}. Convert it to plain values first", path=where
             ) from None
         return [kind, bytes(data), sorted(types)]
 
@@ -113,13 +115,7 @@ class Values:
         if (isinstance(value, Enum) or not isinstance(value, (*BASES, PurePath))) and name not in _KNOWN:
             self._check_type(kind, path)
             found.add(name)
-        if isinstance(value, dict):
-            parts = [(f"[{key!r}]", item) for key, item in items(value)]
-        elif isinstance(value, list | tuple | set | frozenset | deque):
-            parts = [(f"[{number}]", item) for number, item in enumerate(cast("Collection[Any]", value))]
-        else:
-            parts = [(f".{attribute}", getattr(value, attribute)) for attribute in _written(value)]
-        for where, part in parts:
+        for where, part in _parts(value, _written(value)):
             self._check(part, path + where, found)
 
     def _check_type(self, kind: type[Any], path: str) -> None:
@@ -135,6 +131,25 @@ class Values:
                 f"{path} is a {where}, which could not be restored: define the class at the top level of its module",
                 path=path,
             )
+
+    def _at_fault(self, value: Any, path: str, error: Exception) -> tuple[str, Exception]:
+        """The innermost part of a value that the serializer does not take, and what it says to that."""
+        fields = list(value.__dict__) if isinstance(value, BaseModel) else _written(value)
+        for where, part in _parts(value, fields):
+            try:
+                self.serde.dumps_typed(part)
+            except (TypeError, ValueError) as inner:
+                return self._at_fault(part, path + where, inner)
+        return path, error
+
+
+def _parts(value: Any, attributes: Collection[str]) -> list[tuple[str, Any]]:
+    """What lies in a value, each with how to write its place."""
+    if isinstance(value, dict):
+        return [(f"[{key!r}]", item) for key, item in items(value)]
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return [(f"[{number}]", item) for number, item in enumerate(cast("Collection[Any]", value))]
+    return [(f".{attribute}", getattr(value, attribute)) for attribute in attributes]
 
 
 def _written(value: Any) -> list[str]:

@@ -64,6 +64,7 @@ OURS: list[Any] = [
     Decimal("1.10"), uuid.UUID(int=5), dt.datetime(2026, 1, 1, tzinfo=dt.UTC), dt.timedelta(days=2), Path("/x/y"),
     HumanMessage("hello", id="1"), AIMessage("", tool_calls=[{"name": "t", "args": {"x": 1}, "id": "c"}]),
     ToolMessage("done", tool_call_id="c", artifact={"kept": (1, 2)}),
+    ToolMessage("done", tool_call_id="c", artifact=[Known(3)]),
 ]  # fmt: skip
 THEIRS: list[Any] = [
     Send("node", {"arg": HumanMessage("x", id="2")}), Interrupt(value={"ask": 1}, id="i"), Command(goto="node"),
