@@ -1,7 +1,8 @@
-"""Steady: an event loop that `sys.exit()` in some task does not stop.
+"""Steady: an event loop that `sys.exit()` or a KeyboardInterrupt in some task does not stop.
 
-Frameworks run agents' code in tasks of their own. asyncio gives a task's `SystemExit` to who awaits it, as any error,
-and stops its loop besides, with all other jobs in it.
+Frameworks run agents' code in tasks of their own. asyncio gives a task's `SystemExit` or `KeyboardInterrupt` to who
+awaits it, as any error, and stops its loop besides, with all other jobs in it. (Ctrl-C is a signal that workers take:
+whatever raises KeyboardInterrupt there is an agent's code, or a library that stops it so.)
 """
 
 from __future__ import annotations
@@ -24,14 +25,15 @@ class SteadyLoop(asyncio.SelectorEventLoop):
         return super().run_until_complete(future)
 
     def run_forever(self) -> None:
-        """Run until `stop`, or until what the process is there for calls `sys.exit()`."""
+        """Run until `stop`, or until what the process is there for exits."""
         while True:
             try:
                 return super().run_forever()
-            except SystemExit:
+            except (SystemExit, KeyboardInterrupt) as error:
                 if asyncio.isfuture(self._main) and self._main.done():
                     raise
-                _log.warning("code of an agent called sys.exit() in a task of its own: this process goes on")
+                did = "called sys.exit()" if isinstance(error, SystemExit) else "raised KeyboardInterrupt"
+                _log.warning("code of an agent %s in a task of its own: this process goes on", did)
 
 
 # For `anyio.run`.

@@ -1,9 +1,12 @@
-"""What `sys.exit()` does to a process of ours: in a task beside, nothing; in what the process is there for, its end."""
+"""What `sys.exit()` and KeyboardInterrupt do to a process of ours: in a task beside, nothing; in what the process is
+there for, its end."""
 
 from __future__ import annotations
 
 import asyncio
 import sys
+from collections.abc import Callable, Coroutine
+from typing import Any
 
 import anyio
 import anyio.lowlevel
@@ -16,15 +19,21 @@ async def leave() -> None:
     sys.exit(3)
 
 
-async def beside() -> str:
-    left = asyncio.create_task(leave())
-    with pytest.raises(SystemExit):
-        await left
-    await anyio.lowlevel.checkpoint()
-    return "went on"
+async def interrupt() -> None:
+    raise KeyboardInterrupt
 
 
-def test_a_task_that_exits_stops_nobody_else() -> None:
+@pytest.mark.parametrize(("code", "error"), [(leave, SystemExit), (interrupt, KeyboardInterrupt)])
+def test_a_task_that_exits_stops_nobody_else(
+    code: Callable[[], Coroutine[Any, Any, None]], error: type[BaseException]
+) -> None:
+    async def beside() -> str:
+        left = asyncio.create_task(code())
+        with pytest.raises(error):
+            await left
+        await anyio.lowlevel.checkpoint()
+        return "went on"
+
     assert anyio.run(beside, backend_options=STEADY) == "went on"
 
 
@@ -33,3 +42,5 @@ def test_a_process_may_exit() -> None:
     with pytest.raises(SystemExit) as left:
         anyio.run(leave, backend_options=STEADY)
     assert left.value.code == 3
+    with pytest.raises(KeyboardInterrupt):
+        anyio.run(interrupt, backend_options=STEADY)
