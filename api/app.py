@@ -10,7 +10,8 @@ from batonpass.contracts import app as declared
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract
 from batonpass.contracts.duration import Duration
-from batonpass.contracts.errors import BadSetup
+from batonpass.contracts.errors import BadSetup, Unanswered
+from batonpass.contracts.event import CANCELED, COMPLETED, FAILED, REJECTED, SUSPENDED
 from batonpass.contracts.job import DEFAULT_LEASE
 
 if TYPE_CHECKING:
@@ -84,12 +85,15 @@ class App(declared.App):
         """Submit a job, work until it ends, and give its result: for notebooks, scripts and tests.
 
         `store` is any store's URL; by default nothing outlives the call. `timeout` is as of `Job.result`. Raises what
-        `Job.result` raises.
+        `Job.result` raises; `Unanswered` without a timeout when a job asks for ever on `memory://`, where nobody else
+        can answer. On other stores it waits for the answer.
         """
         from batonpass.coordinator.connection import connect
 
         async with connect(store, app=self) as coordinator, self.worker(coordinator):
             job = await coordinator.submit(agent, payload, returns=returns)
+            if timeout is None and store.startswith("memory:"):
+                await _until_it_ends(job.id, coordinator)
             return await job.result(timeout=timeout)
 
 
@@ -99,3 +103,17 @@ def _check_open(given: Any, who: str) -> None:
 
     if not isinstance(given, Coordinator):
         raise BadSetup(f"{who} needs the coordinator of `async with batonpass.connect(...) as coordinator`")
+
+
+async def _until_it_ends(job_id: str, coordinator: Coordinator) -> None:
+    """Wait for the end of a job, on a store that nobody else can reach."""
+    ends = (COMPLETED, FAILED, CANCELED, REJECTED)
+    async for event in coordinator.events(types=(SUSPENDED, *ends), follow=True):
+        if event.subject == job_id and event.type in ends:
+            return
+        for item in await coordinator.inbox() if event.type == SUSPENDED else ():
+            if item.due_at is None:
+                raise Unanswered(
+                    f"agent {item.agent!r} asks {item.question!r}, and nobody can answer app.run() on memory://. Give "
+                    "store= and answer from another process (batonpass inbox), or use batonpass.testing.serving"
+                )

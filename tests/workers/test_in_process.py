@@ -168,6 +168,25 @@ async def test_app_run_gives_the_result_or_raises_what_result_raises(store_url: 
         await app.run("c", Ask())
 
 
+async def test_app_run_does_not_wait_for_an_answer_that_nobody_can_give() -> None:
+    async def asks(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=await ctx.ask("sure?", timeout=0.01, default="by default") + await ctx.ask("who?"))
+
+    app = only(asks)
+
+    @app.agent("b", accepts=Ask, returns=Reply, hands_to={"a": Ask})
+    async def parent(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.fan_out([bp.Handoff("a", ask)])
+        return Reply(text="joined")
+
+    for agent in ("a", "b"):
+        with (
+            anyio.fail_after(20),
+            pytest.raises(bp.Unanswered, match=r"agent 'a' asks 'who\?', and nobody can answer app\.run\(\) on memory"),
+        ):
+            await app.run(agent, Ask())
+
+
 @pytest.mark.parametrize(
     ("options", "error"),
     [
