@@ -7,10 +7,10 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator import book
 from batonpass.coordinator import commands as c
-from tests.harness.bench import NOTES, Bench, new_job, new_target
+from tests.harness.bench import MINUTE, NOTES, Bench, new_job, new_target
 
 QUEUES = tuple(new_target(priority=band).queue for band in (1, 0, -1))
-TWO = c.Terms(most=2, counted=QUEUES)
+ONE, TWO = (c.Terms(most=most, counted=QUEUES) for most in (1, 2))
 
 
 class Notes(bp.Contract, name=NOTES.name, version=NOTES.version):
@@ -46,6 +46,21 @@ def test_a_full_agent(bench: Bench) -> None:
     assert bench.state(fence.job_id) == ("submitted", "ready"), "handoffs are never refused"
     with bench.refused(bp.Overloaded):
         bench.submit(terms=TWO)
+
+
+@pytest.mark.one_partition
+def test_what_nobody_may_start_any_more_waits_until_it_has_ended(bench: Bench) -> None:
+    """... also when those before and behind it are taken."""
+    before = [bench.submit() for _ in range(2)]
+    expiring = bench.submit(terms=c.Terms(expires=MINUTE))
+    behind = bench.submit()
+    bench.clock.advance(MINUTE)
+    assert [delivery.job.id for delivery in bench.claim(9)] == [*before, behind]
+    with bench.refused(bp.Overloaded):
+        bench.submit(terms=ONE)
+    bench.do(c.Reap())
+    assert bench.state(expiring) == ("failed", "expired")
+    assert bench.submit(terms=ONE)
 
 
 @pytest.mark.one_partition

@@ -22,7 +22,7 @@ local worker, queues = ARGV[1], tonumber(ARGV[3])
 local limits = ARGV[2] ~= '' and cmsgpack.unpack(ARGV[2]) or {}
 local first_lease = 4 + 2 * queues
 local wanted = #ARGV - first_lease + 1
-local seen, taken, found, stale, stamp = {}, {}, 0, {}, now_text()
+local seen, taken, found, stale, left, stamp = {}, {}, 0, {}, {}, now_text()
 local now = tonumber(stamp)
 -- The heads of all queues at once. (No other script uses XREAD: who may not claim is refused here.)
 local streams, heads, keys_ahead = {}, {}, {}
@@ -62,10 +62,13 @@ local function look(queue, lease_ms, id, entry)
     if not one.parked then
       found = found + 1
     end
+  else
+    left[queue] = true
   end
 end
 
-local cut_short = {}
+-- Up to where all that lies in a queue is taken out of it: its entry, by queue.
+local cut_short, front = {}, {}
 for q = 1, queues do
   local queue, lease_ms = ARGV[2 + 2 * q], tonumber(ARGV[3 + 2 * q])
   local entries, looked, asked = heads[streams[q]] or {}, 0, wanted
@@ -83,8 +86,11 @@ for q = 1, queues do
       break
     end
     for _, entry in ipairs(entries) do
-      if found < wanted and not taken[entry[2][2]] then
-        look(queue, lease_ms, entry[2][2], entry[1])
+      if found < wanted then
+        front[queue] = entry[1]
+        if not taken[entry[2][2]] then
+          look(queue, lease_ms, entry[2][2], entry[1])
+        end
       end
     end
     looked = looked + #entries
@@ -97,11 +103,22 @@ end
 for _, entry in ipairs(stale) do
   dequeue(unpack(entry))
 end
+-- Several go in one step: to delete one takes a walk over all that were deleted before it.
+local trimmed = {}
+for queue, entry in pairs(#seen > 1 and front or {}) do
+  if not left[queue] then
+    local ms, number = string.match(entry, '^(%d+)-(%d+)$')
+    redis.call('XTRIM', P .. 'q:' .. queue, 'MINID', ms .. '-' .. num(number + 1))
+    trimmed[queue] = true
+  end
+end
 local function start(job, lease)
   local job_key, lane, slot = P .. 'j:' .. job.id, job.lane_known, ''
   -- A token from the clock is greater than any that the store knew before it lost its last writes.
   local token, until_ms = job.token < now and stamp or num(job.token + 1), num(now + job.lease_ms)
-  redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
+  if job.ahead or not trimmed[job.queue] then
+    redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
+  end
   if any_ahead then
     redis.call('ZREM', P .. 'a:' .. job.queue, job.id)
   end
