@@ -286,11 +286,10 @@ local function finish(id, fields, state, reason, now, ...)
   if state == 'failed' then
     redis.call('ZADD', P .. 'dead', now, id)
     redis.call('UNLINK', P .. 'b:' .. id)
-  else
+  elseif state ~= 'completed' and is_set(fields.brood) and is_set(fields.fan) then
     redis.call('UNLINK', P .. 'n:' .. id, P .. 'b:' .. id)
-    if state == 'completed' or not (is_set(fields.brood) and is_set(fields.fan)) then
-      redis.call('UNLINK', P .. 'f:' .. id)
-    end
+  else
+    redis.call('UNLINK', P .. 'n:' .. id, P .. 'b:' .. id, P .. 'f:' .. id)
   end
   if is_set(fields.idem) and redis.call('HGET', P .. 'i:' .. fields.idem, 'job') == id then
     redis.call('PEXPIRE', P .. 'i:' .. fields.idem, fields.key_ttl)
