@@ -236,10 +236,13 @@ def _job_row(items: list[bytes]) -> JobRow:
 
 
 def _submitted(m: c.Submit, reply: list[Any]) -> JobRow:
-    """The job: of a new one the script answers only what it added."""
+    """The job: of a new one the script answers only what it added, or just when, if the rest is as in most."""
     known: dict[str, Any] = {"id": m.job_id, "thread": m.thread, "key": m.key, "idem": m.idem, "key_ttl": m.key_ttl}
     to = m.target
     known |= {"agent": to.agent, "contract": to.contract, "queue": to.queue, "envelope": to.envelope}
+    if reply[0].isdigit():
+        now = int(reply[0])
+        return JobRow(**known, state="submitted", reason="ready", ready=1, created=now, updated=now)
     return JobRow(**(known | _job_values(_unpacked(reply[0]))))
 
 

@@ -4,7 +4,7 @@
 --      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or '', terms (packed) or '',
 --      lane or ''
 -- Returns {'+', job's fields packed; of a new job those that its client does not know, queue of each that is ready
---      besides, or soon}, {'!key', key, job},
+--      besides, or soon}, of a new job without terms, lane and tip that is ready {'+', when}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}, {'!full', agent, most}
 --@ uses clock job
 local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
@@ -116,6 +116,9 @@ else
 end
 emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due ~= '0' and due or '', 'behind', waits and busy or '',
   told(ARGV[14]))
--- A worker is waiting for the end of this script: it reads nothing back.
+-- A worker is waiting for the end of this script: it reads nothing back, and packs nothing that is as in most jobs.
+if reason == 'ready' and tip == '' and ARGV[15] == '' and ARGV[16] == '' then
+  return stamp
+end
 return in_one({ '+', cmsgpack.pack({ 'state', 'submitted', 'reason', reason, 'due', due, 'delivery', entry, 'tip', tip,
   'began', began, 'created', stamp, 'updated', stamp, unpack(bounds) }), unpack(filled) })
