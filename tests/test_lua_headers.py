@@ -265,12 +265,28 @@ def test_keys_at_work(redis_server: str) -> None:
 def test_of_its_libraries_a_script_has_what_it_calls_alone(name: str) -> None:
     """Each function costs it time, called or not."""
     text = code(scripts.script(name).source)
-    made = set(re.findall(r"^local function (\w+)", text, re.MULTILINE))
+    made = set(re.findall(r"^ *local function (\w+)", text, re.MULTILINE))
     known = {
         each for path in LIBRARIES for each in re.findall(r"^local function (\w+)", path.read_text(), re.MULTILINE)
     }
-    called = set(re.findall(r"(?<![.:\w])(\w+)\(", re.sub(r"^local function \w+", "", text, flags=re.MULTILINE)))
+    called = set(re.findall(r"(?<![.:\w])(\w+)\(", re.sub(r"^ *local function \w+", "", text, flags=re.MULTILINE)))
     assert called & known == made & known
+
+
+def test_what_one_function_alone_uses_is_made_when_that_is_called() -> None:
+    """Not where that is called for each of many: the ends of some jobs come together."""
+    submit, complete = (scripts.script(name).source for name in ("submit", "complete"))
+    assert re.search(r"^local function end_canceled\(.*?^  local function finish\(", submit, re.MULTILINE | re.DOTALL)
+    assert re.search(r"^local function tell_parent\(.*?^local function finish\(", complete, re.MULTILINE | re.DOTALL)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_no_parameter_is_named_as_what_a_library_defines(name: str) -> None:
+    """It would hide that from what is made inside its function."""
+    libraries = scripts.script(name).source.removesuffix(body(name))
+    made = re.findall(r"^ *local function (\w+)\(([^)]*)\)", libraries, re.MULTILINE)
+    parameters = {word for _, words in made for word in re.findall(r"\w+", words)}
+    assert not parameters & {function for function, _ in made}
 
 
 def functions() -> dict[str, str]:

@@ -14,6 +14,7 @@ _USES = re.compile(r"^--@ uses (.+)$", re.MULTILINE)
 _DEFINITION = re.compile(r"^local function (\w+)\(.*?^end\n|^local (\w+) = [^\n]*\n", re.MULTILINE | re.DOTALL)
 # What does not ask first whether the namespace is being moved, as all others do: lib/moved.lua.
 UNASKED = frozenset({"store/above", "store/fill", "store/mark", "store/ready", "store/ring", "store/witness"})
+_WORD, _FILLED = re.compile(r"\w+"), re.compile(r"^(?=.)", re.MULTILINE)
 _COMMENT = re.compile(r"^ *--[^\n]*\n", re.MULTILINE)
 
 
@@ -34,7 +35,8 @@ def script(name: str) -> Script:
     body = _read(operation)
     asked = [] if operation in UNASKED else ["moved"]
     libraries = dict.fromkeys(["base", *asked, *_used(body), *(_used(_read(more)) if more else ())])
-    source = _without_unused("\n".join(_read(f"lib/{library}") for library in libraries), body) + body
+    definitions = _without_unused("\n".join(_read(f"lib/{library}") for library in libraries), body)
+    source = _nested(definitions, body) + body
     return Script(name, source, sha1(source.encode(), usedforsecurity=False).hexdigest())
 
 
@@ -48,6 +50,51 @@ def _without_unused(definitions: str, body: str) -> str:
         if re.search(rf"\b{found[1]}\(" if found[1] else rf"\b{found[2]}\b", kept):
             kept = found[0] + kept
     return (rest + kept).removesuffix(body)
+
+
+@dataclass
+class _Piece:
+    """What a library defines by a name, or code between that ('')."""
+
+    name: str
+    text: str
+    is_function: bool = False
+
+    def __post_init__(self) -> None:
+        self.words = set(_WORD.findall(self.text))
+
+    def take_in(self, other: _Piece) -> None:
+        head, rest = self.text.split("\n", 1)
+        self.text = f"{head}\n{_FILLED.sub('  ', other.text)}{rest}"
+        self.words |= other.words
+
+
+def _nested(definitions: str, body: str) -> str:
+    """The same, with what one function alone uses inside that: it is made when that is called, if it is. (Not in what
+    the operation's own functions need: they may need it for each of many.)"""
+    pieces, used = _pieces(definitions), set(_WORD.findall(body))
+    for_many = {word for piece in _pieces(body) if piece.is_function for word in piece.words}
+    for piece in reversed(pieces):
+        if piece.name in for_many:
+            for_many |= piece.words
+    moved = True
+    while moved:
+        moved = False
+        for piece in [each for each in pieces if each.name and each.name not in used]:
+            user, *others = [each for each in pieces if piece.name in each.words and each is not piece]
+            if user.is_function and not others and user.name not in for_many:
+                user.take_in(piece)
+                pieces.remove(piece)
+                moved = True
+    return "".join(piece.text for piece in pieces)
+
+
+def _pieces(code: str) -> list[_Piece]:
+    pieces, at = list[_Piece](), 0
+    for found in _DEFINITION.finditer(code):
+        pieces += [_Piece("", code[at : found.start()]), _Piece(found[1] or found[2], found[0], bool(found[1]))]
+        at = found.end()
+    return [*pieces, _Piece("", code[at:])]
 
 
 def _used(body: str) -> list[str]:

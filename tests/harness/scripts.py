@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from functools import partial
 from hashlib import sha1
 
 from batonpass.coordinator.redis.scripts import Script, script
 
-_CLOCK = """local function now_text()
-  return redis.call('GET', P .. 'clock')
-end"""
+_CLOCK = re.compile(r"^( *local function now_text\(\)\n).*?(\n *end)$", re.MULTILINE | re.DOTALL)
+_KEPT = r"\1return redis.call('GET', P .. 'clock')\2"
 # Stands before a script: `redis.call` keeps a log of what it is asked, and raises at call number `at`.
 _WATCHED = """
 local server, calls, at, P_ = redis, 0, {at}, KEYS[1]
@@ -32,12 +32,8 @@ def _again(name: str, source: str) -> Script:
 
 def with_clock(name: str) -> Script:
     """The script with the time that the test keeps in the partition."""
-    source = script(name).source
-    head, mark, rest = source.partition("local function now_text()")
-    if not mark:
-        return script(name)
-    _, _, rest = rest.partition("\nend")
-    return _again(name, f"{head}{_CLOCK}{rest}")
+    source, told = _CLOCK.subn(_KEPT, script(name).source)
+    return _again(name, source) if told else script(name)
 
 
 def with_shebang(name: str) -> Script:
