@@ -252,7 +252,7 @@ end
 -- that has no result, `now` is a text. Answers the queues of a parent that goes on, and of who is next.
 local function finish(id, fields, state, reason, now, ...)
   local filled, waited = {}, fields.reason == 'thread_busy'
-  close(id, fields.closed, now, 'state', state, 'reason', reason, 'due', '0', 'delivery', '', 'count', '', ...)
+  close(id, fields.closed, now, 'state', state, 'reason', reason, 'count', '', ...)
   if is_set(fields.fan) and fields.verdict == '' then
     redis.call('HSET', P .. 'j:' .. id, 'verdict', 'cut')
     decide(id, fields.fan)
@@ -264,6 +264,7 @@ local function finish(id, fields, state, reason, now, ...)
   end
   if is_set(fields.due) then
     redis.call('ZREM', TIMERS, id)
+    redis.call('HSET', P .. 'j:' .. id, 'due', '0')
   end
   if is_set(fields.expires) or is_set(fields.deadline) then
     redis.call('ZREM', LIMITS, id)
@@ -275,6 +276,7 @@ local function finish(id, fields, state, reason, now, ...)
   end
   if is_set(fields.delivery) then
     dequeue(id, fields.queue, fields.delivery)
+    redis.call('HSET', P .. 'j:' .. id, 'delivery', '')
   end
   if waited then
     redis.call('LREM', P .. 'z:' .. fields.thread, 1, id)
