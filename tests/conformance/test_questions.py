@@ -87,3 +87,12 @@ def test_a_question_in_a_later_hop_goes_back_to_that_agent(bench: Bench) -> None
     bench.do(c.AnswerJob(fence.job_id, b"yes"))
     assert bench.claim() == []
     assert bench.take(agent="review").job_id == fence.job_id
+
+
+def test_the_next_hop_has_asked_nothing(bench: Bench) -> None:
+    fence = bench.start()
+    bench.suspend(fence)
+    bench.do(c.AnswerJob(fence.job_id, b"yes"))
+    bench.do(c.HandOff(bench.take(), new_target("review")))
+    [delivery] = bench.claim(agent="review")
+    assert (delivery.job.question, delivery.job.answer) == (b"", b"")

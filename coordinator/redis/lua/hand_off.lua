@@ -5,7 +5,7 @@
 -- Returns {'+', queue of one that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id}
 --@ uses clock fence job parts append checkpoint
 local id = ARGV[1]
-local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off', 'slot')
+local fields, refused = held(id, ARGV[2], ARGV[3], 'hand_off', 'slot', 'attempt', 'crashes', 'asked', 'children')
 if not fields then
   return refused
 end
@@ -17,8 +17,11 @@ end
 local now, hop = now_text(), num(fields.hop + 1)
 append_last(last, id, fields, now)
 enqueue(id, ARGV[6], unheld(fields.closed, now, 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6],
-  'envelope', ARGV[7], 'hop', hop, 'lane', ARGV[9], 'attempt', '1', 'crashes', '0', 'failing', '0', 'question', '',
-  'answer', '', 'error', '', 'fan', '', 'tip', fields.tip, 'count', fields.count))
+  'envelope', ARGV[7], 'hop', hop, 'lane', ARGV[9], 'tip', fields.tip, 'count', fields.count))
+if fields.attempt ~= '1' or fields.crashes ~= '0' or fields.asked or fields.children then  -- not in most hops
+  redis.call('HSET', P .. 'j:' .. id, 'attempt', '1', 'crashes', '0', 'failing', '0', 'question', '', 'answer', '',
+    'error', '', 'fan', '')
+end
 redis.call('ZREM', LEASES, id)
 redis.call('UNLINK', P .. 'n:' .. id, P .. 'f:' .. id)
 if ARGV[10] ~= '' then
