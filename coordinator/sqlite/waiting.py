@@ -10,8 +10,9 @@ from typing import TypeVar
 
 R = TypeVar("R")
 BUSY_DEADLINE = 30.0  # seconds until `Overloaded`
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.0005, 0.01
-_TURN = 0.02  # seconds of cleaning up in a row
+# A save holds the file for about 0.1 ms: who sleeps much longer leaves it idle.
+_FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.003
+_TURN, _BREAK = 0.02, 0.01  # seconds of cleaning up in a row, and of leaving the file to others
 
 
 def patiently(act: Callable[[], R]) -> R:
@@ -45,7 +46,7 @@ class Courtesy:
         if self._since_pause < _TURN:
             return 0.0
         self._since_pause = 0.0
-        return _LONGEST_PAUSE
+        return _BREAK
 
 
 def is_busy(error: sqlite3.Error) -> bool:
