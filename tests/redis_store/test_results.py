@@ -26,12 +26,14 @@ async def test_the_result_of_a_job_that_has_ended_takes_no_connection_of_its_own
             info: Any = server.info("stats")
             return int(info["total_connections_received"])
 
-        async with bp.connect(url, app=app) as coordinator:
-            async with app.worker(coordinator):
-                job = await coordinator.submit("echo", Topic(text="rain"), returns=Topic)
-                assert await job.result(timeout=20) == Topic(text="rain")
+        async with bp.connect(url, app=app) as coordinator, app.worker(coordinator):
+            job = await coordinator.submit("echo", Topic(text="rain"), returns=Topic)
+            assert await job.result(timeout=20) == Topic(text="rain")
+        async with bp.connect(url, app=app) as another:  # with nothing open yet to be woken by
+            await another.jobs()
+            ended = another.job(job.id, returns=Topic)
             before = connections()
             for _ in range(5):
-                assert await job.result(timeout=20) == Topic(text="rain")
-                assert [each async for each in job.stream()] == []
+                assert await ended.result(timeout=20) == Topic(text="rain")
+                assert [each async for each in ended.stream()] == []
             assert connections() == before
