@@ -10,8 +10,9 @@ from typing import TypeVar
 
 R = TypeVar("R")
 BUSY_DEADLINE = 30.0  # seconds until `Overloaded`
-# A save holds the file for about 0.1 ms: who sleeps much longer leaves it idle.
-_FIRST_PAUSE, _LONGEST_PAUSE = 0.00005, 0.003
+# A save holds the file for about 0.1 ms: who sleeps much longer leaves it idle. Who finds it taken several times in a row
+# is one of many, and each look takes processor from the one that holds it: so pauses grow fast.
+_FIRST_PAUSE, _GROWTH, _LONGEST_PAUSE = 0.00005, 3, 0.006
 _TURN, _BREAK = 0.02, 0.01  # seconds of cleaning up in a row, and of leaving the file to others
 
 
@@ -31,7 +32,7 @@ def patiently(act: Callable[[], R]) -> R:
             if not is_busy(error) or time.monotonic() > deadline:
                 raise
         time.sleep(random.uniform(0, pause))
-        pause = min(pause * 1.5, _LONGEST_PAUSE)
+        pause = min(pause * _GROWTH, _LONGEST_PAUSE)
 
 
 class Courtesy:
