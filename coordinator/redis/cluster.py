@@ -77,7 +77,7 @@ class ClusterStore:
         try:
             asks = next(steps)
             while True:
-                runs = [(self._partitions[at], self._partitions[at].asked(command)) for at, command in asks]
+                runs = [(self._partitions[at], self._partitions[at].carried(command)) for at, command in asks]
                 asks = steps.send((yield from together(runs)))
         except StopIteration as end:
             result: R = end.value

@@ -9,12 +9,10 @@ from ...contracts.errors import BatonpassError
 from ..commands import Command, ReadSpans
 from .checkup import counting, examining
 from .cluster_link import TROUBLE, Request
-from .failures import raise_first
+from .dialogue import Dialogue
+from .failures import failure, raise_first
 from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
-from .scripts import Script
-from .store import RedisStore
 from .wire import arguments, filled, unfolded
-from .witness import Witness
 
 R = TypeVar("R")
 # What is sent at once to a partition, and the replies to it, errors among them.
@@ -26,19 +24,12 @@ _RING_KEPT = 10_000
 NOTE_KEPT, _NOTE_FRESH = 30 * 86_400_000, 30_000
 
 
-class Partition(RedisStore):
-    """A partition of a cluster's store, which lends it the connections: what a single server's store says and reads."""
+class Partition(Dialogue):
+    """The dialogue with a partition of a cluster's store."""
 
     _is_whole = False
 
-    def __init__(self, url: str, prefix: str, scripts: Callable[[str], Script]) -> None:
-        self.url = url
-        self.prefix = prefix
-        self._scripts = scripts
-        self._replicas = 0
-        self._witness = Witness(url)
-
-    def asked(self, command: Command[Any]) -> Run[Any]:
+    def carried(self, command: Command[Any]) -> Run[Any]:
         """A command on this partition."""
         if isinstance(command, Ready):
             return self._own("store/ready", command.queues, list)
@@ -53,12 +44,12 @@ class Partition(RedisStore):
             times = (command.key_ttl + NOTE_KEPT, _NOTE_FRESH)
             return self._own("store/note", (*about, *times, command.void), _used)
         if isinstance(command, ReadSpans):
-            return self._spans(command)
-        return self._carefully(command, *arguments(command))
+            return self.spans(command)
+        return self.asked(command, *arguments(command))
 
-    def _answer(self, command: Command[R], reply: Any) -> R:
+    def answer(self, command: Command[R], reply: Any) -> R:
         reply = unfolded(reply)
-        result = super()._answer(command, reply)
+        result = super().answer(command, reply)
         queues = filled(command, reply)
         return cast("R", Filled(result, queues)) if queues else result
 
@@ -69,12 +60,8 @@ class Partition(RedisStore):
         return (yield from super()._whole(result))
 
     def _own(self, name: str, argv: Sequence[Any], read: Callable[[list[Any]], R]) -> Run[R]:
-        [[_, *reply]] = yield from self._script(self._scripts(name), argv, [])
+        [[_, *reply]] = yield from self._script(self.scripts(name), argv, [])
         return read(reply)
-
-    def opening(self) -> Run[None]:
-        """Check the node and the partition, and make it if it is new."""
-        return self._opening()
 
     def examining(self) -> Run[Any]:
         """What the node and the partition say of themselves."""
@@ -103,7 +90,8 @@ class Partition(RedisStore):
 
     def trouble(self, error: Exception) -> BatonpassError:
         """The client's error in our words."""
-        return self._failure(error)
+        self.witness.hurry()
+        return failure(error, self.url)
 
 
 def _used(reply: list[Any]) -> Used:

@@ -10,8 +10,8 @@ from typing import TypeVar
 
 R = TypeVar("R")
 BUSY_DEADLINE = 30.0  # seconds until `Overloaded`
-# A save holds the file for about 0.1 ms: who sleeps much longer leaves it idle. Who finds it taken several times in a row
-# is one of many, and each look takes processor from the one that holds it: so pauses grow fast.
+# A save holds the file for about 0.1 ms: who sleeps much longer leaves it idle. Who finds it taken several times in a
+# row is one of many, and each look takes processor from the one that holds it: so pauses grow fast.
 _FIRST_PAUSE, _GROWTH, _LONGEST_PAUSE = 0.00005, 3, 0.006
 _TURN, _BREAK = 0.02, 0.01  # seconds of cleaning up in a row, and of leaving the file to others
 

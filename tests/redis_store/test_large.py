@@ -29,14 +29,14 @@ def test_a_large_state_comes_back_whole(redis_server: str, side: str, looking: b
         saved = bench.run(face.save(thread="run", agent="write", state=_STATE))
         for _ in range(3):
             if looking:
-                store._witness.hurry()
+                store._dialogue.witness.hurry()
             assert bench.run(face.restore(saved.id)).state == _STATE
             if looking:
-                store._witness.hurry()
+                store._dialogue.witness.hurry()
             assert bench.run(face.latest(thread="run")).state == _STATE
         job = bench.submit(origin=saved.id)
         if looking:
-            store._witness.hurry()
+            store._dialogue.witness.hurry()
         claim = c.Claim("w", ((new_target().queue, 60_000),), (mint("l"),))
         [delivery] = bench.do(claim)
         assert (delivery.job.id, delivery.checkpoint is not None) == (job, True)

@@ -54,7 +54,7 @@ def test_more_scopes_than_a_script_looks_at(bench: Bench, looking: bool) -> None
     before: tuple[str, str] | None = None
     for _ in range(3):
         if looking:
-            store._witness.hurry()
+            store._dialogue.witness.hurry()
         page = bench.do(c.Places("run", None, before, 400))
         read += [row.place.key for row in page]
         before = (page[-1].place.key, page[-1].place.scope)

@@ -158,7 +158,7 @@ def cut(folder: Path, cuts: int, seed: int, report: Report) -> None:
         with file.open("r+b") as written:
             written.truncate(choose.randrange(file.stat().st_size))
         with running(live) as server, opened(server) as store:
-            store._witness.learn(seen.encode(), epoch)  # what a handle would know that was there before
+            store._dialogue.witness.learn(seen.encode(), epoch)  # what a handle would know that was there before
             _after_a_loss(server, store, notes, report)
 
 

@@ -1,0 +1,164 @@
+"""Dialogue: what is said to a server about one namespace or partition, and what its replies mean. Who sends it, and
+over what connection, is others' business."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Sequence
+from secrets import token_hex
+from typing import Any, TypeVar, cast
+
+from redis import exceptions
+
+from ...contracts.errors import Unconfirmed
+from ..commands import AckEvents, Claim, Command, Heartbeat, ReadSpans, Reap, TakeEvents
+from ..operations import READING
+from ..rows import SCHEMA_VERSION
+from .failures import raise_first
+from .going_on import GoOn, Unfinished
+from .scripts import Script
+from .segments import READERS, filled, held_by, lacking, needed
+from .server import check_namespace, check_server
+from .wire import answer, arguments, unfolded
+from .witness import Witness
+
+R = TypeVar("R")
+# What is sent at once, and the replies to it. An error that the server answered with is among them.
+Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
+# How long replicas may take to confirm a write, in ms.
+_CONFIRMED_WITHIN = 1000
+# Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
+_REPEATABLE = READING | {AckEvents, Claim, Heartbeat, Reap, TakeEvents}
+
+
+class Dialogue:
+    """`prefix` is that of all keys, `scripts` finds a script, `replicas` is how many must confirm a write."""
+
+    _is_whole = True  # and not one of a cluster's partitions
+
+    def __init__(self, url: str, prefix: str, scripts: Callable[[str], Script], *, replicas: int = 0) -> None:
+        self.url = url
+        self.prefix = prefix
+        self.scripts = scripts
+        self.replicas = replicas
+        self.witness = Witness(url)
+
+    def asked(self, command: Command[R], name: str, argv: Sequence[Any]) -> Calls[R]:
+        """A command with all that it may need: scripts, replicas that confirm, a look at the store."""
+        result = yield from self._once(command, name, argv)
+        return cast("R", (yield from self.finished(result))) if isinstance(result, Unfinished) else result
+
+    def finished(self, piece: Unfinished) -> Calls[Any]:
+        """The rest of a command whose script stopped on its way, not to hold others up."""
+        answer: Any = piece
+        while isinstance(answer, Unfinished):
+            answer = answer.joined((yield from self._once(answer.next, *arguments(answer.next))))
+        return answer
+
+    def _once(self, command: Command[R], name: str, argv: Sequence[Any]) -> Calls[R]:
+        """What `asked` does with one script, which may not come to an end."""
+        kind = type(command.asked if isinstance(command, GoOn) else command)
+        confirmed = self.replicas if kind not in _REPEATABLE else 0
+        looks = self.witness.due(command)
+        then = [*(self._confirming() if confirmed else []), *([self.look("EVALSHA")] if looks else [])]
+        reply, *rest = yield from self._script(self.scripts(name), argv, then)
+        if looks:
+            yield from self.learn(rest.pop())
+        result: Any = self.answer(command, reply)
+        if kind in READERS and not isinstance(result, Unfinished):
+            result = yield from self._whole(result)
+        if confirmed:
+            count = rest.pop()
+            if isinstance(count, Exception):
+                raise count
+            if count < confirmed:
+                raise Unconfirmed(
+                    f"{self.url} kept it, but only {count} of {confirmed} replica(s) confirmed within "
+                    f"{_CONFIRMED_WITHIN / 1000:g} s: a failover now could lose it, do the same again"
+                )
+        return cast("R", result)
+
+    def spans(self, command: ReadSpans) -> Calls[list[bytes]]:
+        """Pieces of logs, which no script reads."""
+        keys = needed(command.spans)
+        return list(held_by(command.spans, (yield from self._segments(keys)))) if keys else []
+
+    def _script(self, known: Script, argv: Sequence[Any], then: list[tuple[Any, ...]]) -> Calls[list[Any]]:
+        """A script and other commands at once; its reply and theirs. The server may have to be sent the script."""
+        replies = yield [("EVALSHA", known.sha, 1, self.prefix, *argv), *then]
+        if isinstance(replies[0], exceptions.NoScriptError):
+            replies = yield [("EVAL", known.source, 1, self.prefix, *argv), *then]
+        if isinstance(replies[0], Exception):
+            raise replies[0]
+        return replies
+
+    def answer(self, command: Command[R], reply: Any) -> R:
+        """What a script's reply means, which may lack what `lacks` tells; raises what it refused."""
+        reply = unfolded(reply)
+        if reply[0] != b"+":
+            self.witness.refused(command, reply)
+        return answer(command, reply)
+
+    def _whole(self, result: R) -> Calls[R]:
+        """The result of a command in READERS with what its script left to be read."""
+        keys = lacking(result)
+        return (yield from self.filled(result, keys)) if keys else result
+
+    def filled(self, result: R, keys: Sequence[str]) -> Calls[R]:
+        """A result with what lies under `keys`."""
+        return filled(result, (yield from self._segments(keys)))
+
+    def _segments(self, keys: Sequence[str]) -> Calls[dict[str, bytes | None]]:
+        [values] = yield [("MGET", *(self.prefix + key for key in keys))]
+        if isinstance(values, Exception):
+            raise values
+        return dict(zip(keys, values, strict=True))
+
+    def _confirming(self) -> list[tuple[Any, ...]]:
+        """WAIT is about the connection's own last write. A retry may come by another connection and write nothing: so
+        something that replicas get is sent before it."""
+        return [("PUBLISH", f"{self.prefix}sync", ""), ("WAIT", self.replicas, _CONFIRMED_WITHIN)]
+
+    def look(self, how: str) -> tuple[Any, ...]:
+        """What is sent to see whether the store went back in time."""
+        witness = self.scripts("store/witness")
+        return (how, witness.sha if how == "EVALSHA" else witness.source, 1, self.prefix, *self.witness.question())
+
+    def learn(self, seen: Any) -> Calls[None]:
+        """Take what a look has seen. The server may have to be sent its script."""
+        if isinstance(seen, exceptions.NoScriptError):
+            [seen] = yield [self.look("EVAL")]
+        if not isinstance(seen, Exception):
+            self.witness.learn(*seen[1:])
+
+    def opening(self) -> Calls[None]:
+        """Check the server and the namespace, and make it if it is new."""
+        schema, epoch, moved, partitions = (
+            f"{self.prefix}{name}" for name in ("schema", "epoch", "moved", "partitions")
+        )
+        newest = ("XREVRANGE", f"{self.prefix}events", "+", "-", "COUNT", 1)
+        # A user who lacks channels would never be woken. (One who may only read may not publish.)
+        publish = ("PUBLISH", f"{self.prefix}live:", "")
+        info, found, events, published = yield [
+            ("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish
+        ]  # fmt: skip
+        raise_first((info, found, events))
+        version, known, mark, count = found
+        if isinstance(published, Exception) and "channel" in str(published):
+            raise published
+        check_namespace(mark, count if self._is_whole else None, self.url)
+        if version is None or known is None:
+            *made, version, known = yield [
+                ("SET", schema, SCHEMA_VERSION, "NX"),
+                ("SET", epoch, token_hex(8), "NX"),
+                ("GET", schema),
+                ("GET", epoch),
+            ]
+            if version is None:
+                raise next(reply for reply in made if isinstance(reply, Exception))
+        check_server(info, version, self.url, self.replicas)
+        self.witness.learn(events[0][0] if events else b"0-0", known or b"")
+
+
+def lacks(command: Command[Any], result: object) -> list[str]:
+    """What a script has left of its result, to be read by plain commands."""
+    return lacking(result) if type(command) in READERS else []
