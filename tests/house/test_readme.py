@@ -67,10 +67,11 @@ async def test_a_person_is_asked_and_answers(here: Path) -> None:
         assert (await job.result(timeout=30)).body == "it rains"
 
 
-async def test_an_app_runs_without_a_worker_process(here: Path) -> None:
-    names = await run(shown('bp.App("desk")'), {"bp": bp})
-    await run(shown("await app.run("), names)
-    assert names["report"].body == "rain has 4 letters"
+def test_an_app_runs_without_a_worker_process(here: Path) -> None:
+    [start] = re.findall(r"^    (python desk\.py)$", README, re.MULTILINE)
+    done = subprocess.run([sys.executable, *start.split()[1:]], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (0, "rain has 4 letters\n"), done.stderr
+    assert [path.name for path in here.iterdir() if "batonpass" in path.name] == []  # its store is in memory
 
 
 async def test_factories_are_declared(here: Path) -> None:
