@@ -1,4 +1,4 @@
-"""Batonpass: jobs that pass from agent to agent and survive.
+"""Batonpass: jobs that pass from agent to agent and survive crashes.
 
     import batonpass as bp
 
@@ -17,9 +17,9 @@
         job = await coordinator.submit("research", Topic(text="..."), returns=Report)
         report = await job.result(timeout=60)
 
-What most users need is a name of this module; importing it imports no framework and no store's client. There are
-batonpass.testing for tests, .langgraph, .crewai and .agent_framework for those frameworks' programs without jobs, and
-.adapter for adapters of your own.
+Importing this module imports no framework and no store's client. The other public modules are batonpass.testing for
+tests, batonpass.langgraph, .crewai and .agent_framework for those frameworks without jobs, and batonpass.adapter for
+writing your own adapter.
 """
 
 from importlib import import_module

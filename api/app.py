@@ -23,7 +23,7 @@ R = TypeVar("R", bound=Contract)
 
 
 class App(declared.App):
-    """A registry of agents. Building one does no I/O and imports no framework."""
+    """A registry of agents. Creating one does no I/O and imports no framework."""
 
     def worker(
         self,
@@ -33,10 +33,11 @@ class App(declared.App):
         concurrency: int = 4,
         lease: Duration = DEFAULT_LEASE,
     ) -> AbstractAsyncContextManager[Worker]:
-        """A worker in this process: `async with app.worker(coordinator): ...` serves the agents while the block runs.
+        """Run a worker in this process: `async with app.worker(coordinator): ...` serves the agents while the block
+        runs.
 
-        `agents` names those to serve (default: all), `concurrency` how many deliveries run at once, `lease` how
-        long (seconds, or a timedelta) a delivery stays this worker's without a heartbeat.
+        `agents` names the agents to serve (default: all). `concurrency` is how many deliveries run at once. `lease` is
+        how long (seconds, or a timedelta) a delivery belongs to this worker without a heartbeat.
         """
         from batonpass.workers.worker import Worker, in_background
 
@@ -47,7 +48,7 @@ class App(declared.App):
         return in_background(Worker(self, coordinator, agents=agents, concurrency=concurrency, lease=lease))
 
     async def declare(self, coordinator: Coordinator) -> None:
-        """Record this app's agents in the store, so that others may submit to them before a worker has started."""
+        """Record this app's agents in the store, so that others can submit to them before a worker has started."""
         _check_open(coordinator, "declare()")
         await coordinator.declare(self)
 
@@ -82,11 +83,11 @@ class App(declared.App):
         store: str = "memory://",
         timeout: Duration | None = None,
     ) -> Any:
-        """Submit a job, work until it ends, and give its result: for notebooks, scripts and tests.
+        """Submit a job, run it in this process and return its result. For notebooks, scripts and tests.
 
-        `store` is any store's URL; by default nothing outlives the call. `timeout` is as of `Job.result`. Raises what
-        `Job.result` raises; `Unanswered` without a timeout when a job asks for ever on `memory://`, where nobody else
-        can answer. On other stores it waits for the answer.
+        `store` is a store's URL. The default is in memory, so nothing outlives the call. `timeout` and errors are those
+        of `Job.result`. Without a timeout, a question that never expires raises `Unanswered` on `memory://`, because
+        nobody else could answer it. On other stores the call waits for the answer.
         """
         from batonpass.coordinator.connection import connect
 

@@ -1,4 +1,4 @@
-"""Agent: a named role and how it is run. A declaration only: making one does no I/O and imports no framework."""
+"""Agent: a named role and how to run it. Declaring one does no I/O and imports no framework."""
 
 from __future__ import annotations
 
@@ -23,36 +23,46 @@ _REMEMBERING = "an agent of this kind begins each visit afresh: keep what it has
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class Agent(Generic[In]):
-    """A named role: accepts one contract, returns or hands off others.
+    """A named role that accepts one contract, and returns a contract or hands off to other agents.
 
-    `kind` names the adapter that runs it ("function", "langgraph", "crewai", "autogen", or one of a third party's).
-    `fn` is the original function: the agent itself for kind "function", else a factory that returns the framework's
-    object. `enter(payload, ctx)` and `leave(result, ctx)` replace the adapter's defaults for the contract's way in
-    and out. `retries` is how many attempts a hop has, or a `Retry` that says which errors are tried again and when, or
-    several of them: the first that concerns an error decides, and an error that concerns none is not tried again.
-    `lease` is how long a delivery stays this worker's without a heartbeat, `timeout` how long one attempt may run; both
-    in seconds, or a timedelta. `state_version` is stored with each of the agent's states: raise it when their form
-    changes, and write an `@app.migration` for those that are stored.
-    `fallback` names the agent, of any framework, at which a job goes on when this one's attempts run out: with the same
-    payload and this one's conversation. It accepts the same contract.
-    `isolation` is where `batonpass worker` runs an attempt: "process" (in a child of its own, which is killed at the
-    timeout, at a cancel and when the lease is lost; the default for "crewai"), "task" (in the worker's event loop: the
-    default for async code) or "thread" (the default for a plain `def`). A framework's agent is the same in both.
-    A thread can't be stopped: when its attempt is over it is left behind, refused at its next call of the context, and
-    a `batonpass worker` with too many of them (`--threads-left`) begins anew.
-    `concurrency` is how many deliveries run at once, `rate` how many start in a time, over all workers (of each
-    partition, of each version of the contract); a failed attempt counts, a wait for an answer does not. `limit_by`
-    names a field of the payload: each of its values has these limits for itself. What may not run yet waits (reason
-    "limited" or "rate_limited"). Changed numbers count as soon as a worker has them, also
-    for what waits. While workers with others are live, each goes by its own: it starts one if fewer run in all than its
-    number says, so that between the smallest and the largest of their numbers run.
-    `max_waiting`: while so many of its deliveries are ready or limited (in a partition, of the same value), `submit`
-    raises `Overloaded`; handoffs are never refused, because their jobs exist. `max_payload` is in bytes; a larger
-    payload is refused, at submits and handoffs.
-    `memory` is how long its framework's state lasts: "hop" (each visit of a job begins afresh) or "job" (a job that
-    comes back finds it as it was left). A graph with "job" may pass its job on in its middle, by `interrupt(handoff)`,
-    and goes on there with the payload that comes back; such a handoff needs no `leave`.
-    `asks` is who is asked, for how long, and what happens then, when a framework's agent asks a person.
+    How to run it:
+
+    - `kind` is the adapter that runs the agent: "function", "langgraph", "crewai", "autogen", or a third party's.
+    - `fn` is the decorated function: the agent itself for kind "function", else a factory that returns the framework's
+      object.
+    - `enter(payload, ctx)` and `leave(result, ctx)` replace how the adapter converts contracts on the way in and out.
+    - `isolation` is where `batonpass worker` runs an attempt. "process" is a child process, killed at the timeout, on
+      cancel, and when the lease is lost (the default for "crewai"). "task" is the worker's event loop (the default for
+      async code). "thread" is the default for a plain `def`. For framework agents, "task" and "thread" are the same. A
+      thread can't be killed: when its attempt is over, its next call of the context is refused, and a `batonpass
+      worker` with too many of these threads (`--threads-left`) restarts.
+    - `memory` is how long the framework's state lasts: "hop" (each visit of a job starts fresh) or "job" (a job that
+      comes back finds the state as it left it). A graph with "job" can hand off in the middle, with
+      `interrupt(handoff)`, and continues there with the payload that comes back. Such a handoff needs no `leave`.
+    - `state_version` is stored with each of the agent's states. When their shape changes, raise it and write an
+      `@app.migration` for the stored ones.
+    - `asks` is how a framework's agent asks a person: who, for how long, and what happens then.
+
+    Failures:
+
+    - `retries` is how many attempts a hop has, or one or more `Retry`. The first one that matches an error decides. An
+      error that none matches is not retried.
+    - `timeout` is how long one attempt may run, and `lease` how long a delivery belongs to its worker without a
+      heartbeat. Both are seconds, or a timedelta.
+    - `fallback` is the agent that continues the job when this agent's attempts run out, in any framework. It gets the
+      same payload and this agent's conversation, and must accept the same contract.
+
+    Limits, over all workers, for each partition and each version of the contract:
+
+    - `concurrency` is how many deliveries run at once, `rate` how many start in a period. Failed attempts count,
+      waiting for an answer doesn't. Jobs over the limit wait (reason "limited" or "rate_limited").
+    - `limit_by` names a field of the payload. Each of its values then has its own limits.
+    - `max_waiting`: when this many deliveries are ready or limited (in a partition, for the same value), `submit`
+      raises `Overloaded`. Handoffs are never refused, because their jobs already exist.
+    - `max_payload` is in bytes. Larger payloads are refused, at submits and handoffs.
+
+    Changed limits apply as soon as a worker declares them, also to jobs that already wait. While live workers disagree,
+    each goes by its own numbers, so the total lies between the smallest and the largest.
     """
 
     name: str
@@ -120,7 +130,7 @@ class Agent(Generic[In]):
             raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
 
     def _check_framework(self) -> None:
-        """What frameworks alone can do, and some can't."""
+        """Check the options that only frameworks have, and those that some lack."""
         asks: Any = self.asks
         if asks is not None and not isinstance(asks, Asks):
             raise BadSetup(
@@ -171,7 +181,7 @@ class Agent(Generic[In]):
 
     @cached_property
     def bounds(self) -> Bounds:
-        """How much it takes."""
+        """Its limits, as far as senders need them."""
         limited = self.concurrency is not None or self.rate is not None
         return Bounds(
             max_waiting=self.max_waiting, max_payload=self.max_payload, limited=limited, limit_by=self.limit_by
@@ -179,16 +189,16 @@ class Agent(Generic[In]):
 
     @property
     def isolated(self) -> bool:
-        """Whether it runs in a process of its own where that is possible."""
+        """Whether it runs in a child process where that is possible."""
         return (self.isolation or ("process" if self.kind == "crewai" else "task")) == "process"
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Call the original function, so that a decorated function can be unit tested."""
+        """Call the original function, so that you can unit test a decorated one."""
         return self.fn(*args, **kwargs)
 
 
 def name_of(agent: str | Agent[Any]) -> str:
-    """The name of an agent, which is given by it or as what its decorator made."""
+    """An agent's name, given as text or as the `Agent` that its decorator made."""
     given: Any = agent  # users without a type checker give anything
     if isinstance(given, str):
         return given

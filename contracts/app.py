@@ -28,7 +28,7 @@ Step = TypeVar("Step", bound=Migration)
 
 
 class Options(TypedDict, total=False):
-    """What every decorator takes beside name and accepts: see `Agent`."""
+    """What every decorator takes besides name and accepts: see `Agent`."""
 
     returns: type[Contract] | None
     hands_to: Mapping[str, type[Contract]]
@@ -50,11 +50,11 @@ class Options(TypedDict, total=False):
 
 
 class App:
-    """A registry of agents. The name is a label; agents' names are unique in a namespace, over all its apps. `version`
-    is a label, too, e.g. a commit: `batonpass workers` and `doctor` tell which live workers run which.
+    """A registry of agents. The app's name is only a label, but agent names are unique in a namespace, across all apps.
 
-    `lifespan` is an async context manager without arguments: entered once per worker process, what it yields is
-    `ctx.resources` (connection pools, clients).
+    `version` is a label too, e.g. a commit: `batonpass workers` and `doctor` show which version each live worker runs.
+    `lifespan` is an async context manager without arguments. It is entered once per worker process, and what it yields
+    is `ctx.resources` (connection pools, clients).
     """
 
     def __init__(
@@ -91,10 +91,10 @@ class App:
     def agent(
         self, name: str, *, accepts: type[In], kind: str = "function", **options: Unpack[Options]
     ) -> Callable[[Any], Agent[In]]:
-        """Declare an agent: a plain function, called as `fn(payload, ctx)` or `fn(payload)`.
+        """Declare an agent. By default it is a plain function, called as `fn(payload, ctx)` or `fn(payload)`.
 
-        With `kind` it is of a framework, and the function is the factory of its object. Options as in `Agent`. The
-        decorator gives the `Agent`; the function stays its `.fn`.
+        With `kind`, the function is a factory for that framework's object. For the options, see `Agent`. The decorator
+        returns the `Agent`, and the original function is its `.fn`.
         """
 
         def declare(fn: Fn) -> Agent[In]:
@@ -118,8 +118,11 @@ class App:
         return self.agent(name, accepts=accepts, kind="autogen", **options)
 
     def migration(self, agent: str, *, from_version: int) -> Callable[[Step], Step]:
-        """Declare how a state that `agent` stored under one `state_version` becomes one of the next: `fn(state)` gives
-        it. It is called when such a checkpoint is read; what is stored stays as it is."""
+        """Declare how to migrate a stored state of `agent` from one `state_version` to the next: `fn(state)` returns
+        it.
+
+        It is called when such a checkpoint is read. The stored state does not change.
+        """
 
         def declare(fn: Step) -> Step:
             if self._migrations.setdefault(agent, {}).setdefault(from_version, fn) is not fn:
@@ -129,14 +132,14 @@ class App:
         return declare
 
     def migrated(self, checkpoint: Checkpoint) -> Checkpoint:
-        """The checkpoint with its state as its agent's present version has it, if that is an agent of this app."""
+        """The checkpoint with its state migrated to its agent's current version, if the agent is in this app."""
         agent = self._agents.get(checkpoint.agent)
         return migrated(checkpoint, agent, self._migrations.get(agent.name, {})) if agent else checkpoint
 
     def upcast(self, contract: type[Contract], *, from_version: int) -> Callable[[Step], Step]:
-        """Declare how a payload of an older version becomes one of the next: `fn(values)` gives a dict for a dict.
+        """Declare how to convert a payload of an older version to the next: `fn(values)` takes and returns a dict.
 
-        Workers of this app then take the jobs that wait with that version, too. Limits count for each version apart.
+        Workers of this app then also take jobs that wait with that version. Limits count for each version separately.
         """
 
         def declare(fn: Step) -> Step:
@@ -146,23 +149,24 @@ class App:
         return declare
 
     def versions(self, contract: type[Contract]) -> list[ContractRef]:
-        """A contract's present version, and the older ones that are upcast to it."""
+        """A contract's current version, and the older ones that can be upcast to it."""
         return self._upcasts.versions(contract)
 
     def present(self, ref: ContractRef) -> type[Contract] | None:
-        """The contract that an older version is upcast to, if this app knows how."""
+        """The contract that an older version is upcast to, if this app has the upcasts."""
         return self._upcasts.present(ref)
 
     def load(self, contract: type[In], ref: ContractRef, data: bytes) -> In:
-        """A stored payload of some version of a contract; `ContractViolation` names what does not fit."""
+        """Validate a stored payload of any of the contract's versions. `ContractViolation` names the fields that don't
+        fit."""
         return self._upcasts.load(contract, ref, data)
 
     def upcast_values(self, contract: type[In], ref: ContractRef, values: dict[str, Any]) -> In:
-        """Plain values of one of the older `versions` of a contract; raises as `load`."""
+        """Convert plain values of one of a contract's older `versions`. Raises like `load`."""
         return self._upcasts.convert(contract, ref, values)
 
     def add(self, agent: Agent[In]) -> Agent[In]:
-        """Register an agent; a second one of the same name is refused."""
+        """Register an agent. A second one with the same name is refused."""
         if agent.name in self._agents:
             raise BadSetup(
                 f"app {self.name!r} has two agents named {agent.name!r}: give one another name; "
@@ -185,8 +189,8 @@ class App:
         return iter(self._agents.values())
 
     def check(self) -> None:
-        """Refuse declarations that are at odds: one contract name and version with two schemas, or a handoff to an
-        agent of this app that accepts another contract."""
+        """Refuse contradictory declarations: one contract name and version with two schemas, or a handoff to an agent
+        of this app that accepts another contract."""
         schemas: dict[ContractRef, str] = {}
         for contract in {*self.contracts()}:
             ref = contract_ref(contract)
@@ -229,5 +233,5 @@ _APPS: list[weakref.ref[App]] = []
 
 
 def apps() -> list[App]:
-    """The apps of this process, newest first: what a client knows that was given none."""
+    """The apps of this process, newest first. A client without `app=` uses these."""
     return [app for ref in reversed(_APPS) if (app := ref()) is not None]

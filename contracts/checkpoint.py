@@ -12,16 +12,17 @@ from .nothing import nothing
 
 @dataclass(frozen=True, kw_only=True)
 class CheckpointSummary:
-    """What lists show of a checkpoint: everything but its state.
+    """A checkpoint without its state, as lists show it.
 
-    `step_index` counts the thread's checkpoints from 0. `job` and `hop` are set when a worker saved it under a job.
-    `context` is small user metadata. Times are the store's, in UTC; `expires_at` is None when it is kept. One that has
-    a `name` is kept, too, until that is taken away. `version` is that of the state, as its agent declared it. In a
-    copied thread `copy_of` is the checkpoint that this is a copy of, and `original_at` when its state was first saved.
-
-    `damaged` names what is not what was saved: "record" in a list, of which nothing but id and thread are known then,
-    and in a partial restore the values that had to be left out. `unreadable` names what is kept with a key that this
-    client lacks: "record" in a list, of which agent, step, job, framework and context are not known then.
+    - `step_index` counts the thread's checkpoints from 0.
+    - `job` and `hop` are set if a worker saved it under a job.
+    - `context` is small user metadata. `version` is the agent's `state_version` when it was saved.
+    - Times are the store's, in UTC. `expires_at` is None if it has no ttl. While a checkpoint has a `name`, it is kept.
+    - In a copied thread, `copy_of` is the original checkpoint, and `original_at` when its state was first saved.
+    - `damaged` names what could not be verified: in a list "record", of which only id and thread are known, and in a
+      partial restore the values that were left out.
+    - `unreadable` names what is encrypted with a key that this client lacks: "record" in a list, where agent, step,
+      job, framework and context are then unknown.
     """
 
     id: str
@@ -49,7 +50,7 @@ class Checkpoint(CheckpointSummary):
     """A checkpoint with its state.
 
     `state` holds the user's logical values. `native` is the framework's own bookkeeping: opaque, versioned by its
-    adapter, None where there is none.
+    adapter, or None.
     """
 
     state: Any
@@ -58,10 +59,10 @@ class Checkpoint(CheckpointSummary):
 
 @dataclass(kw_only=True, slots=True)  # not frozen: one is made with every save
 class Snapshot:
-    """A checkpoint about to be saved: what its maker knows. The store adds the parent, the index and the times.
+    """A checkpoint about to be saved. The store adds the parent, the index and the times.
 
-    Instead of a whole `state`: what is new in the parent's, `changes` (values by key) and `append` (what continues a
-    list, a dict or a text, by key). Saving then costs what is new, however large the state is.
+    Instead of a whole `state`, give what is new relative to the parent's: `changes` (values by key) and `append` (what
+    to append to a list, a dict or a text, by key). Saving then costs only what is new.
 
     `native` may be packed (`codec.Packed`).
     """

@@ -32,13 +32,14 @@ class ContractRef(NamedTuple):
 
 
 class Contract(BaseModel):
-    """A versioned pydantic model with a stable name.
+    """A versioned pydantic model with a stable name: `class Draft(Contract, name="desk.draft", version=2)`.
 
-    `class Draft(Contract, name="desk.draft", version=2)`. A subclass without `name=` is abstract: it can be
-    inherited from, but no agent can accept it. Instances are frozen. Fields that the model does not know are
-    ignored by the model and kept in the stored payload. Fields travel under their names, and are read by their aliases
-    too. Bytes travel as base64, nan and inf as such. Everything travels as JSON and is validated again where it
-    arrives: a datetime in `datetime | str` comes back as text, and a validator sees its own result once more.
+    - A subclass without `name=` is abstract: you can inherit from it, but no agent can accept it.
+    - Instances are frozen.
+    - The model ignores fields it doesn't know, but they stay in the stored payload.
+    - Fields are sent under their names, and also read by their aliases. Bytes are sent as base64, nan and inf as such.
+    - Payloads travel as JSON and are validated again when they arrive. So a datetime in a `datetime | str` field comes
+      back as text, and a validator sees its own result once more.
     """
 
     model_config = ConfigDict(
@@ -72,7 +73,7 @@ class Contract(BaseModel):
 
 
 class State(Contract, name="batonpass.state"):
-    """The built-in contract for plain dicts: any state with text keys fits, and its values keep their types."""
+    """The built-in contract for plain dicts. It accepts any state with text keys, and values keep their types."""
 
     model_config = ConfigDict(extra="allow", arbitrary_types_allowed=True)
 
@@ -90,7 +91,7 @@ class State(Contract, name="batonpass.state"):
 
 @dataclass(frozen=True)
 class Payload(Mapping[str, Any]):
-    """A payload whose contract class this process does not have: a read-only mapping with the contract's name."""
+    """A payload whose contract class this process doesn't have: a read-only mapping with the contract's name."""
 
     ref: ContractRef
     values_: Mapping[str, Any]
@@ -109,7 +110,7 @@ C = TypeVar("C", bound=Contract)
 
 
 def contract_ref(contract: type[Contract]) -> ContractRef:
-    """The name and version of a contract class; `BadSetup` for an abstract one or something else."""
+    """The name and version of a contract class. `BadSetup` for an abstract one, or anything else."""
     given: Any = contract  # users without a type checker give anything
     ref: ContractRef | None = getattr(given, "__contract_ref__", None) if isinstance(given, type) else None
     if ref is not None:

@@ -1,40 +1,40 @@
-"""Every error that Batonpass raises, named for what the user must do.
+"""Every error that Batonpass raises, named for what you must do.
 
 BatonpassError                 catch this to catch them all
-├── Refused                    the call is wrong; nothing was written. Fix the call
+├── Refused                    the call is wrong and nothing was written. Fix the call
 │   ├── UnknownAgent           no app, here or in the store, declares that agent
 │   ├── UndeclaredHandoff      the agent may not hand off to that agent, or not with that contract
-│   ├── ContractViolation      a payload or result does not fit its contract (.fields names where)
-│   ├── Unserializable         a value that could not be restored can't be saved (.path says which)
+│   ├── ContractViolation      a payload or result does not fit its contract (.fields says where)
+│   ├── Unserializable         a value can't be saved, because it could not be restored (.path says which)
 │   ├── NotFound               no such job, checkpoint or thread
-│   ├── BadSetup               a wrong URL, an app that can't be imported, a declaration at odds with itself
+│   ├── BadSetup               a wrong URL, an app that can't be imported, a declaration that can't work
 │   └── MissingExtra           an optional package is not installed (the message has the pip command)
-├── Conflict                   somebody was first. Look at what is there, then decide
+├── Conflict                   somebody else was first. Look at what is there, then decide
 │   ├── KeyConflict            the idempotency key was used with another payload
-│   ├── ThreadBusy             an unended job runs on that thread
-│   └── WrongState             the job is not in a state that allows this (answer a job that asks nothing)
-├── Unavailable                the store did not do it. Retrying is safe
+│   ├── ThreadBusy             a job is still running on that thread
+│   └── WrongState             the job's state does not allow this (answering a job that has no question)
+├── Unavailable                the store did not confirm the call. Retrying is safe
 │   ├── Unreachable            the store can't be reached
-│   ├── Overloaded             the store is full or too busy, or enough waits for the agent (max_waiting=)
+│   ├── Overloaded             the store is full or too busy, or the agent has too many jobs (max_waiting=)
 │   └── Unconfirmed            the store did it, but its replicas did not confirm in time (?replicas=)
-├── Fenced                     this worker does not own the job any more. Stop; nothing it writes counts
+├── Fenced                     this worker does not own the job any more. Stop: nothing it writes counts
 │   ├── Canceled               ... because the job was canceled
-│   └── OverBudget             ... because its chain has spent more than its guard allows: it is parked
-├── Corrupted                  stored bytes do not match their checksum, or can't be understood
-├── Trimmed                    events after that cursor are gone (.first_available is where those left begin)
-│   └── Rewound                ... because the store lost its last ones, the cursor's among them
+│   └── OverBudget             ... because the job has spent more than its guard allows and is parked
+├── Corrupted                  stored bytes do not match their checksum, or can't be decoded
+├── Trimmed                    the events after that cursor were deleted (.first_available is where to continue)
+│   └── Rewound                ... because the store lost its last ones, including the cursor's
 ├── ChildrenFailed             too many children of a fan-out failed (.failed says which, and why)
 ├── StepMismatch               a recorded step was replayed with other arguments
-├── Ambiguous                  an effect was begun, and nobody recorded whether it was done. Look, then redrive
-├── Unanswered                 nobody answered `ctx.ask` in time, and it has no default. Catch it, or fail
-├── NotDone                    raised by an effect's function: nothing happened, it may be tried again
-├── RetryLater                 raised by an agent: its next attempt begins in `retry_after` seconds
-├── NoJob                      bp.current() outside of a job
-└── JobError                   how waiting for a result ended
+├── Ambiguous                  an effect started, and its outcome is unknown. Find out, then redrive
+├── Unanswered                 nobody answered `ctx.ask` in time, and there is no default. Catch it or the job fails
+├── NotDone                    raise it in an effect's function: nothing happened, so it may be retried
+├── RetryLater                 raise it in an agent: the next attempt starts in `retry_after` seconds
+├── NoJob                      bp.current() was called outside of a job
+└── JobError                   waiting for a result ended without one
     ├── JobFailed              the job failed (.reason, .error)
     ├── JobCanceled            the job was canceled
     ├── JobRejected            an agent rejected the job (.reason)
-    └── ResultTimeout          not ended yet; the job goes on
+    └── ResultTimeout          the job has not ended yet, and continues
 """
 
 from __future__ import annotations
@@ -49,15 +49,15 @@ if TYPE_CHECKING:
 
 
 class BatonpassError(Exception):
-    """Base of every error raised on purpose by Batonpass."""
+    """Base of all errors that Batonpass raises on purpose."""
 
 
 class Refused(BatonpassError):
-    """The call is wrong. Nothing was written; fix the call."""
+    """The call is wrong, and nothing was written. Fix the call."""
 
 
 class UnknownAgent(Refused):
-    """No app in this process and no declaration in the store knows the agent."""
+    """No app in this process and no declaration in the store has this agent."""
 
 
 class UndeclaredHandoff(Refused):
@@ -67,7 +67,7 @@ class UndeclaredHandoff(Refused):
 class ContractViolation(Refused):
     """A payload or a result does not fit its contract.
 
-    `fields` names the places, as `field: what is wrong`.
+    `fields` says where, as `field: what is wrong`.
     """
 
     def __init__(self, message: str, *, fields: Sequence[str] = ()) -> None:
@@ -76,7 +76,7 @@ class ContractViolation(Refused):
 
 
 class Unserializable(Refused):
-    """A value of a type that could not come back equal. `path` leads to it, e.g. `state['items'][3]`."""
+    """A value that could not be restored as an equal one. `path` leads to it, e.g. `state['items'][3]`."""
 
     def __init__(self, message: str, *, path: str = "") -> None:
         super().__init__(message)
@@ -96,7 +96,7 @@ class MissingExtra(Refused, ImportError):
 
 
 class Conflict(BatonpassError):
-    """Somebody was first. Nothing was written."""
+    """Somebody else was first. Nothing was written."""
 
 
 class KeyConflict(Conflict):
@@ -104,7 +104,7 @@ class KeyConflict(Conflict):
 
 
 class ThreadBusy(Conflict):
-    """An unended job runs on the thread; only its worker may write there."""
+    """A job is still running on the thread. Only its worker may write there."""
 
 
 class WrongState(Conflict):
@@ -112,11 +112,11 @@ class WrongState(Conflict):
 
 
 class Unavailable(BatonpassError):
-    """The store did not carry the operation out. Retrying is safe."""
+    """The store did not confirm the operation. Retrying is safe."""
 
 
 class Unreachable(Unavailable):
-    """The store can't be reached. `lasting`: not by this handle any more, however long it waits."""
+    """The store can't be reached. `lasting` means that this handle can't recover, however long it waits."""
 
     def __init__(self, message: str, *, lasting: bool = False) -> None:
         super().__init__(message)
@@ -124,15 +124,15 @@ class Unreachable(Unavailable):
 
 
 class Overloaded(Unavailable):
-    """The store is full or too busy, or as much waits for the agent as its `max_waiting` allows."""
+    """The store is full or too busy, or as many jobs wait for the agent as its `max_waiting` allows."""
 
 
 class Unconfirmed(Unavailable):
-    """Written, but not yet on as many replicas as `?replicas=` asks for. Do the same again: it is written once."""
+    """Written, but not yet on as many replicas as `?replicas=` asks for. Repeat the call: it is written once."""
 
 
 class Fenced(BatonpassError):
-    """The lease under which this was written is no longer the job's. Stop working on it."""
+    """The lease for this write no longer owns the job. Stop working on it."""
 
 
 class Canceled(Fenced):
@@ -140,7 +140,7 @@ class Canceled(Fenced):
 
 
 class OverBudget(Fenced):
-    """The job's chain has spent more than its guard allows, so it is parked. What was done until now is kept."""
+    """The job has spent more than its guard allows, so it is parked. What it did so far is kept."""
 
 
 class Corrupted(BatonpassError):
@@ -148,7 +148,7 @@ class Corrupted(BatonpassError):
 
 
 class Trimmed(BatonpassError):
-    """Events that come after the cursor are not kept any more. `first_available` is the cursor to go on from."""
+    """The events after the cursor were deleted. `first_available` is the cursor to continue from."""
 
     def __init__(self, message: str, *, first_available: str) -> None:
         super().__init__(message)
@@ -156,10 +156,12 @@ class Trimmed(BatonpassError):
 
 
 class Rewound(Trimmed):
-    """The store went back in time and does not have the cursor's event any more (a failover, a power loss, an old
-    backup). What was written since may lie before the cursor: from `first_available`, which is earlier, nothing of it
-    is missed, and what was seen before comes again. (On Redis that is so if the clock of the server that took over is
-    less than ten minutes behind. Where it began to write is not known there, and all events would be too many.)"""
+    """The store went back in time and lost the cursor's event (a failover, a power loss, an old backup).
+
+    Events written since then may lie before the cursor. Continue from `first_available`, which is earlier: you miss
+    none of them, and see some events again. (On Redis this holds if the clock of the new master is less than ten
+    minutes behind. Where it began to write is unknown there, and replaying all events would be too many.)
+    """
 
 
 class ChildrenFailed(BatonpassError):
@@ -171,15 +173,15 @@ class ChildrenFailed(BatonpassError):
 
 
 class StepMismatch(BatonpassError):
-    """A step that is recorded was replayed with other arguments than the recorded ones."""
+    """A recorded step was replayed with other arguments than the recorded ones."""
 
 
 class Ambiguous(BatonpassError):
-    """An effect was begun and its outcome was not recorded: only a look at the outside world can tell."""
+    """An effect started and its outcome was not recorded. Only a look at the other system can tell."""
 
 
 class Unanswered(BatonpassError):
-    """Nobody answered a question in time. `key` names the record of it."""
+    """Nobody answered a question in time. `key` names its record."""
 
     def __init__(self, message: str, *, key: str = "") -> None:
         super().__init__(message)
@@ -187,12 +189,12 @@ class Unanswered(BatonpassError):
 
 
 class NotDone(BatonpassError):
-    """Raised by an effect's function that knows that nothing happened: the effect may be tried again."""
+    """Raise this in an effect's function if you know that nothing happened. The effect may then be retried."""
 
 
 class RetryLater(BatonpassError):
-    """Raised by an agent that can't do its work now: the next attempt begins in so many seconds (or a timedelta),
-    if there is one."""
+    """Raise this in an agent that can't do its work now. The next attempt, if there is one, starts in so many seconds
+    (or a timedelta)."""
 
     def __init__(self, seconds: Duration, message: str = "not now") -> None:
         super().__init__(message)
@@ -204,7 +206,7 @@ class NoJob(BatonpassError):
 
 
 class JobError(BatonpassError):
-    """Waiting for a job's result did not give a result. `job_id` says which job."""
+    """Waiting for a job's result ended without one. `job_id` says which job."""
 
     def __init__(self, message: str, *, job_id: str, reason: str = "") -> None:
         super().__init__(message)
@@ -213,7 +215,7 @@ class JobError(BatonpassError):
 
 
 class JobFailed(JobError):
-    """The job failed; `error` is the last error's text, `reason` why it is not retried."""
+    """The job failed. `error` is the last error's text, `reason` why it is not retried."""
 
     def __init__(self, message: str, *, job_id: str, reason: str = "", error: str = "") -> None:
         super().__init__(message, job_id=job_id, reason=reason)
@@ -229,4 +231,4 @@ class JobRejected(JobError):
 
 
 class ResultTimeout(JobError):
-    """The job did not end within the timeout. It goes on."""
+    """The job did not end within the timeout. It continues."""

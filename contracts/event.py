@@ -44,12 +44,13 @@ class Event:
     """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread or the
     schedule) and `time`.
 
-    `cursor` is the position after this event, opaque: give it as `after=` to go on from here.
-    `data` depends on the type: agent, hop, worker, token, checkpoint, error ... Types are "batonpass." and
-    job.submitted, .started, .handed_off, .suspended (it asks), .answered, .escalated, .unanswered, .fanned_out,
-    .joined, .retrying, .released, .limited, .crashed, .redriven and .deleted; at a job's end job.completed, .failed,
-    .canceled or .rejected; checkpoint.saved, .expired and .named; lease.expired, thread.pruned, thread.deleted,
-    schedule.failed and store.rewound.
+    `cursor` is the opaque position after this event: pass it as `after=` to continue from here. `data` depends on the
+    type: agent, hop, worker, token, checkpoint, error ... All types start with "batonpass.":
+
+    - while a job lives: job.submitted, .started, .handed_off, .suspended (it asks), .answered, .escalated, .unanswered,
+      .fanned_out, .joined, .retrying, .released, .limited, .crashed, .redriven, .deleted
+    - when a job ends: job.completed, .failed, .canceled, .rejected
+    - checkpoint.saved, .expired, .named; lease.expired; thread.pruned, .deleted; schedule.failed; store.rewound
     """
 
     id: str

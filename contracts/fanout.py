@@ -1,4 +1,4 @@
-"""Fan-out: what an agent gets of the jobs that it waits for."""
+"""Fan-out: what an agent gets from the jobs that it waits for."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ Failures: TypeAlias = int | Literal["fail_fast", "collect"]
 
 @dataclass(frozen=True)
 class ChildFailed:
-    """In the place of a child's result: it failed, was rejected ("rejected") or canceled ("canceled").
+    """Stands in for the result of a child that failed, was "rejected" or was "canceled".
 
-    `reason` of a failed one is that of its job; `error` is the last error's text, or why it was rejected.
+    `reason` is that of the failed job. `error` is the last error's text, or why it was rejected.
     """
 
     job_id: str

@@ -1,4 +1,4 @@
-"""GroupInfo: how far a group of consumers is."""
+"""GroupInfo: how far a group of consumers has read."""
 
 from __future__ import annotations
 
@@ -7,8 +7,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class GroupInfo:
-    """A group of consumers. `lag` is how many events none of them has taken yet, `taken` how many batches of events are
-    being worked on, or were left by a consumer that died."""
+    """A group of consumers.
+
+    `lag` is how many events no consumer has taken yet. `taken` is how many batches of events are being worked on, or
+    were left by a consumer that died.
+    """
 
     name: str
     lag: int

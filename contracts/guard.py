@@ -1,4 +1,4 @@
-"""Guard: how far a job may be passed on, and what it may cost. It travels with the job through all its agents."""
+"""Guard: how far a job may be handed on, and what it may cost. It travels with the job through all agents."""
 
 from __future__ import annotations
 
@@ -35,14 +35,16 @@ class Spent:
 
 @dataclass(frozen=True, kw_only=True)
 class Guard:
-    """When a job is parked instead of being passed on: failed, with the reason "chain_guard" and its path.
+    """Limits that park a job instead of handing it on. It fails with the reason "chain_guard" and shows its path.
 
-    `hops` is how many visits at agents its path may have. `repeats` is how often in a row the path may end with the
-    same sequence of agents, of whatever length: a loop of draft and review that goes round more often is stopped, one
-    of fewer rounds passes. `tokens` and `cost` are what all its hops together may use (`ctx.spend`), None for any
-    amount. A fork, and what a client hands off, is a new job with a guard of its own. Each child of a fan-out may use
-    what is left; what they used counts when they are joined, and of those that end later before the job goes on.
-    (What a child used since its last write is not known if it was canceled, or its workers or time ran out.)
+    - `hops` is how many visits at agents its path may have.
+    - `repeats` is how often in a row the path may repeat the same sequence of agents, of any length. It stops a job
+      that loops between draft and review too often.
+    - `tokens` and `cost` are what all hops together may use (`ctx.spend`). None means no limit.
+
+    A fork, or a job that a client hands off, is a new job with its own guard. Each child of a fan-out may use what is
+    left. What children used counts when they are joined. For those that end later, it counts before the job continues.
+    (If a child was canceled, or ran out of workers or time, what it used since its last write is not known.)
     """
 
     hops: int = 50
@@ -61,7 +63,7 @@ class Guard:
                 raise BadSetup(f"Guard({field.name}={value!r}): say a number of at least {least}")
 
     def against(self, path: Sequence[str]) -> str:
-        """Why the last agent of the path may not be visited; empty if it may."""
+        """Why the last agent of the path may not be visited. Empty if it may."""
         if len(path) > self.hops:
             return f"{len(path)} hops are more than hops={self.hops}: {shown(path)}"
         times = rounds(path, self.repeats)
@@ -73,7 +75,7 @@ class Guard:
         return self.tokens is not None or self.cost is not None
 
     def over(self, spent: Spent) -> str:
-        """Which budget is overdrawn; empty if none is."""
+        """Which budget is exceeded. Empty if none is."""
         if not self.limits_spending:
             return ""
         for name in ("tokens", "cost"):

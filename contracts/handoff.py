@@ -18,9 +18,9 @@ P = TypeVar("P", bound=Contract, default=Any)
 
 @dataclass(frozen=True)
 class Handoff(Generic[P]):
-    """What an agent returns to pass its job on: to whom, and with what.
+    """What an agent returns to hand its job to another agent, with a payload.
 
-    `transcript`: the receiver goes on with this agent's conversation, in its own framework's form.
+    With `transcript`, the receiver continues this agent's conversation, in its own framework's format.
     """
 
     to: str
@@ -37,10 +37,10 @@ class Handoff(Generic[P]):
 class Envelope:
     """What is delivered to an agent: the payload's bytes, its contract, and where it came from.
 
-    `path` lists the agents that the job visited, the receiver last. `sender` is None for a submitted job.
-    `checkpoint` is the sender's last checkpoint. `trace` carries the W3C trace context, untouched. `transcript` is the
-    conversation that the receiver goes on with (`Transcript.dump`), None if it starts afresh. `guard` limits the whole
-    chain, `spent` is what its earlier hops have used, `born` what was used when the job was made, if it is a child.
+    `path` lists the agents that the job visited, the receiver last. `sender` is None for a submitted job. `checkpoint`
+    is the sender's last checkpoint. `trace` carries the W3C trace context unchanged. `transcript` is the conversation
+    to continue (`Transcript.dump`), or None to start fresh. `guard` limits the whole chain, `spent` is what its earlier
+    hops used, and `born` what was used when the job was made, if it is a child.
     """
 
     contract: ContractRef
@@ -57,7 +57,7 @@ class Envelope:
 
 @dataclass(frozen=True)
 class Answer:
-    """What a person answered to a suspended job's question, or its default, if nobody did."""
+    """A person's answer to a suspended job's question, or its default if nobody answered."""
 
     question: Any
     value: Any

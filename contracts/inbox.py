@@ -1,4 +1,4 @@
-"""Inbox: what jobs ask of people."""
+"""Inbox: the questions that jobs ask people."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ MISSING: Any = _Missing()
 
 @dataclass(frozen=True, kw_only=True)
 class AskTerms:
-    """How a question is asked: what answers it, who is asked, and what happens if nobody answers. Times are in ms.
+    """How a question is asked: what may answer it, who is asked, and what happens if nobody answers. Times are in ms.
 
-    After `timeout` (0: never) those in `escalation` are asked, one after the other, each for a time. Then the job goes
-    on with `default`, or with no answer. `schema` is the JSON Schema of the answer where there is no contract of it.
-    `error` says what was wrong with an answer that was given before.
+    After `timeout` (0: never), the people in `escalation` are asked one after the other, each for a time. Then the job
+    continues with `default`, or without an answer. `schema` is the answer's JSON Schema if it has no contract. `error`
+    says what was wrong with an earlier answer.
     """
 
     answer: type[Contract] | None = None
@@ -43,11 +43,11 @@ class AskTerms:
 
 @dataclass(frozen=True, kw_only=True)
 class Asks:
-    """How the questions of a framework's agent are asked, as `ctx.ask` says it for each of a plain function's.
+    """How a framework's agent asks its questions, like the options of `ctx.ask` in a plain function.
 
-    When `timeout` (seconds or a timedelta) is over those in `escalate` are asked: a name, for as long again, or pairs
-    of a name and a time. After the last one `default` is the answer; without one the job is a dead letter,
-    "unanswered", and asks again when it is redriven. `assignee` is who is asked first.
+    `assignee` is asked first. After `timeout` (seconds or a timedelta), those in `escalate` are asked: a name, for the
+    same time, or pairs of a name and a time. After the last one, `default` is the answer. Without a default the job
+    becomes a dead letter ("unanswered"), and asks again when redriven.
     """
 
     timeout: Duration | None = None
@@ -60,12 +60,15 @@ class Asks:
 class InboxItem:
     """A question that waits for a person.
 
-    `id` names this question of the `job`: an answer that gives it is refused once the job asks something else. `kind`
-    is the asking agent's framework. `answer` is the contract of the answer, if it has one, `schema` its JSON Schema;
-    None: anything may be answered. `options` are choices that the framework offers. At `due_at` (None: never) the next
-    of `escalation`, pairs of an assignee and seconds, is asked; after the last one the job goes on with the `default`,
-    or, if there is none (`has_default`), without an answer. `error` says why the answer before was not accepted. One
-    that is `unreadable` is damaged, or needs a key that is not here: what it asks is left out.
+    - `id` names this question of the `job`. An answer that gives it is refused once the job asks something else.
+    - `kind` is the asking agent's framework.
+    - `answer` is the answer's contract, if it has one, and `schema` its JSON Schema. If None, any answer is valid.
+    - `options` are choices that the framework offers.
+    - At `due_at` (None: never) the next of `escalation` is asked (pairs of an assignee and seconds). After the last
+      one, the job continues with `default`, or without an answer if there is none (`has_default`).
+    - `error` says why the previous answer was refused.
+    - `unreadable` means that the question is damaged, or encrypted with a key that this client lacks. Its content is
+      left out.
     """
 
     id: str
@@ -88,5 +91,5 @@ class InboxItem:
     unreadable: bool = False
 
     def as_dict(self) -> dict[str, Any]:
-        """Its values as JSON has them: times are text."""
+        """Its values for JSON, with times as text."""
         return jsonable({**vars(self), "answer": str(self.answer) if self.answer else None})

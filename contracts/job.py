@@ -30,7 +30,7 @@ CHILDREN = "children"
 
 
 class JobState(StrEnum):
-    """Where a job is, in A2A's words. Only the last four are ends."""
+    """The state of a job, in A2A's words. Only the last four are ends."""
 
     SUBMITTED = "submitted"
     WORKING = "working"
@@ -42,7 +42,7 @@ class JobState(StrEnum):
 
     @property
     def ended(self) -> bool:
-        """Whether the job will not run again by itself."""
+        """Whether the job has ended. It runs again only if somebody redrives it."""
         return self in _ENDED
 
 
@@ -53,8 +53,8 @@ _ENDED = frozenset({JobState.COMPLETED, JobState.FAILED, JobState.CANCELED, JobS
 class Lease:
     """Exclusive, expiring ownership of one delivery of a job by one worker.
 
-    `token` grows with every lease of the job; `id` is random. A write counts only if both equal the stored ones.
-    `expires_at` is the store's time; the holder of an expired lease may go on until somebody takes the job over.
+    `token` grows with every lease of the job, and `id` is random. A write counts only if both equal the stored ones.
+    `expires_at` is the store's time. The holder of an expired lease may continue until somebody takes the job over.
     """
 
     id: str
@@ -76,18 +76,20 @@ class Children:
 class JobInfo:
     """A job as it was at one moment.
 
-    `reason` says more about the state: "ready", "retry_at", "scheduled", "thread_busy", "limited" or "rate_limited"
-    (submitted); "waiting_children" (working); "question" (input_required); for a failed one why it is not tried again:
-    "attempts", "permanent" and "out_of_time" (its `Retry`), "contract", "refused" (by the context or an adapter),
-    "unknown_agent", "ambiguous", "unanswered", "children", "chain_guard", "poison", "corrupted", "expired" or
-    "deadline". `hop` counts visits at agents from 0, `attempt` counts tries of this hop from 1, `crashes` workers that
-    died or went silent in it, `path` lists the agents visited so far and now. `question` is what an input_required job
-    asks, `error` the last error's text. `expires_at` is when the job fails unless a worker has started it by then (None
-    as soon as one has), `deadline` when it fails unless it has ended. `guard` limits the path; `spent` is what was used
-    up to the last handoff, or in all once the job is completed.
-    `parent` is the job that waits, or waited, for this one; `children` are those of its own last fan-out in this hop.
-    `unreadable` names what is damaged, or kept with a key that this client lacks: the "envelope" (`path`, `guard` and
-    `spent` are not known then) or the "question".
+    - `reason` explains the state. Submitted: "ready", "retry_at", "scheduled", "thread_busy", "limited",
+      "rate_limited". Working: "waiting_children". Input_required: "question". Failed: "attempts", "permanent" or
+      "out_of_time" (its `Retry`), "contract", "refused" (by the context or an adapter), "unknown_agent", "ambiguous",
+      "unanswered", "children", "chain_guard", "poison", "corrupted", "expired", "deadline".
+    - `hop` counts visits at agents from 0. `attempt` counts attempts of this hop from 1, and `crashes` the workers that
+      died or went silent in it. `path` lists the agents visited so far, with the current one.
+    - `question` is what an input_required job asks. `error` is the last error's text.
+    - `expires_at` is when the job fails unless a worker starts it (None once one has). `deadline` is when it fails
+      unless it ends.
+    - `guard` is its limits. `spent` is what was used up to the last handoff, or in all once the job is completed.
+    - `parent` is the job that waits, or waited, for this one. `children` counts those of its own last fan-out in this
+      hop.
+    - `unreadable` names what is damaged, or encrypted with a key that this client lacks: the "envelope" (then `path`,
+      `guard` and `spent` are unknown) or the "question".
     """
 
     id: str
@@ -118,7 +120,7 @@ class JobInfo:
     unreadable: tuple[str, ...] = ()
 
     def as_dict(self) -> dict[str, Any]:
-        """Its values as JSON has them: times are text."""
+        """Its values for JSON, with times as text."""
         from dataclasses import asdict
 
         return jsonable({**asdict(self), "state": str(self.state), "contract": str(self.contract)})

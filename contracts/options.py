@@ -1,4 +1,4 @@
-"""Options: what callers may say of a job when they submit it, and of a question when they ask it."""
+"""Options: what `submit` and `ctx.ask` take besides their main arguments."""
 
 from __future__ import annotations
 
@@ -14,23 +14,24 @@ from .job import OnBusy, Priority
 
 
 class SubmitOptions(TypedDict, total=False):
-    """What `submit` takes beside agent and payload. Durations are seconds or a timedelta, times have a time zone.
+    """Options of `submit`. Durations are seconds or a timedelta. Times need a time zone.
 
-    With `key` the same intent is submitted once: the same key and payload answer with the first job until `key_ttl`
-    (default: a day) after its end, another payload raises `KeyConflict`. Payloads are the same if they say the same, by
-    whichever way they come (Python, command line, HTTP): a field that is left out counts as its default, and neither
-    the order of fields nor an id or a time that the contract makes anew each time is looked at.
-    `thread` puts the job's checkpoints on a thread of yours; by default it has its own, named by its id. If another job
-    has not ended there, `on_busy` decides: "reject" (the default) raises `ThreadBusy`, "queue" has the new one wait for
-    its turn, "interrupt" cancels the other and goes on from its last checkpoint, "rollback" cancels it and goes on from
-    where it began.
-    The job is not started before `delay` is over, or before `at`, by the store's clock; a time that is past is now.
-    `priority` ("high", "normal", "low") is that of all its deliveries, at every agent: a free worker takes the higher
-    one first. One time in ten it looks the other way round, so that what is low comes to its turn under any load.
-    A job that no worker has started within `expires` from now fails, for the reason "expired"; one that has not ended
-    by its `deadline` (from now, or a time) fails for the reason "deadline", whatever it does: running code is stopped
-    as at a cancel. Both are dead letters; redriven, such a job has all the time that it takes.
-    `guard` limits how far the job may be passed on and what it may cost: see `Guard`, whose defaults hold otherwise.
+    - `key` makes the submit idempotent. The same key with the same payload returns the first job, until `key_ttl`
+      (default: a day) after it ended. Another payload raises `KeyConflict`. Payloads are compared by content, whether
+      they come from Python, the command line or HTTP: a missing field counts as its default, and the order of fields
+      doesn't matter, nor does an id or a time that the contract generates anew each time.
+    - `thread` puts the job's checkpoints on your own thread. By default the job has a new one, named by its id. If
+      another job still runs there, `on_busy` decides: "reject" (the default) raises `ThreadBusy`, "queue" waits for its
+      turn, "interrupt" cancels the other job and continues from its last checkpoint, "rollback" cancels it and
+      continues from where it began.
+    - `delay` or `at` is when the job may start, by the store's clock. A time in the past means now.
+    - `priority` ("high", "normal", "low") applies to the job at every agent. Workers take higher ones first, except one
+      time in ten, so that low ones make progress under any load.
+    - `expires` fails the job (reason "expired") if no worker has started it by then.
+    - `deadline` (a duration from now, or a time) fails the job (reason "deadline") if it has not ended by then. Running
+      code is stopped as on cancel. A job that failed for either reason is a dead letter, and has no time limit once
+      redriven.
+    - `guard` limits the job's path and what it may cost: see `Guard` for the defaults.
     """
 
     key: str | None
@@ -46,7 +47,7 @@ class SubmitOptions(TypedDict, total=False):
 
 
 class AskOptions(TypedDict, total=False):
-    """What `ctx.ask` takes besides the question and its contract; see there."""
+    """Options of `ctx.ask`: see there."""
 
     timeout: Duration | None
     default: Any

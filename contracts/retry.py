@@ -1,7 +1,7 @@
-"""Retry: which errors of an agent are tried again, how often, and after how long.
+"""Retry: which errors of an agent are retried, how often, and after how long.
 
-Own arithmetic, because the libraries for it (tenacity, stamina) wait inside of a process: here a wait is a timer of the
-store's, which no process has to live for.
+Our own arithmetic, because the libraries for it (tenacity, stamina) wait inside a process. Here a wait is a timer in
+the store, and no process has to stay alive for it.
 """
 
 from __future__ import annotations
@@ -25,18 +25,19 @@ _CHAIN = 50
 
 @dataclass(frozen=True, kw_only=True)
 class Retry:
-    """How an agent's attempt that raised is tried again.
+    """When and how a failed attempt is retried.
 
-    `attempts` is how many a hop has in all, with those that other errors ended. `on` says which errors are tried again
-    (all, if it is empty), `never` which are not: classes, or their names as text, so that nothing needs to be imported.
-    "openai.RateLimitError" is that class of the package, wherever in it it is defined, "RateLimitError" one of any
-    package. Subclasses count, and so does what an error was raised from, because frameworks wrap errors.
+    - `attempts` is how many a hop has in all, including those that other errors ended.
+    - `on` lists the errors to retry (default: all) and `never` those not to. Give classes, or names as text if you
+      don't want to import them: "openai.RateLimitError" is that class anywhere in the package, "RateLimitError" one of
+      any package. Subclasses match too, and so does an error's cause, because frameworks wrap errors.
+    - The wait is `first` seconds, multiplied by `factor` with each attempt, at most `longest`, and up to `jitter` of it
+      shorter or longer. If the error itself says how long to wait (`retry_after`, a Retry-After header of its
+      `response`, or a `RetryLater`), that wait is used instead.
+    - `within` is how long after the hop's first failure an attempt may still start (None: no limit). The clock stops
+      while the job waits for an answer, for children, or in line.
 
-    The wait is `first`, times `factor` with each attempt, at most `longest`, and up to `jitter` of it shorter or
-    longer. An error that says how long to wait (its `retry_after`, a Retry-After header of its `response`, or a
-    `RetryLater`) is believed instead. `within` is how long after the hop's first failure an attempt may still begin,
-    None for any. That time stands still while the job waits for an answer, for children, or in line. Times are
-    seconds, or a timedelta.
+    Times are seconds, or a timedelta.
     """
 
     attempts: int = 3

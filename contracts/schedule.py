@@ -1,4 +1,4 @@
-"""Schedule: a job that is submitted again and again, at the times of a cron expression."""
+"""Schedule: submits a job at the times of a cron expression."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ CatchUp: TypeAlias = Literal["latest", "none"]
 
 @dataclass(frozen=True, kw_only=True)
 class Schedule:
-    """A schedule as it is now. `options` are those of `submit` that its jobs get.
+    """A schedule as it is now. `options` are the `submit` options for its jobs.
 
-    `last_at` is the time that it was due last, `last_job` the job of that time; None and an `error` if none could be
-    submitted then.
+    `last_at` is when it was last due, and `last_job` the job submitted then. If none could be submitted, it is None and
+    `error` says why.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Schedule:
     error: str | None
 
     def as_dict(self) -> dict[str, Any]:
-        """Its values as JSON has them: times are text."""
+        """Its values for JSON, with times as text."""
         from dataclasses import asdict
 
         return jsonable(asdict(self))

@@ -1,4 +1,4 @@
-"""WebhookInfo: an address that events are sent to."""
+"""WebhookInfo: a URL that events are sent to."""
 
 from __future__ import annotations
 
@@ -7,9 +7,12 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True, kw_only=True)
 class WebhookInfo:
-    """A webhook. `state` is active, paused, or unreadable (damaged, or kept with a key that is not here); `failures` is
-    how often the event that is next has failed, `error` how it did last. `lag` is how many events were not looked at
-    yet: they wait while it is not active."""
+    """A webhook.
+
+    `state` is active, paused, or unreadable (damaged, or encrypted with a key that is not here). `failures` is how
+    often sending the next event has failed, and `error` is the last failure. `lag` is how many events it has not looked
+    at yet. They wait while it is not active.
+    """
 
     name: str
     url: str

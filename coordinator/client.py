@@ -36,7 +36,7 @@ R = TypeVar("R", bound=Contract)
 
 
 class Coordinator(Scheduling):
-    """Submits, watches, saves and restores. Made by `async with batonpass.connect(url)`."""
+    """Submits and watches jobs, saves and restores checkpoints. Made by `async with batonpass.connect(url)`."""
 
     @property
     def url(self) -> str:
@@ -71,11 +71,12 @@ class Coordinator(Scheduling):
         returns: type[Contract] | None = None,
         **options: Unpack[SubmitOptions],
     ) -> Job[Any]:
-        """Give an agent a job. Returned means: it is kept, and will be done as soon as a worker runs the agent.
+        """Submit a job to an agent. When this returns, the job is stored, and runs as soon as a worker serves the
+        agent.
 
-        `payload` is the contract that the agent accepts, or a mapping that validates as it. `returns` types the result.
-        The options stand at `batonpass.SubmitOptions`: `key` for the same intent once, `thread`, `delay` or `at` for
-        when, `priority`. Raises `UnknownAgent`, `ContractViolation`; nothing is written then.
+        `payload` is the contract that the agent accepts, or a mapping that validates as it. `returns` is the type of
+        the result. Raises `UnknownAgent` or `ContractViolation`, and then nothing is written. For the options (`key` to
+        submit only once, `thread`, `delay` or `at`, `priority` ...), see `batonpass.SubmitOptions`.
         """
         wanted, name = contract_wanted(returns), name_of(agent)
         call = jobs.submit(self.book, name, payload, options)
@@ -88,7 +89,7 @@ class Coordinator(Scheduling):
     def job(self, job_id: str, *, returns: None = None) -> Job[Any]: ...
 
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> Job[Any]:
-        """A handle for a job by its id. Asks nothing of the store yet."""
+        """A handle for the job with this id. Makes no call to the store yet."""
         return Job(self.store, self.book, jobs.checked(job_id), contract_wanted(returns))
 
     async def jobs(
@@ -99,7 +100,8 @@ class Coordinator(Scheduling):
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """Jobs, newest first; of one state or agent if given. `before` a job's id pages."""
+        """List jobs, newest first, optionally of one state or agent. For the next page, pass the last job's id as
+        `before`."""
         return await adrive(self.store, jobs.page(state, agent, limit, before))
 
     async def inbox(
@@ -110,14 +112,14 @@ class Coordinator(Scheduling):
         limit: int = 50,
         after: str | None = None,
     ) -> list[InboxItem]:
-        """What jobs ask of people, who has waited longest first; of one assignee or agent if given.
+        """List the questions that jobs ask people, oldest first, optionally of one assignee or agent.
 
-        `after` pages: the id of the last item of the page before. `answer` answers one.
+        For the next page, pass the last item's id as `after`. `answer` answers one.
         """
         return await adrive(self.store, inbox.page(assignee, agent, limit, after))
 
     async def answer(self, of: str, value: Any, *, question: str | None = None) -> None:
-        """Answer what a job asks: see `Job.answer`. `of` is an inbox item's id, or a job's."""
+        """Answer a job's question: see `Job.answer`. `of` is the id of an inbox item or of a job."""
         await adrive(self.store, inbox.answer(self.book, of, value, question))
 
     async def dead_letters(
@@ -128,10 +130,10 @@ class Coordinator(Scheduling):
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """Jobs that failed, the last to fail first; of one agent or for one reason if given. `before` a job's id pages.
+        """List failed jobs, the last to fail first, optionally of one agent or with one reason.
 
-        `error` and `checkpoint_id` say what went wrong and from where they would go on. `redrive` tries one again,
-        `delete_job` drops it.
+        `error` says what went wrong, and `checkpoint_id` where the job would continue. `redrive` retries a job,
+        `delete_job` drops it. For the next page, pass the last job's id as `before`.
         """
         return await adrive(self.store, dead.page(agent, reason, limit, before))
 
@@ -143,12 +145,12 @@ class Coordinator(Scheduling):
         changes: Mapping[str, Any] | None = None,
         guard: Guard | None = None,
     ) -> None:
-        """Try a failed job again: the same hop, from its last checkpoint, with attempts as new. Finished steps are
-        not run again.
+        """Retry a failed job: the same hop, from its last checkpoint, with a new count of attempts.
 
-        `payload` replaces what the agent is given, `changes` values of its state by key, `guard` the limits of its
-        chain: a handoff that was refused is made then, without running the hop again. `WrongState` if the job has not
-        failed, `BadSetup` for another payload of a graph, a team or a flow that has begun: it is in its state.
+        Finished steps don't run again. `payload` replaces the agent's payload, and `changes` replaces values of its
+        state, by key. `guard` replaces the job's limits: a handoff that was refused is then made without running the
+        hop again. Raises `WrongState` if the job has not failed, and `BadSetup` for another payload of a graph, team or
+        flow that has already started, because its payload is in its state.
         """
         await adrive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard))
 
@@ -167,16 +169,16 @@ class Coordinator(Scheduling):
         parent: str | None = None,
         branch: bool = False,
     ) -> Checkpoint:
-        """Commit a checkpoint of a thread outside of any job.
+        """Save a checkpoint on a thread, outside of any job.
 
-        Give the whole `state`, or what is new in it: `changes` (values by key) and `append` (what continues a list, a
-        dict or a text, by key) of the parent's state, which must be a dict; that costs what is new, however large the
-        state is. Either way a thread keeps only what is new of a large value.
+        Give the whole `state`, or only what is new: `changes` (values by key) and `append` (what to append to a list, a
+        dict or a text, by key), relative to the parent's state, which must be a dict. The latter costs what is new,
+        however large the state is. Either way a thread stores only what is new in large values.
 
-        Its parent is the thread's newest checkpoint. `parent` says which that must be: if another was saved since,
-        `Conflict` is raised, unless `branch`. `context` is small metadata that lists show. `ttl` is in seconds, None
-        for ever. Raises `Unserializable` with the path of a value that could not be restored, `ThreadBusy` while a
-        job runs on the thread.
+        The parent is the thread's newest checkpoint. `parent` says which one you expect: if another was saved since,
+        you get `Conflict`, unless `branch` is true. `context` is small metadata that lists show. `ttl` is in seconds,
+        None to keep it. Raises `Unserializable` with the path of a value that can't be restored, and `ThreadBusy` while
+        a job runs on the thread.
         """
         place = checkpoints.Place(thread, agent, parent, branch, ttl, self.book.state_version(agent))
         snapshot = checkpoints.snapshot(state, changes, append, step, context, framework)
@@ -190,11 +192,10 @@ class Coordinator(Scheduling):
         name: str | None = None,
         partial: bool = False,
     ) -> Checkpoint:
-        """One checkpoint with its state, verified: by its id, or by its name in a thread. `NotFound` or `Corrupted`
-        otherwise.
+        """Load a checkpoint with its state, verified, by its id, or by its name in a thread.
 
-        A state that an older version of its agent saved is migrated. `partial` gives the rest of a damaged one: what
-        could not be verified is left out, and named in `.damaged`.
+        Raises `NotFound` or `Corrupted`. A state saved by an older version of its agent is migrated. With `partial`, a
+        damaged checkpoint is loaded without the values that can't be verified. `.damaged` names them.
         """
         return await adrive(self.store, travel.restore(self.book, checkpoint_id, thread, name, rest=partial))
 
@@ -211,7 +212,7 @@ class Coordinator(Scheduling):
         payload: P | Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> Job[Any]:
-        """A new job for an agent that goes on from a checkpoint: its first checkpoint will have this one as parent.
+        """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent.
 
         Without `payload` the agent gets the checkpoint's state, which must validate as the contract it accepts
         (`batonpass.State` accepts any).
@@ -221,7 +222,7 @@ class Coordinator(Scheduling):
         return Job(self.store, self.book, row.id, None)
 
     async def expire(self, checkpoint_id: str) -> None:
-        """Delete one checkpoint now. Its neighbours stay; one that a running job resumes from is refused."""
+        """Delete one checkpoint now. Its neighbours stay. Refused if a running job would resume from it."""
         await adrive(self.store, checkpoints.expire(checkpoint_id))
 
     async def events(
@@ -234,12 +235,12 @@ class Coordinator(Scheduling):
         types: str | Sequence[str] = (),
         follow: bool = False,
     ) -> AsyncIterator[Event]:
-        """Events in order within each thread, from the beginning or after a cursor; `follow` waits for more.
+        """Read events, in order within each thread, from the beginning or after a cursor. `follow` waits for more.
 
-        None is left out and none comes twice, also where the store goes away and comes back while they are followed.
-        `job`, `thread`, `agent` and `types` say which are wanted; a type ends with `*` for all that begin so
-        ("job.*"), and "batonpass." may be left out. `Trimmed` is raised where events after the cursor are not kept any
-        more, and `Rewound` where the store has lost its last events, the cursor's among them.
+        You get each event exactly once, also if the store goes away and comes back while you follow. Filter with `job`,
+        `thread`, `agent` and `types`. A type may end with `*` ("job.*"), and "batonpass." may be left out. Raises
+        `Trimmed` if events after the cursor were deleted, and `Rewound` if the store lost its last events, including
+        the cursor's.
         """
         reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url, follow=follow)
         watch = self.store.watch(Topic(subject=job or ""))
@@ -276,29 +277,29 @@ class Coordinator(Scheduling):
         lease: Duration = 60.0,
         batch: int = 100,
     ) -> Consumer:
-        """Events for a group of consumers, who share them: each goes to one of them, at least once, and again if that
-        one dies or does not come back within `lease` seconds. Use it by `async with`, or simply `async for`.
+        """Share events among a group of consumers: `async with` or `async for`.
 
-        The group remembers where it is; a new one begins at the first event that is kept, or with `start="now"` behind
-        the newest. All its consumers must want the same (`types`, `agent`, `thread`: see `events`). `batch` is how many
-        are fetched at a time, and the most that come twice; they are in order within one batch. `Trimmed` is raised if
-        some are gone before the group got to them: `move_group` goes on.
+        Each event goes to one consumer, at least once. If a consumer dies or doesn't return within `lease` seconds, its
+        events go to another one. The group remembers its position. A new group starts at the first event still stored,
+        or with `start="now"` after the newest. All consumers of a group must use the same filters (`types`, `agent`,
+        `thread`: see `events`). `batch` is how many events are fetched at a time, in order, and the most that can be
+        repeated. Raises `Trimmed` if events were deleted before the group read them: continue with `move_group`.
         """
         which = events.which(types, agent, thread)
         work = groups.Work(groups.users(group), which, start=start, lease=lease, batch=batch, source=self.url)
         return Consumer(self.store, work)
 
     async def groups(self) -> list[GroupInfo]:
-        """Groups of consumers, and how far behind they are."""
+        """List the groups of consumers, and how far behind they are."""
         return await adrive(self.store, groups.listed())
 
     async def move_group(self, group: str, *, to: str) -> None:
-        """Have a group begin anew: "begin" is the first event that is kept, "now" is behind the newest. `NotFound` if
-        there is none of that name."""
+        """Move a group: "begin" is the first event still stored, "now" is after the newest. Raises `NotFound` if there
+        is no such group."""
         await adrive(self.store, groups.move(group, to))
 
     async def delete_group(self, group: str) -> None:
-        """Forget a group and where it is."""
+        """Delete a group and its position."""
         await adrive(self.store, groups.delete(group))
 
     async def webhook(
@@ -311,41 +312,43 @@ class Coordinator(Scheduling):
         start: str = "now",
         plain_http: bool = False,
     ) -> str:
-        """Have events sent to an address, signed (Standard Webhooks), as CloudEvents in JSON. Answers the secret that
-        signs them: the given one (`whsec_` and base64), else the one that it has, else a new one. `batonpass webhooks
-        run` sends them, each at least once and with the same id, and tries again for hours before it pauses the
-        webhook, where it stays.
+        """Send events to a URL, as CloudEvents in JSON, signed (Standard Webhooks). Returns the signing secret.
 
-        The same name again changes the webhook and leaves it where it is; a new one begins `start`, "now" or "begin".
-        `plain_http` allows http:// addresses.
+        `secret` is `whsec_` and base64. By default the webhook keeps its own, and a new one gets a new secret.
+        `batonpass webhooks run` sends the events, each at least once and with a stable id. It retries for hours, then
+        pauses the webhook at its position.
+
+        Use an existing name to change a webhook without moving it. `start` is where a new one begins: "now" or "begin".
+        `plain_http` allows http:// URLs.
         """
         return await adrive(self.store, webhooks.add(name, url, types, secret, start, plain_http=plain_http))
 
     async def webhooks(self) -> list[WebhookInfo]:
-        """All webhooks, and what became of them."""
+        """List the webhooks, with their state."""
         return await adrive(self.store, webhooks.infos())
 
     async def resume_webhook(self, name: str) -> None:
-        """Have a paused webhook go on with the event that it stopped at."""
+        """Resume a paused webhook at the event where it stopped."""
         await adrive(self.store, webhooks.resume(name))
 
     async def delete_webhook(self, name: str) -> None:
-        """Forget a webhook and where it is."""
+        """Delete a webhook and its position."""
         await adrive(self.store, webhooks.delete(name))
 
     async def trim_events(self, keep: int) -> int:
-        """Delete the oldest events but `keep` now, as every worker does by itself (`?events=` in the store's URL).
-        How many those were."""
+        """Delete all but the newest `keep` events now, and return how many. Workers do this on their own (`?events=` in
+        the store's URL)."""
         return await adrive(self.store, events.trim(keep))
 
     async def declare(self, app: App) -> None:
-        """Record an app's agents, so that clients which do not have the app may submit to them."""
+        """Record an app's agents, so that clients without the app can submit to them."""
         await adrive(self.store, declaring(app))
 
     async def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
-        """Copy the whole store, with all namespaces, to a new file while others go on writing; it opens as a store.
+        """Copy the whole store, with all namespaces, to a new file, while others keep writing. The copy opens as a
+        store.
 
-        On SQLite. `BadSetup` says how another store is backed up, or that the file exists: nothing is overwritten.
-        `progress` is told bytes copied and bytes in all, from another thread.
+        Works on SQLite. For other stores, `BadSetup` says how to back them up. An existing file is never overwritten.
+        `progress` is called from another thread with the bytes copied and the bytes in all.
         """
         await to_thread.run_sync(back_up, self.store, path, progress)

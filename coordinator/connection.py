@@ -55,7 +55,7 @@ class Connection:
             )
 
     def open(self) -> SyncCoordinator:
-        """Open for sync code; end it with `close()`."""
+        """Open for sync code. Call `close()` when you are done."""
         try:
             self._store.open()
         except BaseException:  # a server that will not do, say: it may be connected
@@ -68,7 +68,7 @@ class Connection:
         self._store.close()
 
     async def aopen(self) -> Coordinator:
-        """Open for async code, in the loop that will use it; end it with `aclose()`."""
+        """Open for async code, in the event loop that will use it. Call `aclose()` when you are done."""
         try:
             await self._store.aopen()
         except BaseException:
@@ -77,7 +77,7 @@ class Connection:
         return Coordinator(self._store, self._book)
 
     async def aclose(self) -> None:
-        """Close what `aopen()` opened, also in a scope that is cancelled."""
+        """Close what `aopen()` opened, also in a cancelled scope."""
         with CancelScope(shield=True):
             await self._store.aclose()
 
@@ -85,14 +85,17 @@ class Connection:
 def connect(
     url: str, *, namespace: str | None = None, app: App | None = None, codec: Codec | None = None
 ) -> Connection:
-    """Name a store: `sqlite:///file.db`, `redis://host:6379`, `rediss://...`, `redis+sentinel://host:26379/service`,
-    `redis+cluster://host:7000,host2:7000` or `memory://`.
+    """Connect to a store: `async with connect(url) as coordinator`, or in sync code `with`.
 
-    `namespace` keeps users of one store apart (default: the URL's `?namespace=`, else "default"). `app` says whose
-    agents and contracts are known without asking the store (default: all apps of this process). `codec` encrypts,
-    signs or compresses what is kept (default: what BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS and BATONPASS_COMPRESS
-    ask for). Nothing is opened before the `with` (or `aopen()`, `open()`); `Unreachable` or `BadSetup` is raised there
-    if the store can't be used.
+    - `url` is `sqlite:///file.db`, `redis://host:6379`, `rediss://...`, `redis+sentinel://host:26379/service`,
+      `redis+cluster://host:7000,host2:7000` or `memory://`.
+    - `namespace` keeps several users of one store apart (default: the URL's `?namespace=`, else "default").
+    - `app` has the agents and contracts that are known without asking the store (default: all apps of this process).
+    - `codec` encrypts, signs or compresses what is stored (default: according to BATONPASS_ENCRYPT_KEYS,
+      BATONPASS_SIGN_KEYS and BATONPASS_COMPRESS).
+
+    Nothing is opened before the `with` (or `aopen()`, `open()`). If the store can't be used, you get `Unreachable` or
+    `BadSetup` there.
     """
     given: Any = app  # users without a type checker give anything
     if given is not None and not isinstance(given, App):

@@ -1,4 +1,4 @@
-"""Consumer: one of those who share the events of a group."""
+"""Consumer: one member of a group that shares events."""
 
 from __future__ import annotations
 
@@ -19,10 +19,11 @@ _LOOK = 1.0
 
 
 class Consumer:
-    """Gives events out one by one, for ever. One is done when the next is asked for, or by `ack`; the last one is not
-    if the block is left before that, and comes again: to another consumer of the group, at once.
+    """Yields events one by one, for ever.
 
-    Use it by `async with`: without, what it holds comes again only when its lease is over.
+    An event is done when you ask for the next one, or call `ack`. If you leave the block before that, the last event is
+    delivered again, at once, to another consumer of the group. Use `async with`: without it, the consumer's events are
+    delivered again only when its lease has expired.
     """
 
     def __init__(self, store: Store, work: Work) -> None:
@@ -49,15 +50,15 @@ class Consumer:
             await sleep(self._patience.rest())
 
     async def ack(self) -> None:
-        """The event that came last is done: it does not come again."""
+        """Mark the last event as done, so that it is not delivered again."""
         await adrive(self._store, self._work.ack())
 
     async def keep(self) -> None:
-        """Renew the lease: for work on one event that takes longer."""
+        """Renew the lease, if your work on one event takes longer than that."""
         await adrive(self._store, self._work.keep())
 
     async def aclose(self) -> None:
-        """Give back what is not done."""
+        """Give back the events that are not done."""
         with CancelScope(shield=True):
             try:
                 await adrive(self._store, self._work.give_back())
@@ -101,15 +102,15 @@ class SyncConsumer:
             time.sleep(self._patience.rest())
 
     def ack(self) -> None:
-        """The event that came last is done: it does not come again."""
+        """Mark the last event as done, so that it is not delivered again."""
         drive(self._store, self._work.ack())
 
     def keep(self) -> None:
-        """Renew the lease: for work on one event that takes longer."""
+        """Renew the lease, if your work on one event takes longer than that."""
         drive(self._store, self._work.keep())
 
     def close(self) -> None:
-        """Give back what is not done."""
+        """Give back the events that are not done."""
         try:
             drive(self._store, self._work.give_back())
         except Unavailable as error:

@@ -1,4 +1,4 @@
-"""Job handles: what a client holds of a job."""
+"""Job handles: how a client refers to a job."""
 
 from __future__ import annotations
 
@@ -31,18 +31,18 @@ class _Handle:
 
 
 class Job(_Handle, Generic[R]):
-    """A job, in async code. `id` names it, and its thread unless it was submitted on another."""
+    """A job, for async code. `id` is its id, and its thread's name unless it was submitted on another thread."""
 
     async def info(self) -> JobInfo:
         """The job as it is now."""
         return await adrive(self._store, jobs.info(self.id))
 
     async def result(self, *, timeout: Duration | None = None) -> R:
-        """The result, waited for at most `timeout` seconds (None: as long as it takes).
+        """Wait for the result, at most `timeout` seconds (None: no limit).
 
-        Raises `JobFailed`, `JobCanceled` or `JobRejected` as soon as the job ended so, `ResultTimeout` if it has not
-        ended; the job goes on then. While the store is away it waits on, and raises `Unavailable` if it is still away
-        at the end of the time.
+        Raises `JobFailed`, `JobCanceled` or `JobRejected` as soon as the job ends that way, and `ResultTimeout` if it
+        has not ended in time. The job then continues. During an outage of the store this keeps waiting, and raises
+        `Unavailable` if the store is still away at the timeout.
         """
         awaiting = Awaiting(self.id, timeout)
         watch = self._store.watch(Topic(subject=self.id))
@@ -61,9 +61,11 @@ class Job(_Handle, Generic[R]):
             await watch.aclose()
 
     async def stream(self) -> AsyncIterator[Any]:
-        """What the agents stream by `ctx.emit`, from the oldest that is kept (the last 1,000, for an hour) to the job's
-        end. Live only: what an attempt streamed that is tried again comes again. Goes on where it was when the store
-        was away."""
+        """Read what the agents stream with `ctx.emit`, until the job ends.
+
+        Starts with the oldest part still stored (the last 1,000, for an hour), and continues after an outage of the
+        store. If an attempt is retried, it streams again.
+        """
         awaiting = Awaiting(self.id)
         watch = self._store.watch(Topic(subject=self.id))
         try:
@@ -82,29 +84,29 @@ class Job(_Handle, Generic[R]):
             await watch.aclose()
 
     async def answer(self, value: Any, *, question: str | None = None) -> None:
-        """Answer what the job asks (`info().question`); any worker goes on with it.
+        """Answer the job's question (`info().question`). Any worker then continues the job.
 
-        `value` is plain values, or the contract that the question demands: `ContractViolation` names the fields that do
-        not fit. The first answer counts: the same again changes nothing, another one raises `WrongState`. `question` is
-        the id of the question that is meant (`coordinator.inbox()`): if the job asks another one by now, `WrongState`
-        says which.
+        `value` is plain values, or the contract that the question asks for. `ContractViolation` names the fields that
+        don't fit. The first answer counts: the same answer again has no effect, another one raises `WrongState`.
+        `question` is the id of the question you mean (`coordinator.inbox()`). If the job asks another one by now, you
+        get `WrongState`.
         """
         await adrive(self._store, inbox.answer(self._book, self.id, value, question))
 
     async def cancel(self) -> bool:
-        """End the job now, whoever runs it. False if it had ended already."""
+        """End the job now, even if a worker is running it. Returns False if it had already ended."""
         return await adrive(self._store, jobs.cancel(self.id))
 
 
 class SyncJob(_Handle, Generic[R]):
-    """A job, in sync code: the same as `Job`, without await."""
+    """A job, for sync code: the same as `Job`, without await."""
 
     def info(self) -> JobInfo:
         """The job as it is now."""
         return drive(self._store, jobs.info(self.id))
 
     def result(self, *, timeout: Duration | None = None) -> R:
-        """The result, waited for at most `timeout` seconds: see `Job.result`."""
+        """Wait for the result, at most `timeout` seconds: see `Job.result`."""
         awaiting = Awaiting(self.id, timeout)
         watch = self._store.watch(Topic(subject=self.id))
         try:
@@ -122,7 +124,7 @@ class SyncJob(_Handle, Generic[R]):
             watch.close()
 
     def stream(self) -> Iterator[Any]:
-        """What the agents stream: see `Job.stream`."""
+        """Read what the agents stream: see `Job.stream`."""
         awaiting = Awaiting(self.id)
         watch = self._store.watch(Topic(subject=self.id))
         try:
@@ -140,7 +142,7 @@ class SyncJob(_Handle, Generic[R]):
             watch.close()
 
     def answer(self, value: Any, *, question: str | None = None) -> None:
-        """Answer what the job asks: see `Job.answer`."""
+        """Answer the job's question: see `Job.answer`."""
         drive(self._store, inbox.answer(self._book, self.id, value, question))
 
     def cancel(self) -> bool:

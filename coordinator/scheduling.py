@@ -1,4 +1,4 @@
-"""Scheduling: what a coordinator does at set times, in async code."""
+"""Scheduling: the part of a coordinator for recurring jobs, in async code."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ P = TypeVar("P", bound=Contract)
 
 
 class Scheduling(History):
-    """The part of `Coordinator` that has jobs submitted again and again."""
+    """The part of `Coordinator` for recurring jobs."""
 
     async def schedule(
         self,
@@ -33,14 +33,17 @@ class Scheduling(History):
         priority: Priority = "normal",
         expires: Duration | None = None,
     ) -> None:
-        """Give an agent a job at the times of a cron expression, until `unschedule`. The same name again replaces it:
-        what was due before is not made up for then. If nothing is changed by that, it goes on as it is.
+        """Submit a job at each time of a cron expression, until `unschedule`.
 
-        Any worker submits what is due, each time once. A time that the clocks skip comes when they have been put
-        forward, one that they repeat comes once. Of times that passed while no worker was up the latest is made up for,
-        or none (`catch_up`). If a job can't be submitted then (its payload does not fit any more, its thread is busy),
-        that is logged, and stands in `schedules()` until the next time. The options are those of `submit`. Raises as
-        `submit` does, and `BadSetup` for an expression or time zone that is none.
+        An existing name is replaced, and times missed before are then not made up for. An unchanged schedule stays as
+        it is, so you can call this at every start.
+
+        Any worker submits due jobs, each time once. If the clocks skip a time, its job is submitted when they have been
+        put forward. If they repeat a time, it is submitted once. If no worker was running, the latest missed time is
+        made up for, or none (`catch_up`). If a job can't be submitted (its payload no longer fits, its thread is busy),
+        that is logged and shown in `schedules()` until the next time.
+
+        The options are those of `submit`. Raises like `submit`, and `BadSetup` for an invalid expression or time zone.
         """
         options = schedules.options(thread, on_busy, priority, expires)
         to = name_of(agent)
@@ -52,5 +55,5 @@ class Scheduling(History):
         return await adrive(self.store, schedules.every())
 
     async def unschedule(self, name: str) -> None:
-        """Remove a schedule; what it submitted stays. `NotFound` if there is none of that name."""
+        """Delete a schedule. Jobs it submitted stay. Raises `NotFound` if there is no such schedule."""
         await adrive(self.store, schedules.remove(name))

@@ -36,7 +36,7 @@ R = TypeVar("R", bound=Contract)
 
 
 class SyncCoordinator(SyncScheduling):
-    """Made by `with batonpass.connect(url)`. What each method means and raises stands at `Coordinator`'s."""
+    """The `Coordinator` for sync code, made by `with batonpass.connect(url)`. See there for details."""
 
     @property
     def url(self) -> str:
@@ -71,7 +71,8 @@ class SyncCoordinator(SyncScheduling):
         returns: type[Contract] | None = None,
         **options: Unpack[SubmitOptions],
     ) -> SyncJob[Any]:
-        """Give an agent a job. Returned means: it is kept, and will be done as soon as a worker runs the agent."""
+        """Submit a job to an agent. When this returns, the job is stored, and runs as soon as a worker serves the
+        agent."""
         wanted, name = contract_wanted(returns), name_of(agent)
         call = jobs.submit(self.book, name, payload, options)
         return SyncJob(self.store, self.book, drive(self.store, call).id, wanted)
@@ -83,7 +84,7 @@ class SyncCoordinator(SyncScheduling):
     def job(self, job_id: str, *, returns: None = None) -> SyncJob[Any]: ...
 
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> SyncJob[Any]:
-        """A handle for a job by its id. Asks nothing of the store yet."""
+        """A handle for the job with this id. Makes no call to the store yet."""
         return SyncJob(self.store, self.book, jobs.checked(job_id), contract_wanted(returns))
 
     def jobs(
@@ -94,7 +95,8 @@ class SyncCoordinator(SyncScheduling):
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """Jobs, newest first; of one state or agent if given. `before` a job's id pages."""
+        """List jobs, newest first, optionally of one state or agent. For the next page, pass the last job's id as
+        `before`."""
         return drive(self.store, jobs.page(state, agent, limit, before))
 
     def inbox(
@@ -105,11 +107,11 @@ class SyncCoordinator(SyncScheduling):
         limit: int = 50,
         after: str | None = None,
     ) -> list[InboxItem]:
-        """What jobs ask of people, who has waited longest first; of one assignee or agent if given."""
+        """List the questions that jobs ask people, oldest first, optionally of one assignee or agent."""
         return drive(self.store, inbox.page(assignee, agent, limit, after))
 
     def answer(self, of: str, value: Any, *, question: str | None = None) -> None:
-        """Answer what a job asks: an inbox item's id, or a job's."""
+        """Answer a job's question. `of` is the id of an inbox item or of a job."""
         drive(self.store, inbox.answer(self.book, of, value, question))
 
     def dead_letters(
@@ -120,7 +122,7 @@ class SyncCoordinator(SyncScheduling):
         limit: int = 50,
         before: str | None = None,
     ) -> list[JobInfo]:
-        """Jobs that failed, the last to fail first; of one agent or for one reason if given."""
+        """List failed jobs, the last to fail first, optionally of one agent or with one reason."""
         return drive(self.store, dead.page(agent, reason, limit, before))
 
     def redrive(
@@ -131,7 +133,7 @@ class SyncCoordinator(SyncScheduling):
         changes: Mapping[str, Any] | None = None,
         guard: Guard | None = None,
     ) -> None:
-        """Try a failed job again, with another payload or guard, or some of its state changed, if given."""
+        """Retry a failed job, optionally with another payload, guard or parts of its state."""
         drive(self.store, dead.redrive(self._bases, self.book, job_id, payload, changes, guard))
 
     def save(
@@ -149,7 +151,7 @@ class SyncCoordinator(SyncScheduling):
         parent: str | None = None,
         branch: bool = False,
     ) -> Checkpoint:
-        """Commit a checkpoint of a thread outside of any job."""
+        """Save a checkpoint on a thread, outside of any job."""
         place = checkpoints.Place(thread, agent, parent, branch, ttl, self.book.state_version(agent))
         snapshot = checkpoints.snapshot(state, changes, append, step, context, framework)
         return drive(self.store, checkpoints.save(self._bases, place, snapshot))
@@ -162,11 +164,10 @@ class SyncCoordinator(SyncScheduling):
         name: str | None = None,
         partial: bool = False,
     ) -> Checkpoint:
-        """One checkpoint with its state, verified: by its id, or by its name in a thread. `NotFound` or `Corrupted`
-        otherwise.
+        """Load a checkpoint with its state, verified, by its id, or by its name in a thread.
 
-        A state that an older version of its agent saved is migrated. `partial` gives the rest of a damaged one: what
-        could not be verified is left out, and named in `.damaged`.
+        Raises `NotFound` or `Corrupted`. A state saved by an older version of its agent is migrated. With `partial`, a
+        damaged checkpoint is loaded without the values that can't be verified. `.damaged` names them.
         """
         return drive(self.store, travel.restore(self.book, checkpoint_id, thread, name, rest=partial))
 
@@ -183,13 +184,13 @@ class SyncCoordinator(SyncScheduling):
         payload: P | Mapping[str, Any] | None = None,
         key: str | None = None,
     ) -> SyncJob[Any]:
-        """A new job for an agent that goes on from a checkpoint: its first checkpoint will have this one as parent."""
+        """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent."""
         name = name_of(to)
         row = drive(self.store, checkpoints.hand_off(self.book, checkpoint_id, name, payload, key))
         return SyncJob(self.store, self.book, row.id, None)
 
     def expire(self, checkpoint_id: str) -> None:
-        """Delete one checkpoint now. Its neighbours stay; one that a running job resumes from is refused."""
+        """Delete one checkpoint now. Its neighbours stay. Refused if a running job would resume from it."""
         drive(self.store, checkpoints.expire(checkpoint_id))
 
     def events(
@@ -202,7 +203,7 @@ class SyncCoordinator(SyncScheduling):
         types: str | Sequence[str] = (),
         follow: bool = False,
     ) -> Iterator[Event]:
-        """Events in order within each thread, from the beginning or after a cursor; `follow` waits for more."""
+        """Read events, in order within each thread, from the beginning or after a cursor. `follow` waits for more."""
         reader = events.Reader(after, job or "", events.which(types, agent, thread), self.url, follow=follow)
         watch = self.store.watch(Topic(subject=job or ""))
         try:
@@ -235,21 +236,21 @@ class SyncCoordinator(SyncScheduling):
         lease: Duration = 60.0,
         batch: int = 100,
     ) -> SyncConsumer:
-        """Events for a group of consumers, who share them: each goes to one of them, at least once."""
+        """Share events among a group of consumers: `with` or `for`. Each event goes to one consumer, at least once."""
         which = events.which(types, agent, thread)
         work = groups.Work(groups.users(group), which, start=start, lease=lease, batch=batch, source=self.url)
         return SyncConsumer(self.store, work)
 
     def groups(self) -> list[GroupInfo]:
-        """Groups of consumers, and how far behind they are."""
+        """List the groups of consumers, and how far behind they are."""
         return drive(self.store, groups.listed())
 
     def move_group(self, group: str, *, to: str) -> None:
-        """Have a group begin anew: "begin" is the first event that is kept, "now" is behind the newest."""
+        """Move a group: "begin" is the first event still stored, "now" is after the newest."""
         drive(self.store, groups.move(group, to))
 
     def delete_group(self, group: str) -> None:
-        """Forget a group and where it is."""
+        """Delete a group and its position."""
         drive(self.store, groups.delete(group))
 
     def webhook(
@@ -262,29 +263,30 @@ class SyncCoordinator(SyncScheduling):
         start: str = "now",
         plain_http: bool = False,
     ) -> str:
-        """Have events sent to an address, signed; answers the secret that signs them."""
+        """Send events to a URL, signed. Returns the signing secret."""
         return drive(self.store, webhooks.add(name, url, types, secret, start, plain_http=plain_http))
 
     def webhooks(self) -> list[WebhookInfo]:
-        """All webhooks, and what became of them."""
+        """List the webhooks, with their state."""
         return drive(self.store, webhooks.infos())
 
     def resume_webhook(self, name: str) -> None:
-        """Have a paused webhook go on with the event that it stopped at."""
+        """Resume a paused webhook at the event where it stopped."""
         drive(self.store, webhooks.resume(name))
 
     def delete_webhook(self, name: str) -> None:
-        """Forget a webhook and where it is."""
+        """Delete a webhook and its position."""
         drive(self.store, webhooks.delete(name))
 
     def trim_events(self, keep: int) -> int:
-        """Delete the oldest events but `keep` now; how many those were."""
+        """Delete all but the newest `keep` events now, and return how many."""
         return drive(self.store, events.trim(keep))
 
     def declare(self, app: App) -> None:
-        """Record an app's agents, so that clients which do not have the app may submit to them."""
+        """Record an app's agents, so that clients without the app can submit to them."""
         drive(self.store, declaring(app))
 
     def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
-        """Copy the whole store, with all namespaces, to a new file while others go on writing; it opens as a store."""
+        """Copy the whole store, with all namespaces, to a new file, while others keep writing. The copy opens as a
+        store."""
         back_up(self.store, path, progress)

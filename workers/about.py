@@ -1,4 +1,4 @@
-"""About: what the contexts of async and of sync code have in common, and do without I/O."""
+"""About: what the contexts of async and sync code share, without I/O."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ P = TypeVar("P", bound=Contract)
 
 
 class Rejecting(BaseException):
-    """Control flow: the agent will not do this job."""
+    """Control flow: the agent rejects this job."""
 
 
 class About:
-    """What both contexts tell and do without I/O."""
+    """What both contexts offer without I/O."""
 
     def __init__(
         self,
@@ -61,12 +61,12 @@ class About:
 
     @property
     def lease(self) -> Lease:
-        """This worker's lease of the job, as it was claimed."""
+        """This worker's lease of the job, as claimed."""
         return self._session.lease
 
     @property
     def thread(self) -> str:
-        """The thread that the job's checkpoints are on."""
+        """The thread of the job's checkpoints."""
         return self._session.thread
 
     @property
@@ -76,17 +76,17 @@ class About:
 
     @property
     def hop(self) -> int:
-        """Which visit of the job this is, from 0."""
+        """Which visit at an agent this is, from 0."""
         return self._session.hop
 
     @property
     def attempt(self) -> int:
-        """Which try of this hop this is, from 1. A takeover after a crash stays the same try."""
+        """Which attempt of this hop this is, from 1. A takeover after a crash stays the same attempt."""
         return self._session.attempt
 
     @property
     def last_error(self) -> str | None:
-        """What ended the last attempt of this hop that raised; None if none has, or the job was redriven."""
+        """The error that ended the last failed attempt of this hop. None if there was none, or the job was redriven."""
         return self._session.last_error
 
     @property
@@ -96,18 +96,18 @@ class About:
 
     @property
     def deadline(self) -> datetime | None:
-        """When the job fails if it has not ended, by the store's clock; None if it has all the time that it takes."""
+        """When the job fails if it has not ended, by the store's clock. None: no limit."""
         return self._session.deadline
 
     @property
     def token(self) -> int:
-        """The fencing token: give it to a resource that can refuse older ones."""
+        """The fencing token. Pass it to a resource that can refuse older tokens."""
         return self._session.fence.token
 
     @property
     def transcript(self) -> Transcript:
-        """The conversation that another agent began and this one goes on with (a fork, a fallback, a handoff with
-        `transcript=True`); empty if this hop starts afresh."""
+        """The conversation that this agent continues (after a fork, a fallback, or a handoff with `transcript=True`).
+        Empty if this hop starts fresh."""
         from ..contracts.transcript import Transcript
 
         self._session.heard = True
@@ -115,30 +115,34 @@ class About:
 
     @property
     def guard(self) -> Guard:
-        """The limits of this job's chain of agents."""
+        """The limits of this job."""
         return self._session.budget.guard
 
     @property
     def spent(self) -> Spent:
-        """What the agents of this job's chain have spent, with this one so far."""
+        """What the job's agents have spent, including this one so far."""
         return self._session.budget.spent
 
     def spend(self, *, tokens: int = 0, cost: float = 0.0) -> None:
-        """Count tokens and cost towards the budget of the job's guard. The framework adapters count tokens themselves.
+        """Count tokens and cost towards the budget of the job's guard. The framework adapters count tokens on their
+        own.
 
-        Kept with this hop's next write (a step, a checkpoint, its end): a crash forgets what was spent since the last
-        one. Over the budget that write is still made; then `OverBudget` is raised, and the job is parked.
+        Stored with this hop's next write (a step, a checkpoint, its end), so a crash forgets what was spent since the
+        last one. If the budget is exceeded, that write is still made. Then `OverBudget` is raised, and the job is
+        parked.
         """
         self._session.spend(tokens, cost)
 
     def check(self) -> None:
-        """Raise `Fenced`, `Canceled` or `OverBudget` if this run may not go on. It costs nothing: call it in loops."""
+        """Raise `Fenced`, `Canceled` or `OverBudget` if this run must stop. Makes no call to the store, so use it in
+        loops."""
         self._session.check()
 
     def hand_off(self, agent: str | Agent[P], payload: P, *, transcript: bool = False) -> Handoff[P]:
-        """Pass the job on: return what this gives. Raises `UndeclaredHandoff` for an agent not in `hands_to`.
+        """Hand the job to another agent: return the result of this call. Raises `UndeclaredHandoff` for agents not in
+        `hands_to`.
 
-        With `transcript` the receiver goes on with this agent's conversation, whatever framework it is of.
+        With `transcript`, the receiver continues this agent's conversation, in any framework.
         """
         name = name_of(agent)
         if name not in self._agent.hands_to:
@@ -149,7 +153,7 @@ class About:
         return Handoff(name, payload, transcript)
 
     def reject(self, reason: str) -> NoReturn:
-        """End the job as rejected: this agent will not do it. Does not return."""
+        """End the job as rejected, because this agent will not do it. Does not return."""
         raise Rejecting(reason)
 
     def asking_snapshot(self, key: str) -> Snapshot:
@@ -178,7 +182,7 @@ class About:
         return (yield from joining(self._steps, self._session, self._session.book, wanted, [called, wait, failures]))
 
     def effect_key(self, key: str) -> str:
-        """What an effect's outside service may be given as its idempotency key: the same for each try of it."""
+        """The idempotency key to give to an effect's outside service. It is the same for each attempt."""
         return idempotency_key(self.job_id, self.hop, key)
 
     def _effecting(self, key: str, arguments: object, unsure: Unsure) -> Generator[Act, Any, Any]:

@@ -1,4 +1,4 @@
-"""Context: what an agent's code gets as `ctx`, and anywhere inside of a job by `batonpass.current()`."""
+"""Context: what an agent gets as `ctx`, also available anywhere inside a job as `batonpass.current()`."""
 
 from __future__ import annotations
 
@@ -32,10 +32,10 @@ _CURRENT: ContextVar[Context] = ContextVar("batonpass_context")
 
 
 class SyncContext(About):
-    """The context of sync code: a plain `def` agent, a tool, a task."""
+    """The context for sync code: a plain `def` agent, a tool, a task."""
 
     def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T:
-        """Run `fn(*args, **kwargs)` once in this hop: see `Context.step`."""
+        """Run `fn(*args, **kwargs)` and record its result: see `Context.step`."""
         refuse_async(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
         if recorded is not None:
@@ -49,7 +49,7 @@ class SyncContext(About):
         return result
 
     def emit(self, *values: Any) -> None:
-        """Stream values to who reads along: see `Context.emit`."""
+        """Stream values to readers of `job.stream()`: see `Context.emit`."""
         self._session.emit(values)
 
     @overload
@@ -59,7 +59,7 @@ class SyncContext(About):
     def ask(self, question: Any, **options: Unpack[AskOptions]) -> Any: ...
 
     def ask(self, question: Any, *, answer: type[Contract] | None = None, **options: Unpack[AskOptions]) -> Any:
-        """Ask a person and get the answer: see `Context.ask`."""
+        """Ask a person and return the answer: see `Context.ask`."""
 
         def act(asked: Act) -> None:
             if isinstance(asked, Commit):
@@ -72,11 +72,11 @@ class SyncContext(About):
     def fan_out(
         self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
     ) -> list[Any]:
-        """Wait for jobs of other agents and get their results: see `Context.fan_out`."""
+        """Run other agents in parallel and return their results: see `Context.fan_out`."""
         return follow(self._joining(handoffs, wait, failures), self._session.write)
 
     def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
-        """Do something outside, with one recorded outcome: see `Context.effect`."""
+        """Do something outside of Batonpass, with one recorded outcome: see `Context.effect`."""
         refuse_async(f"effect {key!r}", fn)
 
         def act(asked: Act) -> Any:
@@ -101,7 +101,7 @@ class SyncContext(About):
 
 
 class Context(About):
-    """The context of async code. `sync` is the same for sync code that it calls."""
+    """The context for async code. `sync` is the same for sync code that it calls."""
 
     @cached_property
     def sync(self) -> SyncContext:
@@ -117,12 +117,14 @@ class Context(About):
     async def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T: ...
 
     async def step(self, name: str, fn: Callable[..., Any], *args: Any, key: str | None = None, **kwargs: Any) -> Any:
-        """Run `fn(*args, **kwargs)` once in this hop and record its result; a resumed hop gets the recorded one.
+        """Run `fn(*args, **kwargs)` and record its result. A resumed hop returns the recorded result instead.
 
-        `fn` may be sync (it runs in a thread then) or async; its result must be plain values. Steps are told apart by
-        their name and how often it was used; the same name used concurrently, and any step inside of a framework's
-        agent, needs a `key` that is its own in this hop. Raises `StepMismatch` if the recorded arguments were
-        others. If the process dies while `fn` runs, it runs again.
+        `fn` may be sync (then it runs in a thread) or async. Its result must be plain values. If the process dies while
+        `fn` runs, it runs again.
+
+        A step is identified by its name and how often that name was used. If you use a name concurrently, or inside a
+        framework's agent, give a `key` that is unique in this hop. Raises `StepMismatch` if the step was recorded with
+        other arguments.
         """
         check_function(f"step {name!r}", fn)
         full, digest, recorded = self._steps.begin(name, key, [args, kwargs], users=True)
@@ -136,10 +138,10 @@ class Context(About):
         return result
 
     async def emit(self, *values: Any) -> None:
-        """Stream plain values (tokens, progress) to who reads along with `job.stream()`.
+        """Stream plain values (tokens, progress) to readers of `job.stream()`.
 
-        They are live, and no part of the job: an attempt that is tried again streams again, and what can't be sent
-        while the store is away is lost. One call is one round trip: give several values at once where they come fast.
+        Streamed values are not part of the job. A retried attempt streams again, and what can't be sent during an
+        outage is lost. One call is one round trip, so pass several values at once if they come fast.
         """
         await self._session.aemit(values)
 
@@ -150,15 +152,15 @@ class Context(About):
     async def ask(self, question: Any, **options: Unpack[AskOptions]) -> Any: ...
 
     async def ask(self, question: Any, *, answer: type[Contract] | None = None, **options: Unpack[AskOptions]) -> Any:
-        """Ask a person and get the answer. For plain functions.
+        """Ask a person and return the answer. For plain functions.
 
-        The job becomes input_required, is in `coordinator.inbox()`, and costs nothing while it waits; once it is
-        answered the agent runs again from its recorded steps, on any worker, and gets the value here: an instance of
-        `answer`, if that contract is given, else plain values. An answer that does not fit is refused.
+        The job becomes input_required and appears in `coordinator.inbox()`. It doesn't occupy a worker while it waits.
+        When it is answered, the agent runs again from its recorded steps, on any worker, and this call returns the
+        answer: an instance of the contract `answer` if given, else plain values. Answers that don't fit are refused.
 
-        `assignee` says who is asked. After `timeout` (seconds or a timedelta; None: never) `escalate` is asked, a name
-        or several with the time that each has, [("lead", 3600), ...]; then `default` is taken as the answer. Where
-        there is none `Unanswered` is raised: an agent that does not catch it fails, and asks again when it is redriven.
+        `assignee` is asked first. After `timeout` (seconds or a timedelta; None: never), `escalate` is asked: a name,
+        or several with a time each, [("lead", 3600), ...]. After the last one, `default` is the answer. Without a
+        default, `Unanswered` is raised. An agent that doesn't catch it fails, and asks again when redriven.
         """
 
         async def act(asked: Act) -> None:
@@ -172,19 +174,21 @@ class Context(About):
     async def fan_out(
         self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
     ) -> list[Any]:
-        """Have other agents do something at once, and get their results in the order given.
+        """Run other agents in parallel and return their results, in the order given. For plain functions.
 
-        Each handoff becomes a job of its own (`info().parent` is this one), with its own retries and handoffs; its
-        result is that of its last hop. Meanwhile this job holds no worker; then the agent runs again from its recorded
-        steps, on any worker. `wait`: until "all" have ended, "any" one is completed, or so many are. The others are
-        canceled then, and None stands in their places. `failures`: a job that fails, is rejected or canceled ends the
-        waiting at once ("fail_fast"), as soon as there are more than a number of them, or never ("collect": a `wait`
-        that can't be met ends with what there is). Then `ChildrenFailed` is raised, and the others are canceled. A
-        tolerated failure gives a `ChildFailed`. When this job is canceled its children are. For plain functions.
+        Each handoff becomes a child job (`info().parent` is this one) with its own retries and handoffs. Its result is
+        that of its last hop. This job doesn't occupy a worker meanwhile. Then the agent runs again from its recorded
+        steps, on any worker. If this job is canceled, its children are too.
 
-        An uncaught `ChildrenFailed` fails the job (reason "children") without another attempt. When a job that
-        failed by it, or before its children had ended, is redriven, completed children keep their results, and new
-        ones are made in the places of the others.
+        - `wait` is "all" (all have ended), "any" (one has completed) or a number (that many have). The other children
+          are then canceled, and their results are None.
+        - `failures` is how many children may fail, be rejected or be canceled: none ("fail_fast"), a number, or all
+          ("collect", where a `wait` that can't be met ends with what there is). If more fail, `ChildrenFailed` is
+          raised and the others are canceled. A tolerated failure appears as a `ChildFailed`.
+
+        An uncaught `ChildrenFailed` fails the job (reason "children") without another attempt. If a job that failed
+        this way, or before its children had ended, is redriven, completed children keep their results, and the others
+        are made again.
         """
         return await afollow(self._joining(handoffs, wait, failures), self._session.awrite)
 
@@ -197,13 +201,14 @@ class Context(About):
     async def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T: ...
 
     async def effect(self, key: str, fn: Callable[..., Any], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> Any:
-        """Do something outside (pay, mail, order) with one recorded outcome, by `fn(*args, **kwargs)`.
+        """Do something outside of Batonpass (pay, mail, order) by calling `fn(*args, **kwargs)`, with one recorded
+        outcome.
 
-        That it begins is recorded before, its result after; a resumed hop gets the recorded result. `key` names it
-        among the effects of this hop. If it was begun and its outcome is not known, because the process died or `fn`
-        raised, `unsure` decides: "stop" raises `Ambiguous` (the job becomes a dead letter), "ask" asks a person (in
-        plain functions), "repeat" calls `fn` again. An `fn` that knows that nothing happened raises `bp.NotDone`.
-        Give the service `ctx.effect_key(key)` as its idempotency key where it takes one.
+        The effect is recorded before it starts, and again with its result. A resumed hop returns the recorded result.
+        `key` identifies it among the effects of this hop. If it started and its outcome is unknown, because the process
+        died or `fn` raised, `unsure` decides: "stop" raises `Ambiguous` (the job becomes a dead letter), "ask" asks a
+        person (in plain functions), "repeat" calls `fn` again. If `fn` knows that nothing happened, it should raise
+        `bp.NotDone`. If the service accepts an idempotency key, give it `ctx.effect_key(key)`.
         """
 
         check_function(f"effect {key!r}", fn)
@@ -236,7 +241,7 @@ async def _called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[s
 
 
 def current() -> Context:
-    """The context of the job that runs this code; `NoJob` outside of one. In sync code use its `.sync`."""
+    """The context of the job that runs this code. Raises `NoJob` outside of a job. In sync code, use its `.sync`."""
     try:
         return _CURRENT.get()
     except LookupError:

@@ -1,4 +1,4 @@
-"""Worker: serves agents of an app until it is told to stop."""
+"""Worker: serves an app's agents until it is told to stop."""
 
 from __future__ import annotations
 
@@ -46,11 +46,11 @@ _SILENCE = 2.0  # seconds of starting after which a worker says what it does
 
 
 class Worker:
-    """Runs agents of an app: `agents` by name, None for all; at most `concurrency` deliveries at once.
+    """Runs an app's agents: those named in `agents` (None: all), at most `concurrency` deliveries at once.
 
-    With `children` the agents that ask for a process of their own get one, and so do jobs that workers have died of;
-    else all run in this process. `left` counts calls that still run in a thread although their job is over; `most_left`
-    of them are too many (0: any number will do).
+    With `children`, agents that ask for a child process get one, and so do jobs that workers have died of. Otherwise
+    everything runs in this process. `left` counts calls that still run in a thread although their job is over.
+    `most_left` of them are too many (0: no limit).
     """
 
     def __init__(
