@@ -13,14 +13,14 @@ from ..coordinator.session import Session
 class Adapter(Protocol):
     """Runs agents of one kind.
 
-    An entry point names a callable without arguments that returns one. The module imports its framework inside that
-    callable or later, so that naming an adapter costs nothing.
+    An entry point names a callable without arguments that returns an adapter. The module imports its framework inside
+    that callable or later, so that naming an adapter costs nothing.
     """
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
-        """Build the framework's object with the user's factory, resume it from the session, run it to its outcome.
+        """Build the framework's object with the user's factory, resume it from the session, and run it to its outcome.
 
-        `context` is what user code gets as `ctx` (factory, enter, leave). Runs in an event loop; sync framework code
-        goes to a thread (anyio.to_thread keeps context variables).
+        `context` is what user code gets as `ctx` (factory, enter, leave). Runs in an event loop. Run sync framework
+        code in a thread (anyio.to_thread keeps context variables).
         """
         ...

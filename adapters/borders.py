@@ -33,12 +33,12 @@ _BLOCK = re.compile(r"\s*```(?:json)?[ \t]*\n(.*)\n[ \t]*```\s*", re.DOTALL | re
 
 
 async def settle(value: Any) -> Any:
-    """The value, awaited if user code gave an awaitable: `enter`, `leave` and factories may be sync or async."""
+    """The value, awaited if needed: `enter`, `leave` and factories may be sync or async."""
     return await value if inspect.isawaitable(value) else value
 
 
 async def enter(agent: Agent[Any], payload: Contract, context: Any, default: Callable[[], Any]) -> Any:
-    """What the framework is started with: the user's `enter(payload, ctx)`, else the adapter's default."""
+    """The framework's input: from the user's `enter(payload, ctx)`, else the adapter's default."""
     if agent.enter is not None:
         return await settle(agent.enter(payload, context))
     return default()
@@ -47,8 +47,8 @@ async def enter(agent: Agent[Any], payload: Contract, context: Any, default: Cal
 async def leave(
     agent: Agent[Any], result: Any, context: Any, default: Callable[[type[Contract]], Contract]
 ) -> Contract | Handoff[Any]:
-    """What the agent's job goes on with: the user's `leave(result, ctx)`, else the adapter's default for the one
-    outcome that the agent declares."""
+    """The agent's outcome: from the user's `leave(result, ctx)`, else the adapter's default for the agent's one
+    declared outcome."""
     if agent.leave is not None:
         outcome: object = await settle(agent.leave(result, context))
         if not is_outcome(outcome):
@@ -65,14 +65,14 @@ async def leave(
 
 
 def is_outcome(value: object) -> TypeIs[Contract | Handoff[Any]]:
-    """Whether a user's function returned something that a job can go on with."""
+    """Whether a user's function returned a contract or handoff."""
     return isinstance(value, Contract | Handoff)
 
 
 def fit_text(contract: type[Contract], text: str) -> Contract:
-    """A text as a contract: parsed as JSON if that fits, else as the contract's one required text field.
+    """Convert a text to a contract: as JSON if that fits, else as the contract's one required text field.
 
-    JSON may stand in a code block, as models like to give it, told otherwise or not.
+    JSON may be in a code block, because models often put it there.
     """
     problem: ContractViolation | None = None
     block = _BLOCK.fullmatch(text)

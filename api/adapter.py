@@ -1,22 +1,23 @@
-"""What the author of an adapter imports: an adapter makes agents of another framework survive and hand off.
+"""What you need to write an adapter, so that another framework's agents survive crashes and hand off jobs.
 
 An adapter is a class with one method, `run` (see `Adapter`), named by an entry point of the group `batonpass.adapters`:
 
     [project.entry-points."batonpass.adapters"]
     pydantic-ai = "my_package.adapter:PydanticAIAdapter"
 
-With that installed, `@app.agent("research", kind="pydantic-ai", accepts=Topic, returns=Report)` is run by it. `run`
+Once that is installed, it runs `@app.agent("research", kind="pydantic-ai", accepts=Topic, returns=Report)`. `run` must
 
-1. builds the framework's object with the user's factory: `async with built(agent, context) as made`;
-2. goes on from `session.checkpoint` if there is one, else starts with `await enter(agent, payload, context, default)`;
-3. after each finished step saves a `Snapshot` (`session.asave`; `session.save` in sync code): plain values from which
-   a new object in another process goes on; what takes long and comes between two snapshots goes to `session.record`;
-4. lets `Fenced` out at once: after it nothing that this process does counts;
-5. returns `Finished(await leave(agent, result, context, default))`, or `Suspended(question)` for a person to answer:
-   `session.answer` has the answer when it runs again.
+1. build the framework's object with the user's factory: `async with built(agent, context) as made`;
+2. continue from `session.checkpoint` if there is one, else start with `await enter(agent, payload, context, default)`;
+3. after each finished step save a `Snapshot` (`session.asave`; `session.save` in sync code): plain values from which a
+   new object in another process can continue. For slow work between two snapshots, use `session.record`;
+4. let `Fenced` out at once, because nothing that this process does after it counts;
+5. return `Finished(await leave(agent, result, context, default))`, or `Suspended(question)` to ask a person. When it
+   runs again, `session.answer` has the answer.
 
-With static methods `read_transcript` and `write_transcript` (as in `batonpass.adapters.autogen`) its conversations go
-on in other frameworks. `examples/pydantic_ai_adapter.py` is one in full; `batonpass.testing.AdapterCases` tests one.
+With static methods `read_transcript` and `write_transcript` (as in `batonpass.adapters.autogen`), its conversations can
+continue in other frameworks. `examples/pydantic_ai_adapter.py` is a complete example, and
+`batonpass.testing.AdapterCases` tests an adapter.
 """
 
 from batonpass.adapters.adapter import Adapter

@@ -1,4 +1,4 @@
-"""For Microsoft Agent Framework programs: its checkpoint storage on every store of ours."""
+"""For Microsoft Agent Framework programs: a checkpoint storage on every Batonpass store."""
 
 from batonpass.adapters.agent_framework import BatonpassCheckpointStorage
 

@@ -1,4 +1,4 @@
-"""For CrewAI programs: its flow persistence on every store of ours, with or without jobs."""
+"""For CrewAI programs: flow persistence on every Batonpass store, with or without jobs."""
 
 from batonpass.contracts.errors import MissingExtra
 

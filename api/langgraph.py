@@ -1,4 +1,4 @@
-"""For LangGraph programs: its checkpointer and its long-term memory on every store of ours, with or without jobs."""
+"""For LangGraph programs: a checkpointer and a long-term memory on every Batonpass store, with or without jobs."""
 
 from batonpass.contracts.errors import MissingExtra
 

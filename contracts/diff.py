@@ -25,9 +25,10 @@ _ALIGNED = 2000
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """A place at which two states differ: `old` is None where something was added, `new` where it was removed.
+    """A place where two states differ. `old` is None if something was added, `new` if it was removed.
 
-    `path` is as in Python, `state['messages'][3]['text']`; of what was removed it is the place in the old state.
+    `path` is written as in Python: `state['messages'][3]['text']`. For what was removed, it is the place in the old
+    state.
     """
 
     path: str
@@ -37,7 +38,7 @@ class Change:
 
 @dataclass(frozen=True, slots=True)
 class Diff:
-    """What it takes to get from one state to another."""
+    """The changes from one state to another."""
 
     added: tuple[Change, ...] = ()
     removed: tuple[Change, ...] = ()
@@ -48,7 +49,7 @@ class Diff:
         return bool(self.added or self.removed or self.changed)
 
     def lines(self, width: int = 100) -> Iterator[str]:
-        """The differences as text: `-` what was removed, `+` what was added, `~` what was changed."""
+        """The changes as text: `-` was removed, `+` was added, `~` was changed."""
         for change in self.removed:
             yield f"- {change.path}: {_clip(repr(change.old), width)}"
         for change in self.added:
@@ -58,7 +59,7 @@ class Diff:
 
 
 def diff(old: Any, new: Any, path: str = "state") -> Diff:
-    """Compare two values. Types count (1 is not True), the order of a dict's keys does not, nan is equal to nan."""
+    """Compare two values. Types count (1 is not True), the order of a dict's keys doesn't, and nan equals nan."""
     return _Comparison(path).run(old, new)
 
 

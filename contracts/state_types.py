@@ -1,8 +1,8 @@
-"""State types: the classes whose instances a state may hold beside plain values, each by a stable name of its own.
+"""State types: classes whose instances a state may hold besides plain values, each with its own stable name.
 
-A stored value names its type, and that name is only ever looked up: among the types that this process registered, its
-contracts, and those of installed packages (entry points `batonpass.state_types`). Nothing is imported because stored
-bytes say so. A value of a type that is not among them comes back as an `UnknownValue`, which is saved again as it was.
+A stored value names its type, and that name is only looked up among the types that this process registered, its
+contracts, and those of installed packages (entry points `batonpass.state_types`). Stored data never causes an import. A
+value of an unknown type comes back as an `UnknownValue`, which is saved again unchanged.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ _PLAIN = {type(None), bool, int, float, str, bytes, bytearray, memoryview, list,
 
 @dataclass(frozen=True, slots=True)
 class StateType:
-    """A class that is known by a name."""
+    """A class registered under a name."""
 
     name: str
     kind: type[Any]
@@ -62,10 +62,9 @@ class StateType:
 
 @dataclass(frozen=True, slots=True)
 class UnknownValue:
-    """A stored value whose type this process does not know: import the module that registers it.
+    """A stored value whose type this process doesn't know. To get the real value, import the module that registers it.
 
-    It can be looked at (`value`: what its class made of it, as plain values), compared, and saved again: then it is
-    what it was, for whoever knows its type.
+    You can look at `value` (its content as plain values), compare it, and save it again unchanged.
     """
 
     type_name: str
@@ -104,12 +103,12 @@ def state_type(
     dump: Callable[[Any], Any] | None = None,
     load: Callable[[Any], Any] | None = None,
 ) -> Any:
-    """Register a class by a stable name, so that states may hold its instances: `@bp.state_type("shop.order")`.
+    """Register a class under a stable name, so that states may hold its instances: `@bp.state_type("shop.order")`.
 
-    Enums, pydantic models, dataclasses and NamedTuples need no more. For any other class, and for these where their
-    fields are not what counts: `bp.state_type("math.fraction", Fraction, dump=str, load=Fraction)`, where `dump` gives
-    plain values (or values of other state types) and `load` takes them. The name is what is stored: the class may move
-    and be renamed. Contracts have names already. `BadSetup` if the name or the class is taken.
+    That is enough for Enums, pydantic models, dataclasses and NamedTuples. For other classes, or to convert these
+    differently, pass functions: `bp.state_type("math.fraction", Fraction, dump=str, load=Fraction)`. `dump` returns
+    plain values (or values of other state types), and `load` takes them. Only the name is stored, so you can move and
+    rename the class. Contracts already have names. Raises `BadSetup` if the name or the class is taken.
     """
     if kind is None:
         return partial(state_type, name)

@@ -1,4 +1,4 @@
-"""Transcript: a conversation with its state, in no framework's form. What a job takes along into another framework."""
+"""Transcript: a conversation with its state, independent of any framework, for moving a job between frameworks."""
 
 from __future__ import annotations
 
@@ -14,17 +14,17 @@ Plain: TypeAlias = dict[str, Any]
 
 
 class Usage(Portable):
-    """Tokens that a model took and gave."""
+    """Tokens that a model read and wrote."""
 
     input: int = 0
     output: int = 0
 
 
 class Native(Portable):
-    """What one framework says of a message in a way of its own.
+    """A framework's own version of a message.
 
-    `form` is how it writes what the message says too, where that is not its usual way; it counts as long as it says
-    the same as the message. `more` has no counterpart.
+    `form` is how the framework writes the message, if that is not its usual form. It counts as long as it says the same
+    as the message. `more` holds what the message can't express.
     """
 
     form: Plain = Field(default_factory=Plain)
@@ -33,10 +33,10 @@ class Native(Portable):
 
 
 class Message(Portable):
-    """One turn of the conversation.
+    """One message of the conversation.
 
-    An assistant's message may hold several calls, which run in parallel; a tool's holds the results of one or several.
-    `native` is by framework: nobody else reads it.
+    An assistant's message may hold several calls, which run in parallel. A tool's message holds one or several results.
+    `native` is keyed by framework, and other frameworks ignore it.
     """
 
     role: Role
@@ -57,7 +57,7 @@ class Message(Portable):
 
     @property
     def text(self) -> str:
-        """What it says as text; thoughts, calls and results are left out."""
+        """Its text, without thoughts, calls and results."""
         return "".join(part.text for part in self.parts if isinstance(part, Text))
 
     @property
@@ -72,7 +72,7 @@ class Message(Portable):
 
 
 class Work(Portable):
-    """A piece of work that is done (with its output), or that is next: a node, task, method, turn, step or question."""
+    """A piece of work that is done (with its output) or next: a node, task, method, turn, step or question."""
 
     kind: Literal["node", "task", "method", "turn", "step", "question"]
     name: str
@@ -82,7 +82,7 @@ class Work(Portable):
 class Transcript(Portable):
     """A conversation, and what belongs to it.
 
-    `variables` is the state beside the messages, as plain values. `usage` is what was used beyond what the messages
+    `variables` is the state besides the messages, as plain values. `usage` is what was used beyond what the messages
     say. `framework`, `agent` and `checkpoint` say where it was taken.
     """
 

@@ -1,4 +1,4 @@
-"""Losses: what a framework has no counterpart for, counted and named."""
+"""Losses: what a framework can't represent, counted and named."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .transcript_parts import Part, ToolResult
 
 
 class Losses:
-    """What was lost on the way into a framework: how often, by name, and where first."""
+    """What was lost in the conversion to a framework: how often, by name, and where first."""
 
     def __init__(self) -> None:
         self._counts: dict[str, int] = {}

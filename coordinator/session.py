@@ -13,8 +13,8 @@ from ..contracts.transcript import Transcript
 class Session(Protocol):
     """One delivery of a job, held under a lease. Every write carries the lease's token.
 
-    Each writing call exists for sync code (any thread) and, with an `a`, for async code. All raise `Fenced` once the
-    lease is lost (`Canceled` if the job was canceled), and the adapter must let that out at once.
+    Each writing call has a form for sync code (any thread) and, with an `a`, for async code. All raise `Fenced` once
+    the lease is lost (`Canceled` if the job was canceled). The adapter must let that error out at once.
     """
 
     @property
@@ -28,18 +28,18 @@ class Session(Protocol):
 
     @property
     def checkpoint(self) -> Checkpoint | None:
-        """The last checkpoint of this hop, from which to resume; None when the hop has saved nothing yet."""
+        """The last checkpoint of this hop, from which to resume. None if the hop has not saved any yet."""
         ...
 
     @property
     def remembered(self) -> Checkpoint | None:
-        """The last checkpoint of this agent's visit before this one, if it has `memory="job"`: what a hop that has
-        saved nothing yet begins with."""
+        """The last checkpoint of this agent's previous visit, if it has `memory="job"`. Start from it if this hop has
+        not saved any yet."""
         ...
 
     @property
     def journal(self) -> Mapping[str, Any]:
-        """This hop's records, by key, in no order. What `record` acknowledged is here after a crash."""
+        """This hop's records, by key, in no order. Everything that `record` acknowledged is here after a crash."""
         ...
 
     @property
@@ -49,13 +49,13 @@ class Session(Protocol):
 
     @property
     def inherited(self) -> Transcript | None:
-        """The conversation that this hop goes on with, begun by another agent; None if it starts afresh. It is saved
-        with each checkpoint, so that a resumed hop has it too."""
+        """The conversation from another agent that this hop continues, or None to start fresh. It is saved with each
+        checkpoint, so that a resumed hop has it too."""
         ...
 
     @property
     def news(self) -> Transcript | None:
-        """What of `inherited` came after `remembered`: what the agent has not heard yet."""
+        """The part of `inherited` that came after `remembered`: what the agent has not seen yet."""
         ...
 
     heard: bool
@@ -63,7 +63,7 @@ class Session(Protocol):
     An adapter keeps this with its checkpoints, if it matters to it."""
 
     def save(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint:
-        """Commit a checkpoint, and journal records with it, in one write. Returned means durable."""
+        """Commit a checkpoint, and journal records with it, in one write. When this returns, it is stored."""
         ...
 
     async def asave(self, snapshot: Snapshot, *, records: Mapping[str, Any] | None = None) -> Checkpoint: ...
@@ -75,15 +75,15 @@ class Session(Protocol):
     async def arecord(self, records: Mapping[str, Any]) -> None: ...
 
     def emit(self, values: Sequence[Any]) -> None:
-        """Stream plain values to who reads along (`job.stream()`): live, and no part of the job."""
+        """Stream plain values to readers of `job.stream()`. They are not part of the job."""
         ...
 
     async def aemit(self, values: Sequence[Any]) -> None: ...
 
     def spend(self, tokens: int = 0, cost: float = 0.0) -> None:
-        """Count what a model call used towards the job's budget. No I/O: it is kept with the next write."""
+        """Count what a model call used towards the job's budget. No I/O: stored with the next write."""
         ...
 
     def check(self) -> None:
-        """Raise `Fenced` if the lease is known to be lost, or `OverBudget`. No I/O: call it as often as you like."""
+        """Raise `Fenced` if the lease is known to be lost, or `OverBudget`. No I/O, so call it as often as you like."""
         ...

@@ -1,4 +1,4 @@
-"""BatonpassCheckpointStorage: where a workflow of the Agent Framework keeps its checkpoints, on any of our stores."""
+"""BatonpassCheckpointStorage: a checkpoint storage for Agent Framework workflows, on any of our stores."""
 
 from __future__ import annotations
 
@@ -22,23 +22,23 @@ if TYPE_CHECKING:
 
 
 class NotSaved(BaseException):
-    """A workflow stops because its checkpoint was not saved; `__cause__` says why.
+    """A workflow stops because its checkpoint was not saved. `__cause__` says why.
 
-    Not an Exception: the framework logs those of a storage and goes on without a checkpoint, which would redo what was
-    finished after a crash, or let two processes go on with one run.
+    Not an Exception: the framework would log it and continue without a checkpoint. After a crash that would repeat
+    finished work, or let two processes continue one run.
     """
 
 
 class BatonpassCheckpointStorage:
-    """The framework's `CheckpointStorage`, for one run of a workflow: give each run a thread of its own.
+    """The framework's `CheckpointStorage`, for one run of a workflow. Give each run its own thread.
 
     No pickle: a state may hold plain values, the framework's messages, contracts, and classes registered with
-    `@bp.state_type`; anything else is refused when it is saved. Of messages and responses the provider's own object
-    (`raw_representation`) is not kept. `ttl` is in seconds, or a timedelta, for each checkpoint.
+    `@bp.state_type`. Saving anything else is refused. The provider's own object in messages and responses
+    (`raw_representation`) is not stored. `ttl` applies to each checkpoint, in seconds or as a timedelta.
 
-    A run that goes on in two processes stops in the slower one: its save raises `NotSaved` with a `Conflict`. A run
-    that was resumed from an older checkpoint makes a branch. Checkpoints are found by the framework's ids and by ours;
-    of several with one id (a fork keeps the framework's) the newest counts.
+    If a run continues in two processes, the slower one stops: its save raises `NotSaved` with a `Conflict`. A run
+    resumed from an older checkpoint makes a branch. You can find checkpoints by the framework's ids or by ours. If
+    several have one id (a fork keeps the framework's), the newest counts.
     """
 
     def __init__(self, coordinator: Coordinator, thread: str, *, ttl: Duration | None = None) -> None:
@@ -61,10 +61,10 @@ class BatonpassCheckpointStorage:
     async def run(
         self, workflow: Workflow, message: Any = None, *, responses: Mapping[str, Any] | None = None
     ) -> WorkflowRunResult:
-        """Run the workflow from where this run has stopped, or from `message` if it has not begun.
+        """Run the workflow from where this run stopped, or from `message` if it has not started.
 
-        `responses` answers what it asked, by request id. The result has the outputs of all processes. Raises what a
-        save raised.
+        `responses` answers its requests, by request id. The result has the outputs of all processes. Raises what a save
+        raised.
         """
         from .private import outputs_go_to
 
@@ -82,7 +82,7 @@ class BatonpassCheckpointStorage:
         return result
 
     async def save(self, checkpoint: WorkflowCheckpoint) -> str:
-        """Keep a checkpoint; its id. Returned means durable. Raises `NotSaved`."""
+        """Save a checkpoint and return its id. When this returns, it is stored. Raises `NotSaved`."""
         try:
             parent, branch = await self._parent(checkpoint.previous_checkpoint_id)
             place = Place(self.thread, checkpoint.workflow_name, parent, branch, self._ttl)
@@ -94,7 +94,7 @@ class BatonpassCheckpointStorage:
         return checkpoint.checkpoint_id
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
-        """A checkpoint by its id. Raises the framework's `WorkflowCheckpointException` if there is none."""
+        """Load a checkpoint by its id. Raises the framework's `WorkflowCheckpointException` if there is none."""
         found = await self._find(checkpoint_id)
         if not found:
             from agent_framework import WorkflowCheckpointException
@@ -110,14 +110,14 @@ class BatonpassCheckpointStorage:
         return [await self._open(each) for each in await self._summaries(workflow_name)]
 
     async def delete(self, checkpoint_id: str) -> bool:
-        """Delete a checkpoint; whether there was one. Those that came from it stay."""
+        """Delete a checkpoint, and return whether there was one. Checkpoints that came from it stay."""
         found = await self._find(checkpoint_id)
         for each in found:
             await self._coordinator.expire(each.id)
         return bool(found)
 
     async def get_latest(self, *, workflow_name: str) -> WorkflowCheckpoint | None:
-        """A workflow's newest checkpoint, None without any."""
+        """A workflow's newest checkpoint, or None."""
         found = await self._newest(workflow_name)
         return self._records.checkpoint_of(found) if found else None
 

@@ -1,4 +1,4 @@
-"""BatonpassPersistence: the states of flows in a store of ours, for flows that run by themselves, without a job."""
+"""BatonpassPersistence: stores the states of CrewAI flows that run without a job."""
 
 from __future__ import annotations
 
@@ -27,15 +27,14 @@ _AGENT = "flow"
 
 
 class BatonpassPersistence(FlowPersistence):
-    """Keeps each state of a flow as a checkpoint: `@persist(BatonpassPersistence("sqlite:///flows.db"))`.
+    """Stores each state of a flow as a checkpoint: `@persist(BatonpassPersistence("sqlite:///flows.db"))`.
 
-    `url` and `codec` are as of `batonpass.connect`; `coded` says that a codec was given. Several processes and threads
-    may use one store; it is opened when it is first needed. The thread of a flow is `thread_of(flow.flow_id)`: its
-    timeline can be looked at, compared and forked. A state is kept as it is; `Unserializable` names a value that could
-    not come back.
+    `url` and `codec` are those of `batonpass.connect`. `coded` says that a codec was given. Several processes and
+    threads may use one store. It is opened on first use. A flow's thread is `thread_of(flow.flow_id)`: you can look at
+    its timeline, compare and fork. `Unserializable` names a value that can't be restored.
 
-    What a flow asks a person stays until the flow has finished. So a flow that dies after it was answered can be
-    resumed with the answer once more; its methods that ran meanwhile run again, as CrewAI has it.
+    A question to a person is kept until the flow has finished. If a flow dies after it was answered, you can resume it
+    with the answer again. Methods that ran meanwhile run again, as in CrewAI itself.
     """
 
     model_config = ConfigDict(extra="forbid")
@@ -126,7 +125,7 @@ class BatonpassPersistence(FlowPersistence):
 
 
 def thread_of(flow_uuid: str) -> str:
-    """The thread that a flow's states are kept in."""
+    """The thread where a flow's states are stored."""
     return f"flow:{flow_uuid}"
 
 

@@ -74,22 +74,23 @@ class _Flight:
 
 
 class BatonpassSaver(Driver):
-    """Keeps LangGraph's checkpoints in Redis, SQLite or memory: `compile(checkpointer=BatonpassSaver.from_url(url))`.
+    """A LangGraph checkpointer on Redis, SQLite or memory: `compile(checkpointer=BatonpassSaver.from_url(url))`.
 
-    Sync and async, from any number of threads, event loops and processes at once. Nothing has to be set up or closed:
-    connections are opened when they are first used. A thread grows by what is new in it.
+    Sync and async, from any number of threads, event loops and processes at once. There is nothing to set up or close:
+    connections open on first use. A thread grows only by what is new in it.
 
-    What can't come back as it was is refused when it is put (`Unserializable`). Only LangGraph's and LangChain's own
-    types are restored, types registered with `batonpass.state_type`, and those in `allow`: classes, state schemas or
-    graphs. Tuples and sets come back as such, unless they hold what only LangGraph's serializer can carry: that makes
-    lists of tuples. An object within a message, say a tool's artifact, comes back as its fields if its class is not
-    registered. `serde` carries what our codec does not, instead, and restores what it likes.
-
-    `ttl` is how long checkpoints are kept, in seconds or as a timedelta (None: for ever); workers free them, and savers
-    with a ttl as they put. `on_conflict="refuse"` raises `Conflict` in a run whose thread another run has moved on
-    since it began: what its nodes did in that superstep, and paid for, is lost (with durability "exit" all that the run
-    did). "allow" keeps both, as other savers do: the later one wins, and the other's turn is not seen any more. `own`
-    lets runs queue instead.
+    - What can't be restored as it was is refused when it is put (`Unserializable`). Only LangGraph's and LangChain's
+      own types, types registered with `batonpass.state_type`, and those in `allow` (classes, state schemas or graphs)
+      are restored. Tuples and sets keep their type, unless they hold what only LangGraph's serializer can carry: then
+      tuples become lists. An object inside a message, such as a tool's artifact, comes back as its fields if its class
+      is not registered.
+    - `serde` is used for what our codec can't carry, and decides itself what it restores.
+    - `ttl` is how long checkpoints are kept, in seconds or as a timedelta (None: no limit). Workers delete expired
+      ones, and so do savers with a ttl when they put.
+    - `on_conflict="refuse"` raises `Conflict` in a run if another run has advanced its thread since it began. The work
+      of its nodes in that superstep is lost (with durability "exit", of the whole run). "allow" keeps both, as other
+      savers do: the later one wins, and the other's turn is no longer visible. To make runs wait for each other
+      instead, use `own`.
     """
 
     def __init__(
@@ -119,9 +120,9 @@ class BatonpassSaver(Driver):
         ttl: Duration | None = None,
         on_conflict: Literal["refuse", "allow"] = "refuse",
     ) -> BatonpassSaver:
-        """A saver on the store that a URL names, with `namespace` and `codec` as of `batonpass.connect`.
+        """A saver on the store with this URL. `namespace` and `codec` are those of `batonpass.connect`.
 
-        Use it as it is, or with `with` or `async with`, which close what was opened.
+        Use it directly, or with `with` or `async with`, which close what was opened.
         """
         store = open_store(url, namespace)
         codec = codec or codec_from_environment()
@@ -129,7 +130,7 @@ class BatonpassSaver(Driver):
         return cls(coded, serde=serde, allow=allow, ttl=ttl, on_conflict=on_conflict)
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BatonpassSaver:
-        """A saver that may restore these types too. It shares everything else with this one."""
+        """A saver that may also restore these types. It shares everything else with this one."""
         carrier = self._carrying
         if not carrier.is_strict:
             made = super().with_allowlist(extra_allowlist)
@@ -143,12 +144,12 @@ class BatonpassSaver(Driver):
         return clone
 
     def own(self, thread_id: str, *, wait: Duration | None = None, lease: Duration = 15.0) -> Owning:
-        """`async with saver.own(thread_id):` (or `with`): until its end nobody else can put to the thread.
+        """Own a thread: nobody else can put to it within `async with saver.own(thread_id):` (or `with`).
 
-        What is put inside, in tasks and threads that have this context too, carries the lease. Others get `ThreadBusy`,
-        or wait in `own`: for ever, or `wait`, then `ThreadBusy`. The lease is renewed until the end; when its owner has
-        died another takes over `lease` later, and what the first might still put is `Fenced`. Both are seconds, or a
-        timedelta.
+        Puts inside the block, also from tasks and threads with this context, carry the lease. Others get `ThreadBusy`,
+        or wait in `own`: without limit, or for `wait` and then `ThreadBusy`. The lease is renewed until the block ends.
+        If its owner dies, another can take over after `lease`, and puts by the first are then `Fenced`. Both are
+        seconds, or a timedelta.
         """
         return Owning(self._shared, thread_of(thread_id), wait, milliseconds(lease, "lease", least=0.1))
 
@@ -161,7 +162,7 @@ class BatonpassSaver(Driver):
         metadata: CheckpointMetadata,
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
-        """Commit a checkpoint, together with the writes that led to it if they are on their way."""
+        """Commit a checkpoint, together with the writes that led to it if those are in flight."""
         spot = _spot(config, checkpoint["id"])
         if _follows_writes(config, checkpoint, metadata):
             self._shared.waiting.expect((*spot[:2], _parent(config)), _MOMENT)
@@ -209,7 +210,7 @@ class BatonpassSaver(Driver):
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Keep what a task wrote on a checkpoint, with the put that follows it if that comes at once."""
+        """Store what a task wrote on a checkpoint, together with the put that follows it if that comes at once."""
         batch = self._batch(config, writes, task_id, task_path)
         waiting = self._shared.waiting
         try:
@@ -273,12 +274,15 @@ class BatonpassSaver(Driver):
     # Reading
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """The checkpoint that the config names, without a checkpoint_id the latest; None if there is none."""
+        """The checkpoint named by the config, or the latest if it has no checkpoint_id. None if there is none."""
         return self._drive(self._shared.get(self._carrying, *_spot(config, _parent(config))))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        """`get_tuple` for async code. A run that was cancelled, or whose stream is not read any more, is over before
-        its puts are: the latest is what they leave."""
+        """`get_tuple` for async code.
+
+        A run that was cancelled, or whose stream is no longer read, ends before its puts do. The latest checkpoint is
+        what they leave.
+        """
         spot = _spot(config, _parent(config))
         if not spot[2]:
             await self._calm(spot, _LAST_TURNS)
@@ -292,8 +296,10 @@ class BatonpassSaver(Driver):
         before: RunnableConfig | None = None,
         limit: int | None = None,
     ) -> Iterator[CheckpointTuple]:
-        """Checkpoints of a thread, newest first, of all threads if `config` is None. Those that are damaged are left
-        out, and logged: read by their ids they say so."""
+        """Checkpoints of a thread, newest first, or of all threads if `config` is None.
+
+        Damaged ones are left out and logged. Reading them by id raises.
+        """
         listing = Listing(self._shared, self._carrying, _wanted(config), filter or {}, _bound(before), limit)
         while (found := self._drive(listing.more())) is not None:
             yield from found

@@ -1,4 +1,4 @@
-"""BatonpassStore: long-term memory for LangGraph programs."""
+"""BatonpassStore: a long-term memory for LangGraph programs."""
 
 from __future__ import annotations
 
@@ -23,18 +23,19 @@ from .vectors import Embed, Vectors
 
 
 class BatonpassStore(Opening, BaseStore):
-    """Keeps items that outlive threads in Redis, SQLite or memory: `compile(store=BatonpassStore.from_url(url))`.
+    """A LangGraph store on Redis, SQLite or memory: `compile(store=BatonpassStore.from_url(url))`.
 
-    Sync and async, from any number of threads, event loops and processes at once. Nothing has to be set up or closed.
-    A value is a dict of what our codec carries; it comes back equal, or is refused when it is put (`Unserializable`).
+    Its items outlive threads. Sync and async, from any number of threads, event loops and processes at once. There is
+    nothing to set up or close. A value is a dict of what our codec can carry. It comes back equal, or is refused when
+    it is put (`Unserializable`).
 
-    A batch's writes happen together (500 at a time; on a cluster those under one first label), after its reads. Items
-    are found in the order of their namespaces and keys; with `index=`, as InMemoryStore takes it, and a query the
-    nearest first. That needs numpy and compares with every item under the prefix. An item keeps the time of its
-    creation when it is put again.
-
-    `ttl=` is LangGraph's TTLConfig: minutes, begun anew by reads unless `refresh_on_read` is False. What is over is
-    never shown. Workers free it, who puts with a ttl does now and then, or `sweep_ttl`.
+    - A batch's writes are committed together (500 at a time; on a cluster those under one first label), after its
+      reads.
+    - Searches return items in the order of their namespaces and keys. With `index=`, in InMemoryStore's form, and a
+      query, the nearest come first. That needs numpy and compares with every item under the prefix.
+    - An item that is put again keeps its creation time.
+    - `ttl=` is LangGraph's TTLConfig: minutes, restarted by reads unless `refresh_on_read` is False. Expired items are
+      never returned. Workers delete them, and so do puts with a ttl now and then, and `sweep_ttl`.
     """
 
     supports_ttl = True
@@ -59,9 +60,9 @@ class BatonpassStore(Opening, BaseStore):
         index: IndexConfig | None = None,
         ttl: TTLConfig | None = None,
     ) -> BatonpassStore:
-        """A memory on the store that a URL names, with `namespace` and `codec` as of `batonpass.connect`.
+        """A memory on the store with this URL. `namespace` and `codec` are those of `batonpass.connect`.
 
-        Use it as it is, or with `with` or `async with`, which close what was opened.
+        Use it directly, or with `with` or `async with`, which close what was opened.
         """
         store = open_store(url, namespace)
         codec = codec or codec_from_environment()
@@ -72,7 +73,7 @@ class BatonpassStore(Opening, BaseStore):
         return self._opened
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
-        """Carry operations out together: what reads sees nothing of what the others write."""
+        """Run operations together. Reads don't see what the others write."""
         call, store = self._carried_out(Batch(ops, self._vectors)), self._opened.store()
 
         def do(asked: Any) -> Any:
@@ -98,7 +99,7 @@ class BatonpassStore(Opening, BaseStore):
         return results
 
     def sweep_ttl(self) -> None:
-        """Free some hundreds of items whose time is over, as every worker does by itself."""
+        """Delete some hundreds of expired items, as every worker does on its own."""
         self._drive(_sweep())
 
     async def asweep_ttl(self) -> None:

@@ -1,4 +1,4 @@
-"""Checkpointable: the base of classes whose objects have a state."""
+"""Checkpointable: a base class for objects whose state can be saved."""
 
 from __future__ import annotations
 
@@ -11,16 +11,17 @@ from .fields import blank, left_out, write_fields
 
 
 class Checkpointable:
-    """An object with a state: its public attributes, or those that `_checkpoint_fields` names.
+    """An object with a state: its public attributes, or those named in `_checkpoint_fields`.
 
-    A class of any kind can inherit it: plain, with `__slots__`, a dataclass, a pydantic model. Names that begin with
-    `_` are left out. A value may be of any type that a store takes, or checkpointable itself, also in lists, tuples and
-    dicts: an object that is met at several places is one again after loading, also in a circle. Plain lists and dicts
-    that two places share come back as one for each.
+    Any class can inherit it: plain, with `__slots__`, a dataclass, a pydantic model. Attributes that start with `_` are
+    left out. Values may be of any type that a store accepts, or checkpointable themselves, also in lists, tuples and
+    dicts. An object that appears in several places is one object again after loading, also in a cycle. A plain list or
+    dict shared by two places comes back as two.
 
-    `_checkpoint_version` is the version of the state, `register_migration` reads older ones. `_checkpoint_name` is the
-    class's name in states, by default its qualified name. What is rebuilt after loading (a cache) goes into an
-    override of `load_state_dict`, what is no attribute into one of `state_dict`; both call `super()`.
+    - `_checkpoint_version` is the version of the state. `register_migration` converts older ones.
+    - `_checkpoint_name` is the class's name in states (default: its qualified name).
+    - Override `load_state_dict` to rebuild what is derived (a cache), and `state_dict` to add what is not an attribute.
+      Call `super()` in both.
     """
 
     if not TYPE_CHECKING:  # checkers take it for a layout of its own, which no other base may have
@@ -33,9 +34,10 @@ class Checkpointable:
         enroll(cls)
 
     def state_dict(self) -> dict[str, Any]:
-        """The state as plain values with its class and version, independent of the object: what a checkpoint keeps.
+        """The state as plain values with its class and version, independent of the object. This is what a checkpoint
+        stores.
 
-        `Unserializable` names a value that could not come back.
+        Raises `Unserializable` with the name of a value that can't be restored.
         """
         running = dump.running()
         if running is not None and running.takes(self):
@@ -46,10 +48,11 @@ class Checkpointable:
             return cast("dict[str, Any]", dump.copied(state))
 
     def load_state_dict(self, state: dict[str, Any], *, strict: bool = True) -> None:
-        """Take on a state that `state_dict` of an object of this class gave, of this version or an older one.
+        """Load a state that `state_dict` returned for an object of this class, in this version or an older one.
 
-        `strict` refuses one that lacks a field, or has one that the object can't hold; without it, the object keeps
-        what it has, and what it can't hold is left out. `BadSetup` if the state does not fit; nothing has changed then.
+        With `strict`, a state that lacks a field, or has one that the object can't hold, is refused. Without it, the
+        object keeps what it has, and extra fields are ignored. If the state doesn't fit, raises `BadSetup`, and nothing
+        has changed.
         """
         running = load.running()
         if running is not None and running.takes(self):
@@ -58,8 +61,10 @@ class Checkpointable:
         load.Load(strict=strict).top(self, dump.copied(state))
 
     def clone(self) -> Self:
-        """Another object with the same state, independent of this one. `__init__` does not run; what states leave out
-        (clients, caches) both have."""
+        """A new object with the same state, independent of this one.
+
+        `__init__` does not run. What states leave out (clients, caches) is shared.
+        """
         whole = dump.Dump(number_all=True)
         state = whole.run(self)
         with whole.explaining(self):

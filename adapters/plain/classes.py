@@ -92,11 +92,11 @@ def register_migration(cls: type[Any], from_version: int) -> Callable[[Step], St
 
 
 def register_migration(cls: type[Any], from_version: int, fn: Any = None) -> Any:
-    """Declare how a state that `cls` saved under one `_checkpoint_version` becomes one of the next.
+    """Declare how to convert a state that `cls` saved under one `_checkpoint_version` to the next.
 
-    `fn` gets the fields as a dict and gives those of the next version. It is called when such a state is loaded; what
-    is stored stays as it is. Without `fn` it is a decorator. Subclasses inherit it. `BadSetup` if there is one already,
-    or if the class's version is not higher.
+    `fn` takes the fields as a dict and returns those of the next version. It is called when such a state is loaded. The
+    stored state doesn't change. Without `fn`, this is a decorator. Subclasses inherit migrations. Raises `BadSetup` if
+    there is one already, or if the class's version is not higher.
     """
     if fn is None:
         return partial(register_migration, cls, from_version)

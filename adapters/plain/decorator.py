@@ -1,4 +1,4 @@
-"""@checkpoint: methods after which the object's state is saved."""
+"""@checkpoint: methods that save the object's state after a call."""
 
 from __future__ import annotations
 
@@ -25,14 +25,14 @@ def checkpoint(*, every: int = 1) -> Callable[[Callable[P, R]], Callable[P, R]]:
 
 
 def checkpoint(fn: Any = None, /, *, every: int = 1) -> Any:
-    """Save the object's state after each `every`-th call of a method that did not raise: 5, 10, 15 ... of its own.
+    """Save the object's state after every `every`-th successful call of the method: the 5th, 10th, 15th ...
 
-    The method is of a `Checkpointable` that is attached to a keeper (`attach` or `resume`); the step's name is the
-    method's. Calls are counted for each object, from when it was attached. Methods may be `async`, on a keeper of
-    either kind, and run in several threads or tasks at once: saves then follow each other. What such methods change
-    at the same time is theirs to lock.
+    The method belongs to a `Checkpointable` that is attached to a keeper (`attach` or `resume`). The step's name is the
+    method's name. Calls are counted per object, from when it was attached. Methods may be `async`, on either kind of
+    keeper, and may run in several threads or tasks at once. Saves then run one at a time, but you must lock what the
+    methods themselves change.
 
-    A save that fails raises out of the method, whose work is done; the next call tries again.
+    If a save fails, the method raises although its work is done. The next call tries to save again.
     """
     if fn is not None:
         return _decorated(fn, every)

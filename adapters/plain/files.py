@@ -1,4 +1,4 @@
-"""JsonFiles: checkpoints as JSON files that people can read, one for each."""
+"""JsonFiles: checkpoints as JSON files that people can read, one file each."""
 
 from __future__ import annotations
 
@@ -32,12 +32,12 @@ _TRIES = 100
 
 
 class JsonFiles:
-    """A folder with a folder for each key, in which `000000.json` is the first checkpoint.
+    """A folder with a subfolder for each key, where `000000.json` is the first checkpoint.
 
-    A file appears under its name when it is complete and on the disk; nothing is ever overwritten. Several threads and
-    processes may save; what a killed one leaves begins with a dot. Each file holds a whole state: for states that grow,
-    a store keeps less. The checksum covers what a file says, not how it is laid out. Deleting old files frees them; the
-    folder is made when it is needed. A checkpoint's id is its key and number, "run-1/12".
+    A file gets its name only when it is complete and on disk, and is never overwritten. Several threads and processes
+    may save. Files left by a killed process start with a dot. Each file holds a whole state, so for growing states a
+    store takes less space. The checksum covers a file's content, not its formatting. You may delete old files. The
+    folder is created when needed. A checkpoint's id is its key and number, "run-1/12".
     """
 
     def __init__(self, folder: str | os.PathLike[str]) -> None:
@@ -53,7 +53,7 @@ class JsonFiles:
         context: Mapping[str, Any] | None = None,
         framework: str = "python",
     ) -> Checkpoint:
-        """Write the next checkpoint's file. Returned means: it is on the disk."""
+        """Write the next checkpoint's file. When this returns, it is on disk."""
         pack(state)  # what a store refuses is refused here too, with the path to it
         about = {"agent": agent, "framework": framework, "step": step, "context": dict(context or {})}
         pack(about, path="checkpoint")
@@ -75,7 +75,7 @@ class JsonFiles:
         raise Conflict(f"others saved to {folder} at each of {_TRIES} tries: try again later")
 
     def restore(self, checkpoint_id: str) -> Checkpoint:
-        """One checkpoint, verified. `NotFound`, or `Corrupted` with the file's name."""
+        """Load a checkpoint, verified. Raises `NotFound`, or `Corrupted` with the file's name."""
         key, _, number = checkpoint_id.rpartition("/")
         if not key or not _NUMBER.match(number):
             raise NotFound(f"{checkpoint_id!r} is no id of a checkpoint in files: these are like 'run-1/12'")
@@ -85,12 +85,12 @@ class JsonFiles:
         return found
 
     def latest(self, *, thread: str) -> Checkpoint | None:
-        """The key's newest checkpoint, verified; None if it has none."""
+        """The key's newest checkpoint, verified, or None."""
         numbers = _numbers(self._folder(thread))
         return self._read(thread, numbers[-1]) if numbers else None
 
     def timeline(self, thread: str, *, limit: int = 50) -> list[CheckpointSummary]:
-        """The key's checkpoints, newest first. Reads whole files; a damaged one does not hide the others."""
+        """The key's checkpoints, newest first. Reads whole files. A damaged one doesn't hide the others."""
         found: list[CheckpointSummary] = []
         for number in reversed(_numbers(self._folder(thread))[-limit:] if limit > 0 else []):
             try:
@@ -102,7 +102,7 @@ class JsonFiles:
         return found
 
     def keys(self) -> list[str]:
-        """The keys that have a checkpoint."""
+        """The keys that have checkpoints."""
         found: list[str] = []
         for folder in sorted(self.folder.iterdir()) if self.folder.is_dir() else ():
             numbers = _numbers(folder)
@@ -129,7 +129,7 @@ class JsonFiles:
 
 
 class AsyncFiles:
-    """The same for async code: files are read and written in threads."""
+    """The same for async code. Files are read and written in threads."""
 
     def __init__(self, files: JsonFiles) -> None:
         self._files = files

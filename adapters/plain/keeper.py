@@ -25,10 +25,10 @@ from .places import FRAMEWORK, AsyncPlace, AsyncStorePlace, Place, StorePlace
 
 
 class Keeper:
-    """Keeps objects' states: each key is a line of checkpoints, as a thread of the store.
+    """Saves the states of objects. Each key has its own history of checkpoints, stored as a thread.
 
-    `place` is a store's URL, an open `SyncCoordinator`, or `JsonFiles`. Opened at once; `with`, or `close()`, closes
-    what a URL opened. Any number of threads may use it.
+    `place` is a store's URL, an open `SyncCoordinator`, or `JsonFiles`. It is opened at once. `with` or `close()`
+    closes what a URL opened. Safe to use from any number of threads.
     """
 
     def __init__(self, place: str | SyncCoordinator | JsonFiles) -> None:
@@ -56,11 +56,11 @@ class Keeper:
         self.close()
 
     def attach(self, obj: Checkpointable, key: str) -> None:
-        """From now on the object's `@checkpoint` methods save to the key, and it need not be said any more."""
+        """Attach an object to a key: from now on its `@checkpoint` methods save there, and you can leave out `key`."""
         attached.attach(obj, self, attached.key_of(obj, self, key))
 
     def resume(self, obj: Checkpointable, key: str) -> Checkpoint | None:
-        """Attach the object, and load the key's newest checkpoint if there is one: the way to start or to go on."""
+        """Attach an object, and load the key's newest checkpoint if there is one. Use this to start or continue."""
         found = self._place.latest(thread=attached.key_of(obj, self, key))
         if found is not None:
             put(obj, found)
@@ -75,17 +75,17 @@ class Keeper:
         step: str = "",
         context: Mapping[str, Any] | None = None,
     ) -> Checkpoint:
-        """Commit a checkpoint of the object's state. Returned means: it is kept.
+        """Save a checkpoint of the object's state. When this returns, it is stored.
 
-        A key keeps what is new in each one, not the state again. `context` is small metadata that lists show. Raises
-        `Unserializable` with the path of a value that could not be restored, and what the store raises.
+        A key stores only what is new in each checkpoint. `context` is small metadata that lists show. Raises
+        `Unserializable` with the path of a value that can't be restored, and whatever the store raises.
         """
         return self.sending(obj, key, step, context)()
 
     def sending(
         self, obj: Checkpointable, key: str | None, step: str, context: Mapping[str, Any] | None
     ) -> Callable[[], Checkpoint]:
-        """A call that saves the state which the object has now."""
+        """A call that saves the object's current state."""
         key = attached.key_of(obj, self, key)
         dump = Dump()
         return partial(self._send, obj, key, dump, _written(dump, obj, key, step, context))
@@ -96,15 +96,15 @@ class Keeper:
             return self._place.save(**written)
 
     def load(self, obj: Checkpointable, key: str | None = None, *, strict: bool = True) -> Checkpoint:
-        """Put the key's newest checkpoint into the object; `NotFound` if it has none.
+        """Load the key's newest checkpoint into the object. Raises `NotFound` if there is none.
 
-        `strict` and `BadSetup` are as of `load_state_dict`; a damaged checkpoint raises `Corrupted`.
+        `strict` and `BadSetup` are those of `load_state_dict`. A damaged checkpoint raises `Corrupted`.
         """
         key = attached.key_of(obj, self, key)
         return put(obj, _found(self._place.latest(thread=key), key), strict=strict)
 
     def restore(self, obj: Checkpointable, checkpoint: str | Checkpoint, *, strict: bool = True) -> Checkpoint:
-        """Put a checkpoint, by its id, into the object: any one of its history."""
+        """Load any checkpoint of the object's history into it, by id."""
         found = checkpoint if isinstance(checkpoint, Checkpoint) else self._place.restore(checkpoint)
         return put(obj, found, strict=strict)
 
@@ -113,17 +113,19 @@ class Keeper:
         return self._place.timeline(key, limit=n)
 
     def keys(self) -> list[str]:
-        """The keys that were saved to. Asks once for each thread in the store."""
+        """The keys that have checkpoints. Makes one call per thread in the store."""
         return self._place.keys()
 
     def diff(self, old: str | Checkpoint | Checkpointable, new: str | Checkpoint | Checkpointable) -> Diff:
-        """How two states differ, as they were saved: of checkpoints (by id), or of objects as they are now."""
+        """Compare two saved states: of checkpoints (by id), or of objects as they are now."""
         return diff(*(state_of(self._place.restore(one) if isinstance(one, str) else one) for one in (old, new)))
 
 
 class AsyncKeeper:
-    """`Keeper` for async code. `place` is a store's URL, which `async with` opens, an open `Coordinator`, or
-    `JsonFiles`. What the methods mean stands at `Keeper`'s."""
+    """`Keeper` for async code. For its methods, see `Keeper`.
+
+    `place` is a store's URL (opened by `async with`), an open `Coordinator`, or `JsonFiles`.
+    """
 
     def __init__(self, place: str | Coordinator | JsonFiles) -> None:
         self._connection: Connection | None = None
@@ -154,11 +156,11 @@ class AsyncKeeper:
             await self._connection.__aexit__(kind, error, trace)
 
     def attach(self, obj: Checkpointable, key: str) -> None:
-        """From now on the object's `@checkpoint` methods save to the key, and it need not be said any more."""
+        """Attach an object to a key: from now on its `@checkpoint` methods save there, and you can leave out `key`."""
         attached.attach(obj, self, attached.key_of(obj, self, key))
 
     async def resume(self, obj: Checkpointable, key: str) -> Checkpoint | None:
-        """Attach the object, and load the key's newest checkpoint if there is one."""
+        """Attach an object, and load the key's newest checkpoint if there is one."""
         found = await self._opened.latest(thread=attached.key_of(obj, self, key))
         if found is not None:
             put(obj, found)
@@ -173,7 +175,7 @@ class AsyncKeeper:
         step: str = "",
         context: Mapping[str, Any] | None = None,
     ) -> Checkpoint:
-        """Commit a checkpoint of the state that the object has now."""
+        """Save a checkpoint of the object's current state."""
         key = attached.key_of(obj, self, key)
         dump = Dump()
         written = _written(dump, obj, key, step, context)
@@ -182,12 +184,12 @@ class AsyncKeeper:
             return await self._opened.save(**written)
 
     async def load(self, obj: Checkpointable, key: str | None = None, *, strict: bool = True) -> Checkpoint:
-        """Put the key's newest checkpoint into the object."""
+        """Load the key's newest checkpoint into the object."""
         key = attached.key_of(obj, self, key)
         return put(obj, _found(await self._opened.latest(thread=key), key), strict=strict)
 
     async def restore(self, obj: Checkpointable, checkpoint: str | Checkpoint, *, strict: bool = True) -> Checkpoint:
-        """Put a checkpoint, by its id, into the object."""
+        """Load a checkpoint into the object, by id."""
         found = checkpoint if isinstance(checkpoint, Checkpoint) else await self._opened.restore(checkpoint)
         return put(obj, found, strict=strict)
 
@@ -196,11 +198,11 @@ class AsyncKeeper:
         return await self._opened.timeline(key, limit=n)
 
     async def keys(self) -> list[str]:
-        """The keys that were saved to."""
+        """The keys that have checkpoints."""
         return await self._opened.keys()
 
     async def diff(self, old: str | Checkpoint | Checkpointable, new: str | Checkpoint | Checkpointable) -> Diff:
-        """How two states differ, as they were saved."""
+        """Compare two saved states."""
         states = [state_of(await self._opened.restore(one) if isinstance(one, str) else one) for one in (old, new)]
         return diff(*states)
 

@@ -1,4 +1,4 @@
-"""rollback: an object goes back to what it was if the work on it fails."""
+"""rollback: restores an object's state if the work on it fails."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ T = TypeVar("T", bound=Checkpointable)
 
 
 class rollback(Generic[T]):
-    """`with bp.rollback(agent):`, or `async with`: an error in the block gives the object, and those inside of it, the
-    states that they had before it. The error goes on; whatever it is, Ctrl-C too.
+    """Restore the object if the block raises: `with bp.rollback(agent):`, or `async with`.
 
+    The object, and those inside it, get back their states from before the block. Any error is passed on, also Ctrl-C.
     What the block saved of an attached object stays in its history, and the restored state is saved as its newest
-    checkpoint, so that a later `resume` does not bring the failed work back. If that fails, the error has a note.
+    checkpoint, so that a later `resume` doesn't bring the failed work back. If that save fails, the error has a note.
     """
 
     def __init__(self, obj: T) -> None:

@@ -1,4 +1,4 @@
-"""For tests of what is built on Batonpass: a context for an agent's function, an app on memory, cases for adapters."""
+"""For your tests: a context for one agent, an app on memory, and test cases for adapters."""
 
 from batonpass.contracts.errors import MissingExtra
 

@@ -1,4 +1,4 @@
-"""AdapterCases: what every adapter has to hold, as a pytest class that an adapter's author inherits from."""
+"""AdapterCases: what every adapter must do, as a pytest class to inherit from."""
 
 from __future__ import annotations
 
@@ -32,18 +32,18 @@ class Told(Contract, name="batonpass.testing.told"):
 
 
 class AdapterCases:
-    """Cases for an adapter. A class inherits from this one and says what is tested:
+    """Test cases for an adapter. Inherit from this class and say what to test:
 
         class TestMine(batonpass.testing.AdapterCases):
             adapter = MyAdapter         # what the entry point names
-            steps = ("one", "two")      # what the agent below does, one after the other
+            steps = ("one", "two")      # the steps of the agent below, in order
             expected = "the end"        # the text of its result
 
             def factory(self, work):    # the user's factory of an agent
                 return lambda: my_framework.Pipeline(...)
 
-    What the factory makes calls `work(step)` in each of its steps (in a tool, a task, a scripted model). Each case has
-    a SQLite file of its own; processes are forked and killed, so the cases run on Linux and macOS.
+    The agent must call `work(step)` in each of its steps (in a tool, a task, a scripted model). Each case has its own
+    SQLite file. Processes are forked and killed, so the cases run on Linux and macOS.
     """
 
     adapter: ClassVar[type[Adapter]]
@@ -53,11 +53,11 @@ class AdapterCases:
     """More options of the agent: `leave=`, `state_version=` ..."""
 
     def factory(self, work: Work) -> Callable[..., Any]:
-        """The agent's factory. To be said by the class that inherits."""
+        """The agent's factory. Override this."""
         raise NotImplementedError("the cases of an adapter need a factory(work)")
 
     def start(self, folder: Path, killed_at: str = "", **options: Any) -> Run:
-        """A job at the tested agent, submitted and not run yet."""
+        """Submit a job to the tested agent, without running it."""
         folder.mkdir(exist_ok=True)
         work = Work(folder / "evidence.log", killed_at)
         told: dict[str, Any] = {"returns": Told, **self.options, **options}

@@ -1,4 +1,4 @@
-"""An app on memory: served whole, or one agent's context for a unit test."""
+"""An app on memory for tests: served whole, or one agent's context for a unit test."""
 
 from __future__ import annotations
 
@@ -27,19 +27,19 @@ P = TypeVar("P", bound=Contract)
 
 @asynccontextmanager
 async def serving(app: App, url: str = "memory://") -> AsyncGenerator[Coordinator]:
-    """A coordinator whose jobs are run in this process while the block runs: on memory, if no `url` says otherwise."""
+    """A coordinator whose jobs run in this process while the block runs, in memory unless you give a `url`."""
     async with connect(url, app=app) as coordinator, app.worker(coordinator):
         yield coordinator
 
 
 @asynccontextmanager
 async def context(agent: Agent[P], payload: P, *, resources: Any = None) -> AsyncGenerator[Context]:
-    """What an agent's function gets as `ctx`, for a test that calls it alone: `await agent(payload, ctx)`.
+    """A context for a test that calls an agent's function directly: `await agent(payload, ctx)`.
 
-    It is that of a real job on memory: steps and effects are recorded, `bp.current()` is this one, and a step called
-    again with the same name is the next of that name. A plain `def` gets its `.sync`. The job ends with the block.
-    `ctx.reject` raises `JobRejected` out of it; `ctx.ask` and `ctx.fan_out`, which need a worker (`serving`), raise
-    `Refused`.
+    It belongs to a real job in memory: steps and effects are recorded, and `bp.current()` returns it. A step called
+    again with the same name is that name's next step. A plain `def` gets the context's `.sync`. The job ends with the
+    block. `ctx.reject` raises `JobRejected`. `ctx.ask` and `ctx.fan_out` raise `Refused`, because they need a worker
+    (`serving`).
     """
     app = App("testing")
     app.add(agent)

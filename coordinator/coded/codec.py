@@ -1,4 +1,4 @@
-"""Codec: how what is kept is compressed, and signed or encrypted, with keys that can be changed.
+"""Codec: compresses, signs or encrypts what is stored, with keys that can be rotated.
 
     stored = 2, kind, length of the key's name, name, then
              e: nonce (12), AES-GCM of the content        s: HMAC-SHA256 (32), content        c: content
@@ -36,22 +36,24 @@ _LARGEST = 512 * 1024 * 1024
 
 
 class MissingKey(BadSetup):
-    """What was read is kept with a key, or by a codec, that this process was not given. Another one may have it."""
+    """The data needs a key, or a codec, that this process doesn't have. Another process may have it."""
 
 
 class Unproven(Corrupted):
-    """What was read can't be opened, and nothing has been yet by this codec: it may have the wrong key itself."""
+    """The data can't be opened, and this codec has not opened anything yet: its own key may be the wrong one."""
 
 
 class Codec:
-    """Protects a store's contents: states, contexts, payloads, questions, answers, results, journals, streams and
-    items' values; what errors say is encrypted, too.
+    """Protects what a store holds: states, contexts, payloads, questions, answers, results, journals, streams and item
+    values. Error messages are encrypted too.
 
-    `encrypt` (AES-GCM; 16 or 32 bytes each) or `sign` (HMAC-SHA256; 16 bytes at least) are keys by name: the first
-    writes, all read. So keys are rotated: put the new one first, and drop the old one when nothing is left that was
-    written with it. `compress` uses zstd where it pays. `plain` accepts what is not protected, while a store
-    that has such records is moved to a codec. Names of agents, threads, steps, checkpoints, items and people, and keys,
-    are not hidden.
+    - `encrypt` (AES-GCM; 16 or 32 bytes each) or `sign` (HMAC-SHA256; at least 16 bytes) are keys by name. The first is
+      used to write, and all to read. To rotate keys, put the new one first, and remove the old one when nothing written
+      with it is left.
+    - `compress` uses zstd where it saves space.
+    - `plain` also accepts unprotected data, to introduce a codec to an existing store.
+
+    Names of agents, threads, steps, checkpoints, items and people, and keys, are not hidden.
     """
 
     def __init__(
