@@ -1,4 +1,4 @@
-"""The command line. Exit codes: 0 done, 1 the job did not end well, 2 bad input or no store (one line says what)."""
+"""The command line. Exit codes: 0 success, 1 the job did not complete, 2 bad input or no store (one line says why)."""
 
 from __future__ import annotations
 
@@ -23,18 +23,18 @@ _LONGEST = 1000  # characters of an error: what an agent raised may hold a whole
 _ENVIRONMENT = """\b
 Environment:
   BATONPASS_URL             The store
-  BATONPASS_ENCRYPT_KEYS    Keys that encrypt: name:base64,name:base64
-  BATONPASS_SIGN_KEYS       Keys that sign
-  BATONPASS_COMPRESS        1 compresses
-  BATONPASS_ACCEPT_PLAIN    1 also reads what is not protected
-  BATONPASS_TOKEN           What callers of `serve` have to show
-  BATONPASS_WEBHOOK_SECRET  What webhooks are signed with
+  BATONPASS_ENCRYPT_KEYS    Encryption keys: name:base64,name:base64
+  BATONPASS_SIGN_KEYS       Signing keys
+  BATONPASS_COMPRESS        1 turns on compression
+  BATONPASS_ACCEPT_PLAIN    1 also accepts unprotected data
+  BATONPASS_TOKEN           The token for `serve`
+  BATONPASS_WEBHOOK_SECRET  The signing secret for webhooks
   BATONPASS_DEMO_MODEL      The demo's model, with OPENAI_API_KEY and OPENAI_BASE_URL"""
 
 app = typer.Typer(
     name="batonpass",
     cls=Commands,
-    help="Jobs that pass from agent to agent and survive.",
+    help="Run jobs that pass from agent to agent and survive crashes.",
     epilog=_ENVIRONMENT,
     no_args_is_help=True,
     add_completion=False,
@@ -55,10 +55,8 @@ def _options(
     version: Annotated[
         bool, typer.Option("--version", help="Print the version", is_eager=True, callback=_print_version)
     ] = False,
-    store: Annotated[
-        str | None, typer.Option("--store", help="Where jobs are kept; here or behind the command")
-    ] = None,
-    namespace: Annotated[str | None, typer.Option("--namespace", help="Which of the store's namespaces")] = None,
+    store: Annotated[str | None, typer.Option("--store", help="The store's URL; before or after the command")] = None,
+    namespace: Annotated[str | None, typer.Option("--namespace", help="The namespace in the store")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:
     """What is given before a command: `Commands` hands it on."""

@@ -17,11 +17,11 @@ from .printing import print_json
 
 
 def backup(
-    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; one that exists is not overwritten")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; an existing one is not overwritten")],
     store: Store = DEFAULT_STORE,
     as_json: Json = False,
 ) -> None:
-    """Copy a SQLite store, with all its namespaces, to a new file. Others may go on writing."""
+    """Back up a SQLite store, with all its namespaces, to a new file. The store can be in use."""
     source = open_store(store)  # not opened: that would make a store where there is none
     back_up(source, file, _show if sys.stderr.isatty() else None)
     size = os.path.getsize(file)

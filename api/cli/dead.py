@@ -15,7 +15,7 @@ from .places import put, root
 from .printing import print_json, print_table, tell_unreadable
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
-Reason = Annotated[str | None, typer.Option(help="Only for this reason: attempts, contract, poison ...")]
+Reason = Annotated[str | None, typer.Option(help="Only with this reason: attempts, contract, poison ...")]
 
 
 def dead_letters(
@@ -26,7 +26,7 @@ def dead_letters(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """List failed jobs, the last to fail first. `show JOB` says more, `redrive` tries again, `delete JOB` drops."""
+    """List failed jobs, the last to fail first. `show JOB` has details, `redrive` retries, `delete JOB` drops one."""
     with opened(store, namespace) as coordinator:
         found = coordinator.dead_letters(agent=agent, reason=reason, limit=limit)
     if as_json:
@@ -38,21 +38,23 @@ def dead_letters(
 
 
 def redrive(
-    jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Failed jobs' ids")] = None,
-    everything: Annotated[bool, typer.Option("--all", help="All dead letters, or those of --agent, --reason")] = False,
+    jobs: Annotated[list[str] | None, typer.Argument(metavar="JOB", help="Ids of failed jobs")] = None,
+    everything: Annotated[
+        bool, typer.Option("--all", help="All failed jobs, or those that match --agent and --reason")
+    ] = False,
     agent: Agent = None,
     reason: Reason = None,
-    payload: Annotated[str | None, typer.Option(help="Give the agent this instead: JSON, @FILE or -")] = None,
+    payload: Annotated[str | None, typer.Option(help="Replace the payload: JSON, @FILE or -")] = None,
     changes: Annotated[
         list[str] | None,
-        typer.Option("--set", metavar="PLACE=JSON", help="Change a value of the state, e.g. messages[3].text='\"hi\"'"),
+        typer.Option("--set", metavar="PLACE=JSON", help="Change a value in the state, e.g. messages[3].text='\"hi\"'"),
     ] = None,
     guard: GuardText = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Try failed jobs again, each from its last checkpoint. Finished steps are not run again."""
+    """Retry failed jobs, each from its last checkpoint. Finished steps don't run again."""
     if bool(jobs) == everything or (jobs and (agent or reason)):
         raise BadSetup("redrive takes the ids of jobs, or --all with --agent or --reason")
     if (payload or changes) and (everything or len(jobs or ()) > 1):

@@ -22,9 +22,9 @@ from .printing import print_json
 
 
 def doctor(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
-    """Look whether all is well: the store, what it keeps, workers, jobs, what is installed. Changes nothing.
+    """Check the store, workers, jobs and installed packages. Changes nothing.
 
-    Exit codes: 0 all is well or there are warnings only, 1 something does not work, 2 bad input.
+    Exit codes: 0 all is well or only warnings, 1 something does not work, 2 bad input.
     """
     if store.startswith("memory:"):
         raise BadSetup("memory:// is seen by the process that has it alone: there is nothing to look at")

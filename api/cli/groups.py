@@ -11,14 +11,17 @@ from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, o
 from .printing import print_json, print_table
 
 app = typer.Typer(
-    help="Groups of consumers that share the events.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    help="List, move or delete groups of event consumers",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The group's name")]
 
 
 @app.command("list")
 def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
-    """List groups: how many events none of their consumers has taken, and how many batches are being worked on."""
+    """List groups: how many events no consumer has taken yet, and how many batches are in progress."""
     with opened(store, namespace) as coordinator:
         found = coordinator.groups()
     if as_json:
@@ -30,12 +33,12 @@ def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE
 @app.command()
 def move(
     name: Name,
-    to: Annotated[Literal["begin", "now"], typer.Option(help="begin: the first event that is kept; now: the next one")],
+    to: Annotated[Literal["begin", "now"], typer.Option(help="begin: the first stored event; now: the next event")],
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Have a group begin anew, also one of a webhook (webhook:NAME)."""
+    """Move a group to another position, also a webhook's group (webhook:NAME)."""
     with opened(store, namespace) as coordinator:
         coordinator.move_group(name, to=to)
     print_json({"name": name, "moved": to}) if as_json else typer.echo(f"{name} goes on from {to}")
@@ -48,7 +51,7 @@ def delete(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Forget a group and where it is. Its consumers stop with an error."""
+    """Delete a group and its position. Its consumers stop with an error."""
     with opened(store, namespace) as coordinator:
         coordinator.delete_group(name)
     print_json({"name": name, "deleted": True}) if as_json else typer.echo(f"deleted {name}")

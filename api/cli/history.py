@@ -19,14 +19,14 @@ def timeline(
     thread: Annotated[str, typer.Argument(metavar="JOB|THREAD", help="A job's id, or a thread's name")],
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
     before: Annotated[str | None, typer.Option(help="Only checkpoints older than this one")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only this agent's")] = None,
-    step: Annotated[str | None, typer.Option(help="Only those of this step")] = None,
-    framework: Annotated[str | None, typer.Option(help="Only those of this framework")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only checkpoints of this agent")] = None,
+    step: Annotated[str | None, typer.Option(help="Only checkpoints of this step")] = None,
+    framework: Annotated[str | None, typer.Option(help="Only checkpoints of this framework")] = None,
     context: Annotated[
-        list[str] | None, typer.Option(metavar="NAME=JSON", help="Only those whose context has this value")
+        list[str] | None, typer.Option(metavar="NAME=JSON", help="Only checkpoints whose context has this value")
     ] = None,
-    named: Annotated[bool, typer.Option("--named", help="Only those that have a name")] = False,
-    branches: Annotated[bool, typer.Option("--branches", help="Only tips: those from which nothing goes on")] = False,
+    named: Annotated[bool, typer.Option("--named", help="Only checkpoints with a name")] = False,
+    branches: Annotated[bool, typer.Option("--branches", help="Only tips: checkpoints without a successor")] = False,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
@@ -72,14 +72,14 @@ def events(
     thread: Annotated[str | None, typer.Option(help="Only events of this thread and the jobs on it")] = None,
     agent: Annotated[str | None, typer.Option(help="Only events of this agent")] = None,
     kind: Annotated[
-        list[str] | None, typer.Option("--type", help="Only these, repeatable: job.failed, or job.* for all")
+        list[str] | None, typer.Option("--type", help="Only this type, e.g. job.failed or job.*; repeatable")
     ] = None,
-    after: Annotated[str, typer.Option(help="Go on after this cursor (of an event: --json shows it)")] = "",
+    after: Annotated[str, typer.Option(help="Continue after this event cursor (--json shows it)")] = "",
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Print events, oldest first: one a line, with --json one JSON object a line."""
+    """Print events, oldest first, one per line (with --json as JSON objects)."""
     with opened(store, namespace) as coordinator:
         wanted = {"job": job, "thread": thread, "agent": agent}
         for event in coordinator.events(after=after, types=kind or (), follow=follow, **wanted):

@@ -54,7 +54,7 @@ def import_langgraph(
     verify: Annotated[bool, typer.Option(help="Read every checkpoint back and compare it with the source's")] = True,
     allow: Annotated[
         list[str] | None,
-        typer.Option(metavar="MODULE:CLASS", help="A type of yours that states hold may be restored; repeatable"),
+        typer.Option(metavar="MODULE:CLASS", help="Also restore this type of yours; repeatable"),
     ] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
@@ -62,7 +62,7 @@ def import_langgraph(
 ) -> None:
     """Import LangGraph's checkpoints, with their history and pending writes. The source is only read.
 
-    Run again, it goes on where it stopped, and brings what came since. Exit code 1: some checkpoints are not here.
+    Run it again to continue where it stopped, or to bring what is new. Exit code 1: some could not be imported.
     """
     try:
         importing = import_module("batonpass.adapters.langgraph.importing")

@@ -1,4 +1,4 @@
-"""Commands about what jobs ask of people: inbox, answer."""
+"""Commands about questions to people: inbox, answer."""
 
 from __future__ import annotations
 
@@ -17,15 +17,15 @@ from .printing import cell, print_json, print_table, tell_unreadable
 
 
 def inbox(
-    assignee: Annotated[str | None, typer.Option(help="Only what this one is asked")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only what this agent asks")] = None,
+    assignee: Annotated[str | None, typer.Option(help="Only questions to this person")] = None,
+    agent: Annotated[str | None, typer.Option(help="Only questions from this agent")] = None,
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
-    after: Annotated[str | None, typer.Option(metavar="ID", help="Go on behind this question")] = None,
+    after: Annotated[str | None, typer.Option(metavar="ID", help="Continue after this question")] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """List what jobs ask of people, who has waited longest first."""
+    """List open questions to people, oldest first."""
     with opened(store, namespace) as coordinator:
         found = coordinator.inbox(assignee=assignee, agent=agent, limit=limit, after=after)
     tell_unreadable("job", [item.job for item in found if item.unreadable])
@@ -40,22 +40,22 @@ def inbox(
 
 
 def answer(
-    of: Annotated[str, typer.Argument(metavar="JOB|QUESTION", help="A job's id, or a question's of the inbox")],
+    of: Annotated[str, typer.Argument(metavar="JOB|QUESTION", help="A job's id, or a question's id from the inbox")],
     value: Annotated[
         str | None,
-        typer.Argument(metavar="VALUE", help='JSON, or text: one that begins with {, [ or " as a JSON string'),
+        typer.Argument(metavar="VALUE", help='JSON, or text; text that starts with {, [ or " must be a JSON string'),
     ] = None,
     json_file: Annotated[
-        str | None, typer.Option(metavar="FILE", help="Read the answer, as JSON, from a file (-: standard input)")
+        str | None, typer.Option(metavar="FILE", help="Read the answer as JSON from a file (-: standard input)")
     ] = None,
     question: Annotated[
-        str | None, typer.Option(metavar="ID", help="The question that is meant; refused if another one is asked")
+        str | None, typer.Option(metavar="ID", help="The question you mean; refused if the job asks another one")
     ] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Answer what a suspended job asks; any worker goes on with it."""
+    """Answer a job's question. Any worker then continues the job."""
     if (value is None) == (json_file is None):
         raise BadSetup("answer takes a value, or --json-file FILE")
     parsed = _read(json_file) if json_file is not None else _parsed(value or "")

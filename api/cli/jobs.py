@@ -43,16 +43,18 @@ JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
 def submit(
     agent: AgentName,
     payload: PayloadText,
-    key: Annotated[str | None, typer.Option(help="Idempotency key: the same one answers with the first job")] = None,
+    key: Annotated[str | None, typer.Option(help="Idempotency key: a known key returns the first job")] = None,
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of a new one")] = None,
     delay: Annotated[float, typer.Option(help="Start after this many seconds", min=0)] = 0,
-    at: Annotated[str | None, typer.Option(help="Start then, e.g. 2031-05-01T09:00+02:00")] = None,
-    priority: Annotated[Priority, typer.Option(help="Before others at each agent, or after")] = "normal",
-    expires: Annotated[float | None, typer.Option(help="Fail if no worker started it for this many seconds")] = None,
-    deadline: Annotated[str | None, typer.Option(help="Fail if not ended then: seconds from now, or a time")] = None,
+    at: Annotated[str | None, typer.Option(help="Start at this time, e.g. 2031-05-01T09:00+02:00")] = None,
+    priority: Annotated[Priority, typer.Option(help="Run before or after other jobs, at every agent")] = "normal",
+    expires: Annotated[float | None, typer.Option(help="Fail if no worker starts it within this many seconds")] = None,
+    deadline: Annotated[
+        str | None, typer.Option(help="Fail if it has not ended by then: seconds from now, or a time")
+    ] = None,
     guard: GuardText = None,
     on_busy: Annotated[
-        OnBusy, typer.Option(help="If a job runs on --thread: be refused, wait for it, or cancel it")
+        OnBusy, typer.Option(help="If another job runs on --thread: be refused, wait for it, or cancel it")
     ] = "reject",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
     timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds", min=0)] = None,
@@ -64,7 +66,7 @@ def submit(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Give an agent a job."""
+    """Submit a job to an agent."""
     if timeout is not None and not wait:
         raise BadSetup("--timeout says how long to --wait: give both")
     values = mapping(payload)
@@ -124,12 +126,12 @@ def died(crashes: int) -> str | None:
 
 
 def show(
-    what: Annotated[str, typer.Argument(metavar="JOB|CHECKPOINT", help="A job's id, or a checkpoint's for its state")],
+    what: Annotated[str, typer.Argument(metavar="JOB|CHECKPOINT", help="A job's id, or a checkpoint's id")],
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Show a job: where it is, who has it, what it asks, its result. Or a checkpoint with its state."""
+    """Show a job: its state, worker, question and result. Or a checkpoint with its state."""
     with opened(store, namespace) as coordinator:
         if is_id(what, "c"):
             about = asdict(coordinator.restore(what))
@@ -159,7 +161,7 @@ def _limits(numbers: dict[str, Any]) -> str:
 def cancel(
     job: JobId, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
 ) -> None:
-    """End a job now, whoever runs it."""
+    """Cancel a job now, even if a worker is running it."""
     with opened(store, namespace) as coordinator:
         ended = coordinator.job(job).cancel()
     text = f"canceled {job}" if ended else f"{job} had ended before"

@@ -14,16 +14,15 @@ from .repartition import Progress
 
 
 def move(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace that is: sqlite:///desk.db")],
-    target: Annotated[str, typer.Argument(metavar="TO", help="A new one: redis://host:6379?namespace=desk")],
-    cancel: Annotated[
-        bool, typer.Option("--cancel", help="Take away what a move that was interrupted has left")
-    ] = False,
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace to move: sqlite:///desk.db")],
+    target: Annotated[str, typer.Argument(metavar="TO", help="The new namespace: redis://host:6379?namespace=desk")],
+    cancel: Annotated[bool, typer.Option("--cancel", help="Undo an interrupted move")] = False,
     as_json: Json = False,
 ) -> None:
-    """Move a namespace from a SQLite file to Redis: all of it is copied, compared, then opened.
+    """Move a namespace from a SQLite file to Redis.
 
-    Stop the workers before, and use the new URL from then on. FROM is only read. What is interrupted is run again.
+    Stop the workers first, and use the new URL afterwards. Everything is copied, compared, then opened. FROM is only
+    read. If the move is interrupted, run it again.
     """
     from batonpass.coordinator.redis.moving.move_in import MoveIn
 

@@ -38,18 +38,16 @@ Store = Annotated[
         "--store",
         envvar="BATONPASS_URL",
         callback=_named,
-        help="Where jobs are kept: sqlite:///file.db, redis://host:6379",
+        help="The store's URL: sqlite:///file.db, redis://host:6379",
     ),
 ]
-Namespace = Annotated[
-    str | None, typer.Option(help="Which of the store's namespaces (default: the URL's, or 'default')")
-]
+Namespace = Annotated[str | None, typer.Option(help="The namespace in the store (default: the URL's, or 'default')")]
 GuardText = Annotated[
-    str | None, typer.Option("--guard", metavar="JSON", help="Limits of the chain: hops, repeats, tokens, cost")
+    str | None, typer.Option("--guard", metavar="JSON", help="The job's limits: hops, repeats, tokens, cost")
 ]
 AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's name")]
 PayloadText = Annotated[
-    str, typer.Argument(metavar="JSON", help="Its contract as JSON, @FILE to read it from, - for standard input")
+    str, typer.Argument(metavar="JSON", help="The payload as JSON, @FILE to read it from a file, - for standard input")
 ]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
 

@@ -19,19 +19,20 @@ _PACE = 500
 
 
 def repartition(
-    source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace that is: redis://host:6379?namespace=a")],
+    source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace to move: redis://host:6379?namespace=a")],
     target: Annotated[
-        str, typer.Argument(metavar="TO", help="A new one: redis+cluster://host:7000?namespace=b&partitions=64")
+        str, typer.Argument(metavar="TO", help="The new namespace: redis+cluster://host:7000?namespace=b&partitions=64")
     ],
-    cancel: Annotated[bool, typer.Option("--cancel", help="Give up a move that was begun: FROM goes on")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Undo an interrupted move: FROM stays in use")] = False,
     drop_old: Annotated[
-        bool, typer.Option("--drop-old", help="Free what a move that is done has left in FROM")
+        bool, typer.Option("--drop-old", help="After a finished move, delete what is left in FROM")
     ] = False,
     as_json: Json = False,
 ) -> None:
-    """Move a namespace on Redis to a new one with more partitions: all of it is copied, compared, then switched.
+    """Move a namespace on Redis to a cluster, or to more partitions.
 
-    Stop the workers before. What is interrupted is run again; FROM is only marked, and used by nobody any more.
+    Stop the workers first. Everything is copied, compared, then switched. FROM is only marked, and can't be used any
+    more. If the move is interrupted, run it again.
     """
     from batonpass.coordinator.redis.moving.move import Move
 

@@ -1,4 +1,4 @@
-"""Commands that let go of what is old: prune, delete."""
+"""Commands that delete old data: prune, delete."""
 
 from __future__ import annotations
 
@@ -19,17 +19,17 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 def prune(
     thread: Annotated[str | None, typer.Argument(metavar="THREAD", help="Only this thread (default: all)")] = None,
-    keep_last: Annotated[int | None, typer.Option(help="So many of each thread stay", min=0)] = None,
+    keep_last: Annotated[int | None, typer.Option(help="Keep this many of each thread", min=0)] = None,
     older_than: Annotated[
-        str | None, typer.Option(metavar="AGE", help="Only what is older: seconds, or 90m, 12h, 30d, 8w")
+        str | None, typer.Option(metavar="AGE", help="Only older ones: seconds, or 90m, 12h, 30d, 8w")
     ] = None,
-    named: Annotated[bool, typer.Option("--named", help="Named checkpoints too")] = False,
-    jobs: Annotated[bool, typer.Option("--jobs", help="Ended jobs, each with its own thread, instead")] = False,
+    named: Annotated[bool, typer.Option("--named", help="Also named checkpoints")] = False,
+    jobs: Annotated[bool, typer.Option("--jobs", help="Delete ended jobs, each with its own thread, instead")] = False,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Free old checkpoints, or with --jobs old jobs. What a job would resume from stays."""
+    """Delete old checkpoints, or with --jobs old jobs. What a job would resume from stays."""
     age = None if older_than is None else _seconds(older_than)
     if jobs and (age is None or keep_last is not None or thread is not None or named):
         raise BadSetup("prune --jobs takes --older-than AGE, and nothing else")

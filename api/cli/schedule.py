@@ -14,7 +14,10 @@ from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, AgentName, Json, Namespac
 from .printing import print_json, print_table
 
 app = typer.Typer(
-    help="Jobs at the times of a cron expression.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
+    help="Submit jobs at the times of a cron expression",
+    no_args_is_help=True,
+    add_completion=False,
+    rich_markup_mode=None,
 )
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The schedule's name")]
 
@@ -24,17 +27,17 @@ def add(
     name: Name,
     agent: AgentName,
     payload: PayloadText,
-    cron: Annotated[str, typer.Option(help="When, e.g. '0 9 * * 1-5'")],
-    timezone: Annotated[str, typer.Option(help="Of these times, e.g. Europe/Berlin")] = "UTC",
-    catch_up: Annotated[CatchUp, typer.Option(help="Times when no worker was up: latest or none")] = "latest",
+    cron: Annotated[str, typer.Option(help="A cron expression, e.g. '0 9 * * 1-5'")],
+    timezone: Annotated[str, typer.Option(help="The time zone, e.g. Europe/Berlin")] = "UTC",
+    catch_up: Annotated[CatchUp, typer.Option(help="Which missed times to make up for: latest or none")] = "latest",
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of new ones")] = None,
-    on_busy: Annotated[OnBusy, typer.Option(help="If a job runs on --thread: as of submit")] = "reject",
+    on_busy: Annotated[OnBusy, typer.Option(help="If another job runs on --thread: see submit")] = "reject",
     priority: Annotated[Priority, typer.Option(help="high, normal or low")] = "normal",
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Make a schedule, or replace the one of that name."""
+    """Add a schedule, or replace the one with this name."""
     values = mapping(payload)
     with opened(store, namespace) as coordinator:
         coordinator.schedule(
@@ -53,7 +56,7 @@ def add(
 
 @app.command("list")
 def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
-    """List schedules: when they are due, and what came of the last time."""
+    """List schedules: when they are due, and how their last run went."""
     with opened(store, namespace) as coordinator:
         found = coordinator.schedules()
     if as_json:
@@ -70,7 +73,7 @@ def list_(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE
 def remove(
     name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
 ) -> None:
-    """Remove a schedule. Its jobs stay."""
+    """Remove a schedule. Jobs it submitted stay."""
     with opened(store, namespace) as coordinator:
         coordinator.unschedule(name)
     print_json({"name": name, "removed": True}) if as_json else typer.echo(f"removed {name}")

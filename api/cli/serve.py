@@ -17,21 +17,21 @@ from .printing import print_json
 
 
 def serve(
-    host: Annotated[str, typer.Option(help="Where to listen; beyond this machine only with a token of yours")] = (
-        "127.0.0.1"
-    ),
-    port: Annotated[int, typer.Option(help="0: any that is free", min=0, max=65535)] = 8642,
+    host: Annotated[
+        str, typer.Option(help="Address to listen on; other than this machine only with your own token")
+    ] = ("127.0.0.1"),
+    port: Annotated[int, typer.Option(help="Port (0: any free one)", min=0, max=65535)] = 8642,
     token: Annotated[
         str | None,
-        typer.Option(envvar="BATONPASS_TOKEN", help="What every caller has to show (default: a new one, printed)"),
+        typer.Option(envvar="BATONPASS_TOKEN", help="The token that callers must send (default: a new one, printed)"),
     ] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Answer HTTP until SIGTERM or Ctrl-C: a page for people, and for programs the inbox, answers, jobs, metrics.
+    """Serve a web page for people and an HTTP API for programs, until SIGTERM or Ctrl-C.
 
-    Everybody needs the token: programs with every request, people once, to sign in.
+    Both need the token: programs send it with every request, people sign in with it.
     """
     from batonpass.service.running import Place
     from batonpass.service.running import serve as run

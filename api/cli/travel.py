@@ -24,13 +24,13 @@ _COLOURS = {"-": "red", "+": "green", "~": "yellow"}
 
 def restore(
     checkpoint: Annotated[str, typer.Argument(metavar="CHECKPOINT|NAME", help="Its id, or with --thread its name")],
-    thread: Annotated[str | None, typer.Option(help="The thread in which it has that name")] = None,
-    partial: Annotated[bool, typer.Option("--partial", help="Of a damaged one, what is left")] = False,
+    thread: Annotated[str | None, typer.Option(help="The thread in which to look up the name")] = None,
+    partial: Annotated[bool, typer.Option("--partial", help="If it is damaged, print the rest")] = False,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Print a checkpoint's state as JSON; what JSON lacks as text. With --json the whole checkpoint."""
+    """Print a checkpoint's state as JSON. Values that JSON lacks become text. With --json, the whole checkpoint."""
     with opened(store, namespace) as coordinator:
         if thread is None:
             found = coordinator.restore(checkpoint, partial=partial)
@@ -43,12 +43,12 @@ def restore(
 
 def diff(
     old: Annotated[str, typer.Argument(metavar="OLD", help="A checkpoint's id")],
-    new: Annotated[str, typer.Argument(metavar="NEW", help="Another one's, of any thread")],
+    new: Annotated[str, typer.Argument(metavar="NEW", help="Another checkpoint's id, of any thread")],
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Show how two states differ: - what was removed, + what was added, ~ what was changed."""
+    """Compare two states: - was removed, + was added, ~ was changed."""
     with opened(store, namespace) as coordinator:
         found: Diff = coordinator.diff(old, new)
     if as_json:
@@ -64,19 +64,19 @@ def fork(
         list[str] | None,
         typer.Option("--set", metavar="PLACE=JSON", help="Change a value, e.g. messages[3].text='\"hi\"'"),
     ] = None,
-    agent: Annotated[str | None, typer.Option(help="Give it to this agent, as a new job")] = None,
+    agent: Annotated[str | None, typer.Option(help="Continue as a new job at this agent")] = None,
     payload: Annotated[
-        str | None, typer.Option(help="Give the agent this beside what was said: JSON, @FILE or -")
+        str | None, typer.Option(help="The new job's payload, besides the conversation: JSON, @FILE or -")
     ] = None,
     thread: Annotated[
-        str | None, typer.Option(help="Put it on this new thread (default: as a branch of its own)")
+        str | None, typer.Option(help="Continue on this new thread (default: a branch of the same thread)")
     ] = None,
-    key: Annotated[str | None, typer.Option(help="Idempotency key: the same one answers with the first fork")] = None,
+    key: Annotated[str | None, typer.Option(help="Idempotency key: a known key returns the first fork")] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Go on from a checkpoint in another way: as a branch, a new thread, or a new job. Prints the new one's id."""
+    """Continue from a checkpoint in another way: as a branch, a new thread, or a new job. Prints the new id."""
     given = None if payload is None else mapping(payload)
     if given is not None and agent is None:
         raise BadSetup("--payload is for the job of an --agent")
@@ -100,12 +100,15 @@ def fork(
 
 def rollback(
     thread: ThreadName,
-    to: Annotated[str, typer.Argument(metavar="CHECKPOINT|NAME", help="Where to go back to: an id, or a name there")],
+    to: Annotated[
+        str,
+        typer.Argument(metavar="CHECKPOINT|NAME", help="The checkpoint to go back to: an id, or a name in the thread"),
+    ],
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Go back to an earlier state of a thread. Nothing is deleted: what came after stays as a branch."""
+    """Go back to an earlier state of a thread. Nothing is deleted: later checkpoints stay as a branch."""
     with opened(store, namespace) as coordinator:
         made = coordinator.rollback(thread, to=to)
     print_json({"id": made.id, "to": made.parent_id}) if as_json else typer.echo(made.id)
@@ -113,12 +116,12 @@ def rollback(
 
 def name(
     checkpoint: CheckpointId,
-    name: Annotated[str, typer.Argument(metavar="NAME", help='Unique in its thread; "" takes it away')],
+    name: Annotated[str, typer.Argument(metavar="NAME", help='Unique in its thread; "" removes it')],
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Name a checkpoint. As long as it has a name it is kept, whatever its ttl, and `prune` leaves it."""
+    """Name a checkpoint. A named checkpoint is kept, whatever its ttl, and `prune` leaves it."""
     with opened(store, namespace) as coordinator:
         coordinator.name(checkpoint, name) if name else coordinator.unname(checkpoint)
     print_json({"id": checkpoint, "name": name or None}) if as_json else typer.echo(f"{checkpoint} {name}".strip())
@@ -126,7 +129,7 @@ def name(
 
 def copy(
     thread: ThreadName,
-    to: Annotated[str, typer.Argument(metavar="NEW", help="A name that no thread has")],
+    to: Annotated[str, typer.Argument(metavar="NEW", help="The new thread's name")],
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,

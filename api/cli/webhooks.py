@@ -19,9 +19,7 @@ from batonpass.workers.webhooks import Courier
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import print_json, print_table
 
-app = typer.Typer(
-    help="Send events to web addresses.", no_args_is_help=True, add_completion=False, rich_markup_mode=None
-)
+app = typer.Typer(help="Send events to URLs", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
 Name = Annotated[str, typer.Argument(metavar="NAME", help="The webhook's name")]
 
 
@@ -30,19 +28,19 @@ def add(
     name: Name,
     url: Annotated[str, typer.Argument(metavar="URL", help="https://host/path")],
     kind: Annotated[
-        list[str] | None, typer.Option("--type", help="Only these, repeatable: job.failed, or job.* for all")
+        list[str] | None, typer.Option("--type", help="Only this type, e.g. job.failed or job.*; repeatable")
     ] = None,
     secret: Annotated[
         str | None,
-        typer.Option(envvar="BATONPASS_WEBHOOK_SECRET", help="whsec_... (default: the one that it has, or a new one)"),
+        typer.Option(envvar="BATONPASS_WEBHOOK_SECRET", help="whsec_... (default: the existing one, or a new one)"),
     ] = None,
-    begin: Annotated[bool, typer.Option("--begin", help="Also the events that are there already")] = False,
+    begin: Annotated[bool, typer.Option("--begin", help="Also send events that already happened")] = False,
     plain_http: Annotated[bool, typer.Option("--plain-http", help="Allow http://")] = False,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Add a webhook, or change the one of that name; prints the secret that signs what is sent."""
+    """Add a webhook, or change the one with this name. Prints the signing secret."""
     start = "begin" if begin else "now"
     with opened(store, namespace, begins=True) as coordinator:
         made = coordinator.webhook(name, url, types=kind or (), secret=secret, start=start, plain_http=plain_http)
@@ -58,7 +56,7 @@ def list_(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """List webhooks: which are paused, why, and how many events wait."""
+    """List webhooks: which are paused and why, and how many events wait."""
     with opened(store, namespace) as coordinator:
         found = coordinator.webhooks()
     if as_json:
@@ -72,7 +70,7 @@ def list_(
 def resume(
     name: Name, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
 ) -> None:
-    """Have a paused webhook go on with the event that it stopped at."""
+    """Resume a paused webhook at the event where it stopped."""
     with opened(store, namespace) as coordinator:
         coordinator.resume_webhook(name)
     print_json({"name": name, "resumed": True}) if as_json else typer.echo(f"{name} goes on")
@@ -94,7 +92,7 @@ def run(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Send events to all webhooks until SIGTERM or Ctrl-C. Any number of these share the work."""
+    """Send events to all webhooks until SIGTERM or Ctrl-C. Any number of these processes share the work."""
     log_lines(as_json, namespace_of(store, namespace))
     anyio.run(_run, store, namespace)
 

@@ -25,30 +25,30 @@ from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
 def worker(
     app: Annotated[str, typer.Argument(metavar="MODULE:APP", help="Where the app is, e.g. desk:app")],
     agents: Annotated[
-        list[str] | None, typer.Option(help="Only these agents, with commas between; repeatable (default: all)")
+        list[str] | None, typer.Option(help="Only these agents, separated by commas; repeatable (default: all)")
     ] = None,
     concurrency: Annotated[int, typer.Option(help="How many jobs to run at once", min=1)] = 4,
     lease: Annotated[
-        float, typer.Option(help="Seconds that a job stays this worker's without a heartbeat")
+        float, typer.Option(help="Seconds after which other workers may take over a job without a heartbeat")
     ] = DEFAULT_LEASE,
     grace: Annotated[
-        float, typer.Option(help="Seconds that a job may take to its next checkpoint on SIGTERM", min=0)
+        float, typer.Option(help="Seconds a job has to reach its next checkpoint on SIGTERM", min=0)
     ] = 30.0,
     child_jobs: Annotated[int, typer.Option(help="Replace a child process after this many jobs (0: never)", min=0)] = 0,
     child_memory: Annotated[
-        int, typer.Option(help="Replace a child process that keeps more MB than this after a job (0: never)", min=0)
+        int, typer.Option(help="Replace a child process that holds more MB than this after a job (0: never)", min=0)
     ] = 0,
     threads_left: Annotated[
-        int, typer.Option(help="Begin anew when this many threads of jobs that are over don't end (0: never)", min=0)
+        int, typer.Option(help="Restart when this many threads of ended jobs are still running (0: never)", min=0)
     ] = 8,
-    reload: Annotated[bool, typer.Option("--reload", help="Begin anew when a .py file below this folder changes")] = (
+    reload: Annotated[bool, typer.Option("--reload", help="Restart when a .py file below this folder changes")] = (
         False
     ),
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Run agents until SIGTERM, Ctrl-C or the terminal's end: jobs are given back at their next checkpoint then."""
+    """Run agents until SIGTERM, Ctrl-C or the terminal closes. Jobs are then given back at their next checkpoint."""
     log_lines(as_json, namespace_of(store, namespace))
     names = None if agents is None else [name.strip() for name in ",".join(agents).split(",") if name.strip()]
     # A child has a memory of its own, and Windows passes no sockets to one.

@@ -17,7 +17,7 @@ from .printing import print_json, print_table
 
 
 def workers(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
-    """List live workers: what they serve, and with which versions. One that was killed is listed for 5 s more."""
+    """List live workers, their agents and versions. A killed worker is still listed for 5 s."""
     with opened(store, namespace) as coordinator, closing(open_store(store, namespace)) as looked_at:
         declared = {name: open_declaration(kept) for name, kept in coordinator.store.call(Declared()).items()}
         queues = queues_of(takers(declared))
