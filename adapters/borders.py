@@ -93,7 +93,7 @@ def fit_text(contract: type[Contract], text: str) -> Contract:
     required = [name for name, info in contract.model_fields.items() if info.is_required()]
     raise ContractViolation(
         f"a text result does not fit {contract_ref(contract)}, which requires {', '.join(required) or 'no field'}: "
-        "answer in JSON, or say leave=",
+        "answer in JSON, or use leave=",
         fields=[f"{name}: missing" for name in required],
     )
 

@@ -44,7 +44,7 @@ class App(declared.App):
         _check_open(coordinator, "a worker")
         named: Any = agents
         if named is not None and (isinstance(named, str) or not isinstance(named, Sequence)):
-            raise BadSetup(f"agents={agents!r}, but it is a list of names")
+            raise BadSetup(f"agents={agents!r}, but it must be a list of names")
         return in_background(Worker(self, coordinator, agents=agents, concurrency=concurrency, lease=lease))
 
     async def declare(self, coordinator: Coordinator) -> None:
@@ -103,7 +103,7 @@ def _check_open(given: Any, who: str) -> None:
     from batonpass.coordinator.client import Coordinator
 
     if not isinstance(given, Coordinator):
-        raise BadSetup(f"{who} needs the coordinator of `async with batonpass.connect(...) as coordinator`")
+        raise BadSetup(f"{who} needs an open coordinator: `async with batonpass.connect(...) as coordinator`")
 
 
 async def _until_it_ends(job_id: str, coordinator: Coordinator) -> None:

@@ -18,7 +18,7 @@ from .retry import Retries, policies
 In = TypeVar("In", bound=Contract)
 Isolation: TypeAlias = Literal["process", "thread", "task"]
 Memory: TypeAlias = Literal["hop", "job"]
-_REMEMBERING = "an agent of this kind begins each visit afresh: keep what it has to know in the payload"
+_REMEMBERING = "an agent of this kind starts each visit fresh: put what it needs to know into the payload"
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -92,11 +92,13 @@ class Agent(Generic[In]):
             raise BadSetup("an agent needs a name, e.g. @app.agent('research', ...)")
         hands_to: Any = self.hands_to  # users without a type checker give anything
         if not isinstance(hands_to, Mapping):
-            raise BadSetup(f"agent {self.name!r}: hands_to={hands_to!r}, but it is a dict of agents and contracts")
+            raise BadSetup(f"agent {self.name!r}: hands_to={hands_to!r}, but it must be a dict of agents and contracts")
         targets: list[object] = [*self.hands_to, *([] if self.fallback is None else [self.fallback])]
         for target in targets:
             if not isinstance(target, str):
-                raise BadSetup(f"agent {self.name!r}: hands_to= and fallback= name agents by text, not {target!r:.60}")
+                raise BadSetup(
+                    f"agent {self.name!r}: hands_to= and fallback= take agents' names as text, not {target!r:.60}"
+                )
         contracts: list[type[Contract]] = [self.accepts, *self.hands_to.values()]
         for contract in [*contracts, self.returns] if self.returns else contracts:
             contract_ref(contract)
@@ -115,7 +117,7 @@ class Agent(Generic[In]):
                 check_seconds(seconds_of(duration), f"agent {self.name!r}: {option}")
         for option, function in (("enter", self.enter), ("leave", self.leave)):
             if function is not None and not callable(cast("object", function)):
-                raise BadSetup(f"agent {self.name!r}: {option}={function!r}, but it is a function")
+                raise BadSetup(f"agent {self.name!r}: {option}={function!r}, but it must be a function")
         self._check_function()
         self._check_isolation()
         self._check_limits()
@@ -123,23 +125,23 @@ class Agent(Generic[In]):
 
     def _check_outcomes(self) -> None:
         if self.returns is None and not self.hands_to:
-            raise BadSetup(f"agent {self.name!r} neither returns nor hands off: declare returns= or hands_to=")
+            raise BadSetup(f"agent {self.name!r} has no outcome: declare returns= or hands_to=")
         outcomes = len(self.hands_to) + (self.returns is not None)
         inside = self.memory == "job" and self.returns is not None
         if self.kind != "function" and self.leave is None and outcomes > 1 and not inside:
-            raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: say which with leave=")
+            raise BadSetup(f"agent {self.name!r} has {outcomes} possible outcomes: choose one with leave=")
 
     def _check_framework(self) -> None:
         """Check the options that only frameworks have, and those that some lack."""
         asks: Any = self.asks
         if asks is not None and not isinstance(asks, Asks):
             raise BadSetup(
-                f"agent {self.name!r}: asks={asks!r}, but it is a batonpass.Asks, e.g. bp.Asks(timeout=3600)"
+                f"agent {self.name!r}: asks={asks!r}, but it must be a batonpass.Asks, e.g. bp.Asks(timeout=3600)"
             )
         if self.memory not in get_args(Memory):
-            raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it is hop or job")
+            raise BadSetup(f"agent {self.name!r}: memory={self.memory!r}, but it must be hop or job")
         if self.asks is not None and self.kind == "function":
-            raise BadSetup(f"agent {self.name!r}: asks= is for frameworks: here ctx.ask() takes the same options")
+            raise BadSetup(f"agent {self.name!r}: asks= is for framework agents: here ctx.ask() takes the same options")
         if self.memory == "job" and self.kind in ("function", "crewai"):
             raise BadSetup(f"agent {self.name!r}: memory='job', but {_REMEMBERING}")
 
@@ -153,11 +155,11 @@ class Agent(Generic[In]):
         try:
             form.bind(*[None] * (2 if len(form.parameters) > 1 else 1))
         except TypeError:
-            raise BadSetup(f"agent {self.name!r}: its function is called with (payload, ctx), or (payload)") from None
+            raise BadSetup(f"agent {self.name!r}: its function must take (payload, ctx), or (payload)") from None
 
     def _check_isolation(self) -> None:
         if self.isolation not in (None, *get_args(Isolation)):
-            raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but it is process, thread or task")
+            raise BadSetup(f"agent {self.name!r}: isolation={self.isolation!r}, but it must be process, thread or task")
         if self.kind == "function" and self.isolation in ("thread", "task"):
             fitting = "task" if inspect.iscoroutinefunction(self.fn) else "thread"
             if self.isolation != fitting:
@@ -166,17 +168,19 @@ class Agent(Generic[In]):
 
     def _check_limits(self) -> None:
         if self.concurrency is not None and not is_count(self.concurrency):
-            raise BadSetup(f"agent {self.name!r}: concurrency={self.concurrency!r}, but at least 1 has to run")
+            raise BadSetup(f"agent {self.name!r}: concurrency={self.concurrency!r}, but it must be at least 1")
         rate: Any = self.rate
         if rate is not None and not isinstance(rate, Rate):
-            raise BadSetup(f"agent {self.name!r}: rate={rate!r}, but it is a batonpass.Rate, e.g. bp.Rate(10, per=60)")
+            raise BadSetup(
+                f"agent {self.name!r}: rate={rate!r}, but it must be a batonpass.Rate, e.g. bp.Rate(10, per=60)"
+            )
         if self.limit_by is None:
             return
         if not self.bounds.limited:
             raise BadSetup(f"agent {self.name!r}: limit_by={self.limit_by!r} limits nothing: add concurrency= or rate=")
         if not issubclass(self.accepts, State) and self.limit_by not in self.accepts.model_fields:
             raise BadSetup(
-                f"agent {self.name!r}: limit_by={self.limit_by!r} is no field of {contract_ref(self.accepts)}"
+                f"agent {self.name!r}: limit_by={self.limit_by!r} is not a field of {contract_ref(self.accepts)}"
             )
 
     @cached_property
@@ -204,5 +208,5 @@ def name_of(agent: str | Agent[Any]) -> str:
         return given
     if not isinstance(given, Agent):
         said = f"the function {given.__name__}()" if inspect.isfunction(given) else repr(given)
-        raise BadSetup(f"{said} is no agent: give an agent's name, or what @app.agent made of its function")
+        raise BadSetup(f"{said} is not an agent: give an agent's name, or the Agent that @app.agent returned")
     return given.name

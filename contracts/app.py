@@ -66,9 +66,9 @@ class App:
     ) -> None:
         given: Any = name, version  # users without a type checker give anything
         if not all(isinstance(each, str) for each in given):
-            raise BadSetup(f"App({name!r}, version={version!r}): both are texts")
+            raise BadSetup(f"App({name!r}, version={version!r}): both must be text")
         if lifespan is not None and not callable(cast("object", lifespan)):
-            raise BadSetup(f"lifespan={lifespan!r}, but it is an async context manager's function, not called yet")
+            raise BadSetup(f"lifespan={lifespan!r}, but it must be an async context manager's function, not called yet")
         self.name = name
         self.version = version
         self.lifespan = lifespan
@@ -169,8 +169,8 @@ class App:
         """Register an agent. A second one with the same name is refused."""
         if agent.name in self._agents:
             raise BadSetup(
-                f"app {self.name!r} has two agents named {agent.name!r}: give one another name; "
-                "in a notebook run the cell that makes the App again, too"
+                f"app {self.name!r} has two agents named {agent.name!r}: rename one of them; "
+                "in a notebook, also run the cell that creates the App again"
             )
         self._agents[agent.name] = agent
         return agent
@@ -196,7 +196,9 @@ class App:
             ref = contract_ref(contract)
             schema = json.dumps(contract.model_json_schema(), sort_keys=True)  # text: a default may be nan
             if schemas.setdefault(ref, schema) != schema:
-                raise BadSetup(f"two contracts are named {ref} but have different fields: raise version= of one")
+                raise BadSetup(
+                    f"two contracts are named {ref} but have different fields: give one of them a higher version="
+                )
         for agent in self:
             for target, contract in agent.hands_to.items():
                 receiver = self._agents.get(target)
@@ -210,7 +212,7 @@ class App:
             if stand_in and contract_ref(stand_in.accepts) != contract_ref(agent.accepts):
                 raise BadSetup(
                     f"agent {agent.name!r} accepts {contract_ref(agent.accepts)}, but its fallback {stand_in.name!r} "
-                    f"{contract_ref(stand_in.accepts)}: a fallback accepts the same"
+                    f"{contract_ref(stand_in.accepts)}: a fallback must accept the same contract"
                 )
 
         for name, steps in self._migrations.items():

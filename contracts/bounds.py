@@ -67,9 +67,9 @@ class Bounds:
     def check(self) -> None:
         """Refuse what can't be meant."""
         if self.max_waiting is not None and not is_count(self.max_waiting):
-            raise BadSetup(f"max_waiting={self.max_waiting!r}, but it is how many deliveries may wait, 1 or more")
+            raise BadSetup(f"max_waiting={self.max_waiting!r}, but it must be 1 or more: how many deliveries may wait")
         if not is_count(self.max_payload):
-            raise BadSetup(f"max_payload={self.max_payload!r}, but it is a number of bytes")
+            raise BadSetup(f"max_payload={self.max_payload!r}, but it must be a number of bytes")
 
     def admit(self, agent: str, payload: bytes) -> None:
         """Refuse a payload that is too large."""

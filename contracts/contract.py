@@ -139,7 +139,7 @@ def dump_payload(payload: Contract) -> bytes:
     if _MASK in data and again != payload:
         raise ContractViolation(
             f"this {contract_ref(type(payload))} holds a secret that pydantic writes as asterisks: keep it out of "
-            "payloads, or give the field a serializer that tells it"
+            "payloads, or give the field a serializer that reveals it"
         )
     return data
 

@@ -28,9 +28,9 @@ def _refused(verb: str, given: Sequence[Any], options: Mapping[str, Any]) -> str
     name = given[0] if given else options.get("name")
     called = name if isinstance(name, str) else getattr(name, "__name__", "research")
     if len(given) > 1:
-        why = "takes its name alone without saying what it is"
+        why = "takes only its name as a positional argument"
     elif isinstance(name, str):
         why = "lacks accepts="
     else:
         why = "lacks its name" if "accepts" in options else "lacks its name and accepts="
-    return f'{verb} {why}: write {verb}("{called}", accepts=Topic, ...), where Topic is the contract that it is given'
+    return f'{verb} {why}: write {verb}("{called}", accepts=Topic, ...), where Topic is the contract it accepts'

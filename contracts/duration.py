@@ -29,7 +29,7 @@ def seconds_of(duration: Duration | None) -> float | None:
     if seconds is None:
         return None
     if isinstance(seconds, bool) or not isinstance(seconds, int | float):
-        raise BadSetup(f"{seconds!r} is no time span: give seconds, or a timedelta")
+        raise BadSetup(f"{seconds!r} is not a duration: give seconds, or a timedelta")
     try:
         float(seconds)
     except OverflowError:

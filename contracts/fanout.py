@@ -40,10 +40,10 @@ def fan_out(handoffs: tuple[Handoff[Any], ...], wait: object, failures: object) 
     count = len(handoffs)
     need = count if wait == "all" else 1 if wait == "any" else wait
     if not isinstance(need, int) or not 1 <= need <= count:
-        raise BadSetup(f"ctx.fan_out(wait={wait!r}) of {count} children: say 'all', 'any', or a number of them")
+        raise BadSetup(f"ctx.fan_out(wait={wait!r}) of {count} children: use 'all', 'any', or a number of them")
     spare = 0 if failures == "fail_fast" else count if failures == "collect" else failures
     if not isinstance(spare, int) or spare < 0:
-        raise BadSetup(f"ctx.fan_out(failures={failures!r}): say 'fail_fast', 'collect', or how many may fail")
+        raise BadSetup(f"ctx.fan_out(failures={failures!r}): use 'fail_fast', 'collect', or how many may fail")
     if failures != "collect" and wait != "all":
         spare = min(spare, count - need)  # with more of them lost it can't be met any more
     return FanOut(handoffs, need, spare)

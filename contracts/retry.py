@@ -62,14 +62,16 @@ class Retry:
             given: Any = value  # users without a type checker give anything
             is_number = isinstance(given, int | float) and not isinstance(given, bool)
             if given is not None and not (is_number and least <= given <= most):
-                raise BadSetup(f"Retry({name}={given!r}): say a number from {least:g} to {most:g}")
+                raise BadSetup(f"Retry({name}={given!r}): must be a number from {least:g} to {most:g}")
         for name, kinds in (("on", self.on), ("never", self.never)):
             listed: Any = kinds
             if not isinstance(listed, str | type | Sequence):
-                raise BadSetup(f"Retry({name}={listed!r}): give a class of errors, its name, or a list of those")
+                raise BadSetup(f"Retry({name}={listed!r}): give an error class, its name, or a list of those")
         for kind in cast("Sequence[object]", (*_each(self.on), *_each(self.never))):
             if not isinstance(kind, str) and not (isinstance(kind, type) and issubclass(kind, BaseException)):
-                raise BadSetup(f"Retry: {kind!r} is no class of errors: give one, or its name like 'httpx.ReadTimeout'")
+                raise BadSetup(
+                    f"Retry: {kind!r} is not an error class: give one, or its name, like 'httpx.ReadTimeout'"
+                )
 
     def concerns(self, error: BaseException) -> bool:
         """Whether this says something about the error."""
@@ -100,7 +102,7 @@ def policies(retries: Retries) -> tuple[Retry, ...]:
     given: object = retries  # users without a type checker give anything
     found = (given,) if not isinstance(given, Sequence) else tuple(cast("Sequence[object]", given))
     if not found or not all(isinstance(each, Retry) for each in found):
-        raise BadSetup(f"retries={retries!r}: say how many attempts a hop has, or give a batonpass.Retry or several")
+        raise BadSetup(f"retries={retries!r}: give the number of attempts per hop, or one or more batonpass.Retry")
     return cast("tuple[Retry, ...]", found)
 
 

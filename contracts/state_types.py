@@ -129,8 +129,8 @@ def _check(name: str, kind: type[Any], shape: Shape | None, *, one_alone: bool) 
         raise BadSetup(f"{where} is a contract: states may hold it by its own name, without state_type")
     if shape is None or one_alone:
         raise BadSetup(
-            f"{where} is no Enum, pydantic model, dataclass or NamedTuple: give state_type both dump= and load=, or "
-            "put @bp.state_type above the decorator that makes it one"
+            f"{where} is not an Enum, pydantic model, dataclass or NamedTuple: give state_type both dump= and load=, "
+            "or put @bp.state_type above the decorator that makes it one"
         )
     for known in (_by_name.get(name), _by_class.get(kind)):
         if known and (known.name != name or _where(known.kind) != where):

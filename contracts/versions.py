@@ -23,7 +23,7 @@ def raised(
     one from a version is declared.
     """
     if version > known:
-        raise BadSetup(f"{about}, but only versions up to {known} are known here: this program is older, update it")
+        raise BadSetup(f"{about}, but only versions up to {known} are known here: this program is older: update it")
     for at in range(version, known):
         step = steps.get(at)
         if step is None:

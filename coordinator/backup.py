@@ -24,13 +24,13 @@ def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | Non
     """Copy the store to a new file; `BadSetup` says how else a store that can't is backed up."""
     given: Any = path  # users without a type checker give anything
     if not isinstance(given, str | os.PathLike):
-        raise BadSetup(f"{path!r} is no path of a file to write")
+        raise BadSetup(f"{path!r} is not the path of a file to write")
     if isinstance(store, CodedStore):  # what is coded is copied as it is
         store = store.inner
     if isinstance(store, BacksUp):
         store.backup(os.fspath(path), progress)
     elif store.url.startswith("memory:"):
-        raise BadSetup(f"{store.url} is kept by no one but this process: there is nothing to back up")
+        raise BadSetup(f"{store.url} exists only in this process: there is nothing to back up")
     else:
         raise BadSetup(
             f"{store.url} is backed up by its server: `redis-cli -u URL --rdb FILE` copies it while it runs, "

@@ -131,7 +131,7 @@ class Book:
         if name not in self._declared:
             local = [agent.name for app in self._apps() for agent in app]
             known = ", ".join(sorted({*local, *self._declared})) or "none yet: start a worker, or app.declare()"
-            raise UnknownAgent(f"no app here or in the store has an agent {name!r}; known are {known}")
+            raise UnknownAgent(f"no app here or in the store has an agent {name!r}; known agents: {known}")
         return self._declared[name]
 
     def taker(self, name: str) -> Generator[Command[Any], Any, tuple[ContractRef, str]]:

@@ -99,7 +99,7 @@ def connect(
     """
     given: Any = app  # users without a type checker give anything
     if given is not None and not isinstance(given, App):
-        raise BadSetup(f"app={given!r}, but it is a batonpass.App, or left out")
+        raise BadSetup(f"app={given!r}, but it must be a batonpass.App, or left out")
     store = open_store(url, namespace)
     codec = codec or codec_from_environment()
     return Connection(CodedStore(store, codec) if codec else store, Book(app))

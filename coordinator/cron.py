@@ -29,7 +29,7 @@ def check(cron: str, timezone: str) -> None:
     try:
         due = next(CronSim(cron, datetime.now(zone)), None)
     except CronSimError as error:
-        raise BadSetup(f"cron={cron!r} is no cron expression ({error}): write e.g. '0 9 * * 1-5'") from None
+        raise BadSetup(f"cron={cron!r} is not a cron expression ({error}): write e.g. '0 9 * * 1-5'") from None
     if due is None:
         raise BadSetup(f"cron={cron!r} is never due")
 

@@ -35,7 +35,7 @@ def check_payload(source: Checkpoint) -> None:
     found = adapter_of(source.framework)
     if hasattr(found, "holds_payload") and cast("Editable", found).holds_payload(source):
         raise BadSetup(
-            f"agent {source.agent!r} has begun, and has its payload in its state, so that another one would change "
-            f"nothing: change the state (changes=, --set), or make a new job that goes on from there: "
+            f"agent {source.agent!r} has already started and keeps its payload in its state, so another payload "
+            f"would change nothing: change the state (changes=, --set), or make a new job that continues from there: "
             f"batonpass fork {source.id} --agent {source.agent} --payload ..."
         )

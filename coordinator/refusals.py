@@ -39,12 +39,12 @@ def refusal(code: str, *arguments: str) -> BatonpassError:
 
 def _fenced(job_id: str, token: str, state: str, worker: str, current: str) -> BatonpassError:
     if state == "canceled":
-        return Canceled(f"job {job_id} was canceled: stop working on it, nothing more is accepted")
+        return Canceled(f"job {job_id} was canceled: stop working on it, its writes are refused")
     if state in _ENDED:
-        return Fenced(f"job {job_id} is {state} already: the lease with token {token} is over, nothing was written")
+        return Fenced(f"job {job_id} is already {state}: the lease with token {token} has ended, nothing was written")
     if worker:
-        return Fenced(f"job {job_id} belongs to worker {worker} (token {current}) now: token {token} was refused")
-    return Fenced(f"job {job_id} was taken back ({state}): the lease with token {token} is over, nothing was written")
+        return Fenced(f"job {job_id} now belongs to worker {worker} (token {current}): token {token} was refused")
+    return Fenced(f"job {job_id} was taken back ({state}): the lease with token {token} has ended, nothing was written")
 
 
 def _no_job(job_id: str) -> BatonpassError:
@@ -52,23 +52,24 @@ def _no_job(job_id: str) -> BatonpassError:
 
 
 def _no_checkpoint(checkpoint_id: str) -> BatonpassError:
-    return NotFound(f"there is no checkpoint {checkpoint_id}: it expired, or it is of another store")
+    return NotFound(f"there is no checkpoint {checkpoint_id}: it may have expired, or belong to another store")
 
 
 def _not_on(checkpoint_id: str, thread: str) -> BatonpassError:
     return BadSetup(
-        f"checkpoint {checkpoint_id} is not on thread {thread!r}: before= takes one of those that its timeline lists"
+        f"checkpoint {checkpoint_id} is not on thread {thread!r}: before= must be a checkpoint of its timeline"
     )
 
 
 def _key(key: str, first: str) -> BatonpassError:
-    return KeyConflict(f"the key {key!r} was used with another payload, by job {first}: use another key, or that job")
+    return KeyConflict(
+        f"the key {key!r} was already used with another payload, by job {first}: use another key, or that job"
+    )
 
 
 def _busy(thread: str, job_id: str) -> BatonpassError:
     return ThreadBusy(
-        f"thread {thread!r} belongs to job {job_id} until that ends: wait for it, use another thread, or "
-        "submit with on_busy="
+        f"thread {thread!r} is in use by job {job_id}: wait until it ends, use another thread, or submit with on_busy="
     )
 
 
@@ -78,29 +79,29 @@ def _needed(checkpoint_id: str, job_id: str) -> BatonpassError:
 
 def _moved(parent: str, tip: str) -> BatonpassError:
     return Conflict(
-        f"checkpoint {parent} is not its thread's tip any more, {tip} is: read again, or save with branch=True"
+        f"checkpoint {parent} is no longer its thread's tip, {tip} is: read it again, or save with branch=True"
     )
 
 
 def _outrun(thread: str, wanted: str, latest: str) -> BatonpassError:
     if latest < wanted:
         return Conflict(
-            f"checkpoint {wanted} of thread {thread!r}, which this run goes on from, is gone or never was: run it "
-            "again, from another if you named this one"
+            f"checkpoint {wanted} of thread {thread!r}, from which this run continues, does not exist (any more): "
+            "run it again, from another one if you named this one"
         )
     began = f"began from {wanted}" if wanted else "began when it had none"
     return Conflict(
-        f"another run has moved thread {thread!r} on to checkpoint {latest}, this one {began}: nothing was written, "
+        f"another run has advanced thread {thread!r} to checkpoint {latest}, this one {began}: nothing was written, "
         "run it again from there"
     )
 
 
 def _not_asking(job_id: str, state: str) -> BatonpassError:
-    return WrongState(f"job {job_id} is {state}: it asks nothing that could be answered")
+    return WrongState(f"job {job_id} is {state}: it has no open question")
 
 
 def _asks_other(job_id: str, given: str, asked: str) -> BatonpassError:
-    return WrongState(f"job {job_id} does not ask {job_id}.{given} any more, but {job_id}.{asked}: read that first")
+    return WrongState(f"job {job_id} no longer asks {job_id}.{given}, but {job_id}.{asked}: read that question first")
 
 
 def _not_failed(job_id: str, state: str) -> BatonpassError:
@@ -113,14 +114,14 @@ def _cursor(position: str) -> BatonpassError:
 
 def _trimmed(position: str, gone: str) -> BatonpassError:
     return Trimmed(
-        f"events after {position!r} are not kept any more: go on from .first_available, and list the jobs for the rest",
+        f"the events after {position!r} were deleted: continue from .first_available, and list the jobs for the rest",
         first_available=gone,
     )
 
 
 def _rewound(position: str, back: str) -> BatonpassError:
     return Rewound(
-        f"the store went back in time and has no event {position!r} any more: go on from .first_available, where some "
+        f"the store went back in time and lost event {position!r}: continue from .first_available, where some "
         "events come again",
         first_available=back,
     )
@@ -128,18 +129,20 @@ def _rewound(position: str, back: str) -> BatonpassError:
 
 def _behind(name: str, gone: str) -> BatonpassError:
     return Trimmed(
-        f"events that group {name!r} has not done are not kept any more: move_group({name!r}, to='begin') or "
-        "`batonpass groups move` goes on with those that are",
+        f"events that group {name!r} has not processed were deleted: continue with the stored ones by "
+        f"move_group({name!r}, to='begin') or `batonpass groups move`",
         first_available=gone,
     )
 
 
 def _no_group(name: str) -> BatonpassError:
-    return NotFound(f"there is no group {name!r} of consumers: it was deleted, or nobody has consumed in it yet")
+    return NotFound(f"there is no consumer group {name!r}: it was deleted, or has had no consumer yet")
 
 
 def _named(thread: str, name: str, checkpoint_id: str) -> BatonpassError:
-    return Conflict(f"checkpoint {checkpoint_id} of thread {thread!r} is named {name!r}: unname it, or use another")
+    return Conflict(
+        f"checkpoint {checkpoint_id} of thread {thread!r} is already named {name!r}: unname it, or use another name"
+    )
 
 
 def _no_name(thread: str, name: str) -> BatonpassError:
@@ -149,11 +152,11 @@ def _no_name(thread: str, name: str) -> BatonpassError:
 
 
 def _exists(thread: str) -> BatonpassError:
-    return Conflict(f"thread {thread!r} is not new, or was saved to meanwhile: use another name, or delete it first")
+    return Conflict(f"thread {thread!r} already exists: use another name, or delete it first")
 
 
 def _unended(job_id: str, state: str) -> BatonpassError:
-    return WrongState(f"job {job_id} is {state}: cancel it, or wait for its end, before you delete it")
+    return WrongState(f"job {job_id} is {state}: cancel it, or wait until it ends, before you delete it")
 
 
 def _names(thread: str, most: str) -> BatonpassError:
@@ -173,7 +176,7 @@ def _elsewhere(mark: str) -> BadSetup:
     if kind == "moved":
         return BadSetup(f"this namespace was moved to {where}: use that")
     if kind == "moving":
-        return BadSetup(f"this namespace is being moved to {where}: stop, and go on there when it is done")
+        return BadSetup(f"this namespace is being moved to {where}: stop, and continue there when it is done")
     return BadSetup(f"this namespace is being filled from {where}: wait until that is done")
 
 

@@ -24,7 +24,7 @@ def open_store(url: str, namespace: str | None = None) -> Store:
     """The store that a URL names. Opens nothing yet. A namespace in the call goes before one in the URL."""
     _check_url(url)
     if "#" in url:  # what comes after it would be left out; the URL may hold a password, so it is not shown
-        raise BadSetup("a store URL takes no #: write %23 for one in a name or a password")
+        raise BadSetup("a store URL can't contain #: in a name or a password, write %23")
     try:
         query = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
     except ValueError as error:  # half of a bracket around an address
@@ -35,7 +35,7 @@ def open_store(url: str, namespace: str | None = None) -> Store:
     if not text(namespace, "namespace"):
         raise BadSetup("the namespace is empty: give it a name, or leave it out for 'default'")
     if not (events.isascii() and events.isdecimal() and int(events)):
-        raise BadSetup(f"?events={events}, but it says how many events are kept: a number, 1 or more")
+        raise BadSetup(f"?events={events}, but it must be a number, 1 or more: how many events to keep")
     store = _store(url, query, namespace)
     store.kept_events = int(events)
     return store
@@ -64,16 +64,16 @@ def file_of(url: str) -> Path | None:
 def _check_url(url: Any) -> None:
     if isinstance(url, PathLike):
         file = quote(fsdecode(cast("PathLike[str]", url)))
-        raise BadSetup(f"{file!r} is a file's path, but a store is named by a URL: write 'sqlite:///{file}'")
+        raise BadSetup(f"{file!r} is a path, but a store needs a URL: write 'sqlite:///{file}'")
     if not isinstance(url, str):
-        raise BadSetup(f"{url!r} is no store URL: write {FORMS}")
+        raise BadSetup(f"{url!r} is not a store URL: write {FORMS}")
 
 
 def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
     parts = urlsplit(url)
     if parts.scheme in ("memory", "sqlite") and query:
         unknown = next(iter(query))
-        raise BadSetup(f"store URL {url!r} has no option {unknown!r}: it may have events and namespace")
+        raise BadSetup(f"store URL {url!r} has an unknown option {unknown!r}: only events and namespace are possible")
     if parts.scheme == "memory":
         from .memory.store import MemoryStore
 
@@ -82,7 +82,7 @@ def _store(url: str, query: Mapping[str, str], namespace: str) -> Store:
         return _sqlite(url, unquote(parts.path), namespace)
     if any("@" in each for each in (parts.path, *query)):
         raise BadSetup(
-            f"store URL {without_secrets(url)!r} has an @ behind its host: write / ? in a password as %2F %3F"
+            f"store URL {without_secrets(url)!r} has an @ after its host: in a password, write / as %2F and ? as %3F"
         )
     if parts.scheme in ("redis", "rediss", "redis+sentinel", "rediss+sentinel"):
         from .redis.store import RedisStore
@@ -100,7 +100,7 @@ def _sqlite(url: str, path: str, namespace: str) -> Store:
 
     if not url.partition(":")[2].startswith("///") or not path.strip("/"):
         raise BadSetup(
-            f"store URL {url!r} names no file: sqlite:///file.db is in this folder, sqlite:////x/file.db not"
+            f"store URL {url!r} names no file: write sqlite:///file.db, or sqlite:////x/file.db for an absolute path"
         )
     if path == "/:memory:":
         raise BadSetup("SQLite's :memory: can't be shared by several connections: use memory://")

@@ -54,12 +54,12 @@ async def test_a_fan_out_of_something_else() -> None:
 async def test_a_worker_of_something_else() -> None:
     names: Any = "desk"
     async with bp.connect("memory://alone", app=app) as coordinator:
-        with pytest.raises(bp.BadSetup, match="agents='desk', but it is a list of names"):
+        with pytest.raises(bp.BadSetup, match="agents='desk', but it must be a list of names"):
             app.worker(coordinator, agents=names)
     with bp.connect("memory://alone") as sync:
         others: list[Any] = ["memory://alone", sync]
         for other in others:
-            with pytest.raises(bp.BadSetup, match="a worker needs the coordinator of `async with batonpass"):
+            with pytest.raises(bp.BadSetup, match="a worker needs an open coordinator: `async with batonpass"):
                 app.worker(other)
 
 
@@ -69,5 +69,7 @@ def test_a_handoff_takes_a_name() -> None:
 
 
 def test_an_agent_that_is_declared_again_says_what_to_do() -> None:
-    with pytest.raises(bp.BadSetup, match=r"two agents named 'reader'.* in a notebook run the cell that makes the App"):
+    with pytest.raises(
+        bp.BadSetup, match=r"two agents named 'reader'.* in a notebook, also run the cell that creates the App"
+    ):
         app.add(reader)

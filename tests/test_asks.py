@@ -98,7 +98,7 @@ async def test_without_a_default_the_job_is_a_dead_letter_that_asks_again(kind: 
 
 
 @pytest.mark.parametrize(
-    ("asks", "words"), [(bp.Asks(default="no"), "give one"), (bp.Asks(timeout=-1, default="no"), "timeout")]
+    ("asks", "words"), [(bp.Asks(default="no"), "need a timeout="), (bp.Asks(timeout=-1, default="no"), "timeout")]
 )
 async def test_what_can_not_be_meant_is_said_when_a_worker_starts(asks: bp.Asks, words: str) -> None:
     with pytest.raises(bp.BadSetup, match=f"'langgraph', asks=: .*{words}"):

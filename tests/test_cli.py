@@ -197,7 +197,7 @@ def test_answer_resumes_a_job_that_asks(cli: CommandLine, worker: Worker, value:
         assert (answered.code, answered.out) == (0, f"answered {job}\n")
         wait_until(lambda: cli("jobs", "--state", "completed", "--json").json, what="the end")
         assert cli("show", job, "--json").json["result"]["text"] == got
-    assert "it asks nothing that could be answered" in cli("answer", job, "late", "--json").complaint
+    assert "it has no open question" in cli("answer", job, "late", "--json").complaint
 
 
 def test_jobs_that_can_not_be_read_take_no_others_along(
@@ -346,7 +346,7 @@ def test_the_store_is_the_options_then_the_environments_then_the_folders(
     assert cli(*begin).code == 0
     assert (tmp_path / "environment.db").exists()
     monkeypatch.delenv("BATONPASS_URL")
-    assert f"there is no store {tmp_path}/batonpass.db: --store" in cli("jobs").complaint
+    assert f"there is no store {tmp_path}/batonpass.db: name one with --store" in cli("jobs").complaint
     assert not (tmp_path / "batonpass.db").exists()
     assert cli(*begin).code == 0
     assert cli("jobs", "--json").json == []
@@ -364,7 +364,7 @@ def test_agents_are_those_of_the_store_not_those_of_the_demo(cli: CommandLine) -
     """The demo, whose command this process has imported too, has an agent `review` with another contract."""
     reviewing = bp.App("reviewing")
     reviewing.agent("review", accepts=Order, returns=Bill)(print)
-    assert "known are ask, bill, fail, reject" in cli("submit", "review", "{}").complaint
+    assert "known agents: ask, bill, fail, reject" in cli("submit", "review", "{}").complaint
     with bp.connect(cli.url, app=reviewing) as coordinator:
         coordinator.declare(reviewing)
     assert cli("submit", "review", '{"text": "tea"}').code == 0

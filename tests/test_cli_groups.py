@@ -22,7 +22,7 @@ def test_groups_are_listed_and_deleted(
             assert run("groups", "list", "--json").json == [{"name": "billing", "lag": 2, "taken": 1}]
     assert "billing" in run("groups", "list").out
     assert run("groups", "delete", "billing", "--json").json == {"name": "billing", "deleted": True}
-    assert "no group 'billing'" in run("groups", "delete", "billing").complaint
+    assert "no consumer group 'billing'" in run("groups", "delete", "billing").complaint
 
 
 def test_a_group_is_moved(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,6 +36,6 @@ def test_a_group_is_moved(store_url: str, capsys: pytest.CaptureFixture[str], mo
         for to, lag in (("now", 0), ("begin", 3)):
             assert run("groups", "move", "billing", "--to", to, "--json").json == {"name": "billing", "moved": to}
             assert run("groups", "list", "--json").json == [{"name": "billing", "lag": lag, "taken": 0}]
-        assert "no group 'biling'" in run("groups", "move", "biling", "--to", "now").complaint
+        assert "no consumer group 'biling'" in run("groups", "move", "biling", "--to", "now").complaint
         assert run("groups", "move", "billing").code == 2
         assert len(coordinator.groups()) == 1

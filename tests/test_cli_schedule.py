@@ -25,7 +25,7 @@ def test_schedules_are_made_listed_and_removed(run: CommandLine) -> None:
     assert (listed["name"], listed["payload"]["text"], listed["timezone"]) == ("morning", "rain", "Europe/Berlin")
     assert listed["next_at"]
     assert "morning" in run("schedule", "list").out
-    assert "no cron expression" in run(*add, "0 9").complaint
+    assert "not a cron expression" in run(*add, "0 9").complaint
     assert "unknown" in run(*add, "* * * * *", "--timezone", "Mars").complaint
     assert run("schedule", "remove", "morning", "--json").json == {"name": "morning", "removed": True}
     assert "no schedule" in run("schedule", "remove", "morning").complaint

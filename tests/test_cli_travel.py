@@ -53,7 +53,7 @@ def test_lists_of_what_fits(run: CommandLine, saved: list[str]) -> None:
 def test_a_thread_that_is_not_there(run: CommandLine, saved: list[str]) -> None:
     for options in ([], ["--json"], ["--branches"], ["--agent", "a"]):
         complaint = run("timeline", "nothing", *options).complaint
-        assert complaint == "there is no thread 'nothing' that has checkpoints: `batonpass jobs` lists the jobs"
+        assert complaint == "there is no thread 'nothing' with checkpoints: `batonpass jobs` lists the jobs"
     app = bp.App("not begun")
 
     @app.agent("a", accepts=bp.State, returns=bp.State)
@@ -71,7 +71,7 @@ def test_pages_of_another_thread_are_refused(run: CommandLine, saved: list[str])
     with bp.connect(run.url) as coordinator:
         coordinator.save(thread="other", agent="a", state={})
     assert run("timeline", "other", "--before", saved[0]).complaint.startswith(
-        f"checkpoint {saved[0]} is not on thread 'other': before= takes one of those"
+        f"checkpoint {saved[0]} is not on thread 'other': before= must be a checkpoint of its timeline"
     )
 
 
@@ -91,7 +91,9 @@ def test_names(run: CommandLine, saved: list[str]) -> None:
     assert listed(run, "--named") == [saved[1]]
     assert re.search(rf"{saved[1]} +good", run("timeline", "run").out)
     assert run("restore", "good", "--thread", "run").json == {"n": 1, "messages": [{"text": "message 0"}]}
-    assert run("name", saved[2], "good").complaint.startswith(f"checkpoint {saved[1]} of thread 'run' is named 'good'")
+    assert run("name", saved[2], "good").complaint.startswith(
+        f"checkpoint {saved[1]} of thread 'run' is already named 'good'"
+    )
     assert run("name", saved[1], "", "--json").json == {"id": saved[1], "name": None}
     assert "no checkpoint of thread 'run' is named 'good'" in run("restore", "good", "--thread", "run").complaint
 
@@ -133,9 +135,9 @@ def test_fork(run: CommandLine, saved: list[str]) -> None:
     other = run("fork", saved[2], "--thread", "other", "--key", "k", "--json").json["id"]
     assert run("fork", saved[2], "--thread", "other", "--key", "k").out.strip() == other
     before = kept(run.url)
-    assert "'other' is not new" in run("fork", saved[2], "--thread", "other").complaint
+    assert "'other' already exists" in run("fork", saved[2], "--thread", "other").complaint
     assert "an agent 'nobody'" in run("fork", saved[2], "--agent", "nobody").complaint
-    assert "leave --thread out" in run("fork", saved[2], "--agent", "a", "--thread", "x").complaint
+    assert "leave out --thread" in run("fork", saved[2], "--agent", "a", "--thread", "x").complaint
     for wrong in ("n", "=1", "n=x", "a.b=1", "messages[9].text=1", "n.x=1", "messages[text]=1", "a..b=1"):
         assert run("fork", saved[2], "--set", wrong).code == 2
     assert kept(run.url) == before
@@ -159,7 +161,7 @@ def test_a_fork_for_an_agent_is_a_job(run: CommandLine, saved: list[str]) -> Non
         bp.connect(run.url, app=app) as coordinator,
     ):
         assert coordinator.job(given).result(timeout=30) == bp.State(n=8)
-    assert "--payload is for the job" in run("fork", saved[2], "--payload", "{}").complaint
+    assert "--payload needs --agent" in run("fork", saved[2], "--payload", "{}").complaint
 
 
 def test_rollback(run: CommandLine, saved: list[str]) -> None:

@@ -157,7 +157,7 @@ async def test_async_code_in_a_plain_def_is_refused_before_it_begins(how: str) -
 
     error = await failure(agent)
     assert error.reason == "refused"
-    assert f"{how} 'load' is async code: write the agent as `async def`" in error.error
+    assert f"{how} 'load' is async: write the agent as `async def`" in error.error
 
 
 async def test_arguments_are_compared_by_value() -> None:
@@ -185,7 +185,7 @@ async def test_arguments_that_are_too_deep_are_refused(levels: int) -> None:
 
     error = await failure(agent)
     assert error.reason == "refused"
-    assert "the arguments of step 'load' can't be recorded: they lie inside of each other too deep" in error.error
+    assert "the arguments of step 'load' can't be recorded: they are nested too deep" in error.error
 
 
 async def test_the_same_name_at_once_needs_keys() -> None:
@@ -202,7 +202,10 @@ async def test_the_same_name_at_once_needs_keys() -> None:
         raise AssertionError
 
     error = await failure(agent)
-    assert (error.reason, "step 'load' runs twice at once: give each its own key=" in error.error) == ("refused", True)
+    assert (error.reason, "step 'load' runs twice at once: give each call its own key=" in error.error) == (
+        "refused",
+        True,
+    )
 
 
 async def test_keyed_steps_run_at_once_and_are_told_apart(store_url: str) -> None:
@@ -286,7 +289,7 @@ async def test_a_question_suspends_the_job_and_its_answer_resumes_it(how: str, s
                 await anyio.sleep(0.005)
         await job.answer(True)
         assert (await job.result(timeout=DEADLINE)).text == "('red', 7) True"
-        with pytest.raises(bp.WrongState, match="is completed: it asks nothing that could be answered"):
+        with pytest.raises(bp.WrongState, match="is completed: it has no open question"):
             await job.answer("too late")
         assert (await kinds(coordinator, job)).count("job.suspended") == 2
     assert ran == {"first": 1}

@@ -237,11 +237,11 @@ def declare(**options: Any) -> Agent[Any]:
         ({"name": ""}, "an agent needs a name"),
         ({"accepts": Abstract}, "Abstract has no name"),
         ({"accepts": dict}, "is not a contract"),
-        ({"returns": None}, "'a' neither returns nor hands off: declare returns= or hands_to="),
+        ({"returns": None}, "'a' has no outcome: declare returns= or hands_to="),
         ({"hands_to": {"b": int}}, "is not a contract"),
-        ({"hands_to": ["b"]}, r"hands_to=\['b'\], but it is a dict of agents and contracts"),
-        ({"fn": lambda: None}, r"its function is called with \(payload, ctx\), or \(payload\)"),
-        ({"fn": lambda payload, ctx, more: None}, r"its function is called with \(payload, ctx\), or \(payload\)"),
+        ({"hands_to": ["b"]}, r"hands_to=\['b'\], but it must be a dict of agents and contracts"),
+        ({"fn": lambda: None}, r"its function must take \(payload, ctx\), or \(payload\)"),
+        ({"fn": lambda payload, ctx, more: None}, r"its function must take \(payload, ctx\), or \(payload\)"),
         ({"retries": 0}, "retries=0, but a hop needs at least 1 attempt"),
         ({"lease": 0}, "lease=0 seconds, but it must be from a millisecond to a year"),
         ({"lease": math.inf}, "lease=inf seconds"),
@@ -262,7 +262,7 @@ def test_an_agent_that_could_not_work(options: dict[str, Any], match: str) -> No
         ((), {}, '{} lacks its name and accepts=: write {}("research", accepts=Topic, ...)'),
         ((), {"accepts": Draft, "returns": Draft}, '{} lacks its name: write {}("research", accepts=Topic, ...)'),
         (("write",), {"returns": Draft}, '{} lacks accepts=: write {}("write", accepts=Topic, ...)'),
-        (("write", Draft), {}, '{} takes its name alone without saying what it is: write {}("write", accepts=Topic'),
+        (("write", Draft), {}, '{} takes only its name as a positional argument: write {}("write", accepts=Topic'),
     ],
 )
 def test_a_decorator_that_was_not_told_enough_says_what_to_write(
@@ -317,7 +317,8 @@ def test_one_name_with_two_schemas() -> None:
 
     check(lambda app: (version_of({"text": str}), version_of({"text": str})))
     with pytest.raises(
-        bp.BadSetup, match=r"two contracts are named test\.twice@1 but have different fields: raise version="
+        bp.BadSetup,
+        match=r"two contracts are named test\.twice@1 but have different fields: give one of them a higher version=",
     ):
         check(lambda app: (version_of({"text": str}), version_of({"text": int})))
 

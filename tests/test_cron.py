@@ -69,7 +69,7 @@ def test_the_latest_time_is_the_last_of_those_that_follow() -> None:
 @pytest.mark.parametrize(
     ("expression", "zone", "says"),
     [
-        ("0 9 * *", "UTC", "no cron expression"),
+        ("0 9 * *", "UTC", "not a cron expression"),
         ("0 9 30 2 *", "UTC", "day-of-month"),
         ("* * * * *", "Mars/Base", "zone"),
     ],

@@ -203,5 +203,5 @@ def test_wrong_types_are_refused_when_declared(elsewhere: bp.App) -> None:
         elsewhere.agent("x", accepts=str, returns=face.Report)(print)  # type: ignore[type-var]
     with pytest.raises(bp.BadSetup, match="two agents named 'write'"):
         elsewhere.agent("write", accepts=face.Notes, returns=face.Report)(print)
-    with pytest.raises(bp.BadSetup, match="neither returns nor hands off"):
+    with pytest.raises(bp.BadSetup, match="has no outcome"):
         elsewhere.agent("y", accepts=face.Notes)(print)

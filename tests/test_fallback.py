@@ -85,5 +85,7 @@ def test_fallbacks_that_can_not_work_are_refused() -> None:
         app.agent("a", accepts=Topic, returns=Draft, fallback="a")(lambda topic: topic)
     app.agent("b", accepts=Topic, returns=Draft, fallback="c")(lambda topic: topic)
     app.agent("c", accepts=Draft, returns=Draft)(lambda draft: draft)
-    with pytest.raises(bp.BadSetup, match=r"its fallback 'c' switch\.draft@1: a fallback accepts the same"):
+    with pytest.raises(
+        bp.BadSetup, match=r"its fallback 'c' switch\.draft@1: a fallback must accept the same contract"
+    ):
         app.check()

@@ -141,7 +141,7 @@ async def test_a_renamed_node_is_told(shape: str) -> None:
         await coordinator.redrive(job.id)
         with pytest.raises(bp.JobFailed) as failed:
             await job.result(timeout=60)
-        assert f"goes on at node {lost}, which the graph does not have any more" in str(failed.value)
+        assert f"continues at node {lost}, which the graph no longer has" in str(failed.value)
         names.clear()
         await coordinator.redrive(job.id)
         assert (await job.result(timeout=60)).notes == expected

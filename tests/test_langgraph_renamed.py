@@ -241,7 +241,7 @@ async def test_it_is_parked_and_goes_on_when_the_node_is_back(shape: Callable[[]
         await job.answer("yes")
         with pytest.raises(bp.JobFailed) as failed:
             await job.result(timeout=60)
-        assert f"goes on at {LOST[shape]}, which the graph does not have any more" in str(failed.value)
+        assert f"continues at {LOST[shape]}, which the graph no longer has" in str(failed.value)
         assert before == RAN
         NAMES.pop()
         await coordinator.redrive(job.id)

@@ -209,5 +209,5 @@ async def test_a_handoff_from_within_a_graph_needs_its_memory() -> None:
 
 @pytest.mark.parametrize("kind", ["function", "crewai"])
 def test_kinds_without_a_memory_say_so(kind: str) -> None:
-    with pytest.raises(bp.BadSetup, match="begins each visit afresh"):
+    with pytest.raises(bp.BadSetup, match="starts each visit fresh"):
         bp.App("a").agent("b", kind=kind, accepts=Topic, returns=Draft, memory="job")(lambda topic: Draft(body="x"))

@@ -161,7 +161,7 @@ async def test_what_is_not_there(sqlite_url: str) -> None:
                 ("inbox/", 404, "nothing at this path"),
                 ("jobs?state=asleep", 400, "state: "),
                 ("jobs?before=x", 404, "not a job id"),
-                ("inbox?after=x", 404, "the id of no question"),
+                ("inbox?after=x", 404, "neither a question's id"),
                 (f"jobs/{job.id}/answer", 405, "does not take this method"),
                 (f"jobs/{job.id}?before=x", 404, "x"),
                 (f"jobs/{job.id}/events?after=x", 422, "not an event cursor"),
@@ -217,7 +217,7 @@ async def late(visitor: Visitor, free: bp.Job[Any], nested: bp.Job[Any]) -> None
     asked = (await free.info()).question
     form = visitor.page
     told = await visitor.send(f"/ui/jobs/{nested.id}/answer", 409, text="my answer")
-    assert "that is a question of another job" in told
+    assert "that question belongs to another job" in told
     assert "my answer" in told
     assert (await free.info()).question == asked
     visitor.page = form

@@ -214,7 +214,7 @@ def test_refusals_name_the_checkpoint() -> None:
             keeper.load(Plain(), "none")
         with pytest.raises(bp.NotFound, match="is not a checkpoint id"):
             keeper.restore(Plain(), "none")
-        with pytest.raises(bp.BadSetup, match="not attached to this keeper: say key="):
+        with pytest.raises(bp.BadSetup, match="not attached to this keeper: give key="):
             keeper.save(Plain())
 
 
@@ -222,7 +222,7 @@ def test_places_that_are_none() -> None:
     with pytest.raises(bp.BadSetup, match="can't be used"):
         Keeper("nowhere")
     for wrong in (Keeper, AsyncKeeper):
-        with pytest.raises(bp.BadSetup, match="int is nothing to keep in"):
+        with pytest.raises(bp.BadSetup, match="int is not a store"):
             wrong(3)  # type: ignore[arg-type]
 
 

@@ -137,7 +137,7 @@ def test_what_can_not_be_decorated() -> None:
     for kind in kinds:
         with pytest.raises(bp.BadSetup, match=f"is a {kind.__name__}"):
             checkpoint(kind(len))
-    with pytest.raises(bp.BadSetup, match="but list is no Checkpointable"):
+    with pytest.raises(bp.BadSetup, match="but list is not a Checkpointable"):
         checkpoint(sorted)([1])
 
 
@@ -209,7 +209,7 @@ async def test_a_sync_method_can_not_save_with_an_async_keeper() -> None:
         assert await keeper.resume(worker, "run") is None
         with pytest.raises(bp.BadSetup, match="not async, but its object is attached to an AsyncKeeper"):
             worker.one(1)
-        with pytest.raises(bp.BadSetup, match="say `async with rollback"), rollback(worker):
+        with pytest.raises(bp.BadSetup, match="use `async with rollback"), rollback(worker):
             pass
     assert worker.done == []
 

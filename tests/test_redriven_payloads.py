@@ -80,7 +80,7 @@ async def test_one_that_would_change_nothing_is_refused(make: Callable[[], bp.Ap
     async with serving(make()) as coordinator:
         job = await failed(coordinator, given)
         before = await job.info()
-        with pytest.raises(bp.BadSetup, match="another one would change nothing: change the state") as refused:
+        with pytest.raises(bp.BadSetup, match="another payload would change nothing: change the state") as refused:
             await coordinator.redrive(job.id, payload={"text": "fine"})
         assert await job.info() == before
         assert f"batonpass fork {before.checkpoint_id} --agent a --payload" in str(refused.value)

@@ -145,14 +145,14 @@ def test_how_long_an_error_asks_to_wait(error: Exception, told: float | None) ->
     ("wrong", "says"),
     [
         (lambda: bp.Retry(attempts=0), "retries=0, but a hop needs at least 1 attempt"),
-        (lambda: bp.Retry(first=-1), r"Retry\(first=-1\): say a number from 0 to 86400"),
+        (lambda: bp.Retry(first=-1), r"Retry\(first=-1\): must be a number from 0 to 86400"),
         (lambda: bp.Retry(factor=0.5), r"Retry\(factor=0\.5\)"),
         (lambda: bp.Retry(jitter=1.5), r"Retry\(jitter=1\.5\)"),
-        (lambda: bp.Retry(factor=timedelta(seconds=2)), r"Retry\(factor=.*say a number"),  # type: ignore[arg-type]
-        (lambda: bp.Retry(jitter="0.5"), r"Retry\(jitter='0\.5'\): say a number"),  # type: ignore[arg-type]
+        (lambda: bp.Retry(factor=timedelta(seconds=2)), r"Retry\(factor=.*must be a number"),  # type: ignore[arg-type]
+        (lambda: bp.Retry(jitter="0.5"), r"Retry\(jitter='0\.5'\): must be a number"),  # type: ignore[arg-type]
         (lambda: bp.Retry(within=float("nan")), r"Retry\(within=nan\)"),
-        (lambda: bp.Retry(on=(5,)), "5 is no class of errors"),  # type: ignore[arg-type]
-        (lambda: bp.Retry(never=dict), "is no class of errors"),  # type: ignore[arg-type]
+        (lambda: bp.Retry(on=(5,)), "5 is not an error class"),  # type: ignore[arg-type]
+        (lambda: bp.Retry(never=dict), "is not an error class"),  # type: ignore[arg-type]
     ],
 )
 def test_bad_input(wrong: Callable[[], Any], says: str) -> None:
@@ -162,5 +162,5 @@ def test_bad_input(wrong: Callable[[], Any], says: str) -> None:
 
 @pytest.mark.parametrize("retries", [[], "3", [3], [bp.Retry(), None]])
 def test_what_an_agent_can_not_declare(retries: Any) -> None:
-    with pytest.raises(bp.BadSetup, match=r"agent 'a': retries=.*say how many attempts"):
+    with pytest.raises(bp.BadSetup, match=r"agent 'a': retries=.*give the number of attempts"):
         bp.App("x").agent("a", accepts=bp.State, returns=bp.State, retries=retries)(print)

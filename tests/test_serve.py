@@ -215,7 +215,7 @@ async def test_what_is_refused(sqlite_url: str) -> None:
             path, unknown = f"/jobs/{job.id}", f"/jobs/{job.id[:-6]}aaaaaa"
             large = json.dumps({"answer": "x" * 4 * 1024 * 1024})
             wrong: list[tuple[str, str, dict[str, Any], int, str]] = [
-                ("POST", f"{path}/answer", {"json": {"answer": 1}}, 409, "is submitted: it asks nothing"),
+                ("POST", f"{path}/answer", {"json": {"answer": 1}}, 409, "is submitted: it has no open question"),
                 ("GET", unknown, {}, 404, "there is no job"),
                 ("POST", f"{unknown}/answer", {"json": {"answer": 1}}, 404, "there is no job"),
                 ("POST", f"{unknown}/cancel", {"json": {}}, 404, "there is no job"),
@@ -227,7 +227,7 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 ("POST", f"{path}/answer", {"content": "{", "headers": JSON}, 400, "not JSON"),
                 ("POST", f"{path}/answer", {"content": '{"answer": NaN}', "headers": JSON}, 400, "not JSON"),
                 ("POST", f"{path}/answer", {"content": '{"answer": [-1e400]}', "headers": JSON}, 400, "too large"),
-                ("POST", f"{path}/answer", {"json": {"answer": 1, "question": "no"}}, 404, "the id of no question"),
+                ("POST", f"{path}/answer", {"json": {"answer": 1, "question": "no"}}, 404, "neither a question's id"),
                 ("POST", f"{path}/answer", {"content": large, "headers": JSON}, 413, "4,194,304 bytes"),
                 ("POST", f"{path}/answer", {"json": {"value": 1}}, 400, "answer: Field required"),
                 ("GET", "/inbox", {"params": {"asignee": "ann"}}, 400, "asignee: Extra inputs"),
@@ -375,7 +375,7 @@ def test_what_does_not_start(
     cli = CommandLine(f"sqlite:///{tmp_path}/store.db", capsys, monkeypatch)
     for host in ("0.0.0.0", "::"):
         assert "open to other machines: give --token" in cli("serve", "--host", host, "--port", "0").complaint
-    assert "no address of this machine" in cli("serve", "--host", "no.such.host.invalid").complaint
+    assert "is not an address of this machine" in cli("serve", "--host", "no.such.host.invalid").complaint
     for token in ("", "two words", "\u00e9", "line\n"):
         assert "sent in a header" in cli("serve", "--token", token).complaint
     with socket.create_server(("127.0.0.1", 0)) as taken:

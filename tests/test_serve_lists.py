@@ -93,14 +93,18 @@ async def test_what_is_refused_of_lists(sqlite_url: str) -> None:
                 [event async for event in coordinator.events(after=first.cursor)]
             kept = gone.value.first_available
             for path, status, told in [
-                ("/jobs?state=done", 422, "state='done', but it is"),
+                ("/jobs?state=done", 422, "state='done', but it must be"),
                 ("/jobs?before=x", 404, "'x' is not a job id"),
-                ("/jobs?limit=0", 400, "limit=0, but it is from 1 to 1000; before="),
+                (
+                    "/jobs?limit=0",
+                    400,
+                    "limit=0, but it must be from 1 to 1000; for the next page, pass the last one as before=",
+                ),
                 ("/jobs?status=failed", 400, "status: Extra inputs"),
                 ("/timeline", 400, "thread: Field required"),
                 ("/timeline?thread=nowhere", 404, "there is no thread 'nowhere'"),
                 (f"/timeline?thread={SUPPER}&before=x", 404, "'x' is not a checkpoint id"),
-                ("/events?types=job.done", 422, "'job.done' is no type of events"),
+                ("/events?types=job.done", 422, "'job.done' is not an event type"),
                 ("/events?job=x", 404, "'x' is not a job id"),
                 ("/events?after=nonsense", 422, "is not an event cursor"),
                 (f"/events?after={first.cursor}", 410, f"are not kept any more: go on with after={kept}"),

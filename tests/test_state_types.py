@@ -220,7 +220,7 @@ class Later:
         ("", Later, {}, "use letters"),
         ("a b", Later, {}, "use letters"),
         ("note@1", Later, {}, "use letters"),
-        ("test.later", Later, {}, "is no Enum, pydantic model, dataclass or NamedTuple: give state_type both"),
+        ("test.later", Later, {}, "is not an Enum, pydantic model, dataclass or NamedTuple: give state_type both"),
         ("test.later", Later, {"dump": str}, "give state_type both"),
         ("test.later", Stranger, {"load": str}, "give state_type both"),
         ("test.box", Stranger, {}, r"\.Box is 'test.box' already"),

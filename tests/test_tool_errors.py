@@ -121,7 +121,7 @@ async def test_an_effect_that_may_have_happened_stops_the_job_and_says_what_help
         paid.append("x")
         raise bp.RetryLater(0.01)  # ends the attempt, and nobody knows whether it was done
 
-    with pytest.raises(bp.JobFailed, match=r"let it be repeated \(unsure='repeat', with that as its") as failed:
+    with pytest.raises(bp.JobFailed, match=r"let it repeat \(unsure='repeat', with that as its") as failed:
         await run(kind, lambda ctx: ctx.effect("pay", pay), crews)
     assert (failed.value.reason, paid) == ("ambiguous", ["x"])
     assert "changes=" not in failed.value.error  # a framework's state is not the place for it

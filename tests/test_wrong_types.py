@@ -33,9 +33,9 @@ def declared(**options: Any) -> Any:
 @pytest.mark.parametrize(
     ("url", "complaint"),
     [
-        (5, "5 is no store URL: write sqlite:///file.db, redis://"),
-        (None, "None is no store URL: write sqlite:///file.db"),
-        (Path("runs.db"), "'runs.db' is a file's path, but a store is named by a URL: write 'sqlite:///runs.db'"),
+        (5, "5 is not a store URL: write sqlite:///file.db, redis://"),
+        (None, "None is not a store URL: write sqlite:///file.db"),
+        (Path("runs.db"), "'runs.db' is a path, but a store needs a URL: write 'sqlite:///runs.db'"),
         (Path("/x/50%#.db"), "write 'sqlite:////x/50%25%23.db'"),
     ],
     ids=["5", "None", "a path", "an odd path"],
@@ -46,22 +46,28 @@ def test_a_store_that_no_url_names(opens: Callable[[Any], Any], url: Any, compla
 
 
 WRONG: list[tuple[Callable[[], Any], str]] = [
-    (lambda: bp.connect("memory://", namespace=untyped(5)), "the namespace 5 is no text"),
-    (lambda: bp.connect("memory://", app=untyped("desk:app")), "app='desk:app', but it is a batonpass.App"),
-    (lambda: bp.connect("memory://", codec=untyped({"a": b""})), "codec={'a': b''}, but it is a batonpass.Codec"),
+    (lambda: bp.connect("memory://", namespace=untyped(5)), "the namespace 5 is not text"),
+    (lambda: bp.connect("memory://", app=untyped("desk:app")), "app='desk:app', but it must be a batonpass.App"),
+    (lambda: bp.connect("memory://", codec=untyped({"a": b""})), "codec={'a': b''}, but it must be a batonpass.Codec"),
     (lambda: bp.Codec(encrypt=untyped(b"k" * 32)), "are keys by name"),
-    (lambda: bp.Codec(sign=untyped({"a": "k" * 32})), "the key 'a' is no bytes"),
-    (lambda: bp.Retry(on=untyped(5)), "Retry.on=5.: give a class of errors, its name, or a list"),
-    (lambda: bp.App(untyped(5)), "App.5, version=''.: both are texts"),
-    (lambda: bp.App("desk", lifespan=untyped(5)), "lifespan=5, but it is an async context manager's function"),
-    (lambda: declared(hands_to={other: Note}), "hands_to= and fallback= name agents by text, not Agent"),
-    (lambda: declared(fallback=other), "hands_to= and fallback= name agents by text, not Agent"),
-    (lambda: declared(kind="langgraph", asks={"timeout": 5}), "asks={'timeout': 5}, but it is a batonpass.Asks"),
-    (lambda: declared(leave=5), "leave=5, but it is a function"),
-    (lambda: BatonpassSaver.from_url("memory://", allow=untyped(Note)), "allow=<class .*, but it is a list of classes"),
-    (lambda: BatonpassSaver.from_url("memory://", allow=["Note"]), r"allow=\['Note'\], but it is a list of classes"),
-    (lambda: BatonpassStore.from_url("memory://", ttl=untyped(5)), "ttl=5, but it is a dict"),
-    (lambda: BatonpassStore.from_url("memory://", index=untyped("x")), "index='x', but it is a dict"),
+    (lambda: bp.Codec(sign=untyped({"a": "k" * 32})), "the key 'a' is not bytes"),
+    (lambda: bp.Retry(on=untyped(5)), "Retry.on=5.: give an error class, its name, or a list"),
+    (lambda: bp.App(untyped(5)), "App.5, version=''.: both must be text"),
+    (lambda: bp.App("desk", lifespan=untyped(5)), "lifespan=5, but it must be an async context manager's function"),
+    (lambda: declared(hands_to={other: Note}), "hands_to= and fallback= take agents' names as text, not Agent"),
+    (lambda: declared(fallback=other), "hands_to= and fallback= take agents' names as text, not Agent"),
+    (lambda: declared(kind="langgraph", asks={"timeout": 5}), "asks={'timeout': 5}, but it must be a batonpass.Asks"),
+    (lambda: declared(leave=5), "leave=5, but it must be a function"),
+    (
+        lambda: BatonpassSaver.from_url("memory://", allow=untyped(Note)),
+        "allow=<class .*, but it must be a list of classes",
+    ),
+    (
+        lambda: BatonpassSaver.from_url("memory://", allow=["Note"]),
+        r"allow=\['Note'\], but it must be a list of classes",
+    ),
+    (lambda: BatonpassStore.from_url("memory://", ttl=untyped(5)), "ttl=5, but it must be a dict"),
+    (lambda: BatonpassStore.from_url("memory://", index=untyped("x")), "index='x', but it must be a dict"),
 ]
 
 
@@ -78,7 +84,7 @@ def test_what_is_of_the_wrong_type(call: Callable[[], Any], complaint: str) -> N
 
 
 async def test_an_app_is_declared_in_an_open_store() -> None:
-    with pytest.raises(bp.BadSetup, match=r"declare\(\) needs the coordinator of `async with"):
+    with pytest.raises(bp.BadSetup, match=r"declare\(\) needs an open coordinator: `async with"):
         await bp.App("desk").declare(untyped("memory://"))
 
 
@@ -102,7 +108,7 @@ async def test_a_step_of_what_was_called_already(way: str, is_async: bool) -> No
 
     app.agent("keep", accepts=Note, returns=Note)(later if is_async else now)
     with pytest.raises(
-        bp.JobFailed, match=rf"{way} 'add': <coroutine object add .* is no function: give the"
+        bp.JobFailed, match=rf"{way} 'add': <coroutine object add .* is not a function: give the"
     ) as failed:
         await app.run("keep", NOTE)
     assert failed.value.reason == "refused"
@@ -116,5 +122,5 @@ async def test_who_is_asked_next_has_a_time() -> None:
         answered: Note = await ctx.ask("?", timeout=5, escalate=untyped(["ann"]))
         return answered
 
-    with pytest.raises(bp.JobFailed, match=r"escalate=\['ann'\], but it is a name, or a list of pairs"):
+    with pytest.raises(bp.JobFailed, match=r"escalate=\['ann'\], but it must be a name, or a list of pairs"):
         await app.run("keep", NOTE)

@@ -168,11 +168,11 @@ class About:
         if self._agent.kind != "function":
             raise BadSetup(
                 f"ctx.fan_out() is for plain functions, and this is an agent of {self._agent.kind}: hand off to a "
-                "plain function that fans out, and on or back with what came of it"
+                "plain function that fans out, and let it hand off the results"
             )
         for each in cast("Sequence[object]", handoffs):
             if not isinstance(each, Handoff):
-                raise BadSetup(f"ctx.fan_out() takes handoffs, not {type(each).__name__}: ctx.hand_off() makes one")
+                raise BadSetup(f"ctx.fan_out() takes handoffs, not {type(each).__name__}: make one with ctx.hand_off()")
         for handoff in handoffs:
             self.hand_off(handoff.to, handoff.payload)
         if not handoffs and wait == "all":

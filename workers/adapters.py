@@ -14,7 +14,7 @@ def load_adapter(kind: str) -> Adapter:
     found = entry_points(group=GROUP, name=kind)
     if not found:
         known = ", ".join(sorted(point.name for point in entry_points(group=GROUP)))
-        raise BadSetup(f"no adapter for agents of kind {kind!r}: installed are {known}")
+        raise BadSetup(f"no adapter for agents of kind {kind!r}: installed kinds: {known}")
     try:
         adapter: Adapter = next(iter(found)).load()()
     except BatonpassError:

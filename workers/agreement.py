@@ -59,7 +59,7 @@ def _difference(agent: Agent[Any], other: Declaration) -> str | None:
     if accepts.name != other.accepts.name:
         return f"accepts {other.accepts}, not {accepts}: name one otherwise, give its app another namespace"
     if accepts == other.accepts and not same_fields(agent.accepts.model_json_schema(), other.schema):
-        return f"has other fields in {accepts}: raise version= of one"
+        return f"has other fields in {accepts}: give one of them a higher version="
     return None
 
 

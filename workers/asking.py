@@ -58,7 +58,7 @@ def terms_of(
     for name in unknown:
         raise BadSetup(f"ctx.ask() has no option {name}=: it has answer, timeout, default, assignee and escalate")
     if timeout is None and (default is not MISSING or escalate):
-        raise BadSetup("default= and escalate= say what happens when the timeout= of a question is over: give one")
+        raise BadSetup("default= and escalate= need a timeout=")
     steps = [(escalate, timeout or 0)] if isinstance(escalate, str) else _steps(escalate or ())
     plain = default if default is MISSING else plain_answer(default)
     if answer is not None and default is not MISSING:
@@ -76,7 +76,7 @@ def _steps(given: Any) -> list[tuple[str, Duration]]:
     try:
         return [(name, wait) for name, wait in given]
     except (TypeError, ValueError):
-        raise BadSetup(f"escalate={given!r}, but it is a name, or a list of pairs of a name and a time") from None
+        raise BadSetup(f"escalate={given!r}, but it must be a name, or a list of pairs of a name and a time") from None
 
 
 def asked_as(agent: Agent[Any], terms: AskTerms) -> AskTerms:
@@ -100,7 +100,7 @@ def check_answered(agent: Agent[Any], session: LeaseSession) -> None:
 
 def _name(assignee: str) -> str:
     if "\n" in text(assignee, "assignee"):
-        raise BadSetup(f"the assignee {assignee!r} is more than one line")
+        raise BadSetup(f"the assignee {assignee!r} has more than one line")
     return assignee
 
 

@@ -74,7 +74,7 @@ class Budget:
     def spend(self, tokens: int, cost: float) -> None:
         """Count what was used."""
         if not (tokens >= 0 and 0 <= cost < math.inf):
-            raise BadSetup(f"ctx.spend(tokens={tokens!r}, cost={cost!r}): numbers of at least 0 are spent")
+            raise BadSetup(f"ctx.spend(tokens={tokens!r}, cost={cost!r}): both must be 0 or more")
         with self._lock:
             self._hop += Spent(int(tokens), float(cost))
 
@@ -85,7 +85,7 @@ class Budget:
     def check(self, about: str) -> None:
         """Raise if more is spent than the guard allows."""
         if self.guard.limits_spending and (over := self.guard.over(self.spent)):
-            raise OverBudget(f"{about} is over its budget, {over}: redrive it with a guard= that allows more")
+            raise OverBudget(f"{about} is over its budget ({over}): redrive it with a guard= that allows more")
 
 
 def _numbers(*spent: Spent) -> list[Any]:

@@ -245,7 +245,9 @@ def current() -> Context:
     try:
         return _CURRENT.get()
     except LookupError:
-        raise NoJob("batonpass.current() was called outside of a job: it works in code that a worker runs") from None
+        raise NoJob(
+            "batonpass.current() was called outside of a job: it only works in code that a worker runs"
+        ) from None
 
 
 def entered(context: Context) -> None:

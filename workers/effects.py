@@ -76,9 +76,9 @@ def effecting(
     """What to do for an effect, in order; returns its outcome. `about` is its idempotency key, `last_error` what the
     attempt before may have had from it."""
     if not key:
-        raise BadSetup("ctx.effect needs a key: a name that no other effect of this hop has")
+        raise BadSetup("ctx.effect needs a key that is unique in this hop")
     if unsure not in ("stop", "ask", "repeat"):
-        raise BadSetup(f"ctx.effect(unsure={unsure!r}): say 'stop', 'ask' or 'repeat'")
+        raise BadSetup(f"ctx.effect(unsure={unsure!r}): use 'stop', 'ask' or 'repeat'")
     full, digest, recorded = steps.begin("effect", key, arguments)
     if recorded is not None:
         return recorded.result
@@ -113,8 +113,8 @@ def _settled(
         known = f"redrive the job with changes={{'effect:{key}': RESULT}}, or " if by_state else ""
         before = f" (the last error was {last_error})" if last_error else ""
         raise Ambiguous(
-            f"effect {key!r} was begun and its outcome is not known{before}: look for {about!r} where it was to "
-            f"happen, then {known}let it be repeated "
+            f"effect {key!r} started, and its outcome is unknown{before}: look for {about!r} in the other "
+            f"system, then {known}let it repeat "
             f"(unsure='repeat'{'' if by_state else ', with that as its idempotency key'})"
         )
     question = {"effect": key, "idempotency_key": about, "question": "was it done? answer {done: ..., result: ...}"}

@@ -48,8 +48,8 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
         known, *fans = session.journal.get(_PREFIX + full, [digest])
         if not same(known, digest, arguments):
             raise StepMismatch(
-                f"{full!r} of job {session.job_id} has made other children: code that replays must fan out to the same "
-                "agents with the same payloads, in the same order. If the code was changed, put the old code back, and "
+                f"{full!r} of job {session.job_id} has made other children: replayed code must fan out to the same "
+                "agents with the same payloads, in the same order. If you changed the code, put the old code back, and "
                 "redrive the job"
             )
         ended: dict[str, list[OutcomeRow]] = {fan: [] for fan in fans if fan}

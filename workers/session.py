@@ -208,7 +208,7 @@ class LeaseSession:
         """Raise if the agent is over, the lease known to be lost, or more spent than the job's guard allows."""
         self.check_lease()
         if self._left:
-            raise Fenced(f"job {self.job_id} hop {self.hop}: this attempt is over, stop working on it")
+            raise Fenced(f"job {self.job_id} hop {self.hop}: this attempt has ended: stop working on it")
         self.budget.check(f"job {self.job_id}")
 
     def check_lease(self) -> None:
@@ -221,7 +221,7 @@ class LeaseSession:
         if status == "canceled":
             self._lost = Canceled(f"job {self.job_id} was canceled: stop working on it")
         else:
-            self._lost = Fenced(f"job {self.job_id} was taken over: the lease with token {self.fence.token} is over")
+            self._lost = Fenced(f"job {self.job_id} was taken over: the lease with token {self.fence.token} has ended")
 
     def leave(self) -> None:
         """The agent is over: code of it that still runs somewhere may begin nothing more."""

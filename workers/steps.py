@@ -81,10 +81,10 @@ class Steps:
         self._session.check()
         if key is None and not self._own_state:
             raise BadSetup(
-                f"step {name!r} needs key= here: in a framework's agent steps can't be told apart by counting"
+                f"step {name!r} needs key= here: in a framework's agent, steps can't be identified by counting"
             )
         if key is None and name in self._running:
-            raise BadSetup(f"step {name!r} runs twice at once: give each its own key=, so that they can be told apart")
+            raise BadSetup(f"step {name!r} runs twice at once: give each call its own key=")
         said = _unmistakable(name) if users else name
         if key is None:
             ordinal = self._counts.get(said, 0)
@@ -96,17 +96,17 @@ class Steps:
             digest = _digest(arguments)
         except (RecursionError, Unserializable):
             raise Unserializable(
-                f"the arguments of step {full!r} can't be recorded: they lie inside of each other too deep, or in a "
-                "circle. Give it a part of them",
+                f"the arguments of step {full!r} can't be recorded: they are nested too deep, or contain "
+                "themselves. Pass only a part of them",
                 path=f"arguments of step {full!r}",
             ) from None
         recorded = self._done.get(full)
         if recorded is not None and recorded.digest is not None and not same(recorded.digest, digest, arguments):
             edited = f". If the payload was, redrive it with changes={{{full!r}: RESULT}}, too" if self.editable else ""
             raise StepMismatch(
-                f"step {full!r} of job {self._session.job_id} is recorded with other arguments: code that replays must "
-                "call its steps in the same order with the same arguments. If the code was changed, name the changed "
-                f"step otherwise, which runs it anew, or put the old code back, and redrive the job{edited}"
+                f"step {full!r} of job {self._session.job_id} is recorded with other arguments: replayed code must "
+                "call its steps in the same order with the same arguments. If you changed the code, rename the changed "
+                f"step, so that it runs again, or put the old code back, and redrive the job{edited}"
             )
         if recorded is None:
             self._running.add(name)
@@ -146,16 +146,14 @@ def check_function(what: str, fn: object) -> None:
     if not callable(fn):
         if inspect.iscoroutine(fn):
             fn.close()  # else Python warns that nobody awaited it
-        raise BadSetup(f"{what}: {fn!r:.80} is no function: give the function itself, then what it is called with")
+        raise BadSetup(f"{what}: {fn!r:.80} is not a function: give the function itself, then its arguments")
 
 
 def refuse_async(what: str, fn: Callable[..., object]) -> None:
     """Refuse async code in a plain `def`, which can't await it, before anything is done or recorded."""
     check_function(what, fn)
     if inspect.iscoroutinefunction(fn):
-        raise BadSetup(
-            f"{what} is async code: write the agent as `async def` and await ctx.step() or ctx.effect() there"
-        )
+        raise BadSetup(f"{what} is async: write the agent as `async def` and await ctx.step() or ctx.effect() there")
 
 
 def same(recorded: bytes, digest: bytes, arguments: object) -> bool:

@@ -73,7 +73,7 @@ class Worker:
         self._app = app
         self._coordinator = coordinator
         if agents is not None and not agents:
-            raise BadSetup("agents= (--agents) names no agent: leave it out to serve all")
+            raise BadSetup("agents= (--agents) is empty: leave it out to serve all agents")
         self._agents: list[Agent[Any]] = [app[name] for name in agents] if agents is not None else list(app)
         if not self._agents:
             raise BadSetup(f"app {app.name!r} has no agents: declare some with @app.agent(...)")

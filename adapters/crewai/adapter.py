@@ -98,7 +98,7 @@ def _inputs(agent: Agent[Any], inputs: Any) -> dict[str, Any]:
         return dict(inputs)
     except (TypeError, ValueError):
         raise BadSetup(
-            f"enter= of agent {agent.name!r} gave {type(inputs).__name__}, but kickoff takes a dict of inputs"
+            f"enter= of agent {agent.name!r} returned {type(inputs).__name__}, but kickoff takes a dict of inputs"
         ) from None
 
 

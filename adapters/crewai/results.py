@@ -53,7 +53,7 @@ def _fitted(agent: Agent[Any], contract: type[Contract], value: Any) -> Contract
 
 
 def _misfit(agent: Agent[Any], contract: type[Contract], value: Any) -> ContractViolation:
-    hint = "did its last method forget return?" if value is None else "return the contract, or say leave="
+    hint = "did its last method forget return?" if value is None else "return the contract, or use leave="
     return ContractViolation(
         f"agent {agent.name!r} ended with {'None' if value is None else type(value).__name__}, "
         f"not with {contract_ref(contract)}: {hint}"

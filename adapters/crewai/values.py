@@ -91,7 +91,7 @@ class Values:
         if kind is None:
             raise Corrupted(
                 f"a saved result is a {stored[_TYPE]}, which the flow's code does not name any more: "
-                "put the class back to finish the jobs that were started with it"
+                "put the class back to finish the jobs that started with it"
             )
         if "json" in stored:
             return revive(kind, stored["json"])

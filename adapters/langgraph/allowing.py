@@ -20,7 +20,7 @@ def types_of(named: Collection[Any]) -> set[TypeName]:
     given: Any = named  # users without a type checker give anything
     if isinstance(given, str) or not isinstance(given, Collection) or not all(map(_has_name, cast("Any", given))):
         raise BadSetup(
-            f"allow={given!r}, but it is a list of classes, graphs, or pairs of a module's and a class's name"
+            f"allow={given!r}, but it must be a list of classes, graphs, or pairs of a module's and a class's name"
         )
     found: set[TypeName] = set()
     for each in named:

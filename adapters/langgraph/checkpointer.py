@@ -103,7 +103,7 @@ class BatonpassSaver(Driver):
         on_conflict: Literal["refuse", "allow"] = "refuse",
     ) -> None:
         if on_conflict not in ("refuse", "allow"):
-            raise BadSetup(f"on_conflict={on_conflict!r}, but it is 'refuse' or 'allow'")
+            raise BadSetup(f"on_conflict={on_conflict!r}, but it must be 'refuse' or 'allow'")
         lives = 0 if ttl is None else milliseconds(ttl, "ttl", least=0.001)
         shared = Checkpointing(store, ttl=lives, refuses=on_conflict == "refuse")
         super().__init__(shared, Carrier(types_of(allow), serde=serde))

@@ -91,7 +91,6 @@ def thread_of(thread_id: object) -> str:
     name = "" if thread_id is None else str(thread_id)
     if not name:
         raise BadSetup(
-            "a checkpointer needs to know the thread: give the graph a config like "
-            '{"configurable": {"thread_id": "any name"}}'
+            'a checkpointer needs a thread: give the graph a config like {"configurable": {"thread_id": "any name"}}'
         )
     return text(name, "thread_id")

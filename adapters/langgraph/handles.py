@@ -30,7 +30,7 @@ class Handles:
     def __init__(self, store: Store) -> None:
         given: Any = store  # users without a type checker give anything
         if isinstance(given, str):  # it may hold a password, so it is not shown
-            raise BadSetup("a text is not a store: for the URL of one use .from_url(url)")
+            raise BadSetup("a text is not a store: for a URL, use .from_url(url)")
         self._given = store
         self.renew()
         _ALL.add(self)

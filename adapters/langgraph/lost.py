@@ -38,8 +38,8 @@ def check_nodes(agent: Agent[Any], graph: Any, kept: Sequence[Latest], where: st
             lost.update(_lost(part, f"{inside}|" if inside else "", each))
     if lost:
         raise BadSetup(
-            f"agent {agent.name!r}: {where} goes on at {', '.join(sorted(lost))}, which the graph does not have any "
-            "more: put it back to finish the jobs that were started with it, then redrive this one"
+            f"agent {agent.name!r}: {where} continues at {', '.join(sorted(lost))}, which the graph no longer has: "
+            "put it back to finish the jobs that started with it, then redrive this one"
         )
 
 

@@ -44,7 +44,7 @@ class BatonpassStore(Opening, BaseStore):
         for name, given in (("index", index), ("ttl", ttl)):
             config: Any = given  # users without a type checker give anything
             if config is not None and not isinstance(config, Mapping):
-                raise BadSetup(f"{name}={config!r}, but it is a dict, as LangGraph's stores take it")
+                raise BadSetup(f"{name}={config!r}, but it must be a dict, as LangGraph's stores take it")
         self._opened = Handles(store)
         self._vectors = Vectors(index) if index else None
         self._freeing = Freeing()

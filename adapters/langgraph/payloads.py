@@ -43,7 +43,7 @@ def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any
         return {"messages": [*earlier, HumanMessage(text)]}
     raise BadSetup(
         f"agent {agent.name!r}: {contract_ref(agent.accepts)} has {', '.join(homeless)}, "
-        f"but the graph's state has {', '.join(sorted(keys)) or 'no keys'}: say with enter= where it goes"
+        f"but the graph's state has {', '.join(sorted(keys)) or 'no keys'}: map it with enter="
     )
 
 
@@ -90,7 +90,7 @@ def out_of_graph(agent: Agent[Any], contract: type[Contract], result: Any) -> Co
     missing = sorted(required - named.keys())
     raise ContractViolation(
         f"the graph of agent {agent.name!r} ended without {', '.join(missing) or 'any field'} of "
-        f"{contract_ref(contract)} in its state, and without an answer: say leave=",
+        f"{contract_ref(contract)} in its state, and without an answer: use leave=",
         fields=[f"{name}: missing" for name in missing],
     )
 

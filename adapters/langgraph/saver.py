@@ -170,7 +170,7 @@ class JobSaver(BaseCheckpointSaver[int]):
     @contextmanager
     def _writing(self) -> Generator[None]:
         if self._closed:
-            raise self.failure or Fenced("this run of the graph is over: what it still writes does not count")
+            raise self.failure or Fenced("this run of the graph has ended: its writes don't count any more")
         try:
             yield
         except Exception as error:

@@ -78,7 +78,7 @@ class Threads:
             yield from self.delete(thread)
             return
         if strategy != "keep_latest":
-            raise BadSetup(f"prune strategy {strategy!r}, but it is 'keep_latest' or 'delete'")
+            raise BadSetup(f"prune strategy {strategy!r}, but it must be 'keep_latest' or 'delete'")
         rows = yield from places.every(thread, whole=False)
         latest: dict[str, PlaceRow] = {}
         for row in rows:

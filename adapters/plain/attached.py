@@ -68,7 +68,7 @@ def key_of(obj: Checkpointable, keeper: Keeper | AsyncKeeper, key: str | None) -
         return key
     at = attachment(obj)
     if at is None or at.keeper is not keeper:
-        raise BadSetup(f"this {type(obj).__qualname__} is not attached to this keeper: say key=, or attach it first")
+        raise BadSetup(f"this {type(obj).__qualname__} is not attached to this keeper: give key=, or attach it first")
     return at.key
 
 

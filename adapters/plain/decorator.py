@@ -93,12 +93,12 @@ async def _save(obj: Checkpointable, keeper: Keeper | AsyncKeeper, key: str, ste
 def _attachment(obj: object, fn: Any) -> Attachment:
     if not isinstance(obj, Checkpointable):
         raise BadSetup(
-            f"{fn.__qualname__} is decorated with @checkpoint, but {type(obj).__name__} is no Checkpointable"
+            f"{fn.__qualname__} is decorated with @checkpoint, but {type(obj).__name__} is not a Checkpointable"
         )
     found = attachment(obj)
     if found is None:
         raise BadSetup(
-            f"{fn.__qualname__} saves with @checkpoint, but its object is attached to no keeper: say "
+            f"{fn.__qualname__} saves with @checkpoint, but its object is not attached to a keeper: call "
             "keeper.resume(obj, key) or keeper.attach(obj, key) first"
         )
     return found

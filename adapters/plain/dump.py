@@ -58,7 +58,7 @@ class Dump:
             return state
         except RecursionError:
             raise Unserializable(
-                f"{_kind(obj)} can't be saved: its objects lie inside of each other too deep", path="state"
+                f"{_kind(obj)} can't be saved: its objects are nested too deep", path="state"
             ) from None
         finally:
             _RUNNING.reset(before)

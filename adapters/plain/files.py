@@ -78,7 +78,7 @@ class JsonFiles:
         """Load a checkpoint, verified. Raises `NotFound`, or `Corrupted` with the file's name."""
         key, _, number = checkpoint_id.rpartition("/")
         if not key or not _NUMBER.match(number):
-            raise NotFound(f"{checkpoint_id!r} is no id of a checkpoint in files: these are like 'run-1/12'")
+            raise NotFound(f"{checkpoint_id!r} is not the id of a checkpoint in files, such as 'run-1/12'")
         found = self._read(key, int(number))
         if found is None:
             raise NotFound(f"there is no checkpoint {checkpoint_id} in {self.folder}")

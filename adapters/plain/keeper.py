@@ -229,7 +229,7 @@ async def in_thread(send: Callable[[], Checkpoint]) -> Checkpoint:
 def _named(url: str) -> Connection:
     if not isinstance(url, str):  # pyright: ignore[reportUnnecessaryIsInstance]
         raise BadSetup(
-            f"{type(url).__name__} is nothing to keep in: Keeper takes a URL, a SyncCoordinator or JsonFiles, "
+            f"{type(url).__name__} is not a store: Keeper takes a URL, a SyncCoordinator or JsonFiles, "
             "AsyncKeeper a URL, a Coordinator or JsonFiles"
         )
     return connect(url)
@@ -237,7 +237,7 @@ def _named(url: str) -> Connection:
 
 def _found(checkpoint: Checkpoint | None, key: str) -> Checkpoint:
     if checkpoint is None:
-        raise NotFound(f"there is no checkpoint under {key!r}: save one first, or use resume() to start or go on")
+        raise NotFound(f"there is no checkpoint under {key!r}: save one first, or use resume() to start or continue")
     return checkpoint
 
 

@@ -66,7 +66,7 @@ class Load:
                 now = read_fields(touched)
                 write_fields(touched, fields, drop=[name for name in added if name in now])
             if isinstance(error, RecursionError):
-                raise BadSetup("the state can't be loaded: its objects lie inside of each other too deep") from None
+                raise BadSetup("the state can't be loaded: its objects are nested too deep") from None
             raise
         finally:
             _RUNNING.reset(before)
@@ -84,7 +84,7 @@ class Load:
             if self._strict:
                 raise BadSetup(
                     f"the state has {_list(unknown)}, for which {_about(cls)} has no field: raise _checkpoint_version "
-                    "and register_migration, or load with strict=False to leave it out"
+                    "and register_migration, or load with strict=False to ignore them"
                 )
             fields = {name: value for name, value in fields.items() if name not in unknown}
         now = read_fields(obj)
@@ -191,12 +191,12 @@ def running() -> Load | None:
 def _opened(cls: type[Any], state: Any) -> tuple[int, dict[str, Any]]:
     """The version and the fields of a state, if it is one of the class."""
     if type(state) is not dict or CLASS not in state or VERSION not in state:
-        raise BadSetup(f"this is no state of {_about(cls)}: use what state_dict() gave")
+        raise BadSetup(f"this is not a state of {_about(cls)}: use what state_dict() gave")
     held = cast("dict[str, Any]", state)
     name, version = held[CLASS], held[VERSION]
     if name != name_of(cls):
         raise BadSetup(
-            f"the state is of class {name!r}, not of {_about(cls)}: if the class was called so, it needs "
+            f"the state is of class {name!r}, not of {_about(cls)}: if the class had that name, it needs "
             f"_checkpoint_name = {name!r}"
         )
     if type(version) is not int or version < 1:

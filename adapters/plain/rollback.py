@@ -31,7 +31,7 @@ class rollback(Generic[T]):
     def __enter__(self) -> T:
         at = attachment(self._obj)
         if at is not None and isinstance(at.keeper, AsyncKeeper):
-            raise BadSetup("the object is attached to an AsyncKeeper: say `async with rollback(...)`")
+            raise BadSetup("the object is attached to an AsyncKeeper: use `async with rollback(...)`")
         return self._begin(at)
 
     def __exit__(

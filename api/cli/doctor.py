@@ -27,7 +27,7 @@ def doctor(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPAC
     Exit codes: 0 all is well or only warnings, 1 something does not work, 2 bad input.
     """
     if store.startswith("memory:"):
-        raise BadSetup("memory:// is seen by the process that has it alone: there is nothing to look at")
+        raise BadSetup("memory:// exists only in its own process: there is nothing to check")
     found: list[Finding] = []
     for finding in chain(look_installed(), _look(store, namespace)):
         found.append(finding)

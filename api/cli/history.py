@@ -49,7 +49,7 @@ def timeline(
                 named=named,
             )
         if not found and not of_job and not coordinator.timeline(name, limit=1):
-            raise NotFound(f"there is no thread {name!r} that has checkpoints: `batonpass jobs` lists the jobs")
+            raise NotFound(f"there is no thread {name!r} with checkpoints: `batonpass jobs` lists the jobs")
     if as_json:
         print_json([asdict(checkpoint) for checkpoint in found])
         return

@@ -68,7 +68,7 @@ def submit(
 ) -> None:
     """Submit a job to an agent."""
     if timeout is not None and not wait:
-        raise BadSetup("--timeout says how long to --wait: give both")
+        raise BadSetup("--timeout needs --wait")
     values = mapping(payload)
     with opened(store, namespace, app) as coordinator:
         options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": priority}
@@ -217,5 +217,5 @@ def mapping(payload: str) -> dict[str, Any]:
     except ValueError as error:
         raise ContractViolation(f'the payload is not JSON: {error}; write e.g. \'{{"text": "..."}}\'') from None
     if not isinstance(values, dict):
-        raise ContractViolation(f"the payload is a {type(values).__name__}, but a contract is a JSON object")
+        raise ContractViolation(f"the payload is a {type(values).__name__}, but it must be a JSON object")
     return cast("dict[str, Any]", values)

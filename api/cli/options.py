@@ -58,7 +58,7 @@ def read_json(text: str) -> Any:
     try:
         return json.loads(text, parse_float=_finite)
     except RecursionError:
-        raise ValueError("its values lie inside of each other too deep") from None
+        raise ValueError("it is nested too deep") from None
 
 
 def _finite(digits: str) -> float:
@@ -77,7 +77,7 @@ def assignment(text: str) -> tuple[str, Any]:
         return name, read_json(value)
     except ValueError as error:
         why = f"is not JSON ({error}); a text needs quotes, e.g. {name}='\"hi\"'"
-        raise BadSetup(f"{text!r}: what follows = {why}") from None
+        raise BadSetup(f"{text!r}: the part after = {why}") from None
 
 
 def seconds(text: str) -> float | None:
@@ -113,7 +113,7 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
     What goes on until it is stopped begins one, as a worker does: a service manager starts them in any order.
     """
     if store.startswith("memory:"):
-        raise BadSetup("memory:// is kept by the process that opens it alone: what a command did would be gone")
+        raise BadSetup("memory:// exists only in its own process, so a command's work would be lost")
     if app is None:
         connection = connect(store, namespace=namespace, app=App("command line"))
     else:
@@ -124,8 +124,8 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
     file = missing_file(store)
     if file is not None and not begins and file.parent.is_dir():
         raise NotFound(
-            f"there is no store {file}: --store or BATONPASS_URL names one, a worker, `batonpass serve` or a submit "
-            "with --app makes one"
+            f"there is no store {file}: name one with --store or BATONPASS_URL. A worker, `batonpass serve` or a "
+            "submit with --app creates one"
         )
     return connection
 

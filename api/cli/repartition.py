@@ -37,7 +37,7 @@ def repartition(
     from batonpass.coordinator.redis.moving.move import Move
 
     if cancel and drop_old:
-        raise BadSetup("--cancel gives a move up, --drop-old is for one that is done: give one of them")
+        raise BadSetup("--cancel is for an interrupted move, --drop-old for a finished one: give one of them")
     about: Mapping[str, object]
     progress = Progress(shown=sys.stderr.isatty())
     with closing(Move(source, target, progress)) as move:

@@ -32,7 +32,7 @@ def prune(
     """Delete old checkpoints, or with --jobs old jobs. What a job would resume from stays."""
     age = None if older_than is None else _seconds(older_than)
     if jobs and (age is None or keep_last is not None or thread is not None or named):
-        raise BadSetup("prune --jobs takes --older-than AGE, and nothing else")
+        raise BadSetup("prune --jobs takes only --older-than AGE")
     if age is None and keep_last is None:
         raise BadSetup("prune takes --keep-last N, --older-than AGE, or both")
     with opened(store, namespace) as coordinator:

@@ -38,7 +38,7 @@ def serve(
 
     place = Place(host, port)
     if token is not None and not (token.isascii() and token.isprintable() and token and " " not in token):
-        raise BadSetup("--token (BATONPASS_TOKEN) is sent in a header: give ASCII letters, digits and signs, no spaces")
+        raise BadSetup("--token (BATONPASS_TOKEN) is sent in a header: use ASCII letters, digits and signs, no spaces")
     if token is None and not place.local:
         raise BadSetup(
             f"--host {host} is open to other machines: give --token or BATONPASS_TOKEN, or stay on 127.0.0.1"

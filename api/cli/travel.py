@@ -79,7 +79,7 @@ def fork(
     """Continue from a checkpoint in another way: as a branch, a new thread, or a new job. Prints the new id."""
     given = None if payload is None else mapping(payload)
     if given is not None and agent is None:
-        raise BadSetup("--payload is for the job of an --agent")
+        raise BadSetup("--payload needs --agent")
     with opened(store, namespace) as coordinator:
         state = None
         if edits:
@@ -89,7 +89,7 @@ def fork(
         if agent is None:
             made = coordinator.fork(checkpoint, state=state, thread=thread, key=key).id
         elif thread is not None:
-            raise BadSetup("--agent makes a job, which has a thread of its own: leave --thread out")
+            raise BadSetup("--agent makes a job, which has its own thread: leave out --thread")
         else:
             job = coordinator.fork(checkpoint, state=state, agent=agent, payload=given, key=key)
             made, first = job.id, next(coordinator.events(job=job.id), None)

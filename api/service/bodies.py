@@ -151,7 +151,7 @@ def parameters(request: Request, form: type[W]) -> W:
     if isinstance(wanted, _Page) and not 1 <= wanted.limit <= _MOST:
         after = "after" if isinstance(wanted, Questions) else "before"
         raise BadRequest(
-            f"limit={wanted.limit}, but it is from 1 to {_MOST}; {after}= the last one gives the next page"
+            f"limit={wanted.limit}, but it must be from 1 to {_MOST}; for the next page, pass the last one as {after}="
         )
     return wanted
 

@@ -87,7 +87,7 @@ class _Service:
         thread = (await self._coordinator.job(wanted.thread).info()).thread if is_job else wanted.thread
         found = await self._coordinator.timeline(thread, **asked)
         if not found and not is_job and not await self._coordinator.timeline(thread, limit=1):
-            raise NotFound(f"there is no thread {thread!r} that has checkpoints")
+            raise NotFound(f"there is no thread {thread!r} with checkpoints")
         return answer([asdict(checkpoint) for checkpoint in found])
 
     async def events(self, request: Request) -> Response:

@@ -32,7 +32,7 @@ class Place:
         try:
             found = socket.getaddrinfo(host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE)
         except (OSError, UnicodeError) as error:
-            raise BadSetup(f"--host {host!r} is no address of this machine: {error}") from None
+            raise BadSetup(f"--host {host!r} is not an address of this machine: {error}") from None
         self._family: int = found[0][0]
         self._address: tuple[Any, ...] = found[0][4]
         self._name = f"{host} port {port}"

@@ -51,7 +51,7 @@ def snapshot(
 ) -> Snapshot:
     """What a caller of `save` gave."""
     if state is not None and (changes or append):
-        raise BadSetup("save takes the whole state=, or what is new in it (changes=, append=), not both")
+        raise BadSetup("give the whole state=, or what is new in it (changes=, append=), not both")
     return Snapshot(
         step=text(step, "step"),
         state=state,
@@ -88,7 +88,7 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
             if parent:
                 raise
             bases.forget(place.thread)  # somebody else has saved, or deleted: what is new belongs to what is there
-    raise Conflict(f"thread {place.thread!r} was saved to by others at each of {_TRIES} tries: try again later")
+    raise Conflict(f"thread {place.thread!r} was changed by others during each of {_TRIES} attempts: try again later")
 
 
 def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, parent: str) -> Call[Checkpoint]:
@@ -108,7 +108,7 @@ def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, par
         else:
             bases.put(place.thread, made.nodes)
             return saved(made, commit)
-    raise Corrupted(f"the store refuses a whole state of thread {place.thread!r}: its logs are not what they were")
+    raise Corrupted(f"the store refuses a whole state of thread {place.thread!r}: its logs have changed")
 
 
 def _base_of(bases: Bases, thread: str, parent: str) -> Call[Base | None]:

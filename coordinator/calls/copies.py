@@ -43,7 +43,7 @@ def copy(bases: Bases, thread: str, to: str) -> Call[int]:
         start = read_commit(rows[-1].commit, rows[-1].id).step_index + 1
         names.update({copies[row.id]: row.name for row in rows if row.name})
     if not copies:
-        raise NotFound(f"thread {thread!r} has no checkpoints that could be copied")
+        raise NotFound(f"thread {thread!r} has no checkpoints to copy")
     yield from _copy_writes(thread, to)
     for made, name in names.items():
         yield Name(made, name)

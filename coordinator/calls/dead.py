@@ -79,7 +79,7 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
 def _edited(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[str]:
     """A checkpoint of the job's hop with some of its state changed; its id."""
     if not row.tip:
-        raise BadSetup(f"job {row.id} has no checkpoint yet: there is no state to change, give another payload")
+        raise BadSetup(f"job {row.id} has no checkpoint yet: there is no state to change, so change the payload")
     source = yield from source_of(book, row.tip)
     if not _is_of(source, row):
         raise BadSetup(f"hop {row.hop} of job {row.id} has no checkpoint yet: there is no state to change")

@@ -18,7 +18,7 @@ def declaring(app: App) -> Call[None]:
     """Record an app's agents. If one has other limits now, the lines of what may not run yet are looked at again."""
     given: Any = app  # users without a type checker give anything
     if not isinstance(given, App):
-        raise BadSetup(f"{given!r} is no batonpass.App: declare() records the agents of one")
+        raise BadSetup(f"{given!r} is not a batonpass.App, whose agents declare() records")
     app.check()
     before: dict[str, bytes] = yield Declared()
     yield Declare({agent.name: close_declaration(agent, app.name) for agent in app})

@@ -45,7 +45,7 @@ class Edit:
 
     def __post_init__(self) -> None:
         if self.state is not None and (self.changes or self.append):
-            raise BadSetup("fork takes the whole state=, or what is new in it (changes=, append=), not both")
+            raise BadSetup("give the whole state=, or what is new in it (changes=, append=), not both")
         mapping(self.changes, "changes")
         mapping(self.append, "append")
 

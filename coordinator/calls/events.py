@@ -96,13 +96,15 @@ def which(types: str | Sequence[str], agent: str | Agent[Any] | None, thread: st
     """Which events a caller wants. The types' common prefix may be left out."""
     listed: Any = types  # users without a type checker give anything
     if not isinstance(listed, str | Iterable) or isinstance(listed, bytes | Mapping):
-        raise BadSetup(f"types={listed!r}, but it is a type of events, e.g. 'job.*', or a list of them")
+        raise BadSetup(f"types={listed!r}, but it must be an event type, e.g. 'job.*', or a list of them")
     given = (types,) if isinstance(types, str) else tuple(text(each, "type of events") for each in types)
     full = tuple(each if each.startswith((_PREFIX, "*")) else _PREFIX + each for each in given)
     for each, type_ in zip(given, full, strict=True):
         if not any(known == type_ or (type_[-1:] == "*" and known.startswith(type_[:-1])) for known in TYPES):
             known = ", ".join(sorted(known.removeprefix(_PREFIX) for known in TYPES))
-            raise BadSetup(f"{each!r} is no type of events: write job.* for all that begin so, or one of {known}")
+            raise BadSetup(
+                f"{each!r} is not an event type: write e.g. job.* for all that start with job., or one of {known}"
+            )
     return Which(name_wanted(agent) or "", text(thread or "", "thread"), full)
 
 

@@ -52,13 +52,13 @@ def fork(
             return _same(first, made, key)
         bases.put(target, made.nodes)
         return saved(made, commit)
-    raise Corrupted(f"the store refuses a whole state of checkpoint {checkpoint_id}: its logs are not what they were")
+    raise Corrupted(f"the store refuses a whole state of checkpoint {checkpoint_id}: its logs have changed")
 
 
 def check(agent: object, payload: object, thread: str | None) -> None:
     """Refuse what a fork can't be at once."""
     if agent is not None and thread is not None:
-        raise BadSetup("a fork goes to a thread= or to an agent=, whose job has its own: not both")
+        raise BadSetup("give thread= or agent=, not both: an agent's job has its own thread")
     if agent is None and payload is not None:
         raise BadSetup("payload= is for the job of an agent=; a checkpoint takes changes=, append= or state=")
 
@@ -130,7 +130,7 @@ def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]
 
 def new_name(thread: str) -> str:
     if not thread:
-        raise BadSetup("a thread needs a name: any text that no other thread has")
+        raise BadSetup("a thread needs a unique name")
     return text(thread, "thread")
 
 

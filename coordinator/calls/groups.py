@@ -115,8 +115,8 @@ def users(group: str) -> str:
     """The name of a group that a user's consumers join."""
     if _name(group).startswith(WEBHOOK):
         raise BadSetup(
-            f"group {group!r} sends the events of a webhook, which would miss what you consume: take a name "
-            f"that does not begin with {WEBHOOK!r}"
+            f"group {group!r} sends the events of a webhook, which would miss the events you consume: use a name "
+            f"that does not start with {WEBHOOK!r}"
         )
     return group
 
@@ -139,11 +139,11 @@ def delete(group: str) -> Call[None]:
 
 def _name(group: str) -> str:
     if not group:
-        raise BadSetup("a group of consumers needs a name")
+        raise BadSetup("a consumer group needs a name")
     return text(group, "group")
 
 
 def _is_now(start: str) -> bool:
     if start not in _STARTS:
-        raise BadSetup(f"a group can't begin at {start!r}: it is {' or '.join(map(repr, _STARTS))}")
+        raise BadSetup(f"a group can't start at {start!r}: use {' or '.join(map(repr, _STARTS))}")
     return start == "now"

@@ -49,7 +49,7 @@ def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call
     if question is not None:
         about, asked = named(question)
         if about != job_id:
-            raise WrongState(f"job {job_id} never asked {question}: that is a question of another job")
+            raise WrongState(f"job {job_id} never asked {question}: that question belongs to another job")
     row = yield from look(job_id)
     plain = plain_answer(value)
     if row.state == JobState.INPUT_REQUIRED and asked in (0, row.asked):
@@ -70,7 +70,7 @@ def named(text: str) -> tuple[str, int]:
     identifier(text, "job")
     job_id, dot, asked = text.partition(".")
     if not is_id(job_id, "j") or (dot and not (asked.isascii() and asked.isdigit() and len(asked) < 19)):
-        raise NotFound(f"{text!r} is the id of no question, and of no job: list what is asked with `batonpass inbox`")
+        raise NotFound(f"{text!r} is neither a question's id nor a job's: list open questions with `batonpass inbox`")
     return job_id, int(asked or 0)
 
 

@@ -29,7 +29,7 @@ def text(value: str, what: str) -> str:
     """A name from a caller, which must be Unicode text: half of a surrogate pair is none."""
     given: Any = value
     if not isinstance(given, str):
-        raise BadSetup(f"the {what} {value!r} is no text")
+        raise BadSetup(f"the {what} {value!r} is not text")
     try:
         if not value.isascii():
             value.encode()
@@ -42,14 +42,14 @@ def identifier(given: Any, kind: str) -> None:
     """Refuse as an id what is no text: mostly the thing itself."""
     if not isinstance(given, str):
         said = "None" if given is None else f"a {type(given).__qualname__}"
-        raise BadSetup(f"{said} is no {kind} id: give the .id of a {kind}, a text")
+        raise BadSetup(f"{said} is not a {kind} id: give the .id of a {kind}")
 
 
 def mapping(value: Mapping[str, Any], what: str) -> Mapping[str, Any]:
     """Values by name from a caller."""
     given: Any = value
     if not isinstance(given, Mapping):
-        raise BadSetup(f"{what}={value!r}, but it is a dict: values by name")
+        raise BadSetup(f"{what}={value!r}, but it must be a dict: values by name")
     return value
 
 
@@ -57,7 +57,7 @@ def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:
     """A duration from a caller, in ms."""
     seconds: Any = seconds_of(duration)
     if seconds is None:
-        raise BadSetup(f"{what}=None, but it is a time span: give seconds, or a timedelta")
+        raise BadSetup(f"{what}=None, but it must be a duration: give seconds, or a timedelta")
     if not least <= seconds <= _LONGEST:
         raise BadSetup(f"{what}={seconds} seconds, but it must be from {least:g} to {_LONGEST:g}")
     return int(seconds * 1000)
@@ -72,21 +72,21 @@ def contract_wanted(returns: type[Contract] | None) -> type[Contract] | None:
     """The contract that a caller wants a result as, also one without a name."""
     given: Any = returns
     if given is not None and not (isinstance(given, type) and issubclass(given, Contract)):
-        raise BadSetup(f"returns={given!r}, but it is a contract: a subclass of batonpass.Contract")
+        raise BadSetup(f"returns={given!r}, but it must be a contract: a subclass of batonpass.Contract")
     return returns
 
 
 def count(given: int, what: str) -> None:
     """How many a caller wants at most."""
     if not is_count(given, least=0):
-        raise BadSetup(f"{what}={given!r}, but it is a number of them, 0 or more")
+        raise BadSetup(f"{what}={given!r}, but it must be a number, 0 or more")
 
 
 def deadline(timeout: Duration | None, what: str) -> float:
     """When a wait is over that a caller limits, by the clock that only goes on; never for None."""
     seconds = math.inf if timeout is None else seconds_of(timeout)
     if math.isnan(seconds):
-        raise BadSetup(f"{what}={seconds}, but it is a number of seconds, or a timedelta")
+        raise BadSetup(f"{what}={seconds}, but it must be a number of seconds, or a timedelta")
     return time.monotonic() + seconds
 
 
@@ -94,9 +94,9 @@ def instant(value: datetime, what: str) -> int:
     """A time from a caller, in ms since 1970; one before that is 1, one after the year 9999 its end."""
     given: Any = value
     if not isinstance(given, datetime):
-        raise BadSetup(f"{what}={value!r}, but it is a datetime")
+        raise BadSetup(f"{what}={value!r}, but it must be a datetime")
     if value.tzinfo is None:
-        raise BadSetup(f"{what}={value} has no time zone: say datetime.now(UTC) + ..., or value.astimezone()")
+        raise BadSetup(f"{what}={value} has no time zone: use datetime.now(UTC) + ..., or value.astimezone()")
     return min(max((value - _EPOCH) // _MS, 1), _LAST)
 
 

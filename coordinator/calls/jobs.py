@@ -49,7 +49,7 @@ def submit(
     wait, key_age, bound = _times(options) if options else _USUAL
     text(thread or "", "thread")
     if key is not None and not text(key, "key"):
-        raise BadSetup("key='' would tell no job from another: give each intent a key of its own, or None")
+        raise BadSetup("key='' is the same for every job: give each its own key, or None")
     contract, data = yield from book.address(agent, payload)
     bounds = yield from book.bounds(agent)
     lane = lane_within(bounds, agent, contract, data)
@@ -91,12 +91,12 @@ def terms(options: SubmitOptions) -> Terms:
         raise BadSetup("give delay= or at=, not both")
     guard: Any = options.get("guard", DEFAULT)
     if not isinstance(guard, Guard):
-        raise BadSetup(f"guard={guard!r}, but it is a batonpass.Guard")
+        raise BadSetup(f"guard={guard!r}, but it must be a batonpass.Guard")
     if priority not in tuple(BANDS):  # also what can't be hashed
-        raise BadSetup(f"priority={priority!r}, but it is {', '.join(BANDS)}")
+        raise BadSetup(f"priority={priority!r}, but it must be one of {', '.join(BANDS)}")
     on_busy = options.get("on_busy", "reject")
     if on_busy not in get_args(OnBusy):
-        raise BadSetup(f"on_busy={on_busy!r}, but it is {', '.join(get_args(OnBusy))}")
+        raise BadSetup(f"on_busy={on_busy!r}, but it must be one of {', '.join(get_args(OnBusy))}")
     if on_busy in ("interrupt", "rollback") and (at is not None or options.get("delay")):
         raise BadSetup(f"on_busy={on_busy!r} cancels the thread's job at once: submit without delay= and at=")
     expires, deadline = options.get("expires"), options.get("deadline")
@@ -150,7 +150,7 @@ def page(
 ) -> Call[list[JobInfo]]:
     """Jobs, newest first, of one state or agent if given."""
     if state is not None and state not in tuple(JobState):
-        raise BadSetup(f"state={state!r}, but it is {', '.join(JobState)}")
+        raise BadSetup(f"state={state!r}, but it must be one of {', '.join(JobState)}")
     whose = name_wanted(agent)
     count(limit, "limit")
     found: list[JobInfo] = []
@@ -189,9 +189,9 @@ def late(row: JobRow) -> Call[ResultTimeout]:
     """The error for a job that did not end in time: what it does, and whether anybody could do it."""
     waits = f"is {row.state}" + (f" ({row.reason})" if row.reason else "")
     if row.state == JobState.INPUT_REQUIRED:
-        waits += f": it asks {open_letter(row.question, of=f'the question of job {row.id}')!r}, answer it"
+        waits += f": it asks {open_letter(row.question, of=f'the question of job {row.id}')!r} and waits for an answer"
     elif row.reason == "thread_busy":
-        waits += f": another job runs on its thread {row.thread!r}, wait for that or cancel it"
+        waits += f": another job is running on its thread {row.thread!r}: wait for it, or cancel it"
     elif row.state == JobState.SUBMITTED:
         takers: int = yield Takers(row.queue)
         waits += f" for agent {row.agent!r} with {row.contract}; " + (

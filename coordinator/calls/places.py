@@ -50,7 +50,7 @@ def put(putting: Putting, snapshot: Snapshot, base: Base | None) -> Call[Draft]:
         except Ungrounded:
             continue
         return made
-    raise Corrupted(f"the store refuses a whole state of thread {putting.thread!r}: its logs are not what they were")
+    raise Corrupted(f"the store refuses a whole state of thread {putting.thread!r}: its logs have changed")
 
 
 def _draft(putting: Putting, snapshot: Snapshot, base: Base | None, sharing: Sharing) -> Draft:

@@ -69,7 +69,7 @@ def put(
     if not text(name, "name"):
         raise BadSetup("a schedule needs a name")
     if catch_up not in get_args(CatchUp):
-        raise BadSetup(f"catch_up={catch_up!r}, but it is {' or '.join(get_args(CatchUp))}")
+        raise BadSetup(f"catch_up={catch_up!r}, but it must be {' or '.join(get_args(CatchUp))}")
     times.check(cron, timezone)
     jobs.terms(options)
     contract, data = yield from book.address(agent, payload)

@@ -103,4 +103,4 @@ def save_one(made: Iterator[Draft], source: Source) -> Call[tuple[Draft, CommitL
         except Ungrounded:
             continue
     thread = source.checkpoint.thread
-    raise Corrupted(f"the store refuses a whole state of thread {thread!r}: its logs are not what they were")
+    raise Corrupted(f"the store refuses a whole state of thread {thread!r}: its logs have changed")

@@ -116,7 +116,7 @@ def unname(checkpoint_id: str) -> Call[None]:
 def resolve(checkpoint_id: str | None, thread: str | None, name: str | None) -> Call[str]:
     """The checkpoint that is meant: by its id, or by its name in a thread."""
     if (checkpoint_id is None) is (name is None) or (name is None) is not (thread is None):
-        raise BadSetup("say which checkpoint: by its id, or by thread= and name=")
+        raise BadSetup("give a checkpoint's id, or thread= and name=")
     if checkpoint_id is not None:
         return checked(checkpoint_id)
     found: str = yield FindName(text(thread or "", "thread"), text(name or "", "name"))

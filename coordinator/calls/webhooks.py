@@ -60,7 +60,7 @@ def add(
     kinds = which(types, None, None).types
     made = Webhook(text(name, "name"), _checked_url(url, plain_http), kinds, secret or "")
     if start not in ("begin", "now"):
-        raise BadSetup(f"a webhook can't begin at {start!r}: it is 'begin' or 'now'")
+        raise BadSetup(f"a webhook can't start at {start!r}: use 'begin' or 'now'")
     if not secret:
         rows: list[GroupRow] = yield ListGroups()
         secret = next((read(row).secret for row in rows if row.name == made.group and row.about), _new_secret())
@@ -153,11 +153,11 @@ def _checked_url(url: str, plain_http: bool) -> str:
         parts = urlsplit(text(url, "URL"))
         _ = parts.port  # which is looked at only when it is asked for
     except ValueError as error:
-        raise BadSetup(f"{url!r} is no URL: {error}") from None
+        raise BadSetup(f"{url!r} is not a URL: {error}") from None
     if not url.isprintable() or " " in url:
-        raise BadSetup(f"{url!r} is no URL: write what is not printable as %XX, a space as %20")
+        raise BadSetup(f"{url!r} is not a URL: write a space as %20, and other unprintable characters as %XX")
     if parts.scheme not in ("https", "http") or not parts.hostname:
-        raise BadSetup(f"{url!r} is no address of a web server: write https://host/path")
+        raise BadSetup(f"{url!r} is not a web URL: write https://host/path")
     if parts.scheme == "http" and not plain_http:
         raise BadSetup(f"{url!r} is not encrypted: write https://, or allow it (plain_http=True, --plain-http)")
     return url

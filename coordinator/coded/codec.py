@@ -183,7 +183,7 @@ def _checked(keys: dict[str, bytes], sizes: tuple[int, ...] | None) -> dict[str,
     for name, key in keys.items():
         held: Any = key
         if not isinstance(held, bytes):
-            raise BadSetup(f"the key {name!r} is no bytes: decode it first, e.g. with base64.b64decode")
+            raise BadSetup(f"the key {name!r} is not bytes: decode it first, e.g. with base64.b64decode")
         if not name.isascii() or not 0 < len(name) <= 64:
             raise BadSetup(f"the key name {name!r} can't be used: 1 to 64 ASCII characters")
         if len(key) not in sizes if sizes else len(key) < 16:

@@ -35,7 +35,7 @@ def codec_from_environment() -> Codec | None:
 def _wanted(variable: str) -> bool:
     value = os.environ.get(variable, "")
     if value not in ("", "0", "1"):
-        raise BadSetup(f"{variable}={value}, but it is 1 or 0")
+        raise BadSetup(f"{variable}={value}, but it must be 1 or 0")
     return value == "1"
 
 

@@ -30,7 +30,7 @@ class CodedStore:
     def __init__(self, inner: Store, codec: Codec) -> None:
         given: Any = codec  # users without a type checker give anything
         if not isinstance(given, Codec):
-            raise BadSetup(f"codec={codec!r}, but it is a batonpass.Codec, or left out")
+            raise BadSetup(f"codec={codec!r}, but it must be a batonpass.Codec, or left out")
         self.inner = inner
         self.codec: Codec | None = codec
         self._codec = codec

@@ -115,7 +115,9 @@ def _continued(items: Any, base: Node | None, writer: Writer, path: str) -> Node
     before = value(base)
     if (kind not in _FLAT and kind is not dict) or type(before) is not kind:
         known = type(before).__name__
-        raise BadSetup(f"append= can't continue {path}, a {known}, with a {kind.__name__}: list, dict and str go on")
+        raise BadSetup(
+            f"append= can't continue {path}, a {known}, with a {kind.__name__}: only list, dict and str can grow"
+        )
     return _node({**before, **items} if kind is dict else before + items, base, writer, path)
 
 

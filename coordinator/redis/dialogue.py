@@ -72,8 +72,8 @@ class Dialogue:
                 raise count
             if count < confirmed:
                 raise Unconfirmed(
-                    f"{self.url} kept it, but only {count} of {confirmed} replica(s) confirmed within "
-                    f"{_CONFIRMED_WITHIN / 1000:g} s: a failover now could lose it, do the same again"
+                    f"{self.url} stored it, but only {count} of {confirmed} replica(s) confirmed within "
+                    f"{_CONFIRMED_WITHIN / 1000:g} s: a failover now could lose it: repeat the call"
                 )
         return cast("R", result)
 

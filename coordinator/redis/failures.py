@@ -43,13 +43,13 @@ def failure(error: Exception, url: str) -> BatonpassError:
         told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
         return BadSetup(f"{url} refused the login: {told}")
     if isinstance(error, exceptions.NoPermissionError) or any(words in text for words in _NO_PERMISSION):
-        return BadSetup(f"{url}: the user may not do what this needs ({_ACL}): {text}")
+        return BadSetup(f"{url}: the user lacks permissions ({_ACL}): {text}")
     if isinstance(error, exceptions.MovedError):
         return BadSetup(f"{url} is one node of a cluster: write redis+cluster:// instead of redis://")
     if "CERTIFICATE_VERIFY_FAILED" in text:
-        return BadSetup(f"{url} shows a certificate that can't be verified (?ssl_ca_certs=FILE): {text}")
+        return BadSetup(f"{url} has a certificate that can't be verified (?ssl_ca_certs=FILE): {text}")
     if isinstance(error, exceptions.InvalidResponse):
-        return Unreachable(f"what answers at {url} is no Redis: {text}")
+        return Unreachable(f"the server at {url} is not Redis: {text}")
     if not isinstance(error, exceptions.ResponseError):
         return Unreachable(f"no Redis at {url}: {text}")
     if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
@@ -63,5 +63,5 @@ def failure(error: Exception, url: str) -> BatonpassError:
     if text.startswith(("BUSY", "LOADING")):
         return Overloaded(f"{url} can't write now: {text}")
     if "WAIT cannot be used with replica" in text:
-        return Unreachable(f"{url} became a replica before others had the write, which may be lost: do the same again")
+        return Unreachable(f"{url} became a replica before others had the write, which may be lost: repeat the call")
     return Unreachable(f"{url} answered with an error: {text}")

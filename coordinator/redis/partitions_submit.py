@@ -77,7 +77,7 @@ def _noted(command: c.Submit, first: Used, count: int) -> Plan[tuple[JobRow | No
 def _check_pending(command: c.Submit, first: Used, there: bool) -> None:
     """A note counts no more when its job is there (the key's time is over), or did not appear in its time."""
     if first.fresh and not there:
-        raise Overloaded(f"another submit with the key {command.key!r} is under way: try again in a moment")
+        raise Overloaded(f"another submit with the key {command.key!r} is in progress: try again in a moment")
 
 
 def _checked(row: object) -> JobRow:

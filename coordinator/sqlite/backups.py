@@ -41,11 +41,11 @@ def copy_file(source: str, target: str, progress: Progress | None = None) -> Non
 
 def _refuse_what_is_there(target: str) -> None:
     if not Path(target).parent.is_dir():
-        raise BadSetup(f"there is no folder {Path(target).parent} for the backup: make it first")
+        raise BadSetup(f"there is no folder {Path(target).parent} for the backup: create it first")
     # SQLite would take a log that lies there for the copy's own.
     for path in (target, f"{target}-wal", f"{target}-journal"):
         if os.path.lexists(path):
-            raise BadSetup(f"{path} exists, and a backup overwrites nothing: choose another name")
+            raise BadSetup(f"{path} already exists, and a backup never overwrites a file: choose another name")
 
 
 def _copy(connection: sqlite3.Connection, source: str, part: str, progress: Progress | None) -> None:

@@ -18,9 +18,8 @@ def in_our_words(error: sqlite3.Error, path: str) -> BatonpassError:
     code = waiting.code_of(error)
     if waiting.is_busy(error):
         return Overloaded(
-            f"{path} was busy for {waiting.BUSY_DEADLINE:g} s: nothing was written, try again. If it stays so, a "
-            "process that is stopped (Ctrl-Z, a debugger), or another program, holds its lock: let that go on, or end "
-            "it"
+            f"{path} was busy for {waiting.BUSY_DEADLINE:g} s: nothing was written, try again. If this persists, a "
+            "stopped process (Ctrl-Z, a debugger) or another program holds its lock: let it continue, or end it"
         )
     if code == sqlite3.SQLITE_FULL:
         return Overloaded(f"no space left for {path}: nothing was written, free some and try again")

@@ -78,7 +78,7 @@ def test_a_submit_that_died_before_its_job_is_done_again(bench: Bench) -> None:
 def test_a_submit_that_died_keeps_its_key_for_a_moment_only(bench: Bench, thread: str) -> None:
     _, note = noted(ELSEWHERE[0])
     ask(bench, note)
-    with pytest.raises(bp.Overloaded, match="under way: try again"):
+    with pytest.raises(bp.Overloaded, match="in progress: try again"):
         bench.submit(thread=thread, key="k")
     bench.clock.advance(MINUTE)
     job_id = bench.submit(thread=thread, key="k")

@@ -57,7 +57,7 @@ async def run(cluster_url: str) -> None:
             latest = await reader.latest(thread="saved")
             assert latest is not None
             assert latest.state == {"text": "a"}
-            with pytest.raises(bp.BadSetup, match="may not do what this needs"):
+            with pytest.raises(bp.BadSetup, match="lacks permissions"):
                 await reader.save(thread="other", agent="a", state={})
 
 

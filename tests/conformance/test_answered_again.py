@@ -21,5 +21,5 @@ def test_an_answer_that_a_worker_has_taken_is_not_refused_when_it_comes_again(be
         bench.do(c.Fail(fence, "no", "attempts"))
     with bench.nothing_changes():
         bench.do(c.AnswerJob(fence.job_id, b"yes"))
-    with bench.refused(bp.WrongState, "it asks nothing"):
+    with bench.refused(bp.WrongState, "it has no open question"):
         bench.do(c.AnswerJob(fence.job_id, b"no"))

@@ -121,7 +121,7 @@ def test_a_checkpoint_given_for_its_id(bench: Bench, call: Callable[[Any, Any], 
     """It was a TypeError: '_Saved' object is not subscriptable."""
     face = bench.face(desk)
     given = bench.run(face.save(thread="run", agent="a", state=1))
-    with bench.refused(bp.BadSetup, "a Checkpoint is no checkpoint id: give the .id"):
+    with bench.refused(bp.BadSetup, "a Checkpoint is not a checkpoint id: give the .id"):
         bench.run(call(face, given))
 
 
@@ -139,9 +139,9 @@ def test_a_job_given_for_its_id(bench: Bench, call: Callable[[Any, Any], Any]) -
     """It was a TypeError or an AttributeError."""
     face = bench.face(desk)
     given = bench.run(face.submit("keeper", NOTE))
-    with bench.refused(bp.BadSetup, "a (Sync)?Job is no job id: give the .id of a job, a text"):
+    with bench.refused(bp.BadSetup, "a (Sync)?Job is not a job id: give the .id of a job"):
         bench.run(call(face, given))
-    with bench.refused(bp.BadSetup, "None is no job id"):
+    with bench.refused(bp.BadSetup, "None is not a job id"):
         face.job(None)
 
 
@@ -158,11 +158,13 @@ def test_what_is_no_agent(bench: Bench) -> None:
         lambda: face.schedule("s", own, NOTE, cron="* * * * *"),
     ]
     for call in calls:
-        with bench.refused(bp.BadSetup, r"the function own\(\) is no agent: give an agent's name, or what @app"):
+        with bench.refused(
+            bp.BadSetup, r"the function own\(\) is not an agent: give an agent's name, or the Agent that @app"
+        ):
             bench.run(call())
-    with bench.refused(bp.BadSetup, "None is no agent"):
+    with bench.refused(bp.BadSetup, "None is not an agent"):
         bench.run(face.submit(None, NOTE))
-    with bench.refused(bp.BadSetup, "the schedule None is no text"):
+    with bench.refused(bp.BadSetup, "the schedule None is not text"):
         bench.run(face.unschedule(None))
 
 
@@ -177,27 +179,27 @@ def test_what_is_no_agent(bench: Bench) -> None:
     ids=["changes", "context", "fork", "timeline"],
 )
 def test_values_without_names(bench: Bench, call: Callable[[Any, Any], Any]) -> None:
-    with bench.refused(bp.BadSetup, "it is a dict: values by name"):
+    with bench.refused(bp.BadSetup, "it must be a dict: values by name"):
         bench.run(call(bench.face(desk), 5))
 
 
 @pytest.mark.parametrize(
     ("call", "complaint"),
     [
-        (lambda face: face.events(types=5), "types=5, but it is a type of events, e.g. 'job.*', or a list of them"),
-        (lambda face: face.events(types=b"job.*"), "types=b'job.*', but it is a type of events"),
-        (lambda face: face.events(types=[5]), "the type of events 5 is no text"),
-        (lambda face: face.webhook("w", "https://hook.example", secret=5), "the secret 5 is no text"),
-        (lambda face: face.submit("keeper", NOTE, delay=None), "delay=None, but it is a time span"),
-        (lambda face: face.submit("keeper", NOTE, key="k", key_ttl=None), "key_ttl=None, but it is a time span"),
-        (lambda face: face.submit("keeper", NOTE, priority=["high"]), r"priority=\['high'\], but it is"),
-        (lambda face: face.submit("keeper", NOTE, returns=dict), "returns=<class 'dict'>, but it is a contract"),
-        (lambda face: face.prune_jobs(older_than=None), "older_than=None, but it is a time span"),
-        (lambda face: face.schedule("s", "keeper", NOTE, cron=5), "the cron expression 5 is no text"),
-        (lambda face: face.schedule("s", "keeper", NOTE, cron="* * * * *", timezone=5), "the timezone 5 is no text"),
-        (lambda face: face.declare("desk:app"), "'desk:app' is no batonpass.App"),
-        (lambda face: face.backup(5), "5 is no path of a file to write"),
-        (lambda face: face.jobs(agent=5), "5 is no agent: give an agent's name"),
+        (lambda face: face.events(types=5), "types=5, but it must be an event type, e.g. 'job.*', or a list of them"),
+        (lambda face: face.events(types=b"job.*"), "types=b'job.*', but it must be an event type"),
+        (lambda face: face.events(types=[5]), "the type of events 5 is not text"),
+        (lambda face: face.webhook("w", "https://hook.example", secret=5), "the secret 5 is not text"),
+        (lambda face: face.submit("keeper", NOTE, delay=None), "delay=None, but it must be a duration"),
+        (lambda face: face.submit("keeper", NOTE, key="k", key_ttl=None), "key_ttl=None, but it must be a duration"),
+        (lambda face: face.submit("keeper", NOTE, priority=["high"]), r"priority=\['high'\], but it must be"),
+        (lambda face: face.submit("keeper", NOTE, returns=dict), "returns=<class 'dict'>, but it must be a contract"),
+        (lambda face: face.prune_jobs(older_than=None), "older_than=None, but it must be a duration"),
+        (lambda face: face.schedule("s", "keeper", NOTE, cron=5), "the cron expression 5 is not text"),
+        (lambda face: face.schedule("s", "keeper", NOTE, cron="* * * * *", timezone=5), "the timezone 5 is not text"),
+        (lambda face: face.declare("desk:app"), "'desk:app' is not a batonpass.App"),
+        (lambda face: face.backup(5), "5 is not the path of a file to write"),
+        (lambda face: face.jobs(agent=5), "5 is not an agent: give an agent's name"),
     ],
 )
 def test_what_is_of_the_wrong_type(bench: Bench, call: Callable[[Any], Any], complaint: str) -> None:

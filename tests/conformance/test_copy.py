@@ -83,7 +83,7 @@ def test_only_to_a_new_thread(bench: Bench) -> None:
     face = bench.face()
     bench.save(None, thread="run")
     bench.save(None, thread="there")
-    with bench.refused(bp.Conflict, "'there' is not new"):
+    with bench.refused(bp.Conflict, "'there' already exists"):
         bench.run(face.copy("run", to="there"))
     with bench.refused(bp.Conflict):
         bench.run(face.copy("run", to="run"))

@@ -22,5 +22,5 @@ def test_a_copy_of_nothing_but_expired_ones_ends(bench: Bench) -> None:
     for number in range(3):
         bench.save(None, number, thread="run", ttl=MINUTE)
     bench.clock.advance(2 * MINUTE)
-    with bench.refused(bp.NotFound, "no checkpoints that could be copied"):
+    with bench.refused(bp.NotFound, "no checkpoints to copy"):
         bench.run(bench.face().copy("run", to="twin"))

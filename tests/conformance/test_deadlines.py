@@ -62,7 +62,7 @@ def test_a_deadline_ends_it_in_any_state(bench: Bench, state: str) -> None:
     assert bench.state(fence.job_id) == ("failed", "deadline")
     assert bench.happened(fence.job_id)[-1] == "job.failed"
     assert bench.do(c.Heartbeat(((fence, MINUTE),))) == ["lost"]
-    with bench.refused(bp.Fenced, "failed already"):
+    with bench.refused(bp.Fenced, "already failed"):
         bench.do(c.Complete(fence, b"result"))
     assert bench.do(c.Reap()) == c.Reaped(0, -1)
     assert bench.job(bench.submit(thread="run")).state == "submitted", "its thread is free"

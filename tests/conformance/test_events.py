@@ -133,7 +133,7 @@ def test_the_oldest_are_trimmed(bench: Bench) -> None:
     assert bench.do(c.Events()) == rows[3:]
     assert bench.do(c.Events(rows[2].position)) == rows[3:]
     for row in rows[:2]:
-        with pytest.raises(bp.Trimmed, match="not kept any more") as caught:
+        with pytest.raises(bp.Trimmed, match="were deleted: continue from") as caught:
             bench.do(c.Events(row.position, "nobody"))
         assert bench.do(c.Events(caught.value.first_available)) == rows[3:]
     bench.submit()
@@ -196,7 +196,7 @@ def test_the_face_says_which(bench: Bench) -> None:
     assert bench.run(face.events(after=started[0].cursor, types=("job.started", "checkpoint.*"))) == []
     assert bench.run(face.trim_events(1)) >= 1
     for wrong in ("", "job.*ed", "\ud800", "completed", "job.complete", "jobs.*", "job.failed,job.completed"):
-        with pytest.raises(bp.BadSetup, match="is no type of events: "):
+        with pytest.raises(bp.BadSetup, match="is not an event type: "):
             bench.run(face.events(types=wrong))
     with pytest.raises(bp.BadSetup, match="1 or more"):
         bench.run(face.trim_events(0))
@@ -229,6 +229,6 @@ def test_a_stored_cursor_of_an_event_that_is_not_there(bench: Bench) -> None:
     behind_it = re.sub(r"\d+$", lambda number: str(int(number[0]) + 1), place)
     ahead = known[-1].position.replace(place, behind_it)
     assert bench.do(c.Events(known[-1].position, stored=True)) == []
-    with pytest.raises(bp.Rewound, match="has no event") as told:
+    with pytest.raises(bp.Rewound, match="lost event") as told:
         bench.do(c.Events(ahead, stored=True))
     assert [row for row in bench.do(c.Events(told.value.first_available, stored=True)) if row.fields] == known

@@ -51,7 +51,7 @@ def test_the_holder_may(bench: Bench) -> None:
 def test_another_token_is_refused(bench: Bench) -> None:
     fence = bench.start()
     for token in (fence.token - 1, fence.token + 1, 0):
-        told = f"belongs to worker w .token {fence.token}. now: token {token} was refused"
+        told = f"now belongs to worker w .token {fence.token}.: token {token} was refused"
         all_refused(bench, replace(fence, token=token), bp.Fenced, told)
 
 
@@ -72,9 +72,9 @@ def test_after_a_takeover_the_old_holder_is_refused(bench: Bench) -> None:
     bench.do(c.Reap())
     all_refused(bench, zombie, bp.Fenced, r"was taken back \(submitted\)")
     holder = bench.take(worker="w2")
-    all_refused(bench, zombie, bp.Fenced, f"belongs to worker w2 .token {holder.token}. now")
+    all_refused(bench, zombie, bp.Fenced, f"now belongs to worker w2 .token {holder.token}.:")
     bench.do(c.Complete(holder, b"result"))
-    all_refused(bench, zombie, bp.Fenced, "is completed already")
+    all_refused(bench, zombie, bp.Fenced, "is already completed")
 
 
 def test_after_cancel_the_holder_is_refused(bench: Bench) -> None:

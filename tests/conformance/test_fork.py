@@ -43,7 +43,7 @@ def test_a_new_thread(bench: Bench) -> None:
     assert (fork.state, fork.parent_id, fork.thread, fork.step_index) == (state, at, "other", 0)
     assert bench.tip("run") == saved[-1][0]
     assert [found.id for found in bench.run(face.ancestors(fork.id))] == [id_ for id_, _ in saved[8::-1]]
-    with bench.refused(bp.Conflict, "'other' is not new"):
+    with bench.refused(bp.Conflict, "'other' already exists"):
         bench.run(face.fork(at, thread="other"))
     assert bench.happened("other") == ["checkpoint.saved"]
 

@@ -197,12 +197,12 @@ def test_where_a_group_begins(bench: Bench) -> None:
     assert sorted(steps(take(bench) + take(bench))) == ["a", "b"]
     with bench.beside("other") as other:
         assert other.do(c.ListGroups()) == []
-        with other.refused(bp.NotFound, "there is no group"):
+        with other.refused(bp.NotFound, "there is no consumer group"):
             take(other)
     bench.do(c.DeleteGroup(G))
     assert bench.do(c.ListGroups()) == []
     for asked in (c.DeleteGroup(G), c.TakeEvents(G, mint("l"), MINUTE)):
-        with bench.refused(bp.NotFound, "there is no group"):
+        with bench.refused(bp.NotFound, "there is no consumer group"):
             bench.do(asked)
 
 

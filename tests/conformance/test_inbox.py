@@ -52,7 +52,7 @@ def test_an_answer_to_an_earlier_question_is_not_taken_for_this_one(bench: Bench
     bench.do(c.Suspend(bench.take(), b"really?"))  # in the same millisecond
     second = bench.job(job).asked
     assert second > first
-    with bench.refused(bp.WrongState, f"does not ask {job}.{first} any more, but {job}.{second}"):
+    with bench.refused(bp.WrongState, f"no longer asks {job}.{first}, but {job}.{second}"):
         bench.do(c.AnswerJob(job, b"no", first))
     with bench.nothing_changes():  # a retry of what was taken
         bench.do(c.AnswerJob(job, b"yes", first))
@@ -67,7 +67,7 @@ def test_an_answer_said_again_after_the_job_was_handed_off(bench: Bench) -> None
     bench.do(c.HandOff(bench.take(), new_target("review")))
     with bench.nothing_changes():
         bench.do(c.AnswerJob(job, b"yes"))
-    with bench.refused(bp.WrongState, "it asks nothing"):
+    with bench.refused(bp.WrongState, "it has no open question"):
         bench.do(c.AnswerJob(job, b"no"))
 
 
@@ -85,7 +85,7 @@ def test_the_default_is_taken_when_the_time_is_over(bench: Bench) -> None:
     bench.clock.advance(MINUTE)
     assert bench.do(c.Reap()) == c.Reaped(1, -1)
     assert (bench.happened(job)[-1], bench.do(c.Inbox())) == ("job.answered", [])
-    with bench.refused(bp.WrongState, "it asks nothing"):
+    with bench.refused(bp.WrongState, "it has no open question"):
         bench.do(c.AnswerJob(job, b"yes"))
     [delivery] = bench.claim()
     assert (delivery.job.answer, delivery.job.answered) == (b"no", f"{delivery.job.asked} default")

@@ -32,7 +32,7 @@ def test_a_name_is_of_one_in_a_thread(bench: Bench) -> None:
     one, two = (bench.save(None, thread="run") for _ in range(2))
     other = bench.save(None, thread="other")
     bench.do(c.Name(one, "best"))
-    with bench.refused(bp.Conflict, f"checkpoint {one} of thread 'run' is named 'best'"):
+    with bench.refused(bp.Conflict, f"checkpoint {one} of thread 'run' is already named 'best'"):
         bench.do(c.Name(two, "best"))
     bench.do(c.Name(other, "best"))
     bench.do(c.Name(one, "good"))
@@ -133,5 +133,5 @@ def test_say_which(bench: Bench) -> None:
     face = bench.face()
     saved = bench.save(None, thread="run")
     for wrong in ({}, {"thread": "run"}, {"name": "best"}, {"checkpoint_id": saved, "name": "best", "thread": "run"}):
-        with bench.refused(bp.BadSetup, "say which checkpoint"):
+        with bench.refused(bp.BadSetup, "give a checkpoint's id"):
             bench.run(face.restore(**wrong))

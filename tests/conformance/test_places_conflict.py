@@ -18,7 +18,7 @@ def test_two_runs_from_one_tip(bench: Bench) -> None:
     one, other = Places(bench), Places(bench)
     one.put("a", tip="")
     one.put("b", "a", tip="a")
-    expected = "another run has moved thread 'run' on to checkpoint b, this one began from a: nothing was written"
+    expected = "another run has advanced thread 'run' to checkpoint b, this one began from a: nothing was written"
     with bench.refused(bp.Conflict, expected):
         other.put("c", "a", tip="a", state=large("c"), writes=[Write("x", b"1")])
     assert (one.keys(), one.written("a")) == (["b", "a"], {})
@@ -28,7 +28,7 @@ def test_two_runs_from_one_tip(bench: Bench) -> None:
 def test_two_first_runs(bench: Bench) -> None:
     run = Places(bench)
     run.put("a", tip="")
-    with bench.refused(bp.Conflict, "moved thread 'run' on to checkpoint a, this one began when it had none"):
+    with bench.refused(bp.Conflict, "advanced thread 'run' to checkpoint a, this one began when it had none"):
         run.put("b", tip="")
 
 
@@ -36,7 +36,7 @@ def test_a_run_that_goes_on_from_what_is_gone(bench: Bench) -> None:
     run = Places(bench)
     run.put("a")
     bench.do(c.Expire(run.put("b", "a")))
-    with bench.refused(bp.Conflict, "checkpoint b of thread 'run', which this run goes on from, is gone"):
+    with bench.refused(bp.Conflict, "checkpoint b of thread 'run', from which this run continues, does not exist"):
         run.put("c", "b", tip="b")
     run.put("c", "a", tip="a")
 

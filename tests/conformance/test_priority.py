@@ -79,13 +79,13 @@ def test_the_last_time_that_there_is(bench: Bench, hours: int) -> None:
     [
         ({"at": datetime.fromisoformat("2031-05-01")}, "no time zone.*astimezone"),
         ({"at": datetime(2031, 5, 1, tzinfo=UTC), "delay": 5}, "not both"),
-        ({"priority": "urgent"}, "'urgent', but it is high, normal, low"),
+        ({"priority": "urgent"}, "'urgent', but it must be one of high, normal, low"),
         ({"delay": timedelta(days=-1)}, "it must be from 0"),
-        ({"key": 4821}, "the key 4821 is no text"),
-        ({"delay": "3"}, "'3' is no time span: give seconds, or a timedelta"),
-        ({"deadline": "noon"}, "'noon' is no time span: give seconds, or a timedelta"),
-        ({"at": "noon"}, "at='noon', but it is a datetime"),
-        ({"guard": {"hops": 3}}, "guard=.*, but it is a batonpass.Guard"),
+        ({"key": 4821}, "the key 4821 is not text"),
+        ({"delay": "3"}, "'3' is not a duration: give seconds, or a timedelta"),
+        ({"deadline": "noon"}, "'noon' is not a duration: give seconds, or a timedelta"),
+        ({"at": "noon"}, "at='noon', but it must be a datetime"),
+        ({"guard": {"hops": 3}}, "guard=.*, but it must be a batonpass.Guard"),
     ],
 )
 def test_what_can_not_be_meant_is_refused(bench: Bench, options: dict[str, object], advice: str) -> None:
@@ -93,5 +93,5 @@ def test_what_can_not_be_meant_is_refused(bench: Bench, options: dict[str, objec
         bench.run(bench.face(app).submit("write", {}, **options))
     with pytest.raises(TypeError, match="'dealy'"):
         bench.run(bench.face(app).submit("write", {}, dealy=5))
-    with bench.refused(bp.BadSetup, "state='done', but it is submitted, working"):
+    with bench.refused(bp.BadSetup, "state='done', but it must be one of submitted, working"):
         bench.run(bench.face(app).jobs(state="done"))

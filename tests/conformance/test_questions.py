@@ -55,7 +55,7 @@ def test_the_first_answer_counts(bench: Bench) -> None:
     bench.do(c.AnswerJob(fence.job_id, b"yes"))
     with bench.nothing_changes():
         bench.do(c.AnswerJob(fence.job_id, b"yes"))
-    with bench.refused(bp.WrongState, "is submitted: it asks nothing"):
+    with bench.refused(bp.WrongState, "is submitted: it has no open question"):
         bench.do(c.AnswerJob(fence.job_id, b"no"))
 
 
@@ -68,7 +68,7 @@ def test_a_job_that_asks_nothing(bench: Bench, state: str) -> None:
             bench.do(c.Complete(fence, b"result"))
     if state == "canceled":
         bench.do(c.Cancel(job_id))
-    with bench.refused(bp.WrongState, f"is {state}: it asks nothing"):
+    with bench.refused(bp.WrongState, f"is {state}: it has no open question"):
         bench.do(c.AnswerJob(job_id, b"yes"))
 
 

@@ -17,9 +17,9 @@ NONSENSE = {
     "BATONPASS_URL": (["jobs"], "banana", "store URL 'banana' can't be used: write sqlite:///file.db"),
     "BATONPASS_ENCRYPT_KEYS": (["jobs"], f"k:{SECRET}", "the key 'k' has 13 bytes: it must have 16 or 32"),
     "BATONPASS_SIGN_KEYS": (["jobs"], SECRET, "key 1 has no name: write name:base64,name:base64"),
-    "BATONPASS_COMPRESS": (["jobs"], "banana", "BATONPASS_COMPRESS=banana, but it is 1 or 0"),
-    "BATONPASS_ACCEPT_PLAIN": (["jobs"], "yes", "BATONPASS_ACCEPT_PLAIN=yes, but it is 1 or 0"),
-    "BATONPASS_TOKEN": (["serve"], "ä b", "give ASCII letters, digits and signs, no spaces"),
+    "BATONPASS_COMPRESS": (["jobs"], "banana", "BATONPASS_COMPRESS=banana, but it must be 1 or 0"),
+    "BATONPASS_ACCEPT_PLAIN": (["jobs"], "yes", "BATONPASS_ACCEPT_PLAIN=yes, but it must be 1 or 0"),
+    "BATONPASS_TOKEN": (["serve"], "ä b", "use ASCII letters, digits and signs, no spaces"),
     "BATONPASS_WEBHOOK_SECRET": (["webhooks", "add", "w", "https://x.example/"], "banana", "is whsec_ and 24 to 64"),
 }
 # What would leave in clear, or unreadable, what was to be encrypted.

@@ -60,7 +60,7 @@ def test_the_later_of_two_runs_is_refused(
         other.run(say("quicker"), durability=durability)
 
     runner = Runner(meanwhile(saver, overtake), thread, side)
-    with pytest.raises(bp.Conflict, match="another run has moved thread"):
+    with pytest.raises(bp.Conflict, match="another run has advanced thread"):
         runner.run(say("slower"), durability=durability)
     assert texts(runner)[-2] == "quicker"
     assert runner.state().next == ()

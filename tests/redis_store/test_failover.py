@@ -155,7 +155,7 @@ def test_a_retry_waits_again(trio: Failover) -> None:
     job = new_job(key="k")
     with frozen(trio.replica):
         for handle in (store, open_store(url)):
-            with pytest.raises(bp.Unconfirmed, match=r"0 of 1 replica\(s\) confirmed within 1 s.*do the same again"):
+            with pytest.raises(bp.Unconfirmed, match=r"0 of 1 replica\(s\) confirmed within 1 s.*repeat the call"):
                 handle.call(job)
             with pytest.raises(bp.Unconfirmed):
                 asyncio.run(once(url, job))

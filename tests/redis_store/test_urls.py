@@ -57,13 +57,13 @@ def test_what_a_url_says() -> None:
         ("redis+sentinel://localhost:26379/desk/abc", "'abc' is not a database"),
         ("redis://a,b", "names several hosts"),
         ("redis://ann:secret@localhost/abc", r"redis://ann:\*\*\*@localhost/abc"),
-        ("redis://ann:secret/x@localhost", r"redis://ann:\*\*\*@localhost' .* @ behind its host"),
-        ("redis://ann:secret?x@localhost", r"redis://ann:\*\*\*@localhost' .* @ behind its host"),
-        ("redis://:x@secret/x@localhost", r"redis://:\*\*\*@localhost' .* @ behind its host"),
+        ("redis://ann:secret/x@localhost", r"redis://ann:\*\*\*@localhost' .* @ after its host"),
+        ("redis://ann:secret?x@localhost", r"redis://ann:\*\*\*@localhost' .* @ after its host"),
+        ("redis://:x@secret/x@localhost", r"redis://:\*\*\*@localhost' .* @ after its host"),
         ("redis+sentinel://a/desk?sentinel_password=x%40secret&frob=1", r"sentinel_password=\*\*\*&frob=1"),
         ("rediss://a?ssl_password=secret&frob=1", r"ssl_password=\*\*\*&frob=1"),
         ("redis+cluster://:secret@a?db=1", r"redis\+cluster://:\*\*\*@a\?db=1"),
-        ("redis+cluster://:secret/x@a", "@ behind its host"),
+        ("redis+cluster://:secret/x@a", "@ after its host"),
         ("reddis://ann:secret@localhost", r"reddis://ann:\*\*\*@localhost' can't be used: write sqlite:///"),
         ("redis://ann:secret@[::1", r"redis://ann:\*\*\*@\[::1' can't be used: Invalid IPv6 URL"),
     ],
@@ -111,7 +111,7 @@ def test_a_server_that_is_silent_is_not_asked_again(scheme: str) -> None:
 def test_another_server_is_not_taken_for_a_redis() -> None:
     with (
         stranger(b"HTTP/1.1 400 Bad Request\r\n\r\n") as (port, _),
-        pytest.raises(bp.Unreachable, match=r"what answers at .* is no Redis: "),
+        pytest.raises(bp.Unreachable, match=r"the server at .* is not Redis: "),
     ):
         bp.connect(f"redis://127.0.0.1:{port}").open()
 

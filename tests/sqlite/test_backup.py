@@ -125,7 +125,9 @@ def test_a_large_one_does_not_begin_anew_with_every_write(store: SqliteStore, co
 def test_nothing_is_overwritten(store: SqliteStore, copy: Path, name: str) -> None:
     there = copy.with_name(name)
     there.write_text("mine")
-    with pytest.raises(bp.BadSetup, match=f"{name} exists, and a backup overwrites nothing: choose another name"):
+    with pytest.raises(
+        bp.BadSetup, match=f"{name} already exists, and a backup never overwrites a file: choose another name"
+    ):
         store.backup(str(copy))
     assert there.read_text() == "mine"
     assert [file.name for file in copy.parent.iterdir() if "copy" in file.name] == [name]
@@ -137,7 +139,7 @@ def test_a_name_that_is_taken_meanwhile(store: SqliteStore, copy: Path) -> None:
     def take(copied: int, size: int) -> None:
         copy.write_text("mine")
 
-    with pytest.raises(bp.BadSetup, match="overwrites nothing"):
+    with pytest.raises(bp.BadSetup, match="never overwrites a file"):
         store.backup(str(copy), take)
     assert copy.read_text() == "mine"
     assert not list(copy.parent.glob("*.part-*"))
@@ -216,7 +218,7 @@ def test_the_command(line: CommandLine, copy: Path) -> None:
     assert ran.out == f"copied {line.url} to {copy}: {copy.stat().st_size:,} bytes\n"
     with bp.connect(f"sqlite:///{copy}") as coordinator:
         assert len(coordinator.timeline(thread="t")) == 1
-    assert "exists, and a backup overwrites nothing" in line("backup", str(copy)).complaint
+    assert "already exists, and a backup never overwrites a file" in line("backup", str(copy)).complaint
 
 
 def test_the_command_makes_no_store(line: CommandLine, copy: Path) -> None:

@@ -33,7 +33,7 @@ def test_a_writer_does_not_wait_for_ever(store: SqliteStore, path: Path, monkeyp
     with other(path) as db:
         db.execute("BEGIN IMMEDIATE")
         with pytest.raises(
-            bp.Overloaded, match=r"was busy for 0.2 s: nothing was written, try again. .* stopped \(Ctrl-Z"
+            bp.Overloaded, match=r"was busy for 0.2 s: nothing was written, try again. .* stopped process \(Ctrl-Z"
         ):
             store.call(new_job())
         db.execute("COMMIT")

@@ -36,7 +36,10 @@ def notes(*, name: str = "agree.notes", version: int = 1, **annotations: Any) ->
 @pytest.mark.parametrize(
     ("other", "complaint"),
     [
-        (notes(facts=list[int]), r"has other fields in agree\.notes@1: raise version= of one, or stop that worker"),
+        (
+            notes(facts=list[int]),
+            r"has other fields in agree\.notes@1: give one of them a higher version=, or stop that worker",
+        ),
         (notes(facts=list[str], more=int), "has other fields in"),
         (
             notes(name="agree.topic", facts=list[str]),

@@ -75,11 +75,11 @@ async def test_what_is_not_known_is_not_guessed(store_url: str, which: int) -> N
     bank = Bank("after")
     async with serving(only(agents(bank, nothing)[which]), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
-        with pytest.raises(bp.JobFailed, match=r"\(ambiguous\): effect 'pay' was begun") as caught:
+        with pytest.raises(bp.JobFailed, match=r"\(ambiguous\): effect 'pay' started") as caught:
             await job.result(timeout=30)
         assert (caught.value.reason, len(bank.keys)) == ("ambiguous", 1)
         assert f"{job.id}.0.pay" in caught.value.error
-        assert "is not known (the last error was ConnectionError: " in caught.value.error
+        assert "is unknown (the last error was ConnectionError: " in caught.value.error
         assert "changes=" not in caught.value.error  # nothing else is recorded: there is no state to change
 
 
@@ -167,7 +167,7 @@ async def test_an_answer_that_does_not_say_whether_it_was_done_is_refused(store_
         assert (await job.result(timeout=30)).text == "9"
 
 
-@pytest.mark.parametrize(("key", "unsure", "says"), [("", "stop", "needs a key"), ("k", "maybe", "say 'stop', 'ask'")])
+@pytest.mark.parametrize(("key", "unsure", "says"), [("", "stop", "needs a key"), ("k", "maybe", "use 'stop', 'ask'")])
 async def test_bad_input(store_url: str, key: str, unsure: Any, says: str) -> None:
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
         await ctx.effect(key, str, unsure=unsure)

@@ -147,7 +147,7 @@ async def test_nested_and_canceled_with_its_parent() -> None:
         (bp.Handoff("last", Ask()), {}, "may not hand off to 'last'"),
         (bp.Handoff("double", Reply(text="x")), {}, "gave workers.reply@1"),
         (bp.Handoff("double", Ask()), {"wait": 3}, "of 2 children"),
-        (bp.Handoff("double", Ask()), {"failures": -1}, "say 'fail_fast'"),
+        (bp.Handoff("double", Ask()), {"failures": -1}, "use 'fail_fast'"),
     ],
 )
 async def test_what_is_refused_makes_no_child(last: Any, options: dict[str, Any], error: str) -> None:

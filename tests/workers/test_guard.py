@@ -115,7 +115,7 @@ async def test_over_budget_a_hop_stops_after_its_next_write(store_url: str) -> N
         told = await parked(job)
         assert (
             told
-            == f"job {job.id} is over its budget, tokens spent: 80 of 50: redrive it with a guard= that allows more"
+            == f"job {job.id} is over its budget (tokens spent: 80 of 50): redrive it with a guard= that allows more"
         )
         assert ran == {"one": 1, "two": 1}
         await coordinator.redrive(job.id)
@@ -197,7 +197,7 @@ async def test_what_can_not_be_spent(spent: dict[str, Any]) -> None:
 
     async with serving(only(odd)) as coordinator:
         job = await coordinator.submit("a", Ask())
-        assert "numbers of at least 0 are spent" in ((await reached(job, bp.JobState.FAILED)).error or "")
+        assert "both must be 0 or more" in ((await reached(job, bp.JobState.FAILED)).error or "")
 
 
 @pytest.mark.parametrize(("tokens", "told"), [(100, "40"), (39, "tokens spent: 40 of 39")])

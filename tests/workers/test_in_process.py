@@ -192,7 +192,7 @@ async def test_app_run_does_not_wait_for_an_answer_that_nobody_can_give() -> Non
     [
         ({"concurrency": 0}, r"concurrency=0, but a worker needs at least 1 slot"),
         ({"agents": ["nosuch"]}, r"app 'one' has no agent 'nosuch'; it has a"),
-        ({"agents": []}, r"names no agent: leave it out to serve all"),
+        ({"agents": []}, r"is empty: leave it out to serve all agents"),
     ],
 )
 async def test_a_worker_that_can_not_work_is_refused(options: dict[str, Any], error: str) -> None:

@@ -95,9 +95,9 @@ async def test_a_rate_is_kept(url: str) -> None:
 @pytest.mark.parametrize(
     ("options", "advice"),
     [
-        ({"concurrency": 0}, "at least 1 has to run"),
+        ({"concurrency": 0}, "it must be at least 1"),
         ({"limit_by": "customer"}, r"limits nothing: add concurrency= or rate="),
-        ({"limit_by": "user", "concurrency": 1}, r"'user' is no field of limits\.call@1"),
+        ({"limit_by": "user", "concurrency": 1}, r"'user' is not a field of limits\.call@1"),
     ],
 )
 def test_limits_that_can_not_be_meant(options: dict[str, object], advice: str) -> None:

@@ -71,7 +71,7 @@ CASES = {
     a_dict: ("contract", r"agent 'a' returned a dict, not workers\.reply@1"),
     undeclared: ("refused", r"agent 'a' may not hand off to 'c': it declares b, nobody \(hands_to=\)"),
     undeclared_by_hand: ("refused", r"agent 'a' handed off to 'c': it declares b, nobody"),
-    unknown: ("unknown_agent", r"no app here or in the store has an agent 'nobody'; known are a, b, c"),
+    unknown: ("unknown_agent", r"no app here or in the store has an agent 'nobody'; known agents: a, b, c"),
     wrong_payload: ("contract", r"agent 'a' gave workers\.other@1, but it declares workers\.ask@1"),
     bad_payload: ("contract", r"not a valid workers\.ask@1: number: Input should be a valid integer"),
     unserializable: ("refused", r"result of step 'work' can't be saved: builtins\.object is neither a plain type"),

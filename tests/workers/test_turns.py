@@ -31,7 +31,7 @@ async def test_a_running_agent_is_stopped_for_the_next_job(store_url: str) -> No
             while (latest := await coordinator.latest(thread="run")) is None:
                 await anyio.sleep(0.01)
         waiting = await coordinator.submit("a", Ask(text="second"), thread="run", on_busy="queue", returns=Reply)
-        with pytest.raises(bp.ResultTimeout, match=r"thread_busy.*another job runs on its thread 'run'"):
+        with pytest.raises(bp.ResultTimeout, match=r"thread_busy.*another job is running on its thread 'run'"):
             await waiting.result(timeout=0)
         second = await coordinator.submit("a", Ask(text="second"), thread="run", on_busy="interrupt", returns=Reply)
         assert (await second.result(timeout=DEADLINE)).text == "done"
