@@ -1,4 +1,4 @@
-"""Finding the adapter of an agent's kind: by the entry-point group `batonpass.adapters`."""
+"""Finds the adapter for an agent's kind, in the entry-point group `batonpass.adapters`."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from ..coordinator.frameworks import GROUP
 
 
 def load_adapter(kind: str) -> Adapter:
-    """The adapter of a kind, its framework imported; `MissingExtra` if that is not installed."""
+    """The adapter of a kind, with its framework imported. `MissingExtra` if that is not installed."""
     found = entry_points(group=GROUP, name=kind)
     if not found:
         known = ", ".join(sorted(point.name for point in entry_points(group=GROUP)))

@@ -1,4 +1,4 @@
-"""Agreement: what a worker looks at in the store's record before it serves its agents."""
+"""Agreement: what a worker checks in the store's record before it serves its agents."""
 
 from __future__ import annotations
 
@@ -24,15 +24,16 @@ _PATIENCE, _PAUSE = 6.0, 0.25
 
 
 async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coordinator) -> None:
-    """Refuse agents that live workers serve with other contracts: they would fail each other's jobs.
+    """Refuse agents that live workers serve with other contracts, because the workers would fail each other's jobs.
 
-    Another version is another queue, as a rolling deploy needs it; an older one that the app can't read is told.
+    Another version of a contract is another queue, as rolling deploys need. If the app can't read an older version, log
+    it.
     """
     recorded = await coordinator.store.acall(Declared())
     for agent in agents:
         try:
             other = open_declaration(recorded[agent.name]) if agent.name in recorded else None
-        except BatonpassError:  # it is replaced by one that can be read
+        except BatonpassError:  # it is about to be replaced by a readable one
             continue
         if other is None:
             continue
@@ -64,8 +65,8 @@ def _difference(agent: Agent[Any], other: Declaration) -> str | None:
 
 
 async def _stays(name: str, other: Declaration, coordinator: Coordinator) -> bool:
-    """Whether a worker that serves the agent as recorded is there, also after a while in which one that has just ended
-    is forgotten."""
+    """Whether a worker that serves the agent as recorded is live, and still is after the time in which one that has
+    just ended is forgotten."""
     wanted = Takers(queue_of(name, other.accepts))
     until = time.monotonic() + _PATIENCE
     while await coordinator.store.acall(wanted):
@@ -76,7 +77,7 @@ async def _stays(name: str, other: Declaration, coordinator: Coordinator) -> boo
 
 
 async def check_receivers(agents: Sequence[Agent[Any]], app: App, coordinator: Coordinator) -> None:
-    """Look at the agents of other apps that ours hand off to: another contract is refused, absence is said."""
+    """Check the agents of other apps that ours hand off to: refuse another contract, and log a missing agent."""
     outside = [(agent, to) for agent in agents for to in agent.hands_to if to not in app]
     for agent, to in outside:
         given = contract_ref(agent.hands_to[to])

@@ -1,4 +1,4 @@
-"""Apart: running one delivery in a child, whose code may block, crash, or never end."""
+"""Apart: runs one delivery in a child process, whose code may block, crash, or never end."""
 
 from __future__ import annotations
 
@@ -22,25 +22,25 @@ from .pool import Pool
 from .session import PATIENCE, LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
-# Seconds that the write of a delivery's end may take: who writes is patient with a store that is away.
+# Seconds that the write of a delivery's end may take: writes are retried while the store is away.
 WRITING = PATIENCE + 5.0
 
 
 class Late:
-    """How long a child may take for a delivery: an agent's `timeout`, then what the write of its end may take."""
+    """How long a child may take for a delivery: the agent's `timeout`, then what writing its end may take."""
 
     def __init__(self, timeout: float | None) -> None:
         self.scope = anyio.move_on_after(timeout)
         self.why = f"the attempt took longer than its timeout of {timeout:g} s" if timeout else ""
 
     def ends(self) -> None:
-        """The agent is done."""
+        """The agent has finished."""
         self.scope.deadline = anyio.current_time() + WRITING
         self.why = f"the end of the attempt was not written within {WRITING:g} s"
 
 
 class Apart:
-    """Runs deliveries in the children of a pool. The child writes how a run ended, unless it is killed for it."""
+    """Runs deliveries in the children of a pool. The child writes how a run ended, unless it is killed."""
 
     def __init__(
         self, app: App, store: Store, pool: Pool, closing: Closing, aside: Aside, ends: Callable[[str], None]
@@ -53,12 +53,12 @@ class Apart:
         self._ends = ends
 
     def drain(self) -> None:
-        """Have every delivery given back at its next checkpoint."""
+        """Give back every delivery at its next checkpoint."""
         self._pool.drain()
 
     async def run(self, about: str, delivery: Delivery) -> None:
-        """Run a delivery; the child is killed when this is cancelled and when the agent's time is over. `BadSetup`, and
-        nothing was run, if there can be no child."""
+        """Run a delivery. Kill the child if this is cancelled or the agent's time is up. `BadSetup` if no child can be
+        had: then nothing ran."""
         row = delivery.job
         fence = Fence(row.id, row.token, row.lease)
         if (child := await self._pool.take()) is None:
@@ -102,7 +102,7 @@ class Apart:
         await self._closing.fail(about, agent, session, error, delivery.job)
 
     async def _now(self, delivery: Delivery) -> LeaseSession:
-        """The delivery as its child left it: with the last checkpoint, and what the fallback needs of it."""
+        """The delivery as its child left it, with the last checkpoint and what the fallback needs."""
         row = await self._store.acall(ReadJob(delivery.job.id))
         if (row.token, row.lease) != (delivery.job.token, delivery.job.lease):
             raise Fenced(f"job {row.id}: the lease with token {delivery.job.token} is over")

@@ -1,4 +1,4 @@
-"""Aside: queues whose deliveries this worker can't open, for now. It leaves them to others, and looks again later."""
+"""Aside: queues whose deliveries this worker can't decrypt for now. It leaves them to others, and looks again later."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _FIRST, _LONGEST = 5.0, 60.0
 
 
 class Lacking(BadSetup):
-    """Something of the job can't be read by this worker: it is for others that have the key."""
+    """This worker can't read something of the job. Leave it to workers that have the key."""
 
 
 @contextmanager
 def reading() -> Generator[None]:
-    """Around reads of what is the job's own, in the middle of its run."""
+    """Wrap reads of the job's own data during its run."""
     try:
         yield
     except (MissingKey, Unproven) as error:
@@ -27,27 +27,27 @@ def reading() -> Generator[None]:
 
 
 class Aside:
-    """Which queues are left alone, and until when."""
+    """Which queues to leave alone, and until when."""
 
     def __init__(self) -> None:
         self._until: dict[str, float] = {}
         self._pauses: dict[str, float] = {}
 
     def put(self, queue: str) -> float:
-        """Leave a queue alone; for how many seconds."""
+        """Leave a queue alone. Returns for how many seconds."""
         now = time.monotonic()
-        if now >= self._until.get(queue, 0.0):  # others of its deliveries were claimed with the same look
+        if now >= self._until.get(queue, 0.0):  # others of its deliveries came with the same claim
             self._pauses[queue] = min(self._pauses.get(queue, _FIRST / 2) * 2, _LONGEST)
             self._until[queue] = now + self._pauses[queue]
         return self._pauses[queue]
 
     def take_back(self, queue: str) -> None:
-        """One of its deliveries could be opened."""
+        """One of its deliveries could be read, so stop leaving the queue alone."""
         if self._pauses:
             self._pauses.pop(queue, None)
             self._until.pop(queue, None)
 
     def among(self, queues: Iterable[str]) -> set[str]:
-        """Those of these that are left alone now."""
+        """Those of these queues that are left alone now."""
         now = time.monotonic()
         return {queue for queue in queues if self._until.get(queue, 0.0) > now} if self._until else set()

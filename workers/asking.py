@@ -1,4 +1,4 @@
-"""Asking: what `ctx.ask` does, in order. No I/O."""
+"""Asking: the logic of `ctx.ask`. No I/O."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .session import LeaseSession
 from .steps import Steps
 
 _PREFIX = "unanswered/"
-# How agents of frameworks ask.
+# How the agents of each framework ask.
 _OWN_WAYS = {
     "langgraph": "a node asks by interrupt(question)",
     "crewai": "a flow asks by @human_feedback, a task by human_input=True",
@@ -28,7 +28,7 @@ _LEAST = 0.001
 
 
 class Asking(BaseException):
-    """Control flow: the agent asks, so this run of it ends. Not an Exception, so that agent code does not catch it."""
+    """Control flow: the agent asks, so this run ends. Not an Exception, so that agent code doesn't catch it."""
 
     def __init__(self, question: Any, key: str, terms: AskTerms) -> None:
         super().__init__(question)
@@ -38,7 +38,7 @@ class Asking(BaseException):
 
 
 def elsewhere(kind: str) -> BadSetup:
-    """Why `ctx.ask` is refused in an agent that is no plain function, and what to do there."""
+    """Why `ctx.ask` is refused in a framework's agent, and what to use instead."""
     way = _OWN_WAYS.get(kind, "it asks in its framework's own way")
     return BadSetup(
         f"ctx.ask() is for plain functions, and this is an agent of {kind}: {way}. "
@@ -54,7 +54,7 @@ def terms_of(
     escalate: str | Sequence[tuple[str, Duration]] | None = None,
     **unknown: object,
 ) -> AskTerms:
-    """What the options of `ctx.ask` say; `BadSetup` where they are at odds, or unknown."""
+    """The terms from the options of `ctx.ask`. `BadSetup` if they contradict each other or are unknown."""
     for name in unknown:
         raise BadSetup(f"ctx.ask() has no option {name}=: it has answer, timeout, default, assignee and escalate")
     if timeout is None and (default is not MISSING or escalate):
@@ -80,7 +80,8 @@ def _steps(given: Any) -> list[tuple[str, Duration]]:
 
 
 def asked_as(agent: Agent[Any], terms: AskTerms) -> AskTerms:
-    """How a question of a framework's agent is asked, as the agent declares it; `BadSetup` where that is at odds."""
+    """The terms of a framework agent's question, from the agent's declaration. `BadSetup` if they contradict each
+    other."""
     given = agent.asks
     if given is None:
         return terms
@@ -107,8 +108,11 @@ def _name(assignee: str) -> str:
 def asking(
     steps: Steps, session: LeaseSession, question: Any, terms: AskTerms, key: str | None
 ) -> Generator[Act, Any, Any]:
-    """What to do for a question; returns its answer. Raises `Asking` if a person has to be asked, `Unanswered` if
-    nobody answered in time. Without a `key` the hop's questions are told apart by counting."""
+    """Handle a question and return its answer.
+
+    Raises `Asking` if a person has to be asked, and `Unanswered` if nobody answered in time. Without a `key`, the hop's
+    questions are identified by counting.
+    """
     full, digest, recorded = steps.begin("ask", key, question)
     if recorded is not None:
         return _received(session, terms, recorded.result)

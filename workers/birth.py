@@ -1,4 +1,4 @@
-"""Birth: starting the processes of a worker, and hearing of their end."""
+"""Birth: starts a worker's processes, and notices when they end."""
 
 from __future__ import annotations
 
@@ -17,12 +17,12 @@ from ..coordinator.rows import Delivery
 from .frames import Frame, pack_delivery
 from .line import Line
 
-# Seconds: how long a process's exit status may come after its socket has closed.
+# Seconds between the end of a process's socket and its exit status, at most.
 STATUS = 0.2
 
 
 class Died(Exception):
-    """A child ended in the middle of a delivery; says how."""
+    """A child ended in the middle of a delivery. Says how."""
 
 
 class ChildProcess:
@@ -40,11 +40,11 @@ class ChildProcess:
         self._ends: Callable[[], None] | None = None
 
     async def connect(self, sock: socket) -> None:
-        """Use a socket, the other end of which the child has."""
+        """Use a socket whose other end the child has."""
         await self._line.open(sock)
 
     async def answer(self) -> Frame:
-        """Its next message; `Died` if none will come."""
+        """Its next message. `Died` if none will come."""
         if (message := await self._said) is None:
             with anyio.move_on_after(STATUS):
                 await self.ended.wait()
@@ -52,8 +52,10 @@ class ChildProcess:
         return message
 
     async def run(self, delivery: Delivery, ends: Callable[[], None]) -> Frame:
-        """Have it run a delivery: what it reports; `Died` if it ends in its middle. `ends` is called when it begins to
-        write the end."""
+        """Let it run a delivery, and return its report. `Died` if it ends in the middle.
+
+        `ends` is called when it begins to write the end.
+        """
         self._ends = ends
         if not self.gone:
             self._said = asyncio.get_running_loop().create_future()
@@ -65,18 +67,18 @@ class ChildProcess:
         return message
 
     def send(self, message: Frame) -> None:
-        """Tell it something that it does not answer."""
+        """Send it a message that it doesn't answer."""
         self._line.send(message)
 
     def kill(self) -> None:
-        """End it now. One that was never born has no number: a signal to 0 would end this worker and all beside it."""
+        """Kill it. A child that never started has no pid: a signal to 0 would end this worker and its whole group."""
         if self.pid and not self.ended.is_set():
             with suppress(ProcessLookupError):
                 os.kill(self.pid, signal.SIGKILL)
         self._line.close()
 
     def has_ended(self, status: int) -> None:
-        """Its parent says that it ended: its socket may be kept open by a process that it started."""
+        """Note that it has ended, as its parent reports: a process that it started may still hold its socket open."""
         self._status = status
         self.ended.set()
         self._lose()
@@ -125,9 +127,9 @@ class _Exit(asyncio.SubprocessProtocol):
 
 
 async def start_python(module: str, exited: Callable[[int], None]) -> tuple[int, socket]:
-    """Start a module of ours in a new interpreter: its pid, and a socket to it.
+    """Start one of our modules in a new interpreter. Returns its pid and a socket to it.
 
-    In a process group of its own: Ctrl-C is for the worker, which tells its processes what to do.
+    It has its own process group, because Ctrl-C is for the worker, which then tells its processes what to do.
     """
     ours, theirs = socketpair()
     try:

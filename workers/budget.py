@@ -1,4 +1,4 @@
-"""Budget: what a delivery's chain may spend, and has spent. No I/O."""
+"""Budget: what a job may spend, and has spent. No I/O."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ..coordinator.commands import SPENT
 
 
 class Budget:
-    """The chain's guard, what earlier hops have spent, and this hop so far: as its journal has it, and what is new.
-    Usable from any thread."""
+    """The job's guard, what earlier hops have spent, and this hop so far: what its journal has, and what is new. Safe
+    to use from any thread."""
 
     def __init__(self, journal: Mapping[str, Any]) -> None:
         self.guard = DEFAULT
@@ -29,30 +29,30 @@ class Budget:
         self._hop = self._kept[0]
 
     def limit(self, envelope: Envelope) -> None:
-        """Take the chain's guard, what its earlier hops have spent, and what was spent when this job was made."""
+        """Take the job's guard, what its earlier hops have spent, and what was spent when the job was made."""
         self.guard, self._before, self.born = envelope.guard, envelope.spent, envelope.born
 
     @property
     def _kept(self) -> tuple[Spent, Spent]:
-        """What the journal says: of this hop, and in all."""
+        """What the journal says was spent: in this hop, and in all."""
         kept = self._journal.get(SPENT)
         return (Spent(*kept[:2]), Spent(*kept[2:4])) if kept else (NOTHING, NOTHING)
 
     @property
     def spent(self) -> Spent:
-        """What the chain has spent."""
+        """What the job has spent."""
         hop = self._before + self._hop if self._hop else self._before
         return sum(self._joined.values(), hop)
 
     @property
     def in_all(self) -> Spent:
-        """What the chain has spent, for who waits for this job: a replay that has not come to all of its fan-outs yet
+        """What the job has spent, for the job that waits for it. A replay that has not reached all of its fan-outs yet
         knows less."""
         return self._kept[1].at_least(self.spent)
 
     @property
     def news(self) -> dict[str, Any]:
-        """The record that the hop's journal lacks; empty if it has all. It ends with the fan-outs that it counts."""
+        """The record to add to the hop's journal, empty if it has all. It ends with the fan-outs that it counts."""
         hop, in_all, (known, known_in_all) = self._hop, self.in_all, self._kept
         if hop == known and (in_all == known_in_all or not self._joined):
             return {}
@@ -62,13 +62,13 @@ class Budget:
 
     @property
     def first_news(self) -> list[Any] | None:
-        """The next hop's first record, None if nothing was spent."""
+        """The next hop's first record. None if nothing was spent."""
         spent = self.spent
         return [*_numbers(NOTHING, spent, spent - self.born), []] if spent else None
 
     @property
     def at_the_end(self) -> list[Any]:
-        """What is told of a job that ends without a result, and has counted what there is: no fan-outs follow."""
+        """What to record for a job that ends without a result. All is counted: no fan-outs follow."""
         return _numbers(self._hop, self.in_all, self.in_all - self.born)
 
     def spend(self, tokens: int, cost: float) -> None:
@@ -79,11 +79,11 @@ class Budget:
             self._hop += Spent(int(tokens), float(cost))
 
     def join(self, fan: str, ended: Iterable[Spent]) -> None:
-        """Count what children have spent that have ended. Said again by each replay, so it is in no record."""
+        """Count what ended children have spent. Each replay counts it again, so it is in no record."""
         self._joined[fan] = sum(ended, NOTHING)
 
     def check(self, about: str) -> None:
-        """Raise if more is spent than the guard allows."""
+        """Raise if more was spent than the guard allows."""
         if self.guard.limits_spending and (over := self.guard.over(self.spent)):
             raise OverBudget(f"{about} is over its budget ({over}): redrive it with a guard= that allows more")
 

@@ -1,4 +1,4 @@
-"""A child process: runs the deliveries that its worker sends, one at a time, with a store handle of its own.
+"""A child process: runs the deliveries that its worker sends, one at a time, with its own store handle.
 
 `python -m batonpass.workers.child FD` where children can't be forked.
 """
@@ -31,7 +31,7 @@ _FOR_THE_WORKER = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)
 
 
 def main() -> None:
-    """Import what the setup asks for, then live."""
+    """Import what the setup names, then run deliveries."""
     sock = socket(fileno=int(sys.argv[1]))
     if (setup := hear_setup(sock)) is None:
         return
@@ -44,8 +44,8 @@ def main() -> None:
 
 
 def live(sock: socket, prepared: Prepared) -> None:
-    """Run deliveries until the worker says that it is enough, or is gone. Does not return: code of agents that is left
-    behind in threads must not keep the process."""
+    """Run deliveries until the worker says stop, or is gone. Does not return: agent code left behind in threads must
+    not keep the process alive."""
     leave_to_worker()
     code = 0
     try:
@@ -60,16 +60,19 @@ def live(sock: socket, prepared: Prepared) -> None:
 
 
 def leave_to_worker() -> None:
-    """A service manager signals all processes of a worker: the worker decides, and tells them. A signal that is ignored
-    (nohup) stays so, also for the programs that this process starts."""
+    """Ignore stop signals. A service manager signals all processes of a worker, but the worker decides, and tells its
+    children.
+
+    A signal that was already ignored (nohup) stays ignored, also for programs that this process starts.
+    """
     for each in _FOR_THE_WORKER:
         if signal.getsignal(each) != signal.SIG_IGN:
             signal.signal(each, hear_only)
 
 
 def hear_only(number: int, frame: FrameType | None) -> None:
-    """A signal's handler that does nothing. Programs that this process starts do not inherit it, as they would an
-    ignored signal."""
+    """A signal handler that does nothing. Unlike an ignored signal, it is not inherited by programs that this process
+    starts."""
 
 
 def tell_failure(sock: socket, error: BaseException) -> None:
@@ -103,11 +106,11 @@ def _listen(sock: socket, runner: Runner, inbox: asyncio.Queue[Frame | None], lo
             runner.drain()
         else:
             loop.call_soon_threadsafe(inbox.put_nowait, message.get("run"))
-    os._exit(1)  # the worker is gone, and nobody renews the lease
+    os._exit(1)  # the worker is gone, so nobody renews the lease
 
 
 def _memory() -> int:
-    """MB that this process keeps in memory now; where that is not told, the most that it ever kept."""
+    """MB that this process holds in memory now. Where the system doesn't tell, the most that it ever held."""
     statm = Path("/proc/self/statm")
     if statm.exists():
         return int(statm.read_text().split()[1]) * resource.getpagesize() >> 20

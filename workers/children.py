@@ -1,4 +1,4 @@
-"""Children: how a worker process keeps processes of its own for agents that ask for one."""
+"""Children: the child processes of a worker, for agents that ask for one."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .setup import Setup
 
 @dataclass(frozen=True)
 class Children:
-    """What children are made from: `app` as MODULE:APP, the store's URL and namespace; and when they are replaced."""
+    """What children are made from: `app` as MODULE:APP, the store's URL and namespace, and when to replace them."""
 
     app: str
     url: str
@@ -22,7 +22,7 @@ class Children:
     wear: Wear = field(default_factory=Wear)
 
     def pool(self, agents: Sequence[Agent[Any]], size: int, *, warm: bool = True) -> Pool:
-        """A pool for up to `size` deliveries of these agents at once; `warm`: with a process ready ahead."""
+        """A pool for up to `size` deliveries of these agents at once. `warm` keeps one process ready."""
         kinds = tuple(sorted({agent.kind for agent in agents}))
         setup = Setup(self.app, self.url, self.namespace, kinds, self.as_json)
         return Pool(setup, [agent.name for agent in agents], size, self.wear, warm=warm)

@@ -1,4 +1,4 @@
-"""Claiming: getting deliveries as soon as they are ready, and no more than there are slots for."""
+"""Claiming: gets deliveries as soon as they are ready, and no more than there are free slots."""
 
 from __future__ import annotations
 
@@ -20,28 +20,28 @@ from .slots import Slots
 from .trouble import Trouble
 from .upkeep import Alarm
 
-# The longest wait of an idle worker between two looks, in seconds: wake-ups make it short, this bounds what a lost
-# one costs.
+# The longest wait of an idle worker between two looks, in seconds. Wake-ups shorten it. This bounds the cost of a
+# lost one.
 _LOOK = 4.0
-# ... and of one that leaves some queues to others: it waits for no wake-up, because it would take theirs.
+# ... and of a worker that leaves some queues to others. It doesn't wait for wake-ups, because it would take theirs.
 _ASIDE_LOOK = 1.0
 # The share of claims that begin with the lowest priority.
 _UPWARDS = 0.1
-# Agents are quick that are done in the turn of the loop that starts them, if that takes no longer than this (seconds).
+# Agents are quick if they finish in the loop turn that starts them, within this many seconds.
 _QUICK = 0.05
-# ... and a claim that gets no more than this is not worth having another beside it.
+# ... and a claim that gets no more than this is not worth a second one beside it.
 _ENOUGH = 2
 
 
 class Claimer:
-    """Claims for the slots that are free. `bands` map the queues of one priority to their leases' duration in ms, the
-    highest priority first; `limits` are those of some queues.
+    """Claims deliveries for the free slots.
 
-    What is ready there is taken first. One claim in ten begins with the lowest priority: under a load that would keep
-    the higher ones from ever being empty, the lower ones get about that share.
+    `bands` map the queues of one priority to the duration of their leases in ms, the highest priority first. `limits`
+    are the limits of some queues. Claims begin with the highest priority, except one in ten, which begins with the
+    lowest. So under a load that never empties the higher queues, the lower ones get about that share.
 
-    While there is more than it can take, and agents are done at once, two claims take turns, each for half the slots:
-    the server carries one out while the agents of the other run.
+    While there is more than it can take, and agents finish at once, two claims alternate, each for half the slots: the
+    server carries out one while the agents of the other run.
     """
 
     def __init__(
@@ -101,7 +101,7 @@ class Claimer:
             found_nothing = not await self._claim(watch if found_nothing else None, tasks)
 
     async def _claim_beside(self, tasks: TaskGroup) -> None:
-        """The other claim, in a rush."""
+        """The second claim, in a rush."""
         while not self._stop.is_set():
             await self._rush.wait()
             if not self._slots.free:
@@ -110,7 +110,7 @@ class Claimer:
                 await self._claim(None, tasks)
 
     async def _claim(self, watch: Watch | None, tasks: TaskGroup) -> bool:
-        """Claim, after a wait if there is a watch, and start what that brings; whether it is anything."""
+        """Claim, after a wait if there is a watch, and start what that brings. Returns whether it brought anything."""
         deliveries = await self._claimed(watch)
         if deliveries.due >= 0:
             self._alarm.due_in(deliveries.due / 1000)
@@ -158,7 +158,7 @@ class Claimer:
         return await self._reserving(self._asked)
 
     async def _reserving(self, ask: Callable[[Claim], Awaitable[Claimed]], most: int | None = None) -> Claimed:
-        """What a claim for the free slots brings, in a rush for half of them all."""
+        """Claim for the free slots, in a rush for half of them all."""
         leases: list[str] = []
         reserved = self._slots.reserve(most or (self._half if self._rush.is_set() else self._slots.count))
         try:
@@ -173,7 +173,7 @@ class Claimer:
             self._slots.take(reserved, leases)
 
     async def _asked(self, command: Claim) -> Claimed:
-        """What a claim brings; if that took long (an agent may have blocked the loop), what of it is still ours."""
+        """Claim. If that took long (an agent may have blocked the loop), check which leases are still ours."""
         began = monotonic()
         claimed = await self._store.acall(command)
         if not claimed or monotonic() - began < self._late:
@@ -200,6 +200,6 @@ class Claimer:
             await watch.ainterrupt()  # from now on the wait can claim: that spares the next job a round trip
 
     def _agent_done(self, lease: str) -> None:
-        """The claim for the next one goes along with the write of this one's end, unless such writes are piling up."""
+        """Send the claim for the next delivery along with the write of this one's end, unless such writes pile up."""
         if self._runner.busy < 2 * self._slots.count:
             self._slots.done(lease)

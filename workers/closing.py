@@ -1,4 +1,4 @@
-"""Closing: the writes that end a delivery which did not end well, and what the log says of them."""
+"""Closing: ends deliveries that failed or were given back, and logs it."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ _log = logging.getLogger("batonpass.worker")
 
 
 class Closing:
-    """Ends deliveries of one worker. Never raises an error of the store's: the lease expires then. `ends` is told the
-    lease before the write."""
+    """Ends deliveries of one worker. Never raises an error of the store: the lease expires instead. `ends` is called
+    with the lease before the write."""
 
     def __init__(self, store: Store, book: Book, ends: Callable[[str], None]) -> None:
         self._store = store
@@ -39,7 +39,7 @@ class Closing:
         error: BaseException,
         row: JobRow | None = None,
     ) -> None:
-        """The attempt raised: it is tried again, goes on at the fallback, or the job ends."""
+        """The attempt raised: retry it, continue at the fallback, or end the job."""
         if isinstance(error, Fenced) and not isinstance(error, OverBudget):
             _log.warning("%s: refused: %s", about, error)
             return
@@ -56,25 +56,25 @@ class Closing:
             _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
             await session.aflush()
             if isinstance(error, Unanswered) and error.key:
-                await session.arecord({error.key: None})  # when it is redriven it asks again
+                await session.arecord({error.key: None})  # so that a redrive asks again
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
 
     async def release(self, about: str, fence: Fence, *, aside: bool = False) -> None:
-        """The delivery is given back; `aside`, behind those that this worker can run."""
+        """Give the delivery back. With `aside`, behind those that this worker can run."""
         self._ends(fence.lease_id)
         try:
             await self._store.acall(Release(fence, aside=aside))
             _log.info("%s: given back", about)
-        except Fenced:  # it ended at the same moment, or another worker has it
+        except Fenced:  # it has just ended, or another worker has it
             _log.info("%s: its lease was over", about)
         except BatonpassError as error:
             _log.warning("%s: not given back, its lease will expire: %s", about, error)
 
     async def crash(self, about: str, fence: Fence, how: str) -> None:
-        """The process that ran it died: given back, and counted."""
+        """The process that ran it died: give it back, and count the crash."""
         self._ends(fence.lease_id)
         try:
             await self._store.acall(Release(fence, how))

@@ -1,4 +1,4 @@
-"""Copies: a process that an agent's code has forked, and in which that code returns, must not go on as a second worker.
+"""Copies: if an agent's code forks this process and returns in the copy, the copy must not continue as a second worker.
 
 It would use the same connections, and hold the same leases.
 """

@@ -1,4 +1,4 @@
-"""Effects: what an agent does outside of Batonpass, with an intent recorded before and an outcome after. No I/O."""
+"""Effects: what an agent does outside of Batonpass, recorded before it starts and after it ends. No I/O."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from .steps import Steps
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]
 _PREFIX = "effect/"
-# The number of the next question about an effect: an answer is about the try before it, and about none after.
+# The number of the next question about an effect: an answer only concerns the attempts before it.
 _ASKS = "asks/"
-# What answers one: nothing else is taken, for a result under another name would be lost.
+# The valid answers. Nothing else is accepted, because a result under another name would be lost.
 _TOLD = AskTerms(
     schema={
         "type": "object",
@@ -35,12 +35,13 @@ class Record:
 
 @dataclass(frozen=True, slots=True)
 class Perform:
-    """Call the effect's function; what it raises is thrown in."""
+    """Call the effect's function. What it raises is thrown in."""
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask a person. `key` tells the question from the hop's others, which are counted: a recorded effect asks none."""
+    """Ask a person. `key` keeps the question apart from the hop's other questions, which are counted: a recorded effect
+    asks none."""
 
     question: Any
     key: str
@@ -60,7 +61,7 @@ Act: TypeAlias = Record | Perform | Ask | Commit
 
 
 def idempotency_key(job_id: str, hop: int, key: str) -> str:
-    """What is the same each time the same effect is tried, and like no other's."""
+    """A key that is the same for each attempt of an effect, and different for every other effect."""
     return f"{job_id}.{hop}.{key}"
 
 
@@ -73,8 +74,8 @@ def effecting(
     unsure: Unsure,
     last_error: str | None,
 ) -> Generator[Act, Any, Any]:
-    """What to do for an effect, in order; returns its outcome. `about` is its idempotency key, `last_error` what the
-    attempt before may have had from it."""
+    """Run an effect, and return its outcome. `about` is its idempotency key, `last_error` an error that the previous
+    attempt may have got from it."""
     if not key:
         raise BadSetup("ctx.effect needs a key that is unique in this hop")
     if unsure not in ("stop", "ask", "repeat"):
@@ -106,7 +107,7 @@ def effecting(
 def _settled(
     about: str, key: str, unsure: Unsure, last_error: str | None, first: int, *, by_state: bool
 ) -> Generator[Act, Any, list[Any]]:
-    """The result of an effect that was begun before, if a person knows it; nothing if it is to be done again."""
+    """The result of an effect that was started before, if a person knows it. Nothing if it should run again."""
     if unsure == "repeat":
         return []
     if unsure == "stop":

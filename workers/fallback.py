@@ -1,4 +1,4 @@
-"""Fallback: at whom a job goes on when an agent's attempts have run out."""
+"""Fallback: where a job continues when an agent's attempts have run out."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .guarding import Onward, allowed
 from .onward import onward_transcript
 from .session import LeaseSession
 
-# Why a hop's attempts are over.
+# The reasons for which a hop's attempts have run out.
 _OVER = ("attempts", "permanent", "out_of_time")
 _log = logging.getLogger("batonpass.worker")
 
@@ -25,10 +25,10 @@ _log = logging.getLogger("batonpass.worker")
 def falling_back(
     book: Book, agent: Agent[Any] | None, row: JobRow | None, session: LeaseSession, failed: Fail
 ) -> Generator[Command[Any], Any, HandOff | None]:
-    """The handoff to the agent's fallback in place of the end of its job; None if there is none.
+    """The handoff to the agent's fallback, instead of the end of its job. None if there is none.
 
-    The payload is the one that this agent was given. A job that was at the fallback before ends: two agents that stand
-    in for each other must not pass it on for ever.
+    It has the payload that this agent was given. A job that was at the fallback before ends: two agents that are each
+    other's fallback must not pass it back and forth for ever.
     """
     if agent is None or row is None or agent.fallback is None or failed.reason not in _OVER:
         return None
@@ -63,7 +63,8 @@ def falling_back(
 def _transcript(
     book: Book, session: LeaseSession, to: str
 ) -> Generator[Command[Any], Any, tuple[Mapping[str, Any] | None, Mapping[str, str]]]:
-    """The conversation so far. One that can't be read (perhaps that is why the agent failed) is a loss, no end."""
+    """The conversation so far. If it can't be read (perhaps the reason why the agent failed), it is lost, but the job
+    continues."""
     try:
         return (yield from onward_transcript(book, session, to))
     except Exception as error:

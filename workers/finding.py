@@ -1,4 +1,4 @@
-"""Finding an app by its name."""
+"""Finds an app by its name."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def find_app(name: str) -> App:
 
 
 def _where(error: BaseException) -> str:
-    """The line of the user's that the import came to, as far as there is one."""
+    """The line of the user's code where the import failed, if there is one."""
     here = os.getcwd() + os.sep
     files = [frame for frame in traceback.extract_tb(error.__traceback__) if frame.filename.startswith(here)]
     own = [frame for frame in files if "site-packages" not in frame.filename]

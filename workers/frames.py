@@ -1,6 +1,6 @@
-"""Frames: what a worker and its children say to each other over a socket: maps, each with its length before it.
+"""Frames: the messages between a worker and its children, over a socket. Each is a map with its length before it.
 
-Never pickle: a frame is msgpack, and a delivery is its rows' fields.
+Never pickle: a frame is msgpack, and a delivery is the fields of its rows.
 """
 
 from __future__ import annotations
@@ -26,14 +26,14 @@ def frame(message: Mapping[str, Any]) -> bytes:
 
 
 def read_frame(sock: socket) -> Frame | None:
-    """Block until a message is there; None when the other side is gone."""
+    """Block until a message arrives. None when the other side is gone."""
     head = _exactly(sock, _LENGTH.size)
     body = head and _exactly(sock, _LENGTH.unpack(head)[0])
     return _message(body) if body else None
 
 
 def frames_in(data: bytearray) -> Iterator[Frame]:
-    """Take the messages that are whole from the beginning of what was received."""
+    """Take the complete messages from the start of what was received."""
     while len(data) >= _LENGTH.size:
         end = _LENGTH.size + _LENGTH.unpack_from(data)[0]
         if len(data) < end:

@@ -20,10 +20,10 @@ from .threads import in_thread
 
 
 class FunctionAdapter:
-    """Runs `async def agent(payload, ctx)` and `def agent(payload, ctx)`; the second argument may be left out."""
+    """Runs `async def agent(payload, ctx)` and `def agent(payload, ctx)`. The second argument is optional."""
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
-        """Call the function from its top: steps that are recorded return their results."""
+        """Call the function from its top. Recorded steps return their results."""
         ctx: Context = context
         try:
             result: object = await _call(agent, payload, ctx)

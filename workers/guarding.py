@@ -1,4 +1,5 @@
-"""Guarding: handoffs that a job's guard refuses. They are kept with the job: a redrive need not run the hop again."""
+"""Guarding: handoffs that a job's guard refuses. They are kept with the job, so that a redrive need not run the hop
+again."""
 
 from __future__ import annotations
 
@@ -22,7 +23,7 @@ _KEY = "refused"
 
 @dataclass(frozen=True)
 class Onward:
-    """A handoff: what goes to whom, and what its event says more."""
+    """A handoff: what goes to whom, and what else its event says."""
 
     envelope: Envelope
     about: Mapping[str, str]
@@ -33,7 +34,7 @@ class Onward:
         return self.envelope.path[-1]
 
     def target(self, book: Book, session: LeaseSession) -> Generator[Command[Any], Any, Target]:
-        """Where it goes, as the store is told."""
+        """Where it goes, in the store's terms."""
         lane = yield from book.lane(self.to, self.envelope.contract, self.envelope.payload)
         sealed = seal_envelope(self.envelope)
         return target(self.to, self.envelope.contract, sealed, self.about, priority=session.priority, lane=lane)
@@ -41,7 +42,7 @@ class Onward:
     def command(
         self, book: Book, session: LeaseSession, final: NewCheckpoint | None = None
     ) -> Generator[Command[Any], Any, HandOff]:
-        """What commits it."""
+        """The command that commits it."""
         first = session.budget.first_news
         spent = seal_letter(first, path=SPENT) if first else b""
         return HandOff(session.fence, (yield from self.target(book, session)), final, spent)
@@ -52,7 +53,7 @@ class OverLimit(BatonpassError):
 
 
 class Held(OverLimit):
-    """The guard refuses a handoff that was made just now."""
+    """The guard refuses a handoff that was just made."""
 
     def __init__(self, message: str, onward: Onward) -> None:
         super().__init__(message)
@@ -60,19 +61,19 @@ class Held(OverLimit):
 
 
 def over_limit(envelope: Envelope) -> str:
-    """Why the envelope's guard refuses it; empty if it does not."""
+    """Why the envelope's guard refuses it. Empty if it doesn't."""
     return envelope.guard.against(envelope.path) or envelope.guard.over(envelope.spent)
 
 
 def allowed(envelope: Envelope, session: LeaseSession) -> str:
-    """Why the envelope's guard refuses the handoff, and what to do; empty if it does not."""
+    """Why the envelope's guard refuses the handoff, and what to do. Empty if it doesn't."""
     why = over_limit(envelope)
     told = "the handoff is kept, redrive it with a guard= that allows more"
     return f"job {session.job_id} is not passed on to {envelope.path[-1]!r}, {why}: {told}" if why else ""
 
 
 async def keep(session: LeaseSession, given: Envelope, final: Snapshot | None, held: Held) -> None:
-    """Write down a refused handoff, and what the hop has done."""
+    """Record a refused handoff, and what the hop has done."""
     with suppress(OverBudget):  # raised after the write
         if final is not None:
             await session.asave(final)
@@ -83,9 +84,9 @@ async def keep(session: LeaseSession, given: Envelope, final: Snapshot | None, h
 
 
 def kept(book: Book, session: LeaseSession, given: Envelope) -> Generator[Command[Any], Any, HandOff | None]:
-    """The handoff that this hop was refused, if it may be made now; `OverLimit` if it may not.
+    """The refused handoff of this hop, if it may be made now. `OverLimit` if it still may not.
 
-    None if there is none, and if the payload or the state was edited since: the hop runs again on that.
+    None if there is none, or if the payload or the state was edited since: then the hop runs again with that.
     """
     record = session.journal.get(_KEY)
     if record is None or record[0] != _origin(session, given):

@@ -1,4 +1,4 @@
-"""Joining: an agent's call for children, and what it gets when they have ended. No I/O."""
+"""Joining: an agent's fan-out to children, and their results when they have ended. No I/O."""
 
 from __future__ import annotations
 
@@ -20,13 +20,13 @@ from .session import LeaseSession, packed
 from .steps import Steps, same
 
 _PREFIX = "fan/"
-# How often the store is asked at most to cancel those that nobody waits for: 500 at a time.
+# How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
 _ROUNDS = 100
 Joining: TypeAlias = Generator[ReadOutcomes | Record, Any, list[Any]]
 
 
 class Spawning(BaseException):
-    """Control flow: the agent waits for children, so this run of it ends. Not an Exception, as `Asking` is none."""
+    """Control flow: the agent waits for children, so this run ends. Not an Exception, like `Asking`."""
 
     def __init__(self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str]) -> None:
         super().__init__(step)
@@ -36,13 +36,15 @@ class Spawning(BaseException):
         self.before = before
 
     def record(self, fan: str) -> dict[str, Any]:
-        """What the hop's journal says of it from then on: its fan-outs, the newest one last."""
+        """The new record in the hop's journal: its fan-outs, the newest last."""
         return {_PREFIX + self.step: [self.digest, *self.before, fan]}
 
 
 def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arguments: object) -> Joining:
-    """The results of children that have ended, in order; asks for the children when there are none yet, and after the
-    job was redriven for those that were not completed."""
+    """The results of ended children, in order.
+
+    If there are no children yet, asks for them. If the job was redriven, asks for those that had not completed.
+    """
     full, digest, _ = steps.begin("fan_out", None, arguments)
     try:
         known, *fans = session.journal.get(_PREFIX + full, [digest])
@@ -60,7 +62,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
             asked = Spawning(replace(wanted, done=done), full, digest, fans)
             if not fans or len(done) < wanted.need:
                 raise asked
-            # Enough of them were completed after the fan-out was over: it is not made again.
+            # Enough of them completed after the fan-out ended, so it is not made again.
             yield Record(session.fence, packed(asked.record("")))
             fans.append("")
     finally:
@@ -69,8 +71,11 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
 
 
 def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
-    """Count what children have spent that were canceled, or ended, after the join, and theirs: before the job goes on
-    elsewhere. Those that nobody waits for any more and that still run are canceled now, as nobody counts them later."""
+    """Count what children have spent that were canceled, or ended after the join, and their children too, before the
+    job continues elsewhere.
+
+    Children that nobody waits for any more and that still run are canceled now, because nobody would count them later.
+    """
     for _ in range(_ROUNDS):
         reaped: Reaped = yield Reap(AT_ONCE, leases=False)
         if reaped.next_due:
@@ -88,11 +93,11 @@ def _outcomes(job_id: str, fan: str, total: int) -> Generator[ReadOutcomes, Any,
 
 
 def _below(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[Spent]]:
-    """What children's children have spent that these had not counted when they ended."""
+    """What children's children have spent, as far as the children had not counted it when they ended."""
     found: list[Spent] = []
     for row in rows:
         counted = _letter(row)[6:] if row.fan else ()
-        if not row.fan or (row.result and not counted):  # it ended by itself, and has counted all
+        if not row.fan or (row.result and not counted):  # it ended on its own, and has counted everything
             continue
         try:
             child: JobRow = yield ReadJob(row.job_id)
@@ -117,7 +122,7 @@ def _letter(row: OutcomeRow) -> Sequence[Any]:
 
 
 def _spent(row: OutcomeRow) -> Spent:
-    """What a child has spent itself (`Budget.news`, `at_the_end`, `seal_result`)."""
+    """What a child itself has spent (`Budget.news`, `at_the_end`, `seal_result`)."""
     letter = _letter(row)
     if row.state.endswith("completed"):
         return Spent(*letter[3][2:]) if len(letter) > 3 else NOTHING
@@ -131,7 +136,7 @@ def _about(row: OutcomeRow) -> str:
 def _results(
     session: LeaseSession, book: Book, wanted: FanOut, ended: Mapping[str, Sequence[OutcomeRow]], last: str
 ) -> list[Any]:
-    """In each place the result of the child that completed, or how that of the last fan-out ended otherwise."""
+    """For each place, the result of the child that completed, or how the last one for it ended otherwise."""
     job_id = session.job_id
     results: list[Any] = [None] * len(wanted.handoffs)
     failed: list[ChildFailed] = []

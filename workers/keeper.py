@@ -1,4 +1,4 @@
-"""LeaseKeeper: renews leases from a thread and a connection of its own, so that blocking agent code can't stop it."""
+"""LeaseKeeper: renews leases from its own thread and connection, so that blocking agent code can't stop it."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from ..coordinator.store import Store
 from .trouble import Trouble
 
 _log = logging.getLogger("batonpass.worker")
-# Heartbeats in the time of one lease: three may be lost.
+# Heartbeats per lease: three may be lost.
 _BEATS = 4
-# A lease, its duration in ms, who is told when it is over, and the time when it is given up.
+# A lease, its duration in ms, the callback for its loss, and the time when it is given up.
 _Held = tuple[Fence, int, Callable[[str, str], None], float]
 
 
 class LeaseKeeper:
-    """Heartbeats for the deliveries of one worker. `shortest` is the shortest lease that it may be given, in ms."""
+    """Heartbeats for the deliveries of one worker. `shortest` is the shortest lease it may have to keep, in ms."""
 
     def __init__(self, store: Store, shortest: int) -> None:
         self._store = store
@@ -44,17 +44,16 @@ class LeaseKeeper:
         self._thread.join(timeout=5)
 
     def hold(self, fence: Fence, duration: int, lost: Callable[[str, str], None], most: float = math.inf) -> None:
-        """Keep a lease of `duration` ms, `most` seconds long; `lost(lease, "lost" or "canceled")`, from the keeper's
-        thread: it is over.
+        """Keep a lease of `duration` ms, for at most `most` seconds.
 
-        The thread is not woken, because it would only get in the way of the agent that is about to start: it looks
-        often enough.
+        When it is over, `lost(lease, "lost" or "canceled")` is called from the keeper's thread. The thread is not woken
+        for a new lease, because that would get in the way of the agent that is about to start. It looks often enough.
         """
         with self._lock:
             self._held[fence.lease_id] = (fence, duration, lost, time.monotonic() + most)
 
     def limit(self, lease: str, most: float) -> None:
-        """Keep a lease that is held `most` seconds more."""
+        """Keep a lease for at most `most` seconds more."""
         with self._lock:
             if (held := self._held.get(lease)) is not None:
                 self._held[lease] = (*held[:3], time.monotonic() + most)
@@ -73,7 +72,7 @@ class LeaseKeeper:
             if held and not self._stopped:
                 try:
                     self._beat(held)
-                except Exception:  # whatever it is: no lease is kept by a thread that has ended
+                except Exception:  # whatever it is: a thread that has ended keeps no lease
                     _log.exception("heartbeat failed, trying again")
         self._store.close()
 

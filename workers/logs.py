@@ -34,11 +34,13 @@ class _JsonLines(logging.Formatter):
 
 
 class _TextLines(logging.Formatter):
-    """`time LEVEL message`, with a namespace `time LEVEL [namespace] message`. A worker writes a line or two for each
-    job: the time is put in words once a second."""
+    """`time LEVEL message`, or with a namespace `time LEVEL [namespace] message`.
+
+    A worker writes a line or two for each job, so the time is formatted once a second.
+    """
 
     def __init__(self, namespace: str) -> None:
-        # A name may hold whatever its user likes, also ends of lines.
+        # A name may hold anything, also line breaks.
         written = to_json(namespace).decode()[1:-1].replace("%", "%%")
         place = f"[{written}] " if namespace != "default" else ""
         super().__init__(f"%(asctime)s %(levelname)-7s {place}%(message)s")
@@ -53,7 +55,7 @@ class _TextLines(logging.Formatter):
 
 
 class _Lines(logging.StreamHandler[TextIO]):
-    """Lines on stderr. Code of an agent may close that: it must not take the worker along."""
+    """Lines on stderr. If an agent's code closes it, the worker must survive that."""
 
     def handleError(self, record: logging.LogRecord) -> None:
         with suppress(ValueError):
@@ -61,8 +63,8 @@ class _Lines(logging.StreamHandler[TextIO]):
 
 
 def log_lines(as_json: bool, namespace: str) -> None:
-    """Write what Batonpass logs to stderr, as text or as one JSON object a line. They name another namespace than the
-    default one."""
+    """Write Batonpass's log to stderr, as text or as one JSON object per line. Lines name the namespace unless it is
+    the default one."""
     handler = _Lines(sys.stderr)
     handler.setFormatter(_JsonLines(namespace) if as_json else _TextLines(namespace))
     logger = logging.getLogger("batonpass")
@@ -73,7 +75,7 @@ def log_lines(as_json: bool, namespace: str) -> None:
 
 
 def warn_by(tell: Callable[[str], None]) -> None:
-    """Tell warnings about a store as they are worded, without the line of our code that noticed."""
+    """Show warnings about a store as plain messages, without our source line."""
     others = warnings.showwarning
 
     def show(

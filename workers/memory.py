@@ -1,4 +1,4 @@
-"""Memory: an agent with `memory="job"` begins a visit with what its last one in the same job left."""
+"""Memory: an agent with `memory="job"` starts a visit with what its last visit of the same job left."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .session import LeaseSession
 def remembering(
     app: App, agent: Agent[Any], envelope: Envelope, session: LeaseSession
 ) -> Generator[Command[Any], Any, None]:
-    """Give the session what such an agent remembers; nothing if this is its first visit, or one that has saved."""
+    """Give the session what such an agent remembers. Nothing on its first visit, or if this one has already saved."""
     if session.checkpoint is not None or agent.name not in envelope.path[:-1]:
         return
     wanted = Wanted(agent=agent.name, job=session.job_id)

@@ -1,4 +1,4 @@
-"""Nursery: where children come from: forked from a zygote, or spawned where forking is not safe."""
+"""Nursery: makes children, forked from a zygote, or spawned where forking is not safe."""
 
 from __future__ import annotations
 
@@ -22,19 +22,17 @@ from .setup import Setup
 _log = logging.getLogger("batonpass.worker")
 # Seconds that a process may take to import its app and frameworks, and to open its store.
 _PATIENCE = 120.0
-# ... and a zygote to fork: it does nothing else, and needs some ms for it.
+# ... and a zygote to fork. It does nothing else, so it takes some ms.
 _FORKING = 3.0
 
 
 class _Gone(Exception):
-    """The zygote has died, or stood still."""
+    """The zygote has died, or hangs."""
 
 
 class Nursery:
-    """Makes children. `forks` is False where they are spawned, which takes as long as their imports.
-
-    `changed` is called when the zygote has died; the next `open` starts another one.
-    """
+    """Makes children. If `forks` is False they are spawned, which takes as long as their imports. `changed` is called
+    when the zygote has died. The next `open` starts another one."""
 
     def __init__(self, setup: Setup, changed: Callable[[], None]) -> None:
         self._setup = setup
@@ -45,11 +43,11 @@ class Nursery:
 
     @property
     def is_open(self) -> bool:
-        """Whether a child can be made without waiting for the imports of the zygote."""
+        """Whether a child can be made without waiting for the zygote's imports."""
         return not self.forks or (self._zygote is not None and not self._zygote.gone)
 
     async def open(self) -> None:
-        """Have a zygote ready, where children are forked; `BadSetup` if it can't be."""
+        """Start the zygote if children are forked. `BadSetup` if that fails."""
         async with self._lock:
             if self.is_open:
                 return
@@ -65,7 +63,7 @@ class Nursery:
                 _log.info("children are spawned, not forked: importing the app or its frameworks starts threads")
 
     async def birth(self, gone: Callable[[ChildProcess], None]) -> ChildProcess:
-        """A child that is ready; `BadSetup` if it does not become so."""
+        """A new child that is ready. `BadSetup` if it doesn't become ready."""
         try:
             return await self._birth(gone)
         except _Gone:
@@ -85,7 +83,7 @@ class Nursery:
                 else:
                     await self._spawn(child)
                 message = await child.answer()
-        except (Died, OSError) as error:  # also where no more files or processes can be had
+        except (Died, OSError) as error:  # also if there are no more files or processes
             child.kill()
             raise BadSetup(f"a child for app {self._setup.app!r} did not start: {_why(error)}") from error
         except BaseException:
@@ -102,7 +100,7 @@ class Nursery:
         child.send(self._setup.pack())
 
     async def close(self) -> None:
-        """End the zygote; its children go on."""
+        """End the zygote. Its children continue."""
         if self._zygote is not None:
             await self._zygote.close()
 
@@ -128,7 +126,7 @@ class _Zygote:
         self._children: dict[int, ChildProcess] = {}
 
     async def open(self, setup: Setup) -> bool:
-        """Start it and wait until it has imported everything: whether it can fork."""
+        """Start it, and wait until it has imported everything. Returns whether it can fork."""
         self._pid, self._sock = await start_python("batonpass.workers.zygote", self._has_ended)
         await self._line.open(self._sock)
         self._line.send(setup.pack())
@@ -137,7 +135,7 @@ class _Zygote:
                 message = await self._said
         except BaseException:
             with anyio.CancelScope(shield=True):
-                await self.close()  # its end is heard: a loop that is gone by then would complain
+                await self.close()  # waits for its end, because a closed loop would complain
             raise
         if message is None:
             with anyio.move_on_after(STATUS):
@@ -149,7 +147,7 @@ class _Zygote:
         return bool(message["forks"])
 
     async def fork(self, child: ChildProcess) -> None:
-        """Have it fork a child, which gets one end of a new socket; `_Gone` if it does not."""
+        """Let it fork a child, which gets one end of a new socket. `_Gone` if it doesn't."""
         ours, theirs = socketpair()
         try:
             async with self._lock:

@@ -1,4 +1,4 @@
-"""Committing how a run ended: one write that ends the delivery."""
+"""Outcomes: commits how a run ended, in one write that ends the delivery."""
 
 from __future__ import annotations
 
@@ -36,12 +36,12 @@ from .guarding import Held, Onward, OverLimit, allowed
 from .onward import onward_transcript
 from .session import LeaseSession
 
-# Characters of an error's text that are kept: with the job, and in an event of each attempt.
+# Characters of an error's text to keep, with the job and in an event for each attempt.
 _LONGEST = 10_000
 
 
 def ending(agent: Agent[Any], session: LeaseSession, outcome: Finished | Suspended | Rejected) -> Command[None]:
-    """The command that commits an outcome that hands nothing off, checked against what the agent declares."""
+    """The command that commits an outcome without a handoff, checked against the agent's declaration."""
     if isinstance(outcome, Rejected):
         return Fail(session.fence, _writable(outcome.reason), "rejected", None, "rejected", _spent(session))
     final = session.seal(outcome.final) if outcome.final else None
@@ -58,8 +58,8 @@ def handing_off(
     handoff: Handoff[Any],
     last: Snapshot | None,
 ) -> Generator[Command[Any], Any, Command[None]]:
-    """The command that commits a handoff, checked against what the agent declares; `Held` if the guard refuses it.
-    Yields what it must look up."""
+    """The command that commits a handoff, checked against the agent's declaration. `Held` if the guard refuses it.
+    Yields the lookups it needs."""
     final = session.seal(last) if last else None
     sent = yield from onward(book, agent, envelope, session, handoff, final.id if final else session.tip_id, last)
     if why := allowed(sent.envelope, session):
@@ -76,7 +76,7 @@ def onward(
     tip: str,
     final: Snapshot | None,
 ) -> Generator[Command[Any], Any, Onward]:
-    """What a handoff sends, checked against what the agent declares."""
+    """What a handoff sends, checked against the agent's declaration."""
     declared = agent.hands_to.get(handoff.to)
     if declared is None:
         declares = ", ".join(agent.hands_to) or "nobody"
@@ -116,7 +116,7 @@ def _result(agent: Agent[Any], outcome: Finished, session: LeaseSession) -> byte
 
 
 def _spent(session: LeaseSession) -> bytes:
-    """What is told of a job that ends without a result: nothing of nothing."""
+    """What to record as spent for a job that ends without a result. Empty if nothing was."""
     told = session.budget.at_the_end
     return seal_letter(told, path=SPENT) if any(told) else b""
 
@@ -131,7 +131,7 @@ def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> Contr
 
 
 def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> Fail:
-    """The command for an attempt that raised: tried again, unless trying again can't help."""
+    """The command for an attempt that raised: retry it, unless retrying can't help."""
     text = _writable(str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {_said(error)}")
     reason, pause = _lasting(error), 0.0
     policy = policy_for(agent.retries, error) if agent else None
@@ -156,15 +156,15 @@ def _said(error: BaseException) -> str:
 
 
 def _writable(text: str) -> str:
-    """An agent's words, which may hold anything: half of a surrogate pair (a file name) shows as an escape, of a page
-    that somebody put into an error the beginning and the end are kept."""
+    """An error's text in a form that can be stored. It may hold anything: half a surrogate pair (in a file name)
+    becomes an escape, and of a very long text only the start and the end are kept."""
     if len(text) > _LONGEST:
         text = f"{text[: _LONGEST // 2]} ... {text[-_LONGEST // 2 :]}"
     return text.encode("utf-8", "backslashreplace").decode()
 
 
 def _lasting(error: BaseException) -> str | None:
-    """Why an error would come again with every attempt; None if it may not."""
+    """Why an error would come back with every attempt. None if it might not."""
     if isinstance(error, OverLimit | OverBudget):
         return "chain_guard"
     if isinstance(error, ContractViolation):

@@ -1,5 +1,5 @@
-"""Parent: a process of ours ends with the worker that started it, also in the middle of an import, or in code that lets
-no thread of it look."""
+"""Parent: our processes end with the worker that started them, even in the middle of an import, or if their code keeps
+all their threads from running."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ _PR_SET_PDEATHSIG = 1
 
 
 def hear_setup(sock: socket) -> Frame | None:
-    """What the worker has this process prepare, None if it is gone. From now on this process ends with it."""
+    """Receive the setup from the worker, None if it is gone. From now on this process ends with the worker."""
     signal_when_gone(signal.SIGKILL)
     setup = read_frame(sock)
-    gone, _, _ = select.select([sock], [], [], 0)  # it says nothing more before it has an answer
+    gone, _, _ = select.select([sock], [], [], 0)  # it sends nothing more before it has an answer
     return None if gone else setup
 
 
 def outlive_parent() -> None:
-    """Undo that: there is something to do when the worker is gone."""
+    """Undo that, because there is something to do when the worker is gone."""
     signal_when_gone(0)
 
 
 def signal_when_gone(number: int) -> None:
-    """Have the kernel send this signal when the parent ends; where it can't, processes notice by their sockets."""
+    """Have the kernel send this signal when the parent ends. Where it can't, processes notice by their sockets."""
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, number, 0, 0, 0)

@@ -1,4 +1,4 @@
-"""Pool: children of a worker. Those that are worn are replaced, and one is kept ready ahead."""
+"""Pool: a worker's children. Worn ones are replaced, and one is kept ready."""
 
 from __future__ import annotations
 
@@ -30,12 +30,12 @@ class Wear:
     memory: int = 0
 
     def reached(self, child: ChildProcess, report: Frame) -> bool:
-        """Whether a child should go."""
+        """Whether to replace a child."""
         return 0 < self.jobs <= child.jobs or 0 < self.memory < report["memory"]
 
 
 class Pool:
-    """Children for up to `size` deliveries at once, of the agents named. If it is not `warm`, nothing is started before
+    """Children for up to `size` deliveries at once, of the named agents. Unless it is `warm`, nothing is started before
     it is needed."""
 
     def __init__(self, setup: Setup, agents: Collection[str], size: int, wear: Wear, *, warm: bool = True) -> None:
@@ -53,7 +53,7 @@ class Pool:
         self._news = anyio.Event()
 
     async def open(self) -> None:
-        """Have the first child ready; `BadSetup` if that can't be."""
+        """Start the first child. `BadSetup` if that fails."""
         self._starting += 1
         await self._start()
         if self._failure is not None:
@@ -69,7 +69,7 @@ class Pool:
                 await news.wait()
 
     async def take(self) -> ChildProcess | None:
-        """A child that is ready, None once the pool drains; `BadSetup` if there can be none now."""
+        """A child that is ready. None once the pool drains. `BadSetup` if none can be had now."""
         failures = self._failures
         self._waiting += 1
         self._notify()
@@ -83,7 +83,7 @@ class Pool:
         return None if self._draining else self._idle.pop()
 
     def give_back(self, child: ChildProcess, report: Frame | None) -> None:
-        """A taken child has reported; without a report it is killed."""
+        """Return a taken child that has reported. Without a report it is killed."""
         if report is None or child.gone:
             self._children.discard(child)
             child.kill()
@@ -98,14 +98,14 @@ class Pool:
         self._notify()
 
     def drain(self) -> None:
-        """Have running deliveries given back at their next checkpoint, and give nobody a child any more."""
+        """Give running deliveries back at their next checkpoint, and hand out no more children."""
         self._draining = True
         self._notify()
         for child in self._children.difference(self._idle):
             child.send({"drain": True})
 
     async def close(self) -> None:
-        """End all children: those that are idle in peace."""
+        """End all children, idle ones gracefully."""
         everyone = self._children | self._leaving
         for child in everyone:
             if child in self._idle:
@@ -123,7 +123,7 @@ class Pool:
         if self._warm and not self._nursery.is_open and not self._reviving:
             self._reviving = True
             starts.start_soon(self._revive)
-        # After a failure only for who waits: a warm one is not worth trying again and again.
+        # After a failure, retry only if somebody waits: a warm child is not worth endless attempts.
         ahead = 1 if self._warm and self._failure is None else 0
         wanted = max(self._waiting, ahead) - len(self._idle) - self._starting
         room = self._size + (0 if self._nursery.forks else 1) - len(self._children) - self._starting

@@ -1,4 +1,4 @@
-"""A worker as a process: signals, changes of its sources, and how it ends."""
+"""The worker process: signals, changes of its sources, and how it ends."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .watchdog import Watchdog
 from .worker import Worker
 
 _log = logging.getLogger("batonpass.worker")
-# Seconds that giving back may take once nothing is waited for any more.
+# Seconds that giving back may take, once there is nothing else to wait for.
 _LAST_WORDS = 3.0
 # Threads for frameworks' sync code, besides one for each slot.
 _THREADS = 32
@@ -51,11 +51,11 @@ async def serve(
     sources: Sources | None = None,
     most_left: int = 0,
 ) -> bool:
-    """Run a worker until SIGTERM, SIGINT or SIGHUP; whether it is to begin anew, because one of its sources has changed
-    or `most_left` threads are left behind in it (0: never).
+    """Run a worker until SIGTERM, SIGINT or SIGHUP.
 
-    The first signal, or one of these, drains: running deliveries are given back at their next checkpoint, after `grace`
-    seconds at once. A second SIGTERM or SIGINT gives them back at once.
+    Returns whether to restart, because a source file has changed or `most_left` threads are left behind (0: no limit).
+    The first signal, or one of these, drains: running deliveries are given back at their next checkpoint, or after
+    `grace` seconds at once. A second SIGTERM or SIGINT gives them back at once.
     """
     gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
     async with connect(url, namespace=namespace, app=app) as coordinator:
@@ -68,7 +68,7 @@ async def serve(
             children=children,
             most_left=most_left,
         )
-        # More threads than can be left behind: frameworks have few by default, which would all be taken.
+        # More threads than can be left behind: the default is small, and all of them could be taken.
         asyncio.get_running_loop().set_default_executor(Executor(concurrency + most_left + _THREADS))
         orders = _Orders()
         try:
@@ -91,8 +91,10 @@ async def serve(
 
 @contextmanager
 def at_last() -> Generator[None]:
-    """A block around the loop of this process: if it ends by an error that is none of ours, so does the process.
-    Agents' code can break a loop (closing all files), and nobody stops its threads then."""
+    """A block around the process's event loop: if it ends with an error that is not ours, so does the process.
+
+    Agents' code can break a loop (by closing all files), and then nobody stops its threads.
+    """
     try:
         yield
     except BatonpassError:
@@ -105,7 +107,7 @@ def at_last() -> Generator[None]:
 
 
 def stopping_signals() -> list[signal.Signals]:
-    """The signals that end a worker. The one of a terminal that closes is none where nohup has it ignored."""
+    """The signals that end a worker. A closing terminal's is left out if nohup ignores it."""
     found = [signal.SIGTERM, signal.SIGINT]
     if _HANG_UP is not None and signal.getsignal(_HANG_UP) != signal.SIG_IGN:
         found.append(signal.Signals(_HANG_UP))
@@ -122,7 +124,7 @@ class _Orders:
         self._at_once = anyio.Event()
 
     async def by_signals(self, grace: float, *, task_status: TaskStatus[None]) -> None:
-        """Take the orders that are signals. Code that blocks the loop must not keep the process."""
+        """Take orders from signals. Code that blocks the loop must not keep the process alive."""
         watchdog = Watchdog(grace + 2 * _LAST_WORDS, 2 * _LAST_WORDS, partial(os._exit, 1))
         try:
             await self._by_signals(watchdog, task_status)
@@ -138,7 +140,7 @@ class _Orders:
             stopping = False
             async for number in signals:
                 if stopping:
-                    if number == _HANG_UP:  # a shell sends it to its jobs, and the terminal again
+                    if number == _HANG_UP:  # the shell sends it to its jobs, and then the terminal does
                         continue
                     self._at_once.set()
                     return
@@ -148,7 +150,7 @@ class _Orders:
                 self._stop.set()
 
     async def by_changes(self, sources: Sources) -> None:
-        """Take the order that is a change of the code."""
+        """Take the order to restart when the code changes."""
         path = await sources.change()
         if not self._stop.is_set():
             self._why = f"{path} changed: running jobs are given back at their next checkpoint, to go on with it"
@@ -156,7 +158,7 @@ class _Orders:
             self._stop.set()
 
     async def by_threads(self, left: LeftBehind) -> None:
-        """Take the order that is too many threads that don't end."""
+        """Take the order to restart when too many threads don't end."""
         await left.full()
         if not self._stop.is_set():
             self._why = "too many threads are left behind: running jobs are given back, and this process begins anew"
@@ -164,14 +166,14 @@ class _Orders:
             self._stop.set()
 
     async def carry_out(self, worker: Worker, grace: float) -> None:
-        """Stop the worker when that is ordered."""
+        """Stop the worker when ordered to."""
         await self._stop.wait()
         worker.stop()
-        _log.info("%s", self._why)  # all have been told by now
+        _log.info("%s", self._why)  # everybody was told by now
         with anyio.move_on_after(grace):
             await self._at_once.wait()
-        # Agent code in a thread can't be stopped, and Python would wait for it: its delivery is given back, so the
-        # process may go.
+        # Agent code in a thread can't be stopped, and Python would wait for it. Its delivery was given back, so the
+        # process may exit.
         leave_anyway = Timer(_LAST_WORDS, self.leave, [1])
         leave_anyway.daemon = True
         leave_anyway.start()

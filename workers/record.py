@@ -1,4 +1,4 @@
-"""Record: what a store that was emptied, or lost its last writes, has to be told of a worker's agents again."""
+"""Record: registers a worker's agents again with a store that was emptied, or lost its last writes."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ _PAUSE, _JITTER = 15.0, 1.0
 
 
 async def keep_record(store: Store, app: App) -> None:
-    """Look whether the store knows the app's agents: without its record no submit reaches a live worker. Ends by
+    """Check whether the store knows the app's agents: without its record, no submit reaches a live worker. Ends by
     cancellation."""
     while True:
         await anyio.sleep(_PAUSE + random.uniform(0, _JITTER))
         try:
             lost = await adrive(store, recalling(app))
-        except BatonpassError:  # the upkeep says so
+        except BatonpassError:  # the upkeep logs it
             continue
         if lost:
             _log.warning("the store had lost its record of %s: it is told again", ", ".join(lost))

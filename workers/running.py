@@ -66,8 +66,8 @@ class Runner:
     """Runs deliveries of one worker, each in its own task of the worker's loop, or in a child: those of the agents of a
     `pool`, and in `quarantine` those that workers have died of.
 
-    Without a keeper it is a child's: its worker keeps the leases, and kills it when a lease or an attempt's time is
-    over.
+    Without a keeper it runs in a child. Then the worker keeps the leases, and kills the child when a lease or an
+    attempt's time is over.
     """
 
     def __init__(
@@ -97,9 +97,9 @@ class Runner:
         self._loop = asyncio.get_running_loop()
         self._home = os.getpid()
         self._running: dict[str, Underway] = {}  # by lease
-        self._over: dict[str, str] = {}  # leases that were lost before their delivery ran
-        self._ending: set[str] = set()  # leases whose end is on its way, written by us
-        # Told the lease of each delivery whose agent is done, and of each whose end is written next, also a failure's.
+        self._over: dict[str, str] = {}  # leases lost before their delivery ran
+        self._ending: set[str] = set()  # leases whose end we are writing
+        # Called with the lease of each delivery whose agent is done, and of each whose end is about to be written.
         self.done: Callable[[str], None] | None = None
         self.ends: Callable[[str], None] | None = None
         self.notes = Notes()
@@ -113,7 +113,7 @@ class Runner:
         return len(self._running)
 
     def drain(self) -> None:
-        """Have every running delivery given back at its next checkpoint."""
+        """Give back every running delivery at its next checkpoint."""
         self._draining = True
         for running in list(self._running.values()):
             if running.session is not None:
@@ -123,7 +123,7 @@ class Runner:
                 apart.drain()
 
     def stop(self) -> None:
-        """Have every running delivery given back now: the step in its middle will be done again."""
+        """Give back every running delivery now. Its current step will run again."""
         self._stopping = True
         for running in self._running.values():
             running.cancel()
@@ -131,7 +131,8 @@ class Runner:
     def hold(self, delivery: Delivery, duration: int) -> None:
         """Keep the lease of a delivery that was claimed for `duration` ms, from now to the end of its `run`.
 
-        Called before any delivery claimed with it runs: one that blocks the loop must not cost the others their lease.
+        Call this before running any delivery of the same claim: one that blocks the loop must not cost the others their
+        lease.
         """
         row = delivery.job
         if self._keeper is None:
@@ -140,7 +141,7 @@ class Runner:
         self._keeper.hold(Fence(row.id, row.token, row.lease), duration, self._lost, most)
 
     async def run(self, delivery: Delivery) -> None:
-        """Run a delivery that is held. Never raises: what goes wrong ends in the job."""
+        """Run a delivery that is held. Never raises: what goes wrong is recorded in the job."""
         try:
             await self._run(delivery)
         finally:
@@ -163,7 +164,7 @@ class Runner:
             await self._unopened(about, row, error)
             return
         self.aside.take_back(row.queue)
-        if self._draining:  # it was claimed in the moment of stopping
+        if self._draining:  # it was claimed while the worker was stopping
             await self._closing.release(about, session.fence)
             return
         await self._held(about, row, session, self._attempt(about, row, envelope, session))
@@ -175,11 +176,11 @@ class Runner:
         """What runs a job in a child, if it needs one."""
         if row.agent in self._apart_agents:
             return self._apart
-        # The next worker that it kills dies alone.
+        # The next process that it kills dies alone.
         return self._quarantine if row.crashes >= SUSPECT else None
 
     async def _ran_apart(self, about: str, delivery: Delivery, apart: Apart) -> bool:
-        """Run a delivery in a child; whether that is all that can be done with it here."""
+        """Run a delivery in a child. Returns whether nothing more can be done with it here."""
         row = delivery.job
         if apart is self._quarantine:
             _log.warning("%s: %d workers died while they ran it, so it gets a process of its own", about, row.crashes)
@@ -202,7 +203,7 @@ class Runner:
     async def _held(
         self, about: str, row: JobRow, session: LeaseSession | None, work: Coroutine[Any, Any, None]
     ) -> None:
-        """Do the work of a delivery until its lease is over or this worker stops."""
+        """Work on a delivery until its lease is over or this worker stops."""
         running = self._running[row.lease] = Underway(session)
         if status := self._over.get(row.lease):
             running.lose(status)
@@ -220,14 +221,14 @@ class Runner:
             _log.warning("%s: stopped, the lease with token %d is over", about, row.token)
 
     def _lost(self, lease: str, status: str) -> None:
-        """From the keeper's thread: no write would count any more, so running code is cancelled where it can be."""
-        if lease in self._ending:  # it was our own end, or another: the answer to its write tells
+        """From the keeper's thread: writes no longer count, so cancel running code where possible."""
+        if lease in self._ending:  # our own end, or another one: the reply to its write tells
             return
         self._over[lease] = status
         if running := self._running.get(lease):
             if running.session is not None:
                 running.session.lose(status)
-            # In the turn after the next: what a child said before is read by then, also by a loop that was blocked.
+            # In the turn after the next, when even a blocked loop has read what the child sent before.
             self._loop.call_soon_threadsafe(self._loop.call_soon, self._cancel, lease)
 
     def _cancel(self, lease: str) -> None:
@@ -251,7 +252,7 @@ class Runner:
         except Corrupted:
             if delivery.checkpoint is None:
                 raise
-        # A large state is read in a second step: another thread's may have been deleted in between.
+        # A large state is read in a second step. If it is another thread's, it may have been deleted in between.
         try:
             again = await self._store.acall(Restore(delivery.checkpoint.id))
         except NotFound:
@@ -261,11 +262,11 @@ class Runner:
         except Corrupted:
             if again is None or again.thread == delivery.job.thread:
                 raise
-        # The job was forked from there, and needs nothing of it: it shares less.
+        # The job was forked from there and doesn't need it. It only shares less storage.
         return LeaseSession(self._store, replace(delivery, checkpoint=None), self._app)
 
     async def _unopened(self, about: str, row: JobRow, error: BatonpassError) -> None:
-        """What was claimed can't be read. If that is for a lack of this worker's, another one may have it."""
+        """What was claimed can't be read. If only this worker can't read it, leave it to another one."""
         if isinstance(error, Unavailable):
             _log.error("%s: given up, the lease will expire: %s", about, error)
             return
@@ -301,7 +302,7 @@ class Runner:
             self._left.take(about, calls)
 
     async def _run_agent(self, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> Command[None]:
-        """Run the agent, unless its end is recorded; the command that commits its outcome."""
+        """Run the agent, unless its end is recorded. Returns the command that commits its outcome."""
         payload = _open_payload(self._app, agent, envelope)
         if envelope.transcript is not None:
             session.inherit(envelope.transcript)
@@ -330,7 +331,7 @@ class Runner:
     async def _run_to_end(
         self, agent: Agent[Any], envelope: Envelope, payload: Contract, session: LeaseSession, context: Context
     ) -> Command[None]:
-        """Run the agent; the command that commits its outcome."""
+        """Run the agent. Returns the command that commits its outcome."""
         outcome = await self._outcome(agent, payload, session, context)
         session.check_lease()
         if isinstance(outcome, Suspended | FannedOut):
@@ -374,7 +375,7 @@ _ENDS: dict[type, str] = {
 
 
 def _most(agent: Agent[Any]) -> float:
-    """How long a lease is kept for a delivery that runs here: code that blocks this loop is not stopped in time."""
+    """How long to keep a lease for a delivery that runs here: code that blocks this loop is not stopped in time."""
     return (seconds_of(agent.timeout) or math.inf) + WRITING
 
 
@@ -385,7 +386,7 @@ async def _in_time(timeout: float, attempt: Coroutine[Any, Any, T]) -> T:
 
 
 def _bare(row: JobRow) -> JobRow:
-    """The job without the blobs that could not be read: enough to say so."""
+    """The job without the blobs that can't be read: enough to report that."""
     return replace(row, envelope=b"", result=b"", question=b"", answer=b"", terms=b"", otherwise=b"")
 
 

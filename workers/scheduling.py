@@ -1,4 +1,4 @@
-"""Scheduling: every worker looks which schedules are due, and submits their jobs."""
+"""Scheduling: every worker looks for due schedules, and submits their jobs."""
 
 from __future__ import annotations
 

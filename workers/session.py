@@ -38,13 +38,13 @@ if TYPE_CHECKING:
     from ..contracts.transcript import Transcript
 
 R = TypeVar("R")
-# How long a write is tried again while the store can't be reached, in seconds: failing the attempt would mean paying
-# for its work again, and writes are safe to repeat.
+# How long to retry a write while the store can't be reached, in seconds. If the attempt failed, its work would be
+# paid for again, and writes are safe to repeat.
 PATIENCE = 30.0
 
 
 class Drained(Fenced):
-    """The worker is stopping: the delivery is given back at this checkpoint."""
+    """The worker is stopping: give the delivery back at this checkpoint."""
 
 
 def _question(row: JobRow) -> Any:
@@ -57,8 +57,10 @@ def _answer(row: JobRow) -> Answer:
 
 
 class LeaseSession:
-    """The `Session` of a worker. Usable from any thread and from any event loop (CrewAI gives an async tool one of its
-    own): the store's async side belongs to the worker's loop, in others the sync side writes."""
+    """The `Session` of a worker, safe to use from any thread and any event loop (CrewAI gives an async tool its own).
+
+    The store's async side belongs to the worker's loop. In other loops the sync side writes.
+    """
 
     # What most deliveries never have. (A dict of more than 30 attributes takes twice as long to fill.)
     draining = False
@@ -84,7 +86,7 @@ class LeaseSession:
         self.agent = row.agent
         self.attempt = row.attempt
         self.priority = row.priority
-        self.cut = row.fan if row.verdict == "cut" else None  # a fan-out that was not decided, or is to be made again
+        self.cut = row.fan if row.verdict == "cut" else None  # an undecided fan-out, or one to be made again
         self.last_error = row.error or None
         self._failing = max(row.updated - row.failing, 0) / 1000 if row.failing else None
         self._began = time.monotonic()
@@ -93,9 +95,9 @@ class LeaseSession:
         self.key = row.key or None
         self._opened = open_row(delivery.checkpoint) if delivery.checkpoint else None
         tip = self._opened.checkpoint if self._opened else None
-        # Logs of another thread's checkpoint are that thread's to go on with.
+        # Only the other thread may append to the logs of its checkpoint.
         self._sharing = Sharing.APPEND if tip and tip.thread == row.thread else Sharing.REFER
-        self._drafts: dict[str, tuple[Snapshot, Sharing, Draft]] = {}  # of saves that are not answered yet
+        self._drafts: dict[str, tuple[Snapshot, Sharing, Draft]] = {}  # of saves without a reply yet
         mine = tip if tip and (tip.job, tip.hop) == (row.id, row.hop) else None
         self.checkpoint = app.migrated(mine) if app and mine else mine
         self.tip_id = row.tip
@@ -109,12 +111,12 @@ class LeaseSession:
 
     @cached_property
     def book(self) -> Book:
-        """What is known of other agents."""
+        """What is known about other agents."""
         return Book(self._app)
 
     @cached_property
     def lease(self) -> Lease:
-        """The lease as it was claimed."""
+        """The lease as claimed."""
         row = self._row
         return Lease(id=row.lease, token=row.token, worker=row.worker, expires_at=from_ms(row.lease_until))
 
@@ -129,21 +131,21 @@ class LeaseSession:
         return self._journal
 
     def guard(self, envelope: Envelope) -> None:
-        """Take the limits of the job's chain."""
+        """Take the job's limits."""
         self.budget.limit(envelope)
 
     def spend(self, tokens: int = 0, cost: float = 0.0) -> None:
-        """Count what the agent used. Kept with the next write."""
+        """Count what the agent used. Stored with the next write."""
         self.budget.spend(tokens, cost)
 
     async def aflush(self) -> None:
-        """Write down what was spent since the last write."""
+        """Record what was spent since the last write."""
         if news := self.budget.news:
             await self.awrite(Record(self.fence, packed(news)))
             self._journal.update(news)
 
     def inherit(self, stored: Mapping[str, Any]) -> None:
-        """Take the conversation that this hop goes on with, as it is stored. Each checkpoint keeps it from now on."""
+        """Take the stored conversation that this hop continues. Each checkpoint keeps it from now on."""
         from ..contracts.transcript import Transcript
 
         self.inherited, self._inherited = Transcript.load(stored), {INHERITED: stored}
@@ -152,13 +154,13 @@ class LeaseSession:
 
     @property
     def news(self) -> Transcript | None:
-        """What of the inherited conversation is new to the agent."""
+        """The part of the inherited conversation that is new to the agent."""
         if self.inherited is None or not self._known:
             return self.inherited
         return self.inherited.model_copy(update={"messages": self.inherited.messages[self._known :]})
 
     def remember(self, row: CheckpointRow, app: App) -> None:
-        """Begin with a checkpoint of the agent's visit before. What is saved next shares what that one keeps."""
+        """Start with a checkpoint of the agent's previous visit. The next saves share its storage."""
         opened = open_row(row)
         found = app.migrated(opened.checkpoint)
         saved = saved_as(found.framework, found.state, found.native)
@@ -189,7 +191,7 @@ class LeaseSession:
         self._recorded(records)
 
     def emit(self, values: Sequence[Any]) -> None:
-        """Stream values to who reads along. What can't be sent now is lost: it is no part of the job."""
+        """Stream values to readers. What can't be sent now is lost, because it is not part of the job."""
         with suppress(Unavailable):
             self._store.call(self._emitting(values))
 
@@ -205,7 +207,7 @@ class LeaseSession:
         return Emit(self.fence, tuple(seal_letter(value, path="emitted") for value in values))
 
     def check(self) -> None:
-        """Raise if the agent is over, the lease known to be lost, or more spent than the job's guard allows."""
+        """Raise if the attempt has ended, the lease is known to be lost, or the budget is exceeded."""
         self.check_lease()
         if self._left:
             raise Fenced(f"job {self.job_id} hop {self.hop}: this attempt has ended: stop working on it")
@@ -217,18 +219,18 @@ class LeaseSession:
             raise self._lost
 
     def lose(self, status: str) -> None:
-        """Note what a heartbeat learned: nothing that is written from now on would count."""
+        """Note that a heartbeat learned that writes no longer count."""
         if status == "canceled":
             self._lost = Canceled(f"job {self.job_id} was canceled: stop working on it")
         else:
             self._lost = Fenced(f"job {self.job_id} was taken over: the lease with token {self.fence.token} has ended")
 
     def leave(self) -> None:
-        """The agent is over: code of it that still runs somewhere may begin nothing more."""
+        """The attempt has ended: code of it that still runs somewhere may start nothing more."""
         self._left = True
 
     def seal(self, snapshot: Snapshot) -> NewCheckpoint:
-        """A snapshot packed for this delivery: what the last checkpoint keeps of it is not sent again."""
+        """A snapshot packed for this delivery. What the last checkpoint holds is not sent again."""
         if self._base is None and self._opened is not None:
             self._base, self._opened = self._opened.base, None
         return self._drafted(snapshot, self._sharing)
@@ -252,7 +254,7 @@ class LeaseSession:
         return made.new
 
     def _grounded(self, command: Command[R]) -> Command[R]:
-        """The same command, with the same checkpoint that uses less of its base."""
+        """The same command, with a checkpoint that shares less with its base."""
         assert isinstance(command, Save | HandOff | Complete | Suspend | Spawn)
         assert command.checkpoint is not None
         snapshot, sharing, made = self._drafts[command.checkpoint.id]
@@ -261,7 +263,7 @@ class LeaseSession:
         return cast("Command[R]", replace(command, checkpoint=again))
 
     def write(self, command: Command[R]) -> R:
-        """Carry out a command of this delivery, patient while the store is unavailable."""
+        """Carry out a command of this delivery, with retries while the store is unavailable."""
         self.check_lease()
         pauses = _pauses()
         while True:
@@ -320,7 +322,7 @@ class LeaseSession:
         return self.checkpoint
 
     def _recorded(self, records: Mapping[str, Any]) -> None:
-        """What was just written counts; then no more is done that costs, if the budget is overdrawn."""
+        """What was written counts. If the budget is exceeded, stop before anything more is spent."""
         self._journal.update(records)
         self.budget.check(f"job {self.job_id}")
 
@@ -338,7 +340,7 @@ def packed(records: Mapping[str, Any]) -> dict[str, bytes]:
 
 
 def _pauses() -> Iterator[float]:
-    """How long to wait after each failure, for as long as patience lasts."""
+    """How long to wait after each failure, until patience runs out."""
     deadline, pause = time.monotonic() + PATIENCE, 0.05
     while time.monotonic() < deadline:
         yield random.uniform(pause / 2, pause)

@@ -17,7 +17,7 @@ from .logs import log_lines
 
 @dataclass(frozen=True)
 class Setup:
-    """Which app, on which store; `kinds` are those of its agents that run in children."""
+    """Which app, on which store. `kinds` are the kinds of its agents that run in children."""
 
     app: str
     url: str
@@ -32,7 +32,7 @@ class Setup:
 
 @dataclass(frozen=True)
 class Prepared:
-    """A setup with all that can be imported for it."""
+    """A setup with everything imported for it."""
 
     setup: Setup
     app: App
@@ -40,7 +40,7 @@ class Prepared:
 
 
 def prepare(packed: Frame) -> Prepared:
-    """Import the app and the frameworks; opens nothing. `BadSetup` or `MissingExtra` if that can't be done."""
+    """Import the app and the frameworks, without opening anything. `BadSetup` or `MissingExtra` if that fails."""
     setup = Setup(**packed["setup"])
     log_lines(setup.as_json, namespace_of(setup.url, setup.namespace))
     app = find_app(setup.app)

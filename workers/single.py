@@ -1,4 +1,4 @@
-"""Single: the one error in groups of errors. The task groups around it are ours, not the user's."""
+"""Single: unwraps the one error in a group of errors. The task groups around it are ours, not the user's."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import cast
 
 
 def single(error: BaseException) -> BaseException:
-    """The one error inside of exception groups; a group, if there are several."""
+    """The one error inside exception groups, or the group if there are several."""
     if not isinstance(error, BaseExceptionGroup):
         return error
     group = cast("BaseExceptionGroup[BaseException]", error)
@@ -17,7 +17,7 @@ def single(error: BaseException) -> BaseException:
 
 @contextmanager
 def alone() -> Generator[None]:
-    """A block whose one error comes out as it was raised."""
+    """A block whose only error is raised without its group."""
     try:
         yield
     except BaseExceptionGroup as group:

@@ -1,4 +1,4 @@
-"""Slots: how many deliveries a worker may claim more."""
+"""Slots: how many more deliveries a worker may claim."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import anyio
 
 
 class Slots:
-    """`count` of them, in one event loop. A claim reserves some until its reply is there; a delivery has one until its
+    """`count` slots, in one event loop. A claim reserves some until its reply arrives. A delivery holds one until its
     agent is done."""
 
     def __init__(self, count: int) -> None:
@@ -18,13 +18,13 @@ class Slots:
         self._freed: anyio.Event | None = None  # while somebody waits
 
     def reserve(self, most: int) -> int:
-        """Reserve so many, if they are free; how many were."""
+        """Reserve up to this many free slots. Returns how many."""
         number = min(most, self.free)
         self.free -= number
         return number
 
     def take(self, reserved: int, leases: Iterable[str]) -> None:
-        """Let these leases have reserved slots; the rest is free again."""
+        """Give reserved slots to these leases, and free the rest."""
         before = len(self._taken)
         self._taken.update(leases)
         self._free_again(reserved - len(self._taken) + before)
@@ -36,7 +36,7 @@ class Slots:
             self._free_again(1)
 
     def have_none_of(self, leases: Iterable[str]) -> bool:
-        """Whether all of these leases' slots are free again."""
+        """Whether the slots of all these leases are free again."""
         return self._taken.isdisjoint(leases)
 
     def _free_again(self, number: int) -> None:
@@ -44,7 +44,7 @@ class Slots:
         self.interrupt()
 
     async def wait(self) -> None:
-        """Wait until one is freed, or `interrupt`."""
+        """Wait until a slot is freed, or `interrupt`."""
         freed = self._freed = anyio.Event()
         await freed.wait()
 

@@ -1,4 +1,4 @@
-"""Sources: noticing that code has changed, and beginning the process anew with it."""
+"""Sources: notices that code has changed, and restarts the process."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from ..contracts.errors import BatonpassError
 _log = logging.getLogger("batonpass.worker")
 # Seconds between two looks.
 _PAUSE = 0.5
-# Installed packages are in these, or in a folder with a pyvenv.cfg.
+# Installed packages are in these folders, or in one with a pyvenv.cfg.
 _LEFT_OUT = {"__pycache__", "node_modules", "site-packages"}
 
 
 class Sources:
-    """The Python files of a folder and those below it, as they are now; hidden folders and installed packages apart."""
+    """The Python files in a folder and below, as they are now, without hidden folders and installed packages."""
 
     def __init__(self, folder: Path) -> None:
         self._folder = folder
         self._before = _times(folder)
 
     def changed(self) -> str:
-        """A file that has changed, come or gone since; "" if none has."""
+        """A file that was changed, added or removed since. "" if none was."""
         before, now = self._before, _times(self._folder)
         changed = [path for path in (before | now) if before.get(path) != now.get(path)]
         for path in changed:
@@ -40,7 +40,7 @@ class Sources:
         return changed[0] if changed else ""
 
     async def change(self) -> str:
-        """Wait for a change: the file."""
+        """Wait for a change. Returns the file."""
         while True:
             await anyio.sleep(_PAUSE)
             if path := await to_thread.run_sync(self.changed, abandon_on_cancel=True):
@@ -48,7 +48,7 @@ class Sources:
 
 
 def keep_reloading(run: Callable[[Sources], bool]) -> None:
-    """Run a worker that watches its sources. It begins anew if it ends for a change, and after a change if it fails."""
+    """Run a worker that watches its sources. Restart it if it ends for a change, and after a change if it fails."""
     sources = Sources(Path.cwd())
     try:
         again = run(sources)
@@ -62,14 +62,14 @@ def keep_reloading(run: Callable[[Sources], bool]) -> None:
 
 
 def begin_anew() -> NoReturn:
-    """Replace this process by one that was started the same way. Threads that are left behind end with it."""
+    """Replace this process by one started the same way. Threads left behind end with it."""
     os.execv(sys.executable, [sys.executable, *sys.orig_argv[1:]])
 
 
 def _uncache(path: str) -> None:
-    """Python takes bytecode for current if its source has the same size and second of change: after two quick edits it
-    would run the code between them."""
-    with suppress(OSError, NotImplementedError):  # there is none, or this Python keeps none
+    """Remove stale bytecode. Python takes bytecode as current if its source has the same size and second of change, so
+    after two quick edits it would run the code between them."""
+    with suppress(OSError, NotImplementedError):  # there is no bytecode, or this Python writes none
         Path(cache_from_source(path)).unlink()
 
 
@@ -88,6 +88,6 @@ def _times(folder: Path) -> dict[str, int]:
                         folders.append(entry.path)
                 elif entry.name.endswith(".py"):
                     times[entry.path] = entry.stat().st_mtime_ns
-        except OSError:  # it went away while we looked
+        except OSError:  # it was removed meanwhile
             continue
     return times

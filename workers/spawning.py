@@ -1,4 +1,4 @@
-"""Spawning: committing that a job waits for its children."""
+"""Spawning: commits that a job waits for its children."""
 
 from __future__ import annotations
 
@@ -21,8 +21,7 @@ from .session import LeaseSession
 def spawning(
     book: Book, agent: Agent[Any], envelope: Envelope, session: LeaseSession, outcome: FannedOut
 ) -> Generator[Command[Any], Any, Spawn]:
-    """The command that commits it. Every child is checked before the first is staged; yields what must be looked up,
-    and the stages."""
+    """The command that commits it. Checks every child before the first is staged. Yields the lookups and the stages."""
     final = session.seal(outcome.final)
     at = partition_of(session.job_id)
     children: list[Child] = []

@@ -1,8 +1,8 @@
-"""Steady: an event loop that `sys.exit()` or a KeyboardInterrupt in some task does not stop.
+"""Steady: an event loop that survives `sys.exit()` or a KeyboardInterrupt in a task.
 
-Frameworks run agents' code in tasks of their own. asyncio gives a task's `SystemExit` or `KeyboardInterrupt` to who
-awaits it, as any error, and stops its loop besides, with all other jobs in it. (Ctrl-C is a signal that workers take:
-whatever raises KeyboardInterrupt there is an agent's code, or a library that stops it so.)
+Frameworks run agents' code in their own tasks. asyncio gives a task's `SystemExit` or `KeyboardInterrupt` to whoever
+awaits it, like any error, but it also stops the loop, with all other jobs in it. (Workers handle Ctrl-C as a signal, so
+a KeyboardInterrupt comes from an agent's code, or from a library that stops it this way.)
 """
 
 from __future__ import annotations
@@ -15,17 +15,17 @@ _log = logging.getLogger("batonpass.worker")
 
 
 class SteadyLoop(asyncio.SelectorEventLoop):
-    """The loop of a process of ours."""
+    """The event loop of our processes."""
 
     _main: object = None
 
     def run_until_complete(self, future: Any) -> Any:  # what it takes has another type from Python 3.12 on
-        """Run until that one is done."""
+        """Run until the future is done."""
         self._main = future
         return super().run_until_complete(future)
 
     def run_forever(self) -> None:
-        """Run until `stop`, or until what the process is there for exits."""
+        """Run until `stop`, or until the process's main task exits."""
         while True:
             try:
                 return super().run_forever()

@@ -1,4 +1,4 @@
-"""Steps: what an agent's code has recorded in this hop, and the rules of replaying it. No I/O."""
+"""Steps: what an agent's code has recorded in this hop, and the rules for replaying it. No I/O."""
 
 from __future__ import annotations
 
@@ -20,27 +20,26 @@ from ..contracts.upcasting import before_upcast
 from ..coordinator.session import Session
 
 _PREFIX = "step/"
-# What else is recorded as steps are, by names of its own.
+# Prefixes of what is recorded like steps, under its own names.
 _OTHERS = ("ask", "effect", "fan_out")
 _SIGNS = re.compile(r"[\\#:]")
 
 
 @dataclass(frozen=True)
 class Recorded:
-    """A step that is done: its result, and the digest of the arguments that gave it (None: whatever they are)."""
+    """A finished step: its result, and the digest of its arguments (None: any)."""
 
     digest: bytes | None
     result: Any
 
 
 class Steps:
-    """The recorded steps of one hop, by key: `name`, `name#ordinal` from the second of that name on, or `name:key` with
-    the step's own `key`.
+    """The recorded steps of one hop. The key is `name`, `name#ordinal` from the second use of the name, or `name:key`.
 
-    Each is a record of the hop's journal. A plain function's steps are also its state: each is a checkpoint, and a
-    resumed function replays them from its top. (The journal decides: of two steps that end at once the later
-    checkpoint may lack one.) In a framework's agent the state is the framework's, and only the framework knows from
-    where its nodes, tasks or turns are replayed: steps can't be counted there, and each needs a `key`.
+    Each step is a record in the hop's journal. A plain function's steps are also its state: each is a checkpoint, and a
+    resumed function replays them from its top. (The journal decides: if two steps end at once, the later checkpoint may
+    lack one.) In a framework's agent the state is the framework's, and only the framework knows where its nodes, tasks
+    or turns resume. So steps can't be counted there, and each needs a `key`.
     """
 
     def __init__(self, session: Session, *, own_state: bool) -> None:
@@ -70,14 +69,16 @@ class Steps:
 
     @property
     def editable(self) -> bool:
-        """Whether there is a state in which a result can be put in before the job is redriven."""
+        """Whether there is a state where you can put in a result before you redrive the job."""
         return self._own_state and bool(self._done)
 
     def begin(
         self, name: str, key: str | None, arguments: object, *, users: bool = False
     ) -> tuple[str, bytes, Recorded | None]:
-        """Enter a step: its key, its arguments' digest, and its record if it is done. `users`: a user named it. Raises
-        if the lease is lost."""
+        """Enter a step. Returns its key, its arguments' digest, and its record if it is done.
+
+        `users` means that a user named it. Raises if the lease is lost.
+        """
         self._session.check()
         if key is None and not self._own_state:
             raise BadSetup(
@@ -113,17 +114,17 @@ class Steps:
         return full, digest, recorded
 
     def leave(self, name: str) -> None:
-        """The step is not running any more."""
+        """The step is no longer running."""
         self._running.discard(name)
 
     def finish(self, full: str, digest: bytes, result: Any) -> tuple[Snapshot | None, dict[str, Any]]:
-        """Note a result; what must be committed for it: a plain function's snapshot, and journal records."""
+        """Note a result. Returns what to commit for it: a plain function's snapshot, and journal records."""
         pack(result, path=f"result of step {full!r}")
         self._done[full] = Recorded(digest, result)
         return self.snapshot(full) if self._own_state else None, {_PREFIX + full: [digest, result]}
 
     def snapshot(self, step: str, *, asking: str | None = None) -> Snapshot:
-        """All that is recorded, as a plain function's state."""
+        """All recorded steps, as a plain function's state."""
         state = {key: recorded.result for key, recorded in self._done.items()}
         return Snapshot(step=step, state=state, native={"v": 1, "asking": asking})
 
@@ -136,16 +137,16 @@ def _edited(held: Any, recorded: Any) -> bool:
 
 
 def _unmistakable(name: str) -> str:
-    """A user's name as keys have it: no part of it is taken for an ordinal, a key, or a call of another kind."""
+    """A user's name escaped for keys, so that no part of it reads as an ordinal, a key, or another kind of call."""
     said = _SIGNS.sub(r"\\\g<0>", name)
     return f"\\{said}" if said in _OTHERS else said
 
 
 def check_function(what: str, fn: object) -> None:
-    """Refuse what can't be called, before anything is done or recorded: mostly `fn()` for `fn`."""
+    """Refuse what can't be called, before anything is done or recorded. Mostly `fn()` instead of `fn`."""
     if not callable(fn):
         if inspect.iscoroutine(fn):
-            fn.close()  # else Python warns that nobody awaited it
+            fn.close()  # or Python would warn that it was never awaited
         raise BadSetup(f"{what}: {fn!r:.80} is not a function: give the function itself, then its arguments")
 
 
@@ -157,7 +158,7 @@ def refuse_async(what: str, fn: Callable[..., object]) -> None:
 
 
 def same(recorded: bytes, digest: bytes, arguments: object) -> bool:
-    """Whether a record is of these arguments, whose digest is given: also by code that had older contracts."""
+    """Whether a record has these arguments, given by their digest, also if it was recorded with older contracts."""
     return recorded == digest or recorded == _digest(arguments, _as_stored)
 
 

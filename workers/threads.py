@@ -1,7 +1,7 @@
-"""Threads: agents' code that runs in some, and is left behind there when its attempt is over before it ends.
+"""Threads: agents' code in threads, which can be left behind there when its attempt ends first.
 
-A thread can't be stopped. Its code is refused at its next call of the context; what never comes to one stays, until its
-process begins anew.
+A thread can't be stopped. Its code is refused at its next call of the context. Code that never makes one stays until
+its process restarts.
 """
 
 from __future__ import annotations
@@ -40,16 +40,16 @@ class Calls:
         return len(self._running)
 
     def enter(self) -> None:
-        """Those that this task makes from now on, and what it starts, belong to these."""
+        """From now on, calls by this task, and by what it starts, belong to these."""
         _CURRENT.set(self)
 
     def note(self, future: Future[Any]) -> None:
-        """One that ends with a future."""
+        """Add a call that ends with a future."""
         self._running.add(future)
         future.add_done_callback(self._running.discard)
 
     def run(self, fn: Callable[[], T]) -> T:
-        """Make one, in this thread."""
+        """Make a call in this thread."""
         call, home = object(), os.getpid()
         self._running.add(call)
         try:
@@ -62,13 +62,13 @@ class Calls:
 
 
 async def in_thread(fn: Callable[[], T]) -> T:
-    """Run an agent's code in a thread. When this is cancelled, it is left behind."""
+    """Run an agent's code in a thread. If this is cancelled, the thread is left behind."""
     calls = _CURRENT.get()
     return await to_thread.run_sync(fn if calls is None else partial(calls.run, fn), abandon_on_cancel=True)
 
 
 class Executor(ThreadPoolExecutor):
-    """A loop's default executor, in which frameworks run their users' sync code."""
+    """A loop's default executor, where frameworks run their users' sync code."""
 
     def submit(self, fn: Callable[P, T], /, *args: P.args, **kwargs: P.kwargs) -> Future[T]:
         """Run a function in a thread."""
@@ -79,7 +79,7 @@ class Executor(ThreadPoolExecutor):
 
 
 class LeftBehind:
-    """The calls of a worker that outlive their attempts; `most` are too many (0: no number is)."""
+    """The calls of a worker that outlive their attempts. `most` are too many (0: no limit)."""
 
     def __init__(self, most: int = 0) -> None:
         self._many = anyio.Event()
@@ -93,7 +93,7 @@ class LeftBehind:
         return sum(calls.number for calls in self._calls)
 
     def take(self, about: str, calls: Calls) -> None:
-        """An attempt is over: what of its calls still runs is left behind."""
+        """An attempt has ended: those of its calls that still run are left behind."""
         if not calls.number:
             return
         self._calls.append(calls)
@@ -103,7 +103,7 @@ class LeftBehind:
             self._many.set()
 
     async def full(self) -> None:
-        """Wait until there are too many, which don't end in a moment: those of a store that was away do."""
+        """Wait until there are too many that don't end in a moment, as calls do that waited for a store."""
         while True:
             await self._many.wait()
             self._many = anyio.Event()

@@ -1,4 +1,4 @@
-"""Trouble: what a loop of a worker keeps failing at, told without a line for each of its attempts."""
+"""Trouble: logs repeated failures of a worker's loop, without a line for each attempt."""
 
 from __future__ import annotations
 
@@ -6,12 +6,14 @@ import logging
 import time
 
 _log = logging.getLogger("batonpass.worker")
-_AGAIN = 30.0  # seconds after which what lasts is told again
+_AGAIN = 30.0  # seconds after which lasting trouble is logged again
 
 
 class Trouble:
-    """Told when it begins, from time to time while it lasts, and when it is over: a heartbeat is tried ten times a
-    second, and logs may lie on the disk that is full."""
+    """Logged when it begins, from time to time while it lasts, and when it is over.
+
+    A heartbeat is tried ten times a second, and logs may be on the disk that is full.
+    """
 
     def __init__(self, failed: str) -> None:
         """`failed` says what failed."""

@@ -9,7 +9,7 @@ from .session import LeaseSession
 
 
 class Underway:
-    """A delivery that runs in this task. (A cancel scope of anyio's would cost a tenth of a short job.)"""
+    """A delivery that runs in this task. (An anyio cancel scope would cost a tenth of a short job.)"""
 
     def __init__(self, session: LeaseSession | None) -> None:
         self.session = session  # None: it runs in a child
@@ -17,26 +17,28 @@ class Underway:
         self._canceled = False
 
     def cancel(self) -> None:
-        """Have its code stop where it waits next."""
+        """Stop its code where it next awaits."""
         if self._task is not None and not self._canceled:
             self._canceled = True
             self._task.cancel()
 
     def caught(self) -> bool:
-        """Whether it was this that stopped it, and nobody who stops the task itself."""
+        """Whether this stopped it, and not somebody who stops the task itself."""
         return self._canceled and self._task is not None and self._task.uncancel() == 0
 
     def lose(self, status: str) -> None:
-        """Its lease was over before it began."""
+        """Its lease was lost before it started."""
         if self.session is not None:
             self.session.lose(status)
         else:
             self.cancel()
 
     def stopped_by(self, error: BaseException) -> bool:
-        """Whether an error is not of its code: its task is cancelled, dropped with its loop, or interrupted by Ctrl-C.
+        """Whether an error did not come from its code: its task was cancelled, dropped with its loop, or interrupted by
+        Ctrl-C.
 
-        Whatever else is no `Exception` (`sys.exit()` in an agent) would stop the worker, and with it all other jobs.
+        Anything else that is not an `Exception` (`sys.exit()` in an agent) would stop the worker, and all other jobs
+        with it.
         """
         if isinstance(error, asyncio.CancelledError):
             return self._task is not None and self._task.cancelling() > 0

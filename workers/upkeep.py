@@ -1,4 +1,4 @@
-"""Upkeep: every worker takes back expired leases and makes due timers ready, and says that it is there."""
+"""Upkeep: every worker takes back expired leases, makes due timers ready, and reports that it is live."""
 
 from __future__ import annotations
 
@@ -31,22 +31,22 @@ _GRACE = 2.0
 
 
 class Alarm:
-    """What a worker's upkeep sleeps by: a claim that is told of a timer says so, and that is not a second late. In one
-    event loop."""
+    """Wakes a worker's upkeep: a claim that learns of a timer reports it, so that it is not a second late. In one event
+    loop."""
 
     def __init__(self) -> None:
         self._due = math.inf
         self._nearer = anyio.Event()
 
     def due_in(self, seconds: float) -> None:
-        """Something is due then."""
+        """Something is due in this time."""
         at = time.monotonic() + seconds
         if at < self._due:
             self._due = at
             self._nearer.set()
 
     async def sleep(self, seconds: float) -> None:
-        """Sleep so long, or until something is due; that is over then."""
+        """Sleep this long, or until something is due, which is then cleared."""
         until = time.monotonic() + seconds
         await anyio.sleep(min(seconds, _LEAST))
         while (left := min(until, self._due) - time.monotonic()) > 0:
@@ -58,11 +58,11 @@ class Alarm:
 
 
 async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alarm) -> None:
-    """Reap when the next lease or timer is due, and at least every second. `present` is what the worker is noted by.
-    Ends by cancellation.
+    """Reap when the next lease or timer is due, and at least every second. Ends by cancellation.
 
-    Who finds that something is due takes leases by the next look: that one may have lain at a store that stood still,
-    before the heartbeats that lay there with it.
+    `present` is the worker's entry in the record of live workers. If leases are due, they are taken at the next look,
+    not at once: the first look may have waited at a store that stood still, ahead of the heartbeats that waited with
+    it.
     """
     noted = trimmed = -math.inf
     grace = math.inf
@@ -81,7 +81,7 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
         else:
             trouble.over()
             slow = time.monotonic() - began > _GRACE
-            if slow and not (left and late):  # a store that is always slow must not keep them for ever
+            if slow and not (left and late):  # a store that is always slow must not protect them for ever
                 grace = math.inf
             late = slow
             grace = min(grace, time.monotonic() + _GRACE)
@@ -94,19 +94,19 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
             _log.info("made ready: %d (expired leases, due timers)", reaped.moved)
         due = reaped.next_due == 0
         pause = reaped.next_due / 1000 if reaped.next_due >= 0 else _PAUSE
-        if left and due and not reaped.moved:  # it is a lease that is left to its holder
+        if left and due and not reaped.moved:  # a lease that is left to its holder for now
             pause = max(grace - time.monotonic(), 0)
         await alarm.sleep(min(pause, _PAUSE) + random.uniform(_LEAST, _JITTER))
 
 
 async def leave(store: Store, present: str, queues: Sequence[str]) -> None:
-    """Say that the worker is not there any more; if the store is away, that is known when its presence is over."""
+    """Report that the worker is gone. If the store is away, its presence expires."""
     with anyio.move_on_after(_PAUSE), suppress(Unavailable):
         await store.acall(Reap(1, worker=present, queues=tuple(queues), presence=1))
 
 
 async def _trim(store: Store) -> None:
-    """Keep the events to their number."""
+    """Delete the oldest events above the limit."""
     try:
         while await store.acall(TrimEvents(store.kept_events)):
             pass

@@ -1,4 +1,4 @@
-"""Watchdog: ends a process that was told to stop and does not come to it, because code of an agent blocks its loop."""
+"""Watchdog: ends a process that was told to stop but can't, because an agent's code blocks its loop."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _log = logging.getLogger("batonpass.worker")
 
 
 class Watchdog:
-    """Calls `leave` some seconds after a signal: `first` after the first one, `then` after any other."""
+    """Calls `leave` some seconds after a signal: `first` seconds after the first one, `then` after any other."""
 
     def __init__(self, first: float, then: float, leave: Callable[[], object]) -> None:
         self._first = first
@@ -25,10 +25,11 @@ class Watchdog:
         self._off = False
 
     def listen(self, signals: Collection[signal.Signals], again: Collection[signal.Signals]) -> None:
-        """Hear these signals beside the event loop, which has its own way; after the first one those of `again`.
+        """Listen to these signals beside the event loop, which has its own handlers. After the first one, listen to
+        those of `again`.
 
-        Python calls a handler between two steps of what the main thread runs. It may only write: whatever lock it
-        took could be held by the code that it interrupts.
+        Python calls a handler between two steps of the main thread. It may only write: any lock that it took could be
+        held by the code that it interrupts.
         """
 
         def hear(number: int, frame: FrameType | None) -> None:
@@ -40,7 +41,7 @@ class Watchdog:
         Thread(target=self._watch, args=(frozenset(again),), name="batonpass-watchdog", daemon=True).start()
 
     def call_off(self) -> None:
-        """The process came to it."""
+        """The process is stopping on its own."""
         self._off = True
 
     def _watch(self, again: Collection[int]) -> None:

@@ -1,4 +1,4 @@
-"""Webhooks: sends events to the addresses that want them."""
+"""Webhooks: sends events to the URLs that subscribe to them."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from .single import single
 _log = logging.getLogger("batonpass.webhooks")
 # Seconds between an event's attempts: some four hours in all, after which the webhook is paused.
 PAUSES = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0)
-# Seconds that an address may take for its answer.
+# Seconds that a URL may take to respond.
 _TIMEOUT = 15.0
 # Seconds between two looks at which webhooks there are, and between two signs of life of one that waits.
 _LOOK, _SIGN = 1.0, 20.0
@@ -35,7 +35,7 @@ _GONE = 410
 
 
 class Failure(Exception):
-    """An event was not accepted; `final` if it is not worth trying again."""
+    """An event was not accepted. `final` means that retrying is pointless."""
 
     def __init__(self, text: str, *, final: bool = False) -> None:
         super().__init__(text)
@@ -43,7 +43,7 @@ class Failure(Exception):
 
 
 class Courier:
-    """Serves all webhooks of a namespace. Any number of them share the work. `pauses` and `timeout` are in seconds."""
+    """Serves all webhooks of a namespace. Couriers share the work. `pauses` and `timeout` are in seconds."""
 
     def __init__(
         self, coordinator: Coordinator, *, pauses: Sequence[float] = PAUSES, timeout: float = _TIMEOUT
@@ -58,14 +58,14 @@ class Courier:
         self._timeout = timeout
         self._signer = Signer
         self._served: dict[str, tuple[Webhook, anyio.CancelScope]] = {}
-        self._unread: dict[str, str] = {}  # what is wrong with a group's webhook, as the log has told
+        self._unread: dict[str, str] = {}  # what is wrong with a group's webhook, as logged
         # No redirects: they could lead a signed event anywhere. Any number of connections: addresses that hang must not
         # use up what others need; each webhook sends one event at a time.
         limits = httpx.Limits(max_connections=None)
         self._http = httpx.AsyncClient(follow_redirects=False, timeout=timeout, limits=limits)
 
     async def run(self) -> None:
-        """Serve until it is cancelled. What is being sent then is sent again by the next one."""
+        """Serve until cancelled. What is being sent then is sent again by the next courier."""
         served = self._served
         async with self._http, anyio.create_task_group() as tasks:
             while True:
@@ -103,7 +103,7 @@ class Courier:
             del self._served[webhook.name]
 
     async def _work(self, webhook: Webhook) -> None:
-        """Until it is paused, changed or deleted."""
+        """Send until it is paused, changed or deleted."""
         try:
             await self._consume(webhook)
         except NotFound as error:
@@ -166,19 +166,19 @@ class Courier:
             "webhook-signature": self._signer(webhook.secret).sign(id_, now, body),
         }
         try:
-            with anyio.fail_after(self._timeout):  # whatever it trickles
+            with anyio.fail_after(self._timeout):  # even if the response trickles in
                 async with self._http.stream("POST", webhook.url, content=body.encode(), headers=headers) as reply:
                     status = reply.status_code
         except TimeoutError:
             raise Failure(f"no answer within {self._timeout:g} s") from None
-        except Exception as error:  # whatever the libraries make of an address: others must be served
+        except Exception as error:  # whatever the libraries raise for one URL, others must be served
             found = single(error)
             raise Failure(f"{type(found).__name__}: {found}"[:200]) from None
         if not 200 <= status < 300:
             raise Failure(f"it answered {status}", final=status == _GONE)
 
     async def _wait(self, pause: float, events: Consumer) -> None:
-        """Until the next attempt, as whose the event stays."""
+        """Wait until the next attempt, and keep the event's lease."""
         while pause > 0:
             await anyio.sleep(min(pause, _SIGN))
             pause -= _SIGN

@@ -42,7 +42,7 @@ from .threads import LeftBehind
 from .upkeep import Alarm, keep_up, leave
 
 _log = logging.getLogger("batonpass.worker")
-_SILENCE = 2.0  # seconds of starting after which a worker says what it does
+_SILENCE = 2.0  # seconds after which a starting worker logs what it does
 
 
 class Worker:
@@ -78,7 +78,7 @@ class Worker:
         if not self._agents:
             raise BadSetup(f"app {app.name!r} has no agents: declare some with @app.agent(...)")
         for agent in self._agents:
-            asked_as(agent, AskTerms())  # what can't be meant is said here
+            asked_as(agent, AskTerms())  # contradictions are raised here
         self._concurrency = concurrency
         self._adapters: dict[str, Adapter] = {}
         self._runner: Runner | None = None
@@ -91,14 +91,12 @@ class Worker:
         self._quarantine = children.pool(self._here, concurrency, warm=False) if children and self._here else None
 
     async def prepare(self) -> None:
-        """Import the frameworks of this worker's agents, and only those; record the app's declarations.
-
-        What `close` ends is begun here.
-        """
+        """Import the frameworks of this worker's agents, and only those. Record the app's declarations. `close` ends
+        what this starts."""
         kinds = sorted({agent.kind for agent in self._agents})
         with _told_if_late(f"still loading {', '.join(kinds)}"):
             for kind in kinds:
-                self._adapters[kind] = load_adapter(kind)  # of those that run apart too: what is missing is said here
+                self._adapters[kind] = load_adapter(kind)  # for children too: a missing extra is raised here
         await check_others(self._agents, self._app, self._coordinator)
         await self._coordinator.declare(self._app)
         await check_receivers(self._agents, self._app, self._coordinator)
@@ -109,7 +107,7 @@ class Worker:
             _log.info("%s: run in this process; `batonpass worker` gives them their own", ", ".join(wishing))
 
     async def close(self) -> None:
-        """End the processes that `prepare` began."""
+        """End the processes that `prepare` started."""
         with anyio.CancelScope(shield=True):
             for pool in self._pools:
                 await pool.close()
@@ -174,7 +172,7 @@ class Worker:
         }
 
     def _limits(self) -> dict[str, Limits]:
-        """The limits of those agents that have some, by queue."""
+        """The limits of agents that have some, by queue."""
         found: dict[str, Limits] = {}
         for agent in self._agents:
             for ref in self._app.versions(agent.accepts) if agent.bounds.limited else ():
@@ -190,7 +188,7 @@ async def _stopped(keeper: LeaseKeeper) -> None:
 
 @contextmanager
 def _told_if_late(what: str) -> Generator[None]:
-    """Say what takes so long: a framework's import may take half a minute, and blocks."""
+    """Log what takes so long. Importing a framework may take half a minute, and blocks."""
     timer = Timer(_SILENCE, _log.info, [what])
     timer.daemon = True
     timer.start()
@@ -202,7 +200,7 @@ def _told_if_late(what: str) -> Generator[None]:
 
 @contextmanager
 def _more_threads(number: int) -> Generator[None]:
-    """More threads for this loop: sync agents may block one each, and the store's calls still need theirs."""
+    """More threads for this loop: each sync agent may block one, and the store's calls still need theirs."""
     limiter = anyio.to_thread.current_default_thread_limiter()
     limiter.total_tokens += number
     try:
@@ -213,7 +211,7 @@ def _more_threads(number: int) -> Generator[None]:
 
 @asynccontextmanager
 async def in_background(worker: Worker) -> AsyncGenerator[Worker]:
-    """A worker that works while the block runs; at its end running deliveries are given back."""
+    """A worker that runs while the block does. At its end, running deliveries are given back."""
     await worker.prepare()
     with alone():
         async with anyio.create_task_group() as tasks:

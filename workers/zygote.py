@@ -1,7 +1,7 @@
-"""The zygote: a process that has imported the app and its frameworks, and forks children of the worker.
+"""The zygote: a process that has imported the app and its frameworks, and forks the worker's children.
 
-`python -m batonpass.workers.zygote FD`. It only imports: no loop, no store handle, no thread. One that finds threads
-after its imports says so and ends: children are spawned then.
+`python -m batonpass.workers.zygote FD`. It only imports: no loop, no store handle, no thread. If it finds threads after
+its imports, it says so and ends. Children are then spawned.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from .setup import Prepared, prepare
 
 
 def main() -> None:
-    """Import what the setup asks for, then fork a child for each socket that comes, until the worker is gone."""
+    """Import what the setup names, then fork a child for each socket that arrives, until the worker is gone."""
     control = socket(fileno=int(sys.argv[1]))
     if (setup := hear_setup(control)) is None:
         return
@@ -36,7 +36,7 @@ def main() -> None:
     except Exception as error:
         tell_failure(control, error)
         return
-    anyio.run(checkpoint)  # a loop is imported when one is used first
+    anyio.run(checkpoint)  # imports the event loop, which happens on first use
     gc.collect()
     gc.freeze()  # so that a collection in a child does not copy every page
     outlive_parent()  # to end the children, which don't inherit it
@@ -46,13 +46,13 @@ def main() -> None:
         control.sendall(frame({"forks": forks}))
         if forks:
             _serve(control, prepared, children)
-    # The worker is gone. Children notice that too, but for one whose code holds the interpreter's lock.
+    # The worker is gone. Children notice that too, except one whose code holds the interpreter's lock.
     for child in children:
         os.kill(child, signal.SIGKILL)
 
 
 def _can_fork() -> bool:
-    """Whether nothing but this thread is there, after a fork: some libraries end their threads for one."""
+    """Whether this is the only thread, after a fork: some libraries end their threads for one."""
     if threading.active_count() > 1:
         return False
     if (pid := os.fork()) == 0:
