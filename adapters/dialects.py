@@ -1,4 +1,5 @@
-"""Dialects: between a framework's messages, as plain dicts, and portable ones. What all frameworks' ways share."""
+"""Dialects: convert between a framework's messages, as plain dicts, and portable ones. The part that all frameworks
+share."""
 
 from __future__ import annotations
 
@@ -23,10 +24,9 @@ Fields = Mapping[str, Any]
 class Dialect:
     """How one framework writes messages.
 
-    `understand` makes a message of fields and `express` fields of a message: several where the framework says one
-    thing in several messages, none where it can't say it. Both know only what messages have; what else the fields
-    say is kept in the message's `native`, so that a message comes back as it was. `own` are the fields that
-    `understand` reads.
+    `understand` converts fields to a message. `express` converts a message to fields: several messages if the framework
+    splits it, none if it can't express it. Both handle only what portable messages have. Other fields are kept in the
+    message's `native`, so that a message comes back unchanged. `own` are the fields that `understand` reads.
     """
 
     framework: str

@@ -1,4 +1,4 @@
-"""Edited: what a person's edit of a conversation has to leave in it. No framework is needed here."""
+"""Edited: what a person's edit of a conversation must leave in place. Needs no framework."""
 
 from __future__ import annotations
 

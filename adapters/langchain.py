@@ -1,4 +1,4 @@
-"""LangChain's messages as state types: found by the entry point `batonpass.state_types`, when one is saved or read."""
+"""LangChain's messages as state types. Found by the entry point `batonpass.state_types`, when one is saved or read."""
 
 from __future__ import annotations
 
@@ -31,8 +31,8 @@ def register() -> None:
 
 
 class _Form:
-    """A message's fields that are not what they are by default: a thread holds thousands of messages. They are put back
-    as they were, without the class making anything of them again."""
+    """A message's fields that differ from their defaults, because a thread holds thousands of messages. They are
+    restored directly, without the class's validation."""
 
     def __init__(self, kind: type[BaseModel]) -> None:
         fields = kind.model_fields.items()

@@ -1,4 +1,4 @@
-"""Still: values that stay as they are while they are put."""
+"""Still: values that must not change while they are being saved."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Versions of frameworks: one that the tests have not run with is named, because resuming uses what may change."""
+"""Versions: warns about framework versions that the tests have not run with, because resuming uses private parts that
+may change."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Microsoft Agent Framework, AutoGen's successor: its workflows' checkpoints on our stores.
+"""Microsoft Agent Framework, AutoGen's successor: checkpoints of its workflows on our stores.
 
-The package can be imported without the framework; making a storage imports it.
+You can import the package without the framework. Making a storage imports it.
 """
 
 from .storage import BatonpassCheckpointStorage, NotSaved

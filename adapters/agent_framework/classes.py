@@ -1,4 +1,4 @@
-"""Classes in states, by name: which type a workflow waits for. Names are looked up, nothing is imported for them."""
+"""Classes in states, by name: which type a workflow waits for. Names are only looked up, never imported."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""The framework's types in states: found by the entry point `batonpass.state_types`, when one is saved or read.
+"""The framework's types in states. Found by the entry point `batonpass.state_types`, when one is saved or read.
 
-The framework's own storages pickle these. Here each is its fields under a name of its own, and nothing but what is
-named here, registered by the user or plain can come back.
+The framework's own storages pickle these. Here each is stored as its fields under its own name. Only the types named
+here, types registered by the user and plain values can come back.
 """
 
 from __future__ import annotations
@@ -70,8 +70,11 @@ def _register_fields(package: str, example: object) -> None:
 
 
 class _Fields:
-    """An object's fields, without those that are None: most are. `raw_representation`, the provider's own object behind
-    a message, is left out: it is of any class, and the framework drops it itself where it can."""
+    """An object's fields, without those that are None, as most are.
+
+    `raw_representation`, the provider's own object behind a message, is left out: it can be of any class, and the
+    framework itself drops it where it can.
+    """
 
     def __init__(self, kind: Any, example: dict[str, Any]) -> None:
         self._kind = kind

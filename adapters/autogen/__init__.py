@@ -1,6 +1,6 @@
 """AutoGen 0.7 (autogen-agentchat): teams run turn by turn, with a checkpoint after each turn.
 
-The package can be imported without AutoGen; making an `AutoGenAdapter` imports it.
+You can import the package without AutoGen. Making an `AutoGenAdapter` imports it.
 """
 
 from .adapter import AutoGenAdapter

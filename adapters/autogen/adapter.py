@@ -29,10 +29,10 @@ if TYPE_CHECKING:
 class AutoGenAdapter:
     """Runs the team or agent that a factory returns, one turn at a time, and saves after each turn.
 
-    RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow are stepped; a turn of a GraphFlow is all nodes that
-    run side by side. A lone agent is a team of one that takes one turn. MagenticOneGroupChat can't be continued from
-    its state, so it runs as one turn. A turn that a crash cut off begins again; what models and tools had answered in
-    it is recorded, and they are not asked again.
+    RoundRobinGroupChat, SelectorGroupChat, Swarm and GraphFlow are stepped. A turn of a GraphFlow is all nodes that run
+    in parallel. A single agent is a team of one that takes one turn. MagenticOneGroupChat can't be continued from its
+    state, so it runs as one turn. A turn that a crash cut off starts again, with the recorded answers of its models and
+    tools.
     """
 
     def __init__(self) -> None:

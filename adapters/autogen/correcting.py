@@ -1,4 +1,4 @@
-"""Correcting: a team whose result does not fit the contract is told why, and goes on."""
+"""Correcting: if a team's result does not fit the contract, the team is told why, and continues."""
 
 from __future__ import annotations
 

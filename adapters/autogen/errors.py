@@ -1,7 +1,7 @@
-"""Errors: what a turn's members and managers raise, as it was raised.
+"""Errors: what a turn's members and managers raise, in its original form.
 
-A team gives its members' errors on as texts, level by level, and logs each level's whole traceback; it hangs on one
-that is no Exception.
+A team passes its members' errors on as text, level by level, and logs each level's whole traceback. It hangs on an
+error that is not an Exception.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ Report = Callable[[str, BaseException], None]
 
 
 class Errors:
-    """What was raised in a turn, the innermost first, with who raised it and the way to it from where it was met."""
+    """What was raised in a turn, the innermost first, with who raised it and the path to it."""
 
     def __init__(self) -> None:
         self._met: list[tuple[str, BaseException, TracebackType | None]] = []

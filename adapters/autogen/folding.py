@@ -1,10 +1,10 @@
 """Folding: a team's state without what its messages already say.
 
-Every member keeps its own copy of the conversation: in its model's context, and whole messages that it has not read
-yet. In a checkpoint these are references to the thread, so that it holds the conversation about once, and what a turn
-adds does not grow with the turns before. A reference is a tuple: ("message", place), ("content", place),
+Every member keeps its own copy of the conversation: in its model's context, and as whole messages that it has not read
+yet. In a checkpoint these become references to the thread. So it holds the conversation about once, and a turn's
+checkpoint does not grow with the turns before. A reference is a tuple: ("message", place), ("content", place),
 ("heard", member, pieces) for the messages of a context, or ("agent", count, places) for the state of a member that has
-heard so much of the thread and not read what is at these places; a real tuple becomes ("tuple", *items).
+heard this much of the thread and not read what is at these places. A real tuple becomes ("tuple", *items).
 """
 
 from __future__ import annotations

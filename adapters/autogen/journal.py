@@ -1,9 +1,9 @@
-"""Journal: what models and tools answered inside of a turn, so that a turn that is begun again does not ask them again.
+"""Journal: the answers of models and tools inside a turn, so that a restarted turn doesn't ask again.
 
-A record's key is only its place in the turn: the next turn writes over it, and a job of many turns has no more records
-than its longest turn has calls. So each says of which turn it is, who asked, and a digest of what was asked; a call is
-answered by the first record left that says the same, whichever order calls run in. An answer that its caller failed at
-is taken back: else each attempt would be given it, and fail.
+A record's key is only its place in the turn. The next turn overwrites it, so a job of many turns has no more records
+than its longest turn has calls. Each record therefore says which turn it belongs to and who asked, with a digest of the
+question. A call takes the first remaining record that matches, whatever order calls run in. If the caller failed at an
+answer, the record is dropped, or every attempt would get it, and fail.
 """
 
 from __future__ import annotations

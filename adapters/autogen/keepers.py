@@ -1,4 +1,4 @@
-"""Keepers: the tools and workbenches that keep a state from call to call."""
+"""Keepers: tools and workbenches that keep a state between calls."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ _SAYS_NOTHING = frozenset({"type", "version"})
 
 @dataclass(frozen=True, eq=False)
 class Keeper:
-    """A tool or workbench that keeps a state. Its calls run one after the other: each leaves a state of its own.
+    """A tool or workbench with a state. Its calls run one at a time, because each leaves its own state.
 
-    `name` is the same in every process that builds its team, `what` is for the user.
+    `name` is the same in every process that builds the team. `what` is its description for the user.
     """
 
     name: str

@@ -1,4 +1,4 @@
-"""Members: the agents and teams inside a team, however deep, also in tools, and what their own state leaves out."""
+"""Members: the agents and teams inside a team, at any depth, also in tools, and what their own state leaves out."""
 
 from __future__ import annotations
 

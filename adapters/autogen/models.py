@@ -1,5 +1,8 @@
-"""JournaledModel: a model that is not asked again what it answered before a crash. A member's has its member's name;
-those that code of the team's own asks (a `selector_func`, an agent's list of them) are met by their class."""
+"""JournaledModel: a model that doesn't answer a question again that it answered before a crash.
+
+A member's model is identified by its member's name. Models that the team's own code calls (a `selector_func`, an
+agent's list of them) are identified by their class.
+"""
 
 from __future__ import annotations
 
@@ -25,7 +28,7 @@ _asking: ContextVar[bool] = ContextVar("batonpass_autogen_asking", default=False
 
 
 class JournaledModel(ChatCompletionClient):
-    """Another model's client, as one member calls it. `last` is how many messages of a request are looked at."""
+    """Another model's client, as one member calls it. `last` is how many messages of a request are compared."""
 
     def __init__(self, caller: str, inner: ChatCompletionClient, last: int = _LAST) -> None:
         self._caller = caller

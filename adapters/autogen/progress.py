@@ -1,4 +1,4 @@
-"""Progress: how far a team came, as a checkpoint keeps it."""
+"""Progress: how far a team got, as stored in a checkpoint."""
 
 from __future__ import annotations
 
@@ -17,14 +17,17 @@ FORMAT = 1
 
 @dataclass
 class Progress:
-    """The conversation and what the team needs to go on with it.
+    """The conversation, and what the team needs to continue it.
 
-    `messages` is the team's thread, `pending` what its next turn starts with (the task, or an answer): both as AutoGen
-    dumps them. `team` are the members' states, `unsaved` what those leave out, both folded. `checked` are the
-    lengths of the thread at which the termination condition was asked since it was last reset, the first being where
-    that was. `turns` counts since then too. `stop` says why the team ended. `asks` is the open question;
-    `answers` are those that agents in the unfinished turn already have, by agent. `since` is where in the thread this
-    visit begins, of a team that remembers the one before. `corrected` counts how often its result was sent back.
+    - `messages` is the team's thread, `pending` what its next turn starts with (the task, or an answer), both as
+      AutoGen dumps them.
+    - `team` are the members' states, `unsaved` what those leave out, both folded.
+    - `checked` are the lengths of the thread at which the termination condition was asked since its last reset,
+      starting with that. `turns` counts since then too.
+    - `stop` says why the team ended.
+    - `asks` is the open question, and `answers` those that agents in the unfinished turn already have, by agent.
+    - `since` is where in the thread this visit starts, if the team remembers the one before.
+    - `corrected` counts how often its result was sent back.
     """
 
     messages: list[Dump] = field(default_factory=list[Dump])

@@ -1,4 +1,4 @@
-"""Result: how a contract goes into a team, and what comes out of it."""
+"""Result: how a contract goes into a team, and how its result comes out."""
 
 from __future__ import annotations
 

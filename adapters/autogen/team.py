@@ -1,4 +1,4 @@
-"""Adopted: the user's own team, made to stop after each turn, with its limits kept by us."""
+"""Adopted: the user's own team, changed to stop after each turn. We keep its limits."""
 
 from __future__ import annotations
 
@@ -41,10 +41,10 @@ STEPPED = (RoundRobinGroupChat, SelectorGroupChat, Swarm, GraphFlow)
 class Adopted:
     """A fresh team under the driver. It is used for one delivery and then thrown away.
 
-    `stepped` says whether it stops after each turn; if not, it keeps its own limits and runs as one turn. `in_swarms`
-    are the members of its swarms. `outside` are the agent's `hands_to`: a handoff to one of these ends the team, one to
-    another name asks a person. `answers` are what people have answered to its proxies, by name; `asked` is the proxy
-    that still waits.
+    `stepped` says whether it stops after each turn. If not, it keeps its own limits and runs as one turn. `in_swarms`
+    are the members of its swarms. `outside` are the agent's `hands_to`: a handoff to one of these ends the team, a
+    handoff to another name asks a person. `answers` are people's answers to its proxies, by name, and `asked` is the
+    proxy that still waits.
     """
 
     def __init__(self, agent: Agent[Any], team: BaseGroupChat, keepers: list[Keeper]) -> None:

@@ -1,4 +1,4 @@
-"""Tools: what an agent's model may call, made to know the job that it runs in, and not to run again after a crash."""
+"""Tools: an agent's tools, with access to the job, and not called again after a crash."""
 
 from __future__ import annotations
 

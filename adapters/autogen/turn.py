@@ -1,4 +1,4 @@
-"""Turn: one turn of a team, which ends at once when its job is no longer ours."""
+"""Turn: one turn of a team, which ends at once when this worker loses the job."""
 
 from __future__ import annotations
 
@@ -28,8 +28,8 @@ _AGAIN = 0.01
 class Turns:
     """Runs a team's turns.
 
-    A cancelled `run_stream` waits until all members are done, and members turn the error of a lost lease into a
-    message to the model. So a turn runs in a task of its own, which is stopped with everything that it started.
+    A cancelled `run_stream` waits until all members are done, and members turn the error of a lost lease into a message
+    to the model. So a turn runs in its own task, which is stopped with everything that it started.
     """
 
     def __init__(self, team: BaseGroupChat, session: Session, keepers: Sequence[Keeper]) -> None:

@@ -1,3 +1,3 @@
-"""CrewAI: a crew with a checkpoint per task, a flow with one per method."""
+"""CrewAI: crews with a checkpoint per task, flows with a checkpoint per method."""
 
 from .adapter import CrewAIAdapter as CrewAIAdapter

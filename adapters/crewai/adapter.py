@@ -1,4 +1,4 @@
-"""Adapter: runs agents whose factory gives a CrewAI crew or flow."""
+"""Adapter: runs agents whose factory returns a CrewAI crew or flow."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ _PARTS = ("crew", "flow", "results", "terminal")
 
 
 class CrewAIAdapter:
-    """Runs a `Crew` with a checkpoint per task, or a `Flow` with one per method."""
+    """Runs a `Crew` with a checkpoint per task, or a `Flow` with a checkpoint per method."""
 
     def __init__(self) -> None:
         for name, value in _QUIET.items():

@@ -1,5 +1,8 @@
-"""Carried: errors that have to come out of a thread. CrewAI runs sync methods, and an agent's calls of its model, in
-threads of asyncio, which before Python 3.12 can't carry a `StopIteration`: who awaits that thread waits for ever."""
+"""Carried: passes errors out of threads.
+
+CrewAI runs sync methods, and an agent's model calls, in asyncio threads. Before Python 3.12 these can't pass on a
+`StopIteration`: whoever awaits the thread waits for ever.
+"""
 
 from __future__ import annotations
 

@@ -36,8 +36,8 @@ _CALLED = "crew-called/"
 class CrewRun:
     """One delivery of a job, run by a crew.
 
-    A task is known by its `key` (a digest of its description and expected output, before the inputs are filled in)
-    and its number among equal ones; a task whose text was changed in the meantime by its name.
+    A task is identified by its `key` (a digest of its description and expected output, before the inputs are filled in)
+    and its number among equal ones, or by its name if its text has changed.
     """
 
     def __init__(self, crew: Crew, agent: Agent[Any], session: Session, stop: Stop) -> None:

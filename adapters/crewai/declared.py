@@ -1,4 +1,4 @@
-"""Declared: the types that a flow's own code names. Stored results come back through these and no others."""
+"""Declared: the types named in a flow's own code. Stored results are restored as these and no others."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Expecting: the last task's text is held to the agent's contract while its author can still correct it."""
+"""Expecting: checks the last task's text against the agent's contract while its author can still correct it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Feedback: `@human_feedback` under a job. The question suspends it, and `job.answer()` is what the person said."""
+"""Feedback: `@human_feedback` under a job. The question suspends the job, and `job.answer()` gives the feedback."""
 
 from __future__ import annotations
 
@@ -24,8 +24,9 @@ def words(value: Any) -> str:
 
 
 class Desk:
-    """Stands in for every provider of feedback: knows the answer that resumed the job, and saves a method's output
-    before anybody is asked about it. Then it asks the user's own provider; instead of the terminal it suspends."""
+    """Replaces every feedback provider. It has the answer that resumed the job, and saves a method's output before
+    anybody is asked about it. Then it asks the user's own provider, but instead of reading the terminal it suspends the
+    job."""
 
     def __init__(self, answer: Answer | None, save: Callable[[str, str, Any], Awaitable[None]]) -> None:
         self._answer = answer
@@ -81,7 +82,7 @@ def question(context: PendingFeedbackContext, call: str) -> dict[str, Any]:
 
 
 class Nowhere(FlowPersistence):
-    """What a pending flow is saved to: nowhere. Our checkpoint has it; CrewAI's default is a file in the user's
+    """Where a pending flow is saved: nowhere, because our checkpoint has it. CrewAI's default is a file in the user's
     home."""
 
     persistence_type: str = "Nowhere"

@@ -1,5 +1,8 @@
-"""Flow: one checkpoint per finished method. A resumed flow is started again, and finished methods give their
-recorded results: routers, joins, loops and arguments come out as they did, because CrewAI works them out anew."""
+"""Flow: one checkpoint per finished method.
+
+A resumed flow is started again, and finished methods return their recorded results. Routers, joins, loops and arguments
+come out the same, because CrewAI evaluates them again.
+"""
 
 from __future__ import annotations
 
@@ -34,7 +37,7 @@ _log = logging.getLogger("batonpass.crewai")
 
 
 class FlowRun:
-    """One delivery of a job, run by a flow. It runs in the worker's event loop; CrewAI gives sync methods a thread."""
+    """One delivery of a job, run by a flow in the worker's event loop. CrewAI runs sync methods in a thread."""
 
     def __init__(self, flow: Any, agent: Agent[Any], session: Session, stop: Stop) -> None:
         self._flow = flow

@@ -1,4 +1,4 @@
-"""Hooking: the hooks of one run, put together from its parts."""
+"""Hooking: the hooks of one run, assembled from its parts."""
 
 from __future__ import annotations
 

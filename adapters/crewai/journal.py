@@ -1,4 +1,4 @@
-"""Journal: a flow's finished method calls in the order in which they finished, and their replay in that order."""
+"""Journal: a flow's finished method calls in the order in which they finished, replayed in that order."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Ledger: what is saved of a flow, and how it comes back: its state, and each finished method's result."""
+"""Ledger: saves and restores a flow: its state, and each finished method's result."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Models: an agent's model, made not to be asked again what it answered before a crash."""
+"""Models: an agent's model, which doesn't answer a question again that it answered before a crash."""
 
 from __future__ import annotations
 

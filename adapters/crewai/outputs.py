@@ -1,4 +1,4 @@
-"""Outputs: a task's output as plain values: what the user sees of it, and the rest."""
+"""Outputs: a task's output as plain values: the part that the user sees, and the rest."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Results: what a crew or flow ended with, as the agent's contract."""
+"""Results: converts what a crew or flow returned to the agent's contract."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Saved: reading what an earlier process saved, perhaps with other code."""
+"""Saved: reads what an earlier process saved, perhaps with other code."""
 
 from __future__ import annotations
 

@@ -1,9 +1,9 @@
-"""Steps: what models and tools answered inside a task or method, so that one that is begun again does not ask again.
+"""Steps: the answers of models and tools inside a task or method, so that a restarted one doesn't ask again.
 
-A resumed task runs from its top, and is given its recorded answers until it comes to what was in flight. A record says
-in which place it was made (a task, a flow's method call), and has a digest of who asked what; a call takes the first
-record left of its place with its digest, whichever order parallel calls run in. Records of a finished place are not
-needed any more: their keys are used again, so that a long job keeps no more of them than its longest places have.
+A resumed task runs from its top, and gets its recorded answers until it reaches the call that was in flight. A record
+says where it was made (in a task, or a flow's method call), with a digest of who asked what. A call takes the first
+remaining record of its place with its digest, whatever order parallel calls run in. Records of a finished place are no
+longer needed. Their keys are reused, so that a long job keeps no more records than its longest places have.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class Call:
 
 
 class Steps:
-    """The records of one delivery. `done` says whether a place was finished before."""
+    """The records of one delivery. `done` says whether a place is already finished."""
 
     def __init__(self, session: Session, stop: Stop, done: Callable[[str], bool]) -> None:
         self.stop = stop

@@ -1,4 +1,4 @@
-"""Stop: how a run ends at once when its job is lost or its store fails, though CrewAI swallows errors of hooks."""
+"""Stop: ends a run at once when its job is lost or its store fails, although CrewAI swallows errors of hooks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _BEFORE = (InterceptionPoint.PRE_STEP, InterceptionPoint.PRE_MODEL_CALL, Interce
 
 
 class Stop:
-    """Keeps the first error that must end the run, aborts all that CrewAI begins after it, and gives it back."""
+    """Keeps the first error that must end the run, aborts everything that CrewAI starts after it, and returns it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session

@@ -1,4 +1,4 @@
-"""Telling: a CrewAI checkpoint as a transcript, and a transcript to a crew's agents. Needs no CrewAI."""
+"""Telling: a CrewAI checkpoint as a transcript, and a transcript for a crew's agents. Needs no CrewAI."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def write_messages(transcript: Transcript, losses: Losses) -> list[dict[str, Any
 
 
 class Telling:
-    """Puts the inherited messages before the first prompt of each task, behind the agent's own instructions."""
+    """Puts the inherited messages before the first prompt of each task, after the agent's own instructions."""
 
     def __init__(self, transcript: Transcript) -> None:
         self._told = write_messages(transcript, Losses())

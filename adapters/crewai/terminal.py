@@ -1,4 +1,4 @@
-"""Terminal: CrewAI asks people by reading stdin. A worker has nobody at its stdin, so that would block for ever."""
+"""Terminal: CrewAI asks people by reading stdin. Nobody is at a worker's stdin, so that would block for ever."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .steps import Steps
 
 
 class Asked(Exception):
-    """Control flow: a task, or a flow inside of the job's own, waits for what a person says of its output."""
+    """Control flow: a task, or a flow inside the job's own, waits for a person's feedback on its output."""
 
     def __init__(self, question: dict[str, Any]) -> None:
         super().__init__(question["message"])
@@ -26,8 +26,11 @@ class Asked(Exception):
 
 
 class _Said(NamedTuple):
-    """What a person says of an output. One who is away says nothing of the next one either: who took the default does
-    not ask again, or each round would cost calls of the model, for ever."""
+    """A person's feedback on an output.
+
+    If the person didn't answer, later outputs are not asked about either. Otherwise each round would cost model calls,
+    for ever.
+    """
 
     words: str
     by_default: bool = False

@@ -1,5 +1,5 @@
-"""Forking: what a fork of a LangGraph checkpoint says, so that graphs find it as after `update_state`. LangGraph is not
-needed here."""
+"""Forking: what a fork of a LangGraph checkpoint must contain, so that graphs see it as after `update_state`. Needs no
+LangGraph."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frame: one LangGraph checkpoint as plain values, and what makes it one again."""
+"""Frame: one LangGraph checkpoint as plain values, and back."""
 
 from __future__ import annotations
 
@@ -21,13 +21,17 @@ FORMAT = 1
 
 
 class Frame(TypedDict):
-    """LangGraph's bookkeeping of one checkpoint: a checkpoint's `native`. Stored: names and meanings stay.
+    """LangGraph's bookkeeping of one checkpoint: a checkpoint's `native`. It is stored, so names and meanings must
+    stay.
 
-    `kept` has the sealed values of the channels that `state` does not restore, `messages` the channels that it shows
-    as lists of messages. `ran` names the nodes of the superstep. `asked` is there when the graph has stopped at this
-    checkpoint to wait for a person: the ids of the interrupts, none for a breakpoint. `passed` is there when it has
-    passed its job on here: the interrupt that waits for it to come back. `waiting` are the journal's records then.
-    `untold` is there while the graph has not heard what its job has brought along.
+    - `kept` has the sealed values of channels that `state` does not restore, `messages` the channels that it shows as
+      lists of messages.
+    - `ran` names the nodes of the superstep.
+    - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
+      breakpoint.
+    - `passed` is set if it has handed its job off here: the interrupt that waits for it to come back. `waiting` are the
+      journal's records at that point.
+    - `untold` is set while the graph has not seen what its job has brought along.
     """
 
     v: int

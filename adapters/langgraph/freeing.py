@@ -1,4 +1,4 @@
-"""Freeing: what savers and memories do about what is over. Where no worker runs nobody else does it."""
+"""Freeing: deletes expired data from savers and memories, in case no worker runs."""
 
 from __future__ import annotations
 

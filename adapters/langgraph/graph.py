@@ -1,4 +1,4 @@
-"""What a factory made, as a graph that can run under a job."""
+"""The result of a factory, as a graph that can run under a job."""
 
 from __future__ import annotations
 

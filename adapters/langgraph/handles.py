@@ -25,7 +25,7 @@ _ALL: WeakSet[Handles] = WeakSet()
 
 
 class Handles:
-    """Opened when they are first used, and after `close` again. What an event loop opened is closed as it ends."""
+    """Opened on first use, also after `close`. What an event loop opened is closed when it ends."""
 
     def __init__(self, store: Store) -> None:
         given: Any = store  # users without a type checker give anything

@@ -1,4 +1,4 @@
-"""Importing: a LangGraph database's threads as ours, checkpoint by checkpoint, compared with what they came from."""
+"""Importing: copies a LangGraph database's threads, checkpoint by checkpoint, and compares each with its source."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from .writes import Note, notes_of
 
 
 class Done(NamedTuple):
-    """What became of a checkpoint. `was_there`: it had been imported before. `problem` is why it is not here, or not
-    the same; "" if it is."""
+    """The outcome for one checkpoint. `was_there` means that it had been imported before. `problem` is why it is
+    missing or different, or ""."""
 
     thread: str
     scope: str
@@ -34,10 +34,11 @@ class Done(NamedTuple):
 
 
 class Importing:
-    """Imports threads into an open store. What was imported is not written again, so it goes on where it stopped.
+    """Imports threads into an open store.
 
-    Before a checkpoint is put, what its tasks wrote is: where there is a checkpoint, all of it is there. What happened
-    to a thread here since it was imported stays.
+    What was imported is not written again, so an import continues where it stopped. Before a checkpoint is put, its
+    tasks' writes are, so a checkpoint that is there is complete. What happened to a thread here since it was imported
+    stays.
     """
 
     def __init__(self, source: Source, store: Store, allowed: Sequence[TypeName] = (), *, verify: bool = True) -> None:

@@ -1,4 +1,4 @@
-"""What of LangGraph is private and needed here, in one place. Checked with langgraph 1.2.22, checkpoint 4.3.2."""
+"""The private parts of LangGraph that we use, in one place. Checked with langgraph 1.2.22, checkpoint 4.3.2."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
-"""Lost: nodes at which a checkpoint goes on, and that the graph of today's code does not have.
+"""Lost: nodes where a checkpoint continues, but which the current graph no longer has.
 
-LangGraph leaves them out: a graph whose next node was renamed would end there, as if it were done.
+LangGraph ignores them: a graph whose next node was renamed would end there, as if it were done.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Matching: which items a search's filter lets through, and which labels fit a condition."""
+"""Matching: which items pass a search's filter, and which labels fit a condition."""
 
 from __future__ import annotations
 

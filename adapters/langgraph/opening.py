@@ -1,4 +1,4 @@
-"""Opening: what lets a saver or a store be used as it is, or with `with` and `async with`."""
+"""Opening: lets you use a saver or a store directly, or with `with` and `async with`."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ T = TypeVar("T")
 
 
 class Opening:
-    """Opens with the first use, and closes what was opened."""
+    """Opens on first use, and closes what was opened."""
 
     __slots__ = ()
 

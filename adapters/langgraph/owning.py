@@ -1,4 +1,4 @@
-"""Owning: a thread that one run has to itself, leased and fenced by a job that does nothing else."""
+"""Owning: a thread owned by one run, leased and fenced through a job that does nothing else."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def fence_of(shared: Checkpointing, thread: str) -> Fence | None:
 
 
 class Owning:
-    """A thread to be owned, for `with` and `async with`. `wait` is None for ever; `lease` in ms."""
+    """A thread to own, for `with` and `async with`. `wait` is None for no limit. `lease` is in ms."""
 
     def __init__(self, shared: Checkpointing, thread: str, wait: Duration | None, lease: int) -> None:
         self._shared = shared
@@ -127,7 +127,7 @@ class Owning:
 
 
 class _Keeper:
-    """Renews a lease from a thread and a connection of its own, whatever the owner's code does."""
+    """Renews a lease from its own thread and connection, whatever the owner's code does."""
 
     def __init__(self, store: Store, fence: Fence, lease: int) -> None:
         self._store = store

@@ -1,4 +1,4 @@
-"""How a contract goes into a graph's state and comes out, where the agent does not say."""
+"""How a contract goes into a graph's state and comes out, unless the agent says otherwise."""
 
 from __future__ import annotations
 

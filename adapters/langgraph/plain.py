@@ -1,4 +1,4 @@
-"""Plain values: what a graph's state shows, and is restored from where that is possible."""
+"""Plain values: what a graph's state shows, and what it is restored from where possible."""
 
 from __future__ import annotations
 

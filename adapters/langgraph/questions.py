@@ -1,4 +1,4 @@
-"""Questions: where a graph stops to wait for a person, and which answer is for which question."""
+"""Questions: where a graph stops to wait for a person, and which answer belongs to which question."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ class Questions:
     """Interrupts and breakpoints of a graph.
 
     A job's answer stays until the next suspension, so a question must not take the answer to an earlier one. The
-    checkpoint that is committed with a question names the interrupts that it asks; an answer is for those alone.
+    checkpoint committed with a question names the interrupts that it asks, and an answer is only for those.
     """
 
     def __init__(self, graph: Pregel[Any, Any, Any, Any], trail: Trail) -> None:

@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class GraphRun:
-    """A graph with the job's saver, from its start or its last checkpoint to its end or its next question."""
+    """A graph with the job's saver, run from its start or last checkpoint to its end or next question."""
 
     def __init__(self, agent: Agent[Any], made: Any, session: Session) -> None:
         graph = as_graph(agent, made)

@@ -32,10 +32,10 @@ _PATIENCE = 2.0
 
 
 class JobSaver(BaseCheckpointSaver[int]):
-    """Writes a hop's checkpoints and pending writes through its session; reads them from memory.
+    """Writes a hop's checkpoints and pending writes through its session, and reads them from memory.
 
-    `on_failure` is called, in any thread, when a write failed: the graph must stop then, though LangGraph would notice
-    only at the next superstep. `failure` is the first error. After `close` nothing is written any more.
+    `on_failure` is called, in any thread, when a write failed: the graph must stop then, although LangGraph would only
+    notice at the next superstep. `failure` is the first error. After `close` nothing more is written.
     """
 
     def __init__(self, session: Session, trail: Trail, values: Values) -> None:

@@ -61,7 +61,7 @@ _POSTGRES = _Tables("checkpoint_writes", "blob", "%s")
 
 
 class Source:
-    """A database. Its saver reads the checkpoints; which there are, and the tasks' paths, no saver tells."""
+    """A database. Its saver reads the checkpoints. Their list, and the tasks' paths, are read from its tables."""
 
     def __init__(
         self,

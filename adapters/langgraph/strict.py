@@ -1,5 +1,5 @@
-"""Strict: LangGraph's serializer, for values of others' databases: nothing is made of a type that was not allowed, and
-what can't be restored is an error, not a silently different value."""
+"""Strict: LangGraph's serializer for values from other databases. Only allowed types are restored, and what can't be
+restored is an error, not a silently different value."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _KINDS = ("null", "bytes", "bytearray", "json", "msgpack")
 
 
 class Strict(SerializerProtocol):
-    """Restores types that are safe, and those in `allowed`; `Corrupted` names any other."""
+    """Restores safe types, and those in `allowed`. `Corrupted` names any other."""
 
     def __init__(self, allowed: Collection[TypeName] = ()) -> None:
         self._allowed = SAFE_MSGPACK_TYPES | _MOVED | set(allowed)

@@ -1,4 +1,4 @@
-"""Threads: what a saver does with whole threads and their histories."""
+"""Threads: a saver's operations on whole threads and their histories."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _COUNTERS = "counters_since_delta_snapshot"
 
 
 class Threads:
-    """Deletes, copies and prunes threads, and walks along them."""
+    """Deletes, copies and prunes threads, and walks along their history."""
 
     def __init__(self, shared: Checkpointing) -> None:
         self._shared = shared

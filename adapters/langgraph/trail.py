@@ -39,8 +39,9 @@ class Latest(NamedTuple):
 class Trail:
     """The latest checkpoint of each namespace, and the writes of the tasks that run on it.
 
-    Checkpoints of the job's graph are the job's checkpoints. All else is in the journal: the writes of finished tasks,
-    and the subgraphs' checkpoints. Such a record belongs to the superstep in which it was made, and is over with it.
+    Checkpoints of the job's graph are the job's checkpoints. Everything else is in the journal: the writes of finished
+    tasks, and the subgraphs' checkpoints. Such a record belongs to the superstep in which it was made, and ends with
+    it.
     """
 
     def __init__(self, session: Session, values: Values, visible: frozenset[str], *, has_start: bool) -> None:

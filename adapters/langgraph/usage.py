@@ -1,4 +1,4 @@
-"""Usage: what a graph's models use, counted towards the job's budget."""
+"""Usage: counts what a graph's models use towards the job's budget."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...coordinator.session import Session
 
 
 class CountingUsage(BaseCallbackHandler):
-    """Told by LangChain of each answer of a model, wherever in the graph it was asked."""
+    """LangChain calls this for each model answer, anywhere in the graph."""
 
     run_inline = True  # counted before the superstep is saved
 

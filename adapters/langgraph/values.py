@@ -1,4 +1,4 @@
-"""Values: how what a graph's channels and tasks hold is kept, and comes back as it was."""
+"""Values: how the values of a graph's channels and tasks are saved and restored."""
 
 from __future__ import annotations
 
@@ -37,11 +37,11 @@ _KNOWN = SAFE_MSGPACK_TYPES | {
 
 
 class Values:
-    """Keeps values and gives them back. Restores objects only of types that are safe, that the graph declares, or that
-    are registered (`batonpass.state_type`).
+    """Saves and restores values.
 
-    LangGraph's serializer gives an object that it may not or can't restore back as its fields. Here that is an error:
-    at save where it can be known, else at load. `advice` is what makes a type one that may be restored.
+    Restores objects only if their type is safe, declared by the graph, or registered (`batonpass.state_type`). For
+    other objects, LangGraph's serializer returns their fields. Here that is an error: at save if it can be known then,
+    else at load. `advice` says how to make a type restorable.
     """
 
     def __init__(

@@ -1,4 +1,4 @@
-"""Vectors: what a store's search by meaning compares: texts of items as an embedding sees them."""
+"""Vectors: what semantic search compares: texts of items as an embedding sees them."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Embed(Command[list[list[float]]]):
 
 
 class Vectors:
-    """An index as LangGraph configures it. A search compares with every vector under its labels: it is exact."""
+    """An index in LangGraph's configuration. A search compares with every vector under its labels, so it is exact."""
 
     def __init__(self, config: IndexConfig) -> None:
         try:

@@ -1,4 +1,4 @@
-"""Walked: what was read on the way along checkpoints' parents. None of it can change, so it is read once."""
+"""Walked: what was read while walking along checkpoints' parents. None of it can change, so it is read once."""
 
 from __future__ import annotations
 
@@ -19,8 +19,11 @@ class Outline(NamedTuple):
 
 
 class Walked:
-    """The outlines of checkpoints, by our ids; the longest unused are forgotten. A delta channel's history is walked
-    again at each run, a hundred checkpoints and more, of which all but the last few were seen the last time."""
+    """The outlines of checkpoints, by our ids. The least recently used are forgotten.
+
+    Each run walks a delta channel's history again, a hundred checkpoints and more, and all but the last few were seen
+    the last time.
+    """
 
     def __init__(self) -> None:
         self._lock = Lock()
