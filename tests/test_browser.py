@@ -84,13 +84,13 @@ def answer(browser: Browser, address: str, job: str) -> None:
     ) == ["true", "many", "", '"warm"', "1", 'fine "so"\nfar']
     browser.type("Amount", "12")
     browser.press("Answer")
-    assert "Your answer was taken" in browser.text("[role=status]")
+    assert "Your answer was accepted" in browser.text("[role=status]")
     wait_until(lambda: "completed" in browser.text("h1"), timeout=DEADLINE)  # the page looks by itself
     assert [part.strip() for part in browser.text(".chain").split("\n") if part.strip()] == ["research", "review"]
     assert 'fine \\"so\\"\\nfar: warm, 12' in browser.text("main")
     assert browser.run("document.querySelector('time').title").endswith(" UTC")
     browser.open(f"{address}/ui/inbox")
-    assert "Nobody is asked anything" in browser.text("main")
+    assert "There are no open questions" in browser.text("main")
 
 
 def run_nothing(browser: Browser, address: str, job: str, failed: str) -> None:
@@ -112,16 +112,16 @@ def run_nothing(browser: Browser, address: str, job: str, failed: str) -> None:
 def redrive(browser: Browser, address: str, job: bp.SyncJob[object]) -> None:
     browser.press("Dead letters")
     browser.press("Redrive")
-    assert "The job is tried again" in browser.text("[role=status]")
+    assert "The job is retried" in browser.text("[role=status]")
     wait_until(lambda: "failed" in browser.text("h1"), timeout=DEADLINE)
-    browser.type("Another payload", '{"number": "one"}')
+    browser.type("New payload", '{"number": "one"}')
     browser.press("Redrive")
     assert "'one' is not of type 'integer'" in browser.text("[role=alert]")
-    browser.type("Another payload", '{"number": 1}')
+    browser.type("New payload", '{"number": 1}')
     browser.press("Redrive")
     wait_until(lambda: "completed" in browser.text("h1"), timeout=DEADLINE)
     browser.press("Dead letters")
-    assert "There are none." in browser.text("main")
+    assert "There are no dead letters." in browser.text("main")
 
 
 def fit_a_phone(browser: Browser, address: str, job: str) -> None:

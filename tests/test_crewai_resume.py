@@ -188,7 +188,7 @@ async def test_an_attribute_that_a_flow_would_lose_is_named(caplog: pytest.LogCa
         await result(Keeps)
     said = [record.message for record in caplog.records if record.name == "batonpass.crewai"]
     assert said == [
-        "agent 'a': method 'one' of flow Keeps set self.note, which is lost if the job goes on in another process: "
+        "agent 'a': method 'one' of flow Keeps set self.note, which is lost if the job continues in another process: "
         "keep it in self.state"
     ]
 

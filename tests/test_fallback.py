@@ -62,7 +62,7 @@ async def test_a_fallback_that_nobody_knows_leaves_a_dead_letter(caplog: pytest.
         job = await coordinator.submit("research", Topic(text="x"))
         with pytest.raises(bp.JobFailed, match="no network"):
             await job.result(timeout=20)
-        assert "can't go on at the fallback of agent 'research'" in caplog.text
+        assert "can't continue at the fallback of agent 'research'" in caplog.text
 
 
 async def test_a_violation_is_no_case_for_the_fallback() -> None:

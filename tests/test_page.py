@@ -187,7 +187,7 @@ async def test_questions_of_every_form(store_url: str) -> None:
             assert "Where to?" in shown
             assert '"this"' in shown
             assert "everybody" in visitor.page
-            assert "of that name" in await visitor.open("/ui/inbox?assignee=bob")
+            assert "for this person" in await visitor.open("/ui/inbox?assignee=bob")
 
             page = await visitor.open(f"/ui/jobs/{nested.id}")
             assert "Answer, as JSON" in page
@@ -330,10 +330,10 @@ async def test_a_store_that_is_away(own_redis: RedisServer) -> None:
     with service_of(app, own_redis.url) as address:
         async with visiting(address) as visitor:
             own_redis.kill()
-            assert "The store is away" in await visitor.open("/ui/inbox", 503)
+            assert "The store can't be reached" in await visitor.open("/ui/inbox", 503)
             assert "Nothing is lost" in await visitor.open("/ui/", 503)
             own_redis.start()
             with anyio.fail_after(DEADLINE):
                 while (await visitor.http.get("/ui/")).status_code == 503:
                     await anyio.sleep(0.05)
-            assert "Nobody is asked anything" in await visitor.open("/ui/inbox")
+            assert "There are no open questions" in await visitor.open("/ui/inbox")

@@ -50,7 +50,7 @@ def _tell_older(agent: Agent[Any], app: App, before: ContractRef) -> None:
     if before.name == now.name and before.version < now.version and before not in app.versions(agent.accepts):
         _log.warning(
             "agent %s accepted %s before: jobs that wait with it are left to workers of that version, unless this app "
-            "can read them (@app.upcast(%s, from_version=%d))",
+            "can upcast them (@app.upcast(%s, from_version=%d))",
             *(agent.name, before, agent.accepts.__name__, before.version),
         )
 

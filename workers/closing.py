@@ -69,7 +69,7 @@ class Closing:
             await self._store.acall(Release(fence, aside=aside))
             _log.info("%s: given back", about)
         except Fenced:  # it has just ended, or another worker has it
-            _log.info("%s: its lease was over", about)
+            _log.info("%s: its lease had ended", about)
         except BatonpassError as error:
             _log.warning("%s: not given back, its lease will expire: %s", about, error)
 
@@ -80,6 +80,6 @@ class Closing:
             await self._store.acall(Release(fence, how))
             _log.error("%s: %s, given back", about, how)
         except Fenced:
-            _log.warning("%s: %s; its lease was over", about, how)
+            _log.warning("%s: %s; its lease had ended", about, how)
         except BatonpassError as error:
             _log.warning("%s: %s; not given back, its lease will expire: %s", about, how, error)

@@ -14,5 +14,5 @@ _log = logging.getLogger("batonpass.worker")
 def end_if_copied(home: int) -> None:
     """End this process if it is not that one."""
     if os.getpid() != home:
-        _log.error("code of an agent has forked process %d and returned in the copy: the copy ends", home)
+        _log.error("an agent's code forked process %d and returned in the copy: the copy ends", home)
         os._exit(1)

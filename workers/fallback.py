@@ -38,7 +38,7 @@ def falling_back(
     try:
         accepts, _ = yield from book.taker(agent.fallback)
     except Refused as error:
-        _log.error("job %s can't go on at the fallback of agent %r: %s", row.id, agent.name, error)
+        _log.error("job %s can't continue at the fallback of agent %r: %s", row.id, agent.name, error)
         return None
     if accepts != envelope.contract:
         _log.error("job %s: fallback %r accepts %s, not %s", row.id, agent.fallback, accepts, envelope.contract)

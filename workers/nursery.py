@@ -167,7 +167,7 @@ class _Zygote:
                 send_fds(self._sock, [b"f"], [end.fileno()])
                 message = await self._said
             if waited.cancelled_caught:
-                _log.warning("the process that forks children does not do so for %g s: it is killed", _FORKING)
+                _log.warning("the process that forks children did not respond for %g s: it is killed", _FORKING)
                 self.gone = True
                 self._kill()
         if message is None:

@@ -161,7 +161,7 @@ class _Orders:
         """Take the order to restart when too many threads don't end."""
         await left.full()
         if not self._stop.is_set():
-            self._why = "too many threads are left behind: running jobs are given back, and this process begins anew"
+            self._why = "too many threads are left behind: running jobs are given back, and this process restarts"
             self.again = True
             self._stop.set()
 

@@ -28,4 +28,4 @@ async def keep_record(store: Store, app: App) -> None:
         except BatonpassError:  # the upkeep logs it
             continue
         if lost:
-            _log.warning("the store had lost its record of %s: it is told again", ", ".join(lost))
+            _log.warning("the store had lost its record of %s: registered again", ", ".join(lost))

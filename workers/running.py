@@ -183,12 +183,12 @@ class Runner:
         """Run a delivery in a child. Returns whether nothing more can be done with it here."""
         row = delivery.job
         if apart is self._quarantine:
-            _log.warning("%s: %d workers died while they ran it, so it gets a process of its own", about, row.crashes)
+            _log.warning("%s: %d workers died while they ran it, so it gets its own process", about, row.crashes)
         try:
             await self._held(about, row, None, apart.run(about, delivery))
         except BadSetup as error:
             if apart is self._quarantine:
-                _log.warning("%s: it runs in this worker, as it can't have a process of its own: %s", about, error)
+                _log.warning("%s: it runs in this worker, because it can't get its own process: %s", about, error)
                 if self._keeper is not None:
                     self._keeper.limit(row.lease, self._most[row.agent])
                 return False
@@ -218,7 +218,7 @@ class Runner:
         if self._stopping:
             await self._closing.release(about, Fence(row.id, row.token, row.lease))
         else:
-            _log.warning("%s: stopped, the lease with token %d is over", about, row.token)
+            _log.warning("%s: stopped, the lease with token %d has ended", about, row.token)
 
     def _lost(self, lease: str, status: str) -> None:
         """From the keeper's thread: writes no longer count, so cancel running code where possible."""

@@ -25,7 +25,7 @@ async def keep_schedules(coordinator: Coordinator) -> None:
         try:
             look = await adrive(coordinator.store, schedules.look(coordinator.book, left))
         except BatonpassError as error:
-            _log.warning("can't look at schedules, trying again: %s", error)
+            _log.warning("can't read schedules, trying again: %s", error)
         else:
             for name, job in look.jobs:
                 _log.info("schedule %s was due: job %s", name, job)

@@ -33,7 +33,7 @@ class SteadyLoop(asyncio.SelectorEventLoop):
                 if asyncio.isfuture(self._main) and self._main.done():
                     raise
                 did = "called sys.exit()" if isinstance(error, SystemExit) else "raised KeyboardInterrupt"
-                _log.warning("code of an agent %s in a task of its own: this process goes on", did)
+                _log.warning("an agent's code %s in its own task: this process continues", did)
 
 
 # For `anyio.run`.

@@ -98,7 +98,7 @@ class LeftBehind:
             return
         self._calls.append(calls)
         number = self.number
-        _log.warning("%s: its code still runs in a thread, which is left behind (%d in all are now)", about, number)
+        _log.warning("%s: its code still runs in a thread, which is left behind (now %d in all)", about, number)
         if 0 < self._most <= number:
             self._many.set()
 

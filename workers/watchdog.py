@@ -53,5 +53,7 @@ class Watchdog:
                 end = min(end, time.monotonic() + self._then)
         if self._off:
             return
-        _log.warning("code of an agent keeps this process from ending: it is left, the leases of its jobs expire")
+        _log.warning(
+            "an agent's code keeps this process from ending: it exits anyway, and the leases of its jobs expire"
+        )
         self._leave()

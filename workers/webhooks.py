@@ -72,7 +72,7 @@ class Courier:
                 try:
                     rows = await adrive(self._coordinator.store, webhooks.listed())
                 except Unavailable as error:
-                    _log.warning("webhooks can't be looked up, trying again: %s", error)
+                    _log.warning("can't read webhooks, trying again: %s", error)
                 else:
                     found = self._readable(rows)
                     wanted = {each.name: each.settings for each in found if not each.paused}
@@ -107,7 +107,7 @@ class Courier:
         try:
             await self._consume(webhook)
         except NotFound as error:
-            _log.info("webhook %s is not served any more: %s", webhook.name, error)
+            _log.info("webhook %s is no longer served: %s", webhook.name, error)
 
     async def _consume(self, webhook: Webhook) -> None:
         try:

@@ -158,7 +158,7 @@ class CrewRun:
             task = by_key.get(key) or by_title.get(saved["task"])
             if task is None:
                 _log.warning(
-                    "job %s: task %r finished before, but the crew of agent %r has no such task any more; "
+                    "job %s: task %r finished before, but the crew of agent %r no longer has this task: "
                     "its output is dropped",
                     self._session.job_id,
                     saved["task"],

@@ -156,7 +156,7 @@ class FlowRun:
         lost = [name for name, value in self._attributes.items() if name not in before or before[name] is not value]
         if lost:
             _log.warning(
-                "agent %r: method %r of flow %s set %s, which is lost if the job goes on in another process: "
+                "agent %r: method %r of flow %s set %s, which is lost if the job continues in another process: "
                 "keep it in self.state",
                 self._agent.name,
                 method,

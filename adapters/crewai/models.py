@@ -136,7 +136,7 @@ def _record(steps: Steps, call: Call, answer: Any, options: dict[str, Any], usag
         stored = _dump(answer, options.get("response_model"))
         pack(stored, path="answer")
     except Unserializable as error:
-        _log.warning("what a model answered can't be kept, so it is asked again after a crash: %s", error)
+        _log.warning("a model's answer can't be saved, so it is asked again after a crash: %s", error)
         return
     steps.record(call, stored, _role(options), usage)
 

@@ -28,4 +28,4 @@ class Freeing:
         try:
             yield Reap(limit=5 * _EVERY, leases=False)
         except BatonpassError as error:
-            _log.warning("what has expired is freed later: %s", error)
+            _log.warning("expired data is deleted later: %s", error)

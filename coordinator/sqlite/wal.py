@@ -53,7 +53,9 @@ class WalKeeper:
         if size > 2 * max(self._told, LARGE):
             self._told = size
             _log.warning(
-                "%s has grown to %d MB: a long reader, or writers without a pause, hold it up", self._wal, size >> 20
+                "%s has grown to %d MB: a long reader or pauseless writers block its cleanup",
+                self._wal,
+                size >> 20,
             )
 
     def _too_large(self, size: int) -> bool:

@@ -31,7 +31,7 @@ async def test_a_live_worker_is_found_again(
                 await anyio.sleep(0.01)
         job = await coordinator.submit("a", Ask(text="rain"), returns=Reply)
         assert (await job.result(timeout=DEADLINE)).text == "rain"
-    assert "the store had lost its record of a: it is told again" in caplog.messages
+    assert "the store had lost its record of a: registered again" in caplog.messages
 
 
 async def test_what_others_have_recorded_since_stays() -> None:

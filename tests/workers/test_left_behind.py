@@ -30,8 +30,8 @@ def test_a_process_with_too_many_threads_left_behind_begins_anew(desk: Desk) -> 
         for number, name in enumerate(("lingers", "lingers-elsewhere"), 1):
             with pytest.raises(bp.JobFailed, match="took longer than its timeout of 3 s"):
                 coordinator.submit(name, Task(text=name)).result(timeout=DEADLINE)
-            worker.wait_for(f"left behind ({number} in all are now)")
-        worker.wait_for("begins anew")
+            worker.wait_for(f"left behind (now {number} in all)")
+        worker.wait_for("process restarts")
         desk.open_gate("two")
         assert job.result(timeout=DEADLINE).words == ["a:one", "a:two", "a:three"]
         assert [event.type for event in coordinator.events(job=job.id)].count("batonpass.job.released") == 1

@@ -100,7 +100,7 @@ def test_neither_is_it_in_a_task_of_a_framework(desk: Desk) -> None:
         desk.open_gate("two")
         assert other.result(timeout=DEADLINE).words == ["a:one", "a:two", "a:three"]
     assert desk.ran()["a:two"] == 1
-    worker.wait_for("in a task of its own")
+    worker.wait_for("in its own task")
     worker.send(signal.SIGTERM)
     assert worker.exit_code() == 0
 

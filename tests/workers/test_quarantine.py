@@ -67,7 +67,7 @@ def test_it_runs_in_the_worker_if_it_can_have_no_process(desk: Desk) -> None:
         desk.open_gate("go on")
         last = serving(desk, "waits")
         assert job.result(timeout=DEADLINE).words == [str(last.pid)]
-    assert "it runs in this worker, as it can't have a process of its own" in last.said()
+    assert "it runs in this worker, because it can't get its own process" in last.said()
 
 
 def test_a_worker_that_stops_does_not_wait_for_its_process(desk: Desk) -> None:

@@ -33,10 +33,10 @@ from .session import Sessions
 _MOST_FIELDS = 200
 _SIGN_IN = 16 * 1024  # bytes: anybody may send that form
 _DONE = {
-    "answered": "Your answer was taken. The job goes on as soon as a worker takes it.",
+    "answered": "Your answer was accepted. The job continues as soon as a worker claims it.",
     "canceled": "The job was canceled.",
-    "ended": "The job had ended before.",
-    "redriven": "The job is tried again, from its last checkpoint.",
+    "ended": "The job had already ended.",
+    "redriven": "The job is retried from its last checkpoint.",
 }
 
 
