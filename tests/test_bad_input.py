@@ -310,4 +310,4 @@ def test_an_undeclared_handoff_ends_the_job_and_goes_nowhere(
 @pytest.mark.parametrize("command", [["jobs", "--store", "sqlite:///desk.db"], ["worker", "desk:app"]])
 def test_a_folder_that_is_gone_is_one_line(command: list[str], cli: CommandLine) -> None:
     """A release that was taken away, in a shell that is still there."""
-    assert "the folder in which this runs is gone" in process("-c", GONE, *command).complaint
+    assert "the working directory no longer exists" in process("-c", GONE, *command).complaint

@@ -227,7 +227,7 @@ def test_cancel_ends_a_job_once(cli: CommandLine) -> None:
     job = cli("submit", "bill", '{"text": "tea"}').out.strip()
     assert cli("cancel", job).out == f"canceled {job}\n"
     again = cli("cancel", job)
-    assert (again.code, again.out) == (0, f"{job} had ended before\n")
+    assert (again.code, again.out) == (0, f"{job} had already ended\n")
     assert cli("cancel", job, "--json").json == {"id": job, "canceled": False}
     assert cli("show", job, "--json").json["state"] == "canceled"
 

@@ -79,7 +79,7 @@ def test_it_tells_who_waits_for_whom(store_url: str, doctor: Doctor) -> None:
     bill = [(each["level"], each["text"]) for each in ran.json["findings"] if each["about"] == "agent bill"]
     assert bill == [
         ("ok", "doctor.order@2, app doctor, function; no live worker, no job waits"),
-        ("warn", "1 job(s) wait with doctor.order@1, and no live worker takes them; it accepts doctor.order@2 now: "
+        ("warn", "1 job(s) wait with doctor.order@1, and no live worker accepts them; it accepts doctor.order@2 now: "
          "have that read the older one (@app.upcast), or run the version before beside"),
     ]  # fmt: skip
     assert told(ran, "jobs")[1].startswith("1 in all; 0 running")
@@ -95,7 +95,7 @@ def test_it_tells_who_serves_and_what_failed(store_url: str, doctor: Doctor) -> 
         ran = doctor(store_url, "--json")
     level, text = told(ran, "agent bill")
     assert (level, text.partition(": ")[0]) == ("ok", "doctor.order@2, app doctor, function; 1 worker(s)")
-    assert told(ran, "dead letters") == ("warn", "1 job(s) failed: `batonpass dead-letters` says why")
+    assert told(ran, "dead letters") == ("warn", "1 job(s) failed: see `batonpass dead-letters`")
     assert told(ran, "schedules") == ("ok", "1")
     lines = doctor(store_url).out.splitlines()
     assert all(line.split()[0] in ("ok", "warn") for line in lines)
@@ -272,7 +272,7 @@ def test_an_older_file_is_not_migrated(tmp_path: Path, doctor: Doctor) -> None:
 
 def test_all_partitions_of_a_cluster(three_nodes: Cluster, doctor: Doctor) -> None:
     url = f"{three_nodes.url}?namespace=doctor"
-    assert "nothing is kept there yet" in told(doctor(url, "--json"), "namespace")[1]
+    assert "it is empty: is it the right one?" in told(doctor(url, "--json"), "namespace")[1]
     with bp.connect(url, app=made(Order)) as coordinator:
         coordinator.declare(made(Order))
         for number in range(12):

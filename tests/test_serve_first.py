@@ -34,5 +34,5 @@ def test_it_says_where_a_new_one_is(tmp_path: Path) -> None:
             lines = [running.stdout.readline() for _ in range(2)]
             running.terminate()
             lines += running.stdout.readlines()
-        expected = f"the store {tmp_path}/new.db is new: start a worker on it, or name another by --store"
+        expected = f"the store {tmp_path}/new.db is new: start a worker on it, or use another --store"
         assert (expected in "".join(lines)) is is_new

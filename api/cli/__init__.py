@@ -75,7 +75,7 @@ def main() -> None:
         sys.exit(130)
     except OSError as error:
         if _folder_is_gone():
-            _stop("the folder in which this runs is gone: change to one that is there", 2)
+            _stop("the working directory no longer exists: change to another one", 2)
         if error.errno not in _UNWRITABLE:
             raise
         with open(os.devnull, "wb") as nowhere:  # Python would try again at its end, and say so by its own exit code

@@ -51,7 +51,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
         workers = frozenset(worker.id for worker in serving(load, names))
         yield from _agent(taker, declared.get(taker[0]), waiting, workers)
     if not declared:
-        yield Finding("ok", "agents", "none is declared: a worker's start does that, threads alone need none")
+        yield Finding("ok", "agents", "none are declared: starting a worker declares them (threads alone need none)")
     yield from judged(live_workers(load, queues))
     yield from _crashes(rows)
     yield from _keys(rows)
@@ -80,7 +80,7 @@ def _agent(taker: Taker, declaration: Declaration | None, waiting: int, workers:
     if waiting and not workers and contract == today:
         yield Finding("warn", about, f"{waiting} job(s) wait, and no live worker serves it: start one")
     elif waiting and not workers:
-        text = f"{waiting} job(s) wait with {contract}, and no live worker takes them"
+        text = f"{waiting} job(s) wait with {contract}, and no live worker accepts them"
         yield Finding("warn", about, f"{text}; {_remedy(contract, today)}")
     elif contract == today and declaration:
         serving = (
@@ -125,9 +125,9 @@ def _jobs(load: Load) -> Iterator[Finding]:
     text = f"{load.jobs} in all; {load.running} running, {load.timed} due later (a delay, a retry, a question's time)"
     yield Finding("ok", "jobs", text)
     if load.asking:
-        yield Finding("ok", "questions", f"{load.asking} job(s) ask somebody: `batonpass inbox`")
+        yield Finding("ok", "questions", f"{load.asking} job(s) wait for an answer: see `batonpass inbox`")
     if load.dead:
-        yield Finding("warn", "dead letters", f"{load.dead} job(s) failed: `batonpass dead-letters` says why")
+        yield Finding("warn", "dead letters", f"{load.dead} job(s) failed: see `batonpass dead-letters`")
 
 
 def _schedules(coordinator: SyncCoordinator) -> Iterator[Finding]:
@@ -135,10 +135,12 @@ def _schedules(coordinator: SyncCoordinator) -> Iterator[Finding]:
     for each in found:
         if each.error:
             text = f"could not submit at {cell(each.last_at)}: {each.error}"
-            yield Finding("warn", f"schedule {each.name}", f"{text}. Put it right with `batonpass schedule add`")
+            yield Finding("warn", f"schedule {each.name}", f"{text}. Correct it with `batonpass schedule add`")
         elif each.next_at is None:
             yield Finding(
-                "warn", f"schedule {each.name}", f"{each.cron!r} never comes again: `batonpass schedule remove`"
+                "warn",
+                f"schedule {each.name}",
+                f"{each.cron!r} is never due again: `batonpass schedule remove`",
             )
     if found:
         yield Finding("ok", "schedules", f"{len(found)}")
@@ -153,4 +155,4 @@ def _webhooks(coordinator: SyncCoordinator) -> Iterator[Finding]:
         elif each.failures:
             yield Finding("warn", f"webhook {each.name}", f"failed {each.failures} time(s): {each.error}")
     if found:
-        yield Finding("ok", "webhooks", f"{len(found)}; `batonpass webhooks run` sends what waits")
+        yield Finding("ok", "webhooks", f"{len(found)}; `batonpass webhooks run` sends their events")

@@ -164,7 +164,7 @@ def cancel(
     """Cancel a job now, even if a worker is running it."""
     with opened(store, namespace) as coordinator:
         ended = coordinator.job(job).cancel()
-    text = f"canceled {job}" if ended else f"{job} had ended before"
+    text = f"canceled {job}" if ended else f"{job} had already ended"
     print_json({"id": job, "canceled": ended}) if as_json else typer.echo(text)
 
 

@@ -66,7 +66,7 @@ def judged(workers: Sequence[LiveWorker]) -> Iterator[Finding]:
         if len(versions) > 1:
             told = "; ".join(f"{name or 'no version'}: {', '.join(ids)}" for name, ids in sorted(versions.items()))
             text = f"live workers run several versions of {what} ({told})"
-            yield Finding("warn", "workers", f"{text}: unless a deploy is under way, stop the older ones")
+            yield Finding("warn", "workers", f"{text}: unless a deploy is in progress, stop the older ones")
     if workers:
         told = ", ".join(f"{what} {name}" for what, versions in running.items() for name in sorted(versions) if name)
         yield Finding("ok", "workers", f"{len(workers)} live: {told}")

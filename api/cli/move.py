@@ -30,7 +30,7 @@ def move(
     with closing(MoveIn(source, target, progress)) as moving:
         if cancel:
             moving.cancel()
-            print_json({"canceled": True}) if as_json else typer.echo("what was copied is taken away")
+            print_json({"canceled": True}) if as_json else typer.echo("what was copied is deleted")
             return
         done = moving.run()
         progress.end()
@@ -39,5 +39,5 @@ def move(
         return
     typer.echo(
         f"{done.source} was moved to {done.target}: {done.rows:,} rows were copied, {done.elements:,} elements "
-        "compared. Use the new URL. The file is as it was: put it away, so that nobody goes on there"
+        "compared. Use the new URL. The file is unchanged: put it away, so that nobody uses it any more"
     )

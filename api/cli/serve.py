@@ -54,7 +54,7 @@ def serve(
             typer.echo(f"serving {kept} on {url}" + (f", with the token {made}" if made else ""))
             typer.echo(f"its page: {url}/ui/")
             if new is not None:
-                typer.echo(f"the store {new} is new: start a worker on it, or name another by --store or BATONPASS_URL")
+                typer.echo(f"the store {new} is new: start a worker on it, or use another --store or BATONPASS_URL")
 
     log_lines(as_json, namespace_of(store, namespace))
     anyio.run(run, opened(store, namespace, begins=True), place, token or made, started)

@@ -37,7 +37,7 @@ def restore(
         else:
             found = coordinator.restore(thread=thread, name=checkpoint, partial=partial)
     if found.damaged:
-        typer.echo(f"batonpass: left out, because it is damaged: {', '.join(found.damaged)}", err=True)
+        typer.echo(f"batonpass: left out, because damaged: {', '.join(found.damaged)}", err=True)
     print_json(_described(found) if as_json else found.state)
 
 
@@ -94,7 +94,7 @@ def fork(
             job = coordinator.fork(checkpoint, state=state, agent=agent, payload=given, key=key)
             made, first = job.id, next(coordinator.events(job=job.id), None)
             if first is not None and (lost := first.data.get("lost")):
-                typer.echo(f"batonpass: agent {agent} can't be told all of it, left out (by count): {lost}", err=True)
+                typer.echo(f"batonpass: agent {agent} can't represent all of it, left out (by count): {lost}", err=True)
     print_json({"id": made}) if as_json else typer.echo(made)
 
 

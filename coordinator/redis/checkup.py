@@ -93,7 +93,7 @@ def _memory(info: Mapping[str, Any]) -> Iterator[Finding]:
     if most and used >= _NEARLY_FULL * most and info.get("maxmemory_policy", "noeviction") == "noeviction":
         what = "raise maxmemory, or free some with `batonpass prune --older-than 30d --jobs`"
         if used >= most:
-            yield Finding("fail", "memory", f"full ({size(used)}): every write that grows is refused. {what}")
+            yield Finding("fail", "memory", f"full ({size(used)}): every write that needs memory is refused. {what}")
         else:
             yield Finding("warn", "memory", f"{size(used)} of {size(most)}: writes are refused when it is full. {what}")
 
@@ -111,13 +111,13 @@ def _safety(info: Mapping[str, Any], url: str, policy: Any) -> Iterator[Finding]
 def _clock(info: Mapping[str, Any], here: float) -> Finding:
     there = int(info.get("server_time_usec", 0)) / 1e6
     if not there:
-        return Finding("ok", "clock", "the server does not tell its time")
+        return Finding("ok", "clock", "the server doesn't report its time")
     ahead = there - here
     if abs(ahead) <= _CLOCK:
-        return Finding("ok", "clock", "the server's is this machine's")
+        return Finding("ok", "clock", "the server's and this machine's agree")
     way = "ahead of" if ahead > 0 else "behind"
     text = f"the server's is {abs(ahead):.0f} s {way} this machine's: times of jobs and schedules are the server's"
-    return Finding("warn", "clock", f"{text}, have one of them set by NTP")
+    return Finding("warn", "clock", f"{text}, synchronize them with NTP")
 
 
 def _namespace(schema: bytes | None, moved: bytes | None, partitions: bytes | None, url: str) -> Iterator[Finding]:
@@ -128,7 +128,7 @@ def _namespace(schema: bytes | None, moved: bytes | None, partitions: bytes | No
         yield Finding("fail", "namespace", str(error))
         return
     if schema is None:
-        yield Finding("warn", "namespace", "nothing is kept there yet: is it the right one? The first worker makes it")
+        yield Finding("warn", "namespace", "it is empty: is it the right one? The first worker creates it")
     else:
         yield Finding("ok", "namespace", f"schema {int(schema)}")
 
@@ -139,4 +139,4 @@ def _rewound(position: bytes | None) -> Iterator[Finding]:
     if time.time() - at < _LATELY:
         when = datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")
         text = f"went back in time on {when} (a restart without its last writes, a failover, an old backup)"
-        yield Finding("warn", "store", f"{text}: jobs went on from what was left, what came after may have run again")
+        yield Finding("warn", "store", f"{text}: jobs continued from what was left, and later work may have run again")

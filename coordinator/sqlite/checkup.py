@@ -73,7 +73,7 @@ def _disk(path: str) -> Iterator[Finding]:
         text = f"the disk of {path} is full: workers, submits and `batonpass prune` can't write: free some"
         yield Finding("fail", "file", text)
     elif left < _LITTLE:
-        yield Finding("warn", "file", f"the disk of {path} is nearly full: free some, or `batonpass prune`")
+        yield Finding("warn", "file", f"the disk of {path} is nearly full: free some space, or use `batonpass prune`")
     if danger := network_danger(path):
         yield Finding("warn", "file", f"{path} {danger}")
 
@@ -82,6 +82,6 @@ def _schema(version: int, latest: int) -> Finding:
     if version == latest:
         return Finding("ok", "schema", f"{version}")
     if version == 0:
-        return Finding("warn", "schema", "the file is empty: the first worker makes the store in it")
+        return Finding("warn", "schema", "the file is empty: the first worker creates the store in it")
     text = f"an older Batonpass made it (schema {version}; this one's is {latest}): it is migrated when it is opened"
-    return Finding("warn", "schema", f"{text}, by a worker or by any other command. Make a backup before")
+    return Finding("warn", "schema", f"{text}, by a worker or any other command. Make a backup first")

@@ -168,7 +168,10 @@ def test_the_doctor_says_that_it_is_full(tmp_path: Path) -> None:
     with small_disk(tmp_path) as disk:
         with Bench(SqliteHarness(disk / "store.db"), side="sync") as bench:
             bench.do(new_job())
-        for left, level, text in ((100, "warn", "nearly full: free some, or `batonpass prune`"), (2, "fail", "full: ")):
+        for left, level, text in (
+            (100, "warn", "nearly full: free some space, or use `batonpass prune`"),
+            (2, "fail", "full: "),
+        ):
             with filled(disk, left):
                 found = examine(str(disk / "store.db")).findings
             assert [each for each in found if each.level == level and text in each.text]
