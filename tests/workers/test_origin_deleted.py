@@ -9,8 +9,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator.book import Book
-from batonpass.coordinator.redis import segments
-from batonpass.coordinator.redis import store as redis_store
+from batonpass.coordinator.redis import dialogue, segments
 from tests.harness.stores import MemoryHarness
 from tests.harness.texts import words
 
@@ -35,7 +34,7 @@ async def test_a_job_goes_on_without_the_origin(redis_url: str, monkeypatch: pyt
                 deleted.extend(keys)
             return keys
 
-        monkeypatch.setattr(redis_store, "lacking", delete_then)
+        monkeypatch.setattr(dialogue, "lacking", delete_then)
         async with bp.connect(redis_url, app=app) as coordinator, app.worker(coordinator):
             job = await coordinator.hand_off(origin.id, to="a", payload=Ask())
             result = await job.result(timeout=DEADLINE)
