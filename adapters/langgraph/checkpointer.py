@@ -33,7 +33,7 @@ from ...coordinator.urls import open_store
 from .allowing import types_of
 from .carrier import Carrier
 from .checkpointing import BRANCHES, Checkpointing, config_of
-from .driver import Driver, thread_of
+from .driver import Driver, names_of, thread_of
 from .listing import Listing
 from .owning import Owning
 from .waiting import Batch, Spot, Waiting
@@ -342,24 +342,24 @@ class BatonpassSaver(Driver):
 
 
 def _spot(config: RunnableConfig, key: str) -> Spot:
-    names = config.get("configurable", {})
+    names = names_of(config)
     return thread_of(names.get("thread_id")), text(names.get("checkpoint_ns") or "", "checkpoint_ns"), text(key, "id")
 
 
 def _parent(config: RunnableConfig) -> str:
-    return str(config.get("configurable", {}).get("checkpoint_id") or "")
+    return str(names_of(config).get("checkpoint_id") or "")
 
 
 def _branches(config: RunnableConfig) -> bool:
     """Whether a put of a run may branch the thread: the run was told where to begin, or this is no run, but a tool that
     puts checkpoints without a parent."""
-    names = config.get("configurable", {})
+    names = names_of(config)
     return bool(names.get(BRANCHES)) or not (_parent(config) or any(name.startswith("__pregel_") for name in names))
 
 
 def _follows_writes(config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> bool:
     """Whether a put ends a superstep whose tasks wrote something, and told so."""
-    names = config.get("configurable", {})
+    names = names_of(config)
     return (
         metadata.get("source") == "loop"
         and bool(checkpoint.get("updated_channels"))
@@ -371,17 +371,17 @@ def _follows_writes(config: RunnableConfig, checkpoint: Checkpoint, metadata: Ch
 def _is_soon(config: RunnableConfig) -> bool:
     """Whether a run goes on before its puts are done. Before it ends it waits for the writes that they took along:
     those are done when the disk has them and the put, which so need not wait for it."""
-    names = config.get("configurable", {})
+    names = names_of(config)
     durability = names.get("__pregel_durability")
     return durability == "async" or (durability is None and "__pregel_runtime" in names)
 
 
 def _wanted(config: RunnableConfig | None) -> tuple[str | None, str | None, str]:
     """The thread, namespace and checkpoint that are to be listed; None is any."""
-    names = (config or {}).get("configurable", {})
+    names = names_of({} if config is None else config)
     thread = thread_of(names.get("thread_id")) if config else None
     return thread, names.get("checkpoint_ns"), str(names.get("checkpoint_id") or "")
 
 
 def _bound(before: RunnableConfig | None) -> str:
-    return _parent(before) if before else ""
+    return "" if before is None else _parent(before)

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
 
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
@@ -15,6 +16,8 @@ from .handles import Handles
 from .opening import Opening
 from .owning import fence_of
 from .threads import Threads
+
+_FORM = 'a config like {"configurable": {"thread_id": "any name"}}'
 
 
 class Driver(Opening, BaseCheckpointSaver[str]):
@@ -86,11 +89,17 @@ class Driver(Opening, BaseCheckpointSaver[str]):
         return fence_of(self._shared, thread)
 
 
+def names_of(config: object) -> Mapping[str, Any]:
+    """What a config says of thread, namespace and checkpoint; `BadSetup` for what is no config."""
+    names: object = cast("Mapping[str, Any]", config).get("configurable", {}) if isinstance(config, Mapping) else None
+    if not isinstance(names, Mapping):
+        raise BadSetup(f"what was given as a config does not name a thread: give {_FORM}")
+    return cast("Mapping[str, Any]", names)
+
+
 def thread_of(thread_id: object) -> str:
     """A thread's name; `BadSetup` for none."""
     name = "" if thread_id is None else str(thread_id)
     if not name:
-        raise BadSetup(
-            'a checkpointer needs a thread: give the graph a config like {"configurable": {"thread_id": "any name"}}'
-        )
+        raise BadSetup(f"a checkpointer needs a thread: give the graph {_FORM}")
     return text(name, "thread_id")

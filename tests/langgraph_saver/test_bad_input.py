@@ -9,6 +9,7 @@ from contextlib import closing
 from typing import Any
 
 import pytest
+from langgraph.checkpoint.base import empty_checkpoint
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver, BatonpassStore
@@ -32,6 +33,22 @@ def test_a_config_without_a_thread(config: Any, saver: BatonpassSaver) -> None:
             call(config)
     with pytest.raises(bp.BadSetup, match="thread_id"):
         asyncio.run(saver.aget_tuple(config))
+
+
+@pytest.mark.parametrize("config", ["text", 7, ["thread_id"], {"configurable": None}, {"configurable": "text"}])
+def test_what_is_no_config(config: Any, saver: BatonpassSaver, thread: str) -> None:
+    named: Any = {"configurable": {"thread_id": thread}}
+    for call in (
+        lambda: saver.get_tuple(config),
+        lambda: asyncio.run(saver.aget_tuple(config)),
+        lambda: saver.put_writes(config, [], "t"),
+        lambda: saver.put(config, empty_checkpoint(), {}, {}),
+        lambda: list(saver.list(config)),
+        lambda: list(saver.list(named, before=config)),
+        lambda: saver.get_delta_channel_history(config=config, channels=[]),
+    ):
+        with pytest.raises(bp.BadSetup, match=r"does not name a thread: give a config like .*thread_id"):
+            call()
 
 
 @pytest.mark.parametrize("kind", [BatonpassSaver, BatonpassStore])
