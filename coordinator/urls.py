@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from os import PathLike, fsdecode
 from pathlib import Path
 from typing import Any, cast
-from urllib.parse import parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
+from urllib.parse import SplitResult, parse_qsl, quote, unquote, urlencode, urlsplit, urlunsplit
 
 from ..contracts.errors import BadSetup
 from .calls.inputs import text
@@ -25,10 +25,7 @@ def open_store(url: str, namespace: str | None = None) -> Store:
     _check_url(url)
     if "#" in url:  # what comes after it would be left out; the URL may hold a password, so it is not shown
         raise BadSetup("a store URL can't contain #: in a name or a password, write %23")
-    try:
-        query = dict(parse_qsl(urlsplit(url).query, keep_blank_values=True))
-    except ValueError as error:  # half of a bracket around an address
-        raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: {error}") from None
+    query = dict(parse_qsl(_split(url).query, keep_blank_values=True))
     in_url = query.pop("namespace", "default")
     events = query.pop("events", str(KEPT_EVENTS))
     namespace = in_url if namespace is None else namespace
@@ -52,13 +49,20 @@ def without_secrets(url: str) -> str:
 
 def namespace_of(url: str, namespace: str | None = None) -> str:
     """The namespace that a URL names. One in the call goes before it."""
-    return namespace or dict(parse_qsl(urlsplit(url).query)).get("namespace", "default")
+    return namespace or dict(parse_qsl(_split(url).query)).get("namespace", "default")
 
 
 def file_of(url: str) -> Path | None:
     """The file that a SQLite store is kept in; None for another store."""
-    parts = urlsplit(url)
+    parts = _split(url)
     return Path(unquote(parts.path)[1:]) if parts.scheme == "sqlite" else None
+
+
+def _split(url: str) -> SplitResult:
+    try:
+        return urlsplit(url)
+    except ValueError as error:  # half of a bracket around an address
+        raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: {error}") from None
 
 
 def _check_url(url: Any) -> None:

@@ -200,6 +200,16 @@ def test_a_store_that_can_not_be_used(
     assert (here / "desk.py").read_text() == APP
 
 
+@pytest.mark.parametrize("command", [["serve", "--port", "0"], ["webhooks", "run"], ["worker", "desk:app"]])
+def test_half_of_a_bracket_in_a_url(
+    command: list[str], here: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Commands that look at the URL before they open the store."""
+    cli = CommandLine("sqlite:///unused.db", capsys, monkeypatch)
+    complaint = cli(*command, "--store", "redis://:secret@[::1").complaint
+    assert complaint == "store URL 'redis://:***@[::1' can't be used: Invalid IPv6 URL"
+
+
 @pytest.mark.parametrize(
     ("app", "complaint"),
     [
