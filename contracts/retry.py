@@ -13,7 +13,7 @@ from typing import Any, TypeAlias, cast
 
 from .bounds import is_count
 from .duration import Duration, seconds_of
-from .errors import BadSetup
+from .errors import BadSetup, BatonpassError
 
 Kind: TypeAlias = type[BaseException] | str
 Kinds: TypeAlias = Kind | Sequence[Kind]
@@ -23,14 +23,20 @@ _LONGEST_TOLD = 86_400.0
 _CHAIN = 50
 
 
+class Exhausted(BatonpassError):
+    """An adapter raises it from an error that says that a run has used up a limit of its framework's. An attempt that
+    goes on from there would have the whole limit once more: nobody asked for that who did not name the error."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Retry:
     """When and how a failed attempt is retried.
 
     - `attempts` is how many a hop has in all, including those that other errors ended.
-    - `on` lists the errors to retry (default: all) and `never` those not to. Give classes, or names as text if you
-      don't want to import them: "openai.RateLimitError" is that class anywhere in the package, "RateLimitError" one of
-      any package. Subclasses match too, and so does an error's cause, because frameworks wrap errors.
+    - `on` lists the errors to retry (default: all but LangGraph's GraphRecursionError) and `never` those not to. Give
+      classes, or names as text if you don't want to import them: "openai.RateLimitError" is that class anywhere in the
+      package, "RateLimitError" one of any package. Subclasses match too, and so does an error's cause, because
+      frameworks wrap errors.
     - The wait is `first` seconds, multiplied by `factor` with each attempt, at most `longest`, and up to `jitter` of it
       shorter or longer. If the error itself says how long to wait (`retry_after`, a Retry-After header of its
       `response`, or a `RetryLater`), that wait is used instead.
@@ -75,11 +81,11 @@ class Retry:
 
     def concerns(self, error: BaseException) -> bool:
         """Whether this says something about the error."""
-        return not _each(self.on) or self.refuses(error) or _among(error, self.on)
+        return not _each(self.on) or _among(error, self.never) or _among(error, self.on)
 
     def refuses(self, error: BaseException) -> bool:
         """Whether the error is one that is never tried again."""
-        return _among(error, self.never)
+        return _among(error, self.never) or (_among(error, Exhausted) and not _among(error, self.on))
 
     def pause(self, attempt: int, error: BaseException) -> float:
         """How long to wait after this attempt, in seconds."""

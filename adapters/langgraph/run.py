@@ -10,7 +10,7 @@ import anyio
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.serde.types import TASKS
 from langgraph.constants import START
-from langgraph.errors import is_invalid_resume
+from langgraph.errors import GraphRecursionError, is_invalid_resume
 from langgraph.types import Command, StateSnapshot
 
 from ...contracts.agent import Agent
@@ -18,6 +18,7 @@ from ...contracts.contract import Contract
 from ...contracts.errors import BadSetup, Unanswered
 from ...contracts.handoff import Handoff
 from ...contracts.outcome import Finished, Outcome
+from ...contracts.retry import Exhausted
 from ...coordinator.session import Session
 from .. import borders
 from .graph import as_graph, declared_types
@@ -126,7 +127,13 @@ class GraphRun:
             self._saver.close()
         if self._saver.failure is not None:
             raise self._saver.failure
-        return running.result()
+        try:
+            return running.result()
+        except GraphRecursionError as error:
+            raise Exhausted(
+                f"{type(error).__name__}: {error}\nThe next attempt could take as many steps again, so raise the limit "
+                "first (graph.compile().with_config(recursion_limit=...)), then redrive the job"
+            ) from error
 
 
 def _some(contract: type[Contract] | None) -> list[type[Contract]]:
