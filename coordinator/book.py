@@ -62,22 +62,32 @@ class Declaration:
 
 
 class Book:
-    """Looks agents and contracts up. `app` None means all apps of this process."""
+    """Looks agents and contracts up. `app` None means all apps of this process; `first` goes before others."""
 
-    def __init__(self, app: App | None) -> None:
+    def __init__(self, app: App | None, first: App | None = None) -> None:
         self._app = app
+        self._first = first
         self._declared: dict[str, Declaration] = {}
         self._asked = 0.0
 
-    def _apps(self) -> list[App]:
-        return [self._app] if self._app is not None else apps()
+    def seen_by(self, app: App) -> Book:
+        """What a worker of an app goes by: its own agents before those of other apps in its process, which may be of
+        other namespaces and have agents of the same names."""
+        return Book(self._app, app)
 
-    def agent(self, name: str) -> Agent[Any] | None:
-        """The agent's declaration in this process."""
+    def _apps(self) -> list[App]:
+        known = [self._app] if self._app is not None else apps()
+        return known if self._first is None else [self._first, *known]
+
+    def agent(self, name: str, contract: str = "") -> Agent[Any] | None:
+        """The agent's declaration in this process: of several, one that accepts the contract of that name, if any."""
+        found: Agent[Any] | None = None
         for app in self._apps():
             if name in app:
-                return app[name]
-        return None
+                if not contract or contract_ref(app[name].accepts).name == contract:
+                    return app[name]
+                found = found or app[name]
+        return found
 
     def state_version(self, agent: str) -> int:
         """The version of the states that an agent saves."""
@@ -142,18 +152,18 @@ class Book:
         recorded = yield from self.declaration(name)
         return recorded.accepts, recorded.kind
 
-    def bounds(self, name: str) -> Generator[Command[Any], Any, Bounds]:
+    def bounds(self, name: str, contract: ContractRef) -> Generator[Command[Any], Any, Bounds]:
         """How much an agent takes."""
-        agent = self.agent(name)
+        agent = self.agent(name, contract.name)
         return agent.bounds if agent is not None else (yield from self.declaration(name)).bounds
 
     def lane(self, name: str, contract: ContractRef, payload: bytes) -> Generator[Command[Any], Any, str]:
         """The lane of a delivery, "" if the agent has no limits."""
-        return lane_within((yield from self.bounds(name)), name, contract, payload)
+        return lane_within((yield from self.bounds(name, contract)), name, contract, payload)
 
     def intent(self, name: str, payload: object, ref: ContractRef, data: bytes) -> Generator[Command[Any], Any, str]:
         """The digest of what a payload says that goes to an agent as these bytes."""
-        agent = self.agent(name)
+        agent = self.agent(name, ref.name)
         if isinstance(payload, Contract):
             given = payload
         elif agent is not None:
@@ -164,7 +174,8 @@ class Book:
 
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
         """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""
-        agent = self.agent(name) or (yield from self.declaration(name))
+        wanted = contract_ref(type(payload)).name if isinstance(payload, Contract) else ""
+        agent = self.agent(name, wanted) or (yield from self.declaration(name))
         ref = contract_ref(agent.accepts) if isinstance(agent, Agent) else agent.accepts
         if isinstance(payload, Contract):
             accepts, ref = ref, contract_ref(type(payload))

@@ -8,8 +8,9 @@ import random
 import anyio
 
 from ..contracts.errors import BatonpassError
+from ..coordinator.book import Book
 from ..coordinator.calls import adrive, schedules
-from ..coordinator.client import Coordinator
+from ..coordinator.store import Store
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds: the longest pause between two looks, within which a new schedule is noticed, and the jitter that keeps
@@ -17,13 +18,13 @@ _log = logging.getLogger("batonpass.worker")
 _PAUSE, _JITTER = 10.0, 0.1
 
 
-async def keep_schedules(coordinator: Coordinator) -> None:
+async def keep_schedules(store: Store, book: Book) -> None:
     """Look when the next schedule is due, and every few seconds. Ends by cancellation."""
     left = dict[str, int]()
     while True:
         pause = _PAUSE
         try:
-            look = await adrive(coordinator.store, schedules.look(coordinator.book, left))
+            look = await adrive(store, schedules.look(book, left))
         except BatonpassError as error:
             _log.warning("can't read schedules, trying again: %s", error)
         else:

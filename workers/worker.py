@@ -72,6 +72,7 @@ class Worker:
         self.id = f"{socket.gethostname()}-{os.getpid()}-{secrets.token_hex(2)}"
         self._app = app
         self._coordinator = coordinator
+        self._book = coordinator.book.seen_by(app)
         if agents is not None and not agents:
             raise BadSetup("agents= (--agents) is empty: leave it out to serve all agents")
         self._agents: list[Agent[Any]] = [app[name] for name in agents] if agents is not None else list(app)
@@ -141,7 +142,7 @@ class Worker:
             keeper = LeaseKeeper(store.sibling(), min(queues.values()))
             keeper.start()
             stack.push_async_callback(_stopped, keeper)
-            alarm, book = Alarm(), self._coordinator.book
+            alarm, book = Alarm(), self._book
             pools = self._pool, self._quarantine
             runner = Runner(self._app, store, book, keeper, self._adapters, resources, *pools, self.left)
             claimer = Claimer(store, runner, self.id, bands, self._concurrency, self._limits(), alarm)
@@ -153,7 +154,7 @@ class Worker:
             present = close_present(Present(self.id, __version__, self._app.name, self._app.version))
             async with anyio.create_task_group() as upkeep:
                 upkeep.start_soon(keep_up, store, present, tuple(queues), alarm)
-                upkeep.start_soon(keep_schedules, self._coordinator)
+                upkeep.start_soon(keep_schedules, store, book)
                 upkeep.start_soon(keep_record, store, self._app)
                 for pool in self._pools:
                     upkeep.start_soon(pool.run)

@@ -51,7 +51,7 @@ def submit(
     if key is not None and not text(key, "key"):
         raise BadSetup("key='' is the same for every job: give each its own key, or None")
     contract, data = yield from book.address(agent, payload)
-    bounds = yield from book.bounds(agent)
+    bounds = yield from book.bounds(agent, contract)
     lane = lane_within(bounds, agent, contract, data)
     if bounds.max_waiting is not None:
         counted = tuple(queue_of(agent, contract, band) for band in PRIORITIES)

@@ -1,0 +1,69 @@
+"""Several apps in one process, which have agents of the same names: they serve other namespaces, or other stores."""
+
+from __future__ import annotations
+
+import anyio
+
+import batonpass as bp
+
+from .serving import DEADLINE, Ask, Reply, only
+
+
+class Order(bp.Contract, name="workers.order"):
+    number: int
+
+
+def desk() -> bp.App:
+    """Its agent `start` has a child of `a`, and hands on to it."""
+    made = only(lambda ask: Reply(text=f"of {ask.text}"))
+
+    @made.agent("start", accepts=Ask, hands_to={"a": Ask})
+    async def start(ask: Ask, ctx: bp.Context) -> bp.Handoff[Ask]:
+        [reply] = await ctx.fan_out([bp.Handoff("a", ask)])
+        return ctx.hand_off("a", Ask(text=reply.text))
+
+    return made
+
+
+def shop() -> bp.App:
+    """Made later, and its `a` takes something else."""
+    made = bp.App("shop")
+
+    @made.agent("a", accepts=Order, returns=Reply)
+    async def a(order: Order, ctx: bp.Context) -> Reply:
+        return Reply(text=f"number {order.number}")
+
+    return made
+
+
+async def test_a_worker_hands_to_the_agents_of_its_own_app(store_url: str) -> None:
+    app, other = desk(), shop()
+    async with bp.connect(store_url) as coordinator, app.worker(coordinator):
+        job = await coordinator.submit("start", Ask(text="x"), returns=Reply)
+        assert await job.result(timeout=DEADLINE) == Reply(text="of of x")
+    assert "a" in other  # still there
+
+
+async def test_a_schedule_is_the_own_apps(store_url: str) -> None:
+    app, other = desk(), shop()
+    async with bp.connect(store_url) as coordinator, app.worker(coordinator):
+        await coordinator.schedule("tick", "a", Ask(text="x"), cron="* * * * * *")
+        with anyio.fail_after(DEADLINE):
+            while not await coordinator.jobs(state="completed"):
+                await anyio.sleep(0.05)
+        await coordinator.unschedule("tick")
+    assert "a" in other
+
+
+async def test_each_namespace_has_its_app(store_url: str) -> None:
+    app, other = desk(), shop()
+    async with (
+        bp.connect(store_url, namespace="desk") as one,
+        bp.connect(store_url, namespace="shop") as two,
+        app.worker(one),
+        other.worker(two),
+    ):
+        first = await one.submit("a", Ask(text="x"), returns=Reply, key="same")
+        second = await two.submit("a", Order(number=7), returns=Reply, key="same")
+        assert await first.result(timeout=DEADLINE) == Reply(text="of x")
+        assert await second.result(timeout=DEADLINE) == Reply(text="number 7")
