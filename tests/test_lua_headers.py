@@ -69,7 +69,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.Stage(FENCE, 1, CHILDREN),
     c.Spawn(FENCE, mint("f"), 3, 2, 1, CHILDREN, LAST, {USER: b"1"}),
     c.ReadOutcomes(mint("j"), mint("f"), 1, 2),
-    c.Release(FENCE),
+    c.Release(FENCE, USER, cut_off=True),
     c.AnswerJob(mint("j"), b"answer", 5),
     c.Cancel(mint("j")),
     c.Redrive(mint("j"), new_target(), mint("c")),

@@ -6,18 +6,32 @@ import logging
 import math
 import time
 from collections.abc import Callable
+from contextlib import suppress
+from dataclasses import dataclass
 from threading import Event, Lock, Thread
 
-from ..contracts.errors import BatonpassError
-from ..coordinator.commands import Fence, Heartbeat
+from ..contracts.errors import BatonpassError, Fenced, NotFound, Unavailable
+from ..coordinator.commands import Fence, Heartbeat, Release
 from ..coordinator.store import Store
+from .session import PATIENCE
 from .trouble import Trouble
 
 _log = logging.getLogger("batonpass.worker")
 # Heartbeats per lease: three may be lost.
 _BEATS = 4
-# A lease, its duration in ms, the callback for its loss, and the time when it is given up.
-_Held = tuple[Fence, int, Callable[[str, str], None], float]
+# ... and the longest pause between two: who gives up a job since the store is away has missed one by then.
+_PAUSE = PATIENCE / 3
+
+
+@dataclass(slots=True)
+class _Held:
+    """A lease, its duration in ms, who is told when it is over, and when it is given up and when it runs out."""
+
+    fence: Fence
+    duration: int
+    lost: Callable[[str, str], None]
+    given_up: float
+    runs_out: float
 
 
 class LeaseKeeper:
@@ -25,8 +39,10 @@ class LeaseKeeper:
 
     def __init__(self, store: Store, shortest: int) -> None:
         self._store = store
-        self._pause = shortest / 1000 / _BEATS
+        self._pause = min(shortest / 1000 / _BEATS, _PAUSE)
         self._held: dict[str, _Held] = {}  # by lease
+        # Those that were to be renewed in their time, and the store was not reached. Only the thread's.
+        self._cut_off: dict[str, Fence] = {}
         self._lock = Lock()
         self._wake = Event()
         self._stopped = False
@@ -49,14 +65,15 @@ class LeaseKeeper:
         When it is over, `lost(lease, "lost" or "canceled")` is called from the keeper's thread. The thread is not woken
         for a new lease, because that would get in the way of the agent that is about to start. It looks often enough.
         """
+        now = time.monotonic()
         with self._lock:
-            self._held[fence.lease_id] = (fence, duration, lost, time.monotonic() + most)
+            self._held[fence.lease_id] = _Held(fence, duration, lost, now + most, now + duration / 1000)
 
     def limit(self, lease: str, most: float) -> None:
         """Keep a lease for at most `most` seconds more."""
         with self._lock:
             if (held := self._held.get(lease)) is not None:
-                self._held[lease] = (*held[:3], time.monotonic() + most)
+                held.given_up = time.monotonic() + most
 
     def drop(self, lease: str) -> None:
         """Stop keeping a lease."""
@@ -69,7 +86,7 @@ class LeaseKeeper:
             self._wake.clear()
             with self._lock:
                 held = list(self._held.values())
-            if held and not self._stopped:
+            if (held or self._cut_off) and not self._stopped:
                 try:
                     self._beat(held)
                 except Exception:  # whatever it is: a thread that has ended keeps no lease
@@ -78,24 +95,49 @@ class LeaseKeeper:
 
     def _beat(self, held: list[_Held]) -> None:
         now = time.monotonic()
-        for each in [each for each in held if each[3] < now]:
+        for each in [each for each in held if each.given_up < now]:
             held.remove(each)
+            self._cut_off.pop(each.fence.lease_id, None)
             self._lose(each, "lost")
+        in_time = {each.fence.lease_id: each.fence for each in held if now < each.runs_out}
         try:
-            answers = self._store.call(Heartbeat(tuple((fence, duration) for fence, duration, *_ in held)))
+            lost = self._renew(held, now)
+            self._cut_off |= {lease: fence for lease, fence in in_time.items() if lease in lost}
+            self._give_back()
         except BatonpassError as error:
+            if isinstance(error, Unavailable):
+                self._cut_off |= in_time
             self._trouble.met(error)
             time.sleep(0.1)
             self._wake.set()
-            return
+
+    def _renew(self, held: list[_Held], now: float) -> set[str]:
+        """Say that they are held; which are lost."""
+        lost: set[str] = set()
+        answers = self._store.call(Heartbeat(tuple((each.fence, each.duration) for each in held)))
         self._trouble.over()
         for each, status in zip(held, answers, strict=True):
             if status:
+                lost.add(each.fence.lease_id)
                 self._lose(each, status)
+            else:
+                each.runs_out = now + each.duration / 1000
+        return lost
+
+    def _give_back(self) -> None:
+        """The store is back. What was given up meanwhile is not left to run out, and what others have taken over is no
+        death of this worker's. (One that was frozen, by the job perhaps, has not tried in time: that stays one.)"""
+        with self._lock:
+            self._cut_off = {lease: fence for lease, fence in self._cut_off.items() if lease not in self._held}
+        for lease, fence in list(self._cut_off.items()):
+            with suppress(Fenced, NotFound):  # it has ended, or others had it since
+                self._store.call(Release(fence, cut_off=True))
+                _log.info("job %s: given back, as the store could not be reached in time", fence.job_id)
+            del self._cut_off[lease]
 
     def _lose(self, held: _Held, status: str) -> None:
-        fence, _, lost, _ = held
+        lease = held.fence.lease_id
         with self._lock:
-            still_held = self._held.pop(fence.lease_id, None)
+            still_held = self._held.pop(lease, None)
         if still_held:
-            lost(fence.lease_id, status)
+            held.lost(lease, status)

@@ -169,12 +169,14 @@ class Release(Command[None]):
     """Give a delivery back, unfinished: another worker goes on from its last checkpoint.
 
     `crash` says how the process that ran it died: it counts as one of the job's crashes then. With `aside` it is behind
-    all that is ready, for it is this delivery that the worker can't run.
+    all that is ready, for it is this delivery that the worker can't run. With `cut_off` the worker could not reach the
+    store: if its lease has run out meanwhile, that is taken back as a crash, once and until the next delivery ends.
     """
 
     fence: Fence
     crash: str = ""
     aside: bool = False
+    cut_off: bool = False
 
 
 @dataclass(frozen=True, slots=True)

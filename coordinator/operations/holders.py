@@ -175,6 +175,10 @@ def suspend(records: Records, command: Suspend) -> None:
 def release(records: Records, command: Release) -> None:
     """The delivery goes back to its queue."""
     row = records.job(command.fence.job_id)
+    if command.cut_off and row and row.state != "failed" and row.closed == f"expired {command.fence.lease_id}":
+        row.closed, row.crashes = f"release {command.fence.lease_id}", row.crashes - 1
+        store(records, row)
+        return
     worker = row.worker if row else ""
     row = closing(records, command.fence, "release", None)
     if row is None:

@@ -9,7 +9,7 @@ from ..records import Records
 from ..rows import JobRow
 from .brood import cancel_left, make_staged
 from .checkpoints import drop
-from .jobs import emit, enqueue, fail_late, go_ahead, leave, let_out, store, take_back
+from .jobs import close, emit, enqueue, fail_late, go_ahead, leave, let_out, store, take_back
 
 
 def reap(records: Records, command: Reap) -> Reaped:
@@ -45,8 +45,7 @@ def reap(records: Records, command: Reap) -> Reaped:
 def _take_back(records: Records, row: JobRow) -> int:
     """Make a delivery ready whose lease has expired, or park it if its workers keep dying."""
     worker, token = row.worker, row.token
-    row.lease = row.worker = row.closed = ""
-    row.lease_until = 0
+    close(row, "expired")
     take_back(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
     leave(records, row)
     store(records, row)

@@ -30,6 +30,7 @@ from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, commit_line,
 R = TypeVar("R")
 _USUAL = c.Terms()
 _PACKED = 0x90  # with what a packed list begins, or more
+_DEATHS = (SUSPECT, POISON)
 
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
@@ -127,7 +128,7 @@ def _claim(m: c.Claim) -> list[Arg]:
 
 
 def _reap(m: c.Reap) -> list[Arg]:
-    return [m.limit, int(m.leases), SUSPECT, POISON, m.presence, int(m.early), m.worker, *m.queues]
+    return [m.limit, int(m.leases), *_DEATHS, m.presence, int(m.early), m.worker, *m.queues]
 
 
 def _heartbeat(m: c.Heartbeat) -> list[Arg]:
@@ -333,7 +334,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.Stage: ("stage", lambda m: [*fence_args(m.fence), m.at, *_children(m.children)], _nothing),
     c.Spawn: ("spawn", _spawn, _nothing),
     c.ReadOutcomes: ("read_outcomes", lambda m: [m.job_id, m.fan, m.start, m.limit], _outcomes),
-    c.Release: ("release", lambda m: [*fence_args(m.fence), m.crash, int(m.aside), SUSPECT, POISON], _nothing),
+    c.Release: ("release", lambda m: [*fence_args(m.fence), m.crash, int(m.aside), *_DEATHS, int(m.cut_off)], _nothing),
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer, m.asked], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", _redrive, _nothing),

@@ -1,4 +1,4 @@
-"""A TCP proxy that can forget connections without a word, as a firewall does with idle ones."""
+"""A TCP proxy that can forget connections without a word, as a firewall does with idle ones, and cut them."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ class Proxy:
         self._listener = socket.create_server(("127.0.0.1", 0))
         self.port: int = self._listener.getsockname()[1]
         self._era = 0
+        self._is_cut = False
         self._open: list[socket.socket] = []
 
     def __enter__(self) -> Proxy:
@@ -23,17 +24,32 @@ class Proxy:
 
     def __exit__(self, *_: object) -> None:
         self._listener.close()
-        for each in self._open:
-            each.close()
+        self.cut()
 
     def forget(self) -> None:
         """From now on nothing of the connections that are open gets through, and nobody is told."""
         self._era += 1
 
+    def cut(self) -> None:
+        """Break all connections, and those that are made until `mend`."""
+        self._is_cut = True
+        while self._open:
+            each = self._open.pop()
+            with suppress(OSError):
+                each.shutdown(socket.SHUT_RDWR)  # whoever reads from it is to notice
+            each.close()
+
+    def mend(self) -> None:
+        """Let connections through again."""
+        self._is_cut = False
+
     def _accept(self) -> None:
         with suppress(OSError):
             while True:
                 near, _ = self._listener.accept()
+                if self._is_cut:
+                    near.close()
+                    continue
                 far = socket.create_connection(("127.0.0.1", self._target))
                 self._open += [near, far]
                 for source, sink in ((near, far), (far, near)):

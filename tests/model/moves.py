@@ -268,6 +268,14 @@ def release(world: World, pick: Picks) -> None:
     world.say(c.Release(world.fence(pick), pick.of(["", "it died"]), aside=pick.one_in(3)))
 
 
+@move(2)
+def come_back(world: World, pick: Picks) -> None:
+    """A worker that was cut off: mostly one whose lease ran out last."""
+    last = [c.Fence(row.id, row.token, row.closed[8:]) for row in world.rows if row.closed.startswith("expired ")]
+    fence = pick.of(last) if last and not pick.one_in(4) else world.fence(pick)
+    world.say(c.Release(fence, pick.of(["", "it died"]), cut_off=True))
+
+
 @move(4)
 def reap(world: World, pick: Picks) -> None:
     queues, limit = tuple(QUEUES[: pick.below(3)]), pick.of([1, 2, 100])

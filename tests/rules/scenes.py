@@ -49,6 +49,13 @@ def _reap(bench: Bench) -> c.Command[Any]:
     return c.Reap(worker="w", queues=("q",), presence=MINUTE)
 
 
+def _run_out(bench: Bench) -> c.Command[Any]:
+    fence = bench.start(lease=1)
+    bench.clock.advance(1)
+    bench.do(c.Reap())
+    return c.Release(fence, cut_off=True)
+
+
 def _overdue(**late: Any) -> Scene:
     def scene(bench: Bench) -> c.Command[Any]:
         bench.do(c.Suspend(bench.start(), b"sure?", timeout=1, **late))
@@ -252,6 +259,7 @@ ENDING: dict[str, Scene] = {
     "fail": _started(lambda f: c.Fail(f, "boom", "attempts")),
     "retry": _started(lambda f: c.Fail(f, "boom", "", retry_in=MINUTE)),
     "release": _started(c.Release),
+    "release what ran out": _run_out,
     "cancel": _started(lambda f: c.Cancel(f.job_id)),
     "cancel what is ready": lambda bench: c.Cancel(bench.submit(terms=c.Terms(within=MINUTE))),
     "heartbeat": _started(lambda f: c.Heartbeat(((f, 2 * MINUTE),))),

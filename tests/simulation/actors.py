@@ -6,6 +6,7 @@ One that crashes is closed and never heard of again. One that is paused goes on 
 from __future__ import annotations
 
 from collections.abc import Generator, Sequence
+from contextlib import suppress
 from random import Random
 from typing import Any
 
@@ -61,10 +62,16 @@ class Worker:
             yield LOOK
         held = [fence_of(delivery) for delivery in deliveries]
         for delivery in deliveries:
+            fence = fence_of(delivery)
             try:
                 yield from self._deliver(delivery, held)
             except Fenced:
-                held[:] = [fence for fence in held if fence != fence_of(delivery)]
+                held[:] = [each for each in held if each != fence]
+                yield from self._excuse(fence)
+            except Unreachable:
+                if not self._make.is_poison(fence.job_id):
+                    yield from self._excuse(fence)
+                raise
 
     def _deliver(self, delivery: Delivery, held: list[c.Fence]) -> Acting:
         """One hop: the steps that are not recorded yet, then its end."""
@@ -86,6 +93,12 @@ class Worker:
             if self._random.random() < 0.3:
                 yield from self._beat(held)
         yield from insist(self._ending(delivery, fence), self._random)
+
+    def _excuse(self, fence: c.Fence) -> Acting:
+        """Some have kept trying to renew their leases."""
+        if self._random.random() < 0.5:
+            with suppress(Fenced):
+                yield from insist(c.Release(fence, cut_off=True), self._random)
 
     def _beat(self, held: list[c.Fence]) -> Acting:
         told = yield c.Heartbeat(tuple((fence, LEASE_MS) for fence in held))

@@ -25,7 +25,7 @@ def refusal(known: Known, command: c.Command[Any], now: int, records: Records) -
     fence: c.Fence | None = getattr(command, "fence", None)
     judge = _JUDGES.get(type(command))
     if fence is not None:
-        must = _fenced(known, fence, CLOSING.get(type(command), ""))
+        must = "" if known.excuses(command) else _fenced(known, fence, CLOSING.get(type(command), ""))
     else:
         must = judge(known, command, now) if judge else ""
     new: c.NewCheckpoint | None = getattr(command, "checkpoint", None)

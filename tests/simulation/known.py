@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import Any
 
-from batonpass.coordinator.commands import Fence, NewCheckpoint, Spawn, Suspend
+from batonpass.coordinator.commands import Command, Fence, NewCheckpoint, Release, Spawn, Suspend
 from tests.model.growing import Growing
 
 ENDED = frozenset({"completed", "failed", "canceled", "rejected"})
@@ -166,6 +167,13 @@ class Known:
         """Whether that lease is the job's."""
         job = self.jobs.get(fence.job_id)
         return job is not None and job.lease == fence.lease_id and job.token == fence.token
+
+    def excuses(self, command: Command[Any]) -> bool:
+        """Whether it says that the last lease which ran out was that of a worker which was only cut off."""
+        if not isinstance(command, Release) or not command.cut_off:
+            return False
+        job = self.jobs.get(command.fence.job_id)
+        return job is not None and job.state != "failed" and job.closed == f"expired {command.fence.lease_id}"
 
     def awaited(self, child: Job) -> bool:
         """Whether the parent of a child still waits for it, or for others beside it."""

@@ -175,6 +175,8 @@ class Ledger(Known):
     def _closed(self, m: Any, answer: None, now: int, records: Records) -> None:
         fence: c.Fence = m.fence
         job = self.touch(self.jobs[fence.job_id])
+        if self.excuses(m):
+            job.closed, job.crashes = f"release {fence.lease_id}", job.crashes - 1
         if not self.owns(fence):  # said again: the first time counts
             return
         if new := getattr(m, "checkpoint", None):
@@ -263,7 +265,7 @@ class Ledger(Known):
         moved, closing = 0, list(self.closing)
         for job in self.jobs.values():
             if 0 < job.lease_until <= now:
-                self.touch(job).let_go("")
+                self.touch(job).let_go(f"expired {job.lease}")
                 job.crashes += 1
                 if job.crashes >= POISON:
                     self._end(job, "failed", "poison", now)

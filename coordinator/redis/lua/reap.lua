@@ -67,13 +67,14 @@ for _, id in ipairs(late) do
   join(fail_late(id, now))
 end
 for _, id in left_of(expired) do
-  local job = read_ending(id, 'worker', 'token', 'crashes')
+  local job = read_ending(id, 'worker', 'token', 'lease', 'crashes')
   local crashes, queue = tonumber(job.crashes) + 1, job.queue
+  job.closed = 'expired ' .. job.lease
   if crashes >= poison then
     join(park_poisoned(id, job, num(crashes), now))
     parked = parked + 1
   else
-    close(id, nil, num(now), 'crashes', num(crashes))
+    close(id, job.closed, num(now), 'crashes', num(crashes))
     local back = crashes < suspect and go_ahead or enqueue
     back(id, queue)
     filled[#filled + 1] = queue

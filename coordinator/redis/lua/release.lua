@@ -1,18 +1,25 @@
 -- Gives a delivery back, unfinished.
 -- KEYS prefix
 -- ARGV job, token, lease, how the process that ran it died or '', '1' if it goes behind all that is ready, deaths from
---      which on it does, deaths that park a job
+--      which on it does, deaths that park a job, '1' if its worker was cut off
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
 --@ uses clock fence job
 local id, crash = ARGV[1], ARGV[4]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue', 'worker', 'crashes',
   unpack(ENDING))
-if not fields then
+-- A lease that ran out, of a worker that could not reach the store.
+local over = not fields and ARGV[8] == '1' and redis.call('HMGET', P .. 'j:' .. id, 'closed', 'crashes', 'state')
+if not fields and not (over and over[1] == 'expired ' .. ARGV[3] and over[3] ~= 'failed') then
   return refused
 end
 
-local crashes, now = num(fields.crashes + 1), now_text()
+local now = now_text()
 relieve()
+if over then
+  redis.call('HSET', P .. 'j:' .. id, 'closed', 'release ' .. ARGV[3], 'crashes', num(over[2] - 1), 'updated', now)
+  return { '+' }
+end
+local crashes = num(fields.crashes + 1)
 if crash == '' then
   redis.call('ZREM', LEASES, id)
   local back = ARGV[5] == '1' and enqueue or go_ahead

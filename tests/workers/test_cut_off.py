@@ -1,0 +1,131 @@
+"""What keeps a worker from the store is no fault of its jobs: no death is counted for it, as one is for a freeze."""
+
+from __future__ import annotations
+
+import signal
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, cast
+
+import anyio
+import pytest
+
+import batonpass as bp
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.store import Store
+from batonpass.workers.keeper import LeaseKeeper
+from tests.harness.proxy import Proxy
+from tests.harness.redis import RedisServer
+from tests.harness.waiting import wait_until
+
+from .agents import Done, Task, app
+from .processes import DEADLINE, Desk
+from .serving import Ask, Reply, kinds, only
+
+LEASE = ("--lease", "2")
+
+
+@pytest.fixture
+def desk(own_redis: RedisServer, tmp_path: Path) -> Iterator[Desk]:
+    made = Desk(own_redis.url, tmp_path)
+    yield made
+    made.close()
+
+
+def taken_over(desk: Desk, times: int) -> None:
+    wait_until(lambda: desk.ran()["a:two"] > times, timeout=DEADLINE, what="the takeover")
+
+
+@pytest.mark.timeout(240)
+@pytest.mark.parametrize("agent", ["steps", "sync"])
+def test_a_worker_that_alone_is_cut_off_has_not_died(desk: Desk, own_redis: RedisServer, agent: str) -> None:
+    """Whoever has the job is cut off, and the other one takes over; again and again."""
+    with Proxy(own_redis.port) as one, Proxy(own_redis.port) as other, bp.connect(desk.url, app=app) as coordinator:
+        for proxy in (one, other):
+            desk.serving(agent, "--store", f"redis://127.0.0.1:{proxy.port}", *LEASE)
+        job = coordinator.submit(agent, Task(text="a"), returns=Done)
+        proxies = {worker.pid: proxy for worker, proxy in zip(desk.workers, (one, other), strict=True)}
+        for times in (1, 2):
+            desk.wait_for("a:two")
+            proxy = proxies[desk.lines()[-1][0]]
+            proxy.cut()
+            taken_over(desk, times)
+            assert job.info().crashes == 1
+            proxy.mend()
+            wait_until(lambda: not job.info().crashes, timeout=DEADLINE, what="its return")
+        desk.open_gate("two")
+        assert job.result(timeout=DEADLINE).words == ["a:one", "a:two", "a:three"]
+        assert job.info().crashes == 0
+
+
+@pytest.mark.timeout(240)
+def test_one_that_was_frozen_counts_as_dead(desk: Desk) -> None:
+    """It may be the job that freezes it."""
+    with bp.connect(desk.url, app=app) as coordinator:
+        frozen = desk.serving("steps", *LEASE)
+        job = coordinator.submit("steps", Task(text="a"), returns=Done)
+        desk.wait_for("a:two")
+        desk.serving("steps", *LEASE)
+        frozen.send(signal.SIGSTOP)
+        taken_over(desk, 1)
+        frozen.send(signal.SIGCONT)
+        frozen.wait_for("is over")
+        desk.open_gate("two")
+        assert job.result(timeout=DEADLINE).words == ["a:one", "a:two", "a:three"]
+        assert job.info().crashes == 1
+
+
+@pytest.mark.timeout(120)
+async def test_who_gave_up_while_the_store_was_away_gives_the_job_back(
+    own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+) -> None:
+    monkeypatch.setattr("batonpass.workers.session.PATIENCE", 1.0)
+    began: list[int] = []
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        began.append(1)
+        if len(began) == 1:
+            await anyio.to_thread.run_sync(own_redis.kill)
+        return Reply(text=await ctx.step("one", str, ask.text))
+
+    served = only(work, lease=0.5)
+    async with bp.connect(own_redis.url, app=served) as coordinator, served.worker(coordinator):
+        job = await coordinator.submit("a", Ask(text="1"), returns=Reply)
+        with anyio.fail_after(DEADLINE):
+            while "given up" not in caplog.text:
+                await anyio.sleep(0.01)
+        await anyio.to_thread.run_sync(own_redis.start)
+        assert (await job.result(timeout=DEADLINE)).text == "1"
+        assert (await job.info()).crashes == 0
+        happened = [kind for kind in await kinds(coordinator, job) if kind != "checkpoint.saved"]
+    assert happened == ["job.submitted", "job.started", "job.released", "job.started", "job.completed"]
+
+
+class AwayStore:
+    """Fails so often; then others have the job."""
+
+    def __init__(self, failures: int) -> None:
+        self.heard: list[c.Command[Any]] = []
+        self._failures = failures
+
+    def call(self, command: c.Command[Any]) -> Any:
+        self._failures -= 1
+        if self._failures >= 0:
+            raise bp.Unreachable("no route")
+        self.heard.append(command)
+        return ["lost"] if isinstance(command, c.Heartbeat) else None
+
+    def close(self) -> None: ...
+
+
+@pytest.mark.parametrize("failures", [0, 3])
+@pytest.mark.parametrize("in_time", [True, False])
+def test_who_was_cut_off_has_tried_to_renew_its_lease_in_time(in_time: bool, failures: int) -> None:
+    """Also in one call, which is patient by itself. Who was frozen has not."""
+    store, told = AwayStore(failures), list[str]()
+    keeper, fence = LeaseKeeper(cast(Store, store), shortest=40), c.Fence("j1", 1, "l1")
+    keeper.hold(fence, 60_000 if in_time else 0, lambda lease, status: told.append(status))
+    keeper.start()
+    wait_until(lambda: told, what="the heartbeat that gets through")
+    keeper.stop()
+    assert store.heard[1:] == ([c.Release(fence, cut_off=True)] if in_time else [])
