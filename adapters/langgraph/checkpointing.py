@@ -12,7 +12,7 @@ from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.constants import START
 
-from ...contracts.errors import Conflict, Unserializable
+from ...contracts.errors import Conflict, NotFound, Unserializable
 from ...contracts.names import digest
 from ...coordinator.calls import Call, places
 from ...coordinator.calls.places import Found, Putting
@@ -154,6 +154,7 @@ class Checkpointing:
                 raise
             found = yield from places.page(putting.thread, putting.place.scope, None, 1, whole=False)
             if not found or found[0].place.key != putting.place.key:
+                yield from _check_there(putting)
                 raise
             # The same checkpoint again: it is the latest itself.
             putting.tip = putting.place.key
@@ -202,6 +203,16 @@ def read_tuple(
         parent_config=config_of(thread, place.scope, parent) if parent else None,
         pending_writes=pending(found.writes, found.opened.row, carrier, where),
     )
+
+
+def _check_there(putting: Putting) -> Call[None]:
+    """Refuse a run that began at a checkpoint that is gone: no other run is to blame."""
+    if putting.tip and (yield from places.find(putting.thread, putting.place.scope, putting.tip)) is None:
+        raise NotFound(
+            f"checkpoint {putting.tip} of thread {putting.thread!r}, which this run goes on from, is not there: it was "
+            "deleted, has expired, or never was. Nothing was written: leave checkpoint_id out of the config to go on "
+            "from the latest, or name another"
+        )
 
 
 def run_digest(run_id: str) -> str:

@@ -68,6 +68,28 @@ def test_the_later_of_two_runs_is_refused(
     assert texts(runner)[-4::2] == ["quicker", "slower"]
 
 
+@pytest.mark.parametrize("side", ["sync", "async"])
+@pytest.mark.parametrize("durability", DURABILITIES)
+@pytest.mark.parametrize("left", ["nothing", "later", "earlier"])
+def test_a_run_from_a_checkpoint_that_is_gone(
+    left: str, durability: Any, side: str, saver: BatonpassSaver, thread: str
+) -> None:
+    """No other run is to blame, and so none is named."""
+    runner = Runner(chat(saver), thread, side)
+    runner.run(say("one"))
+    past = runner.state().config
+    if left == "earlier":
+        past["configurable"]["checkpoint_id"] = "ffffffff-ffff-6fff-bfff-ffffffffffff"
+    else:
+        runner.run(say("two"))
+        saver.prune([thread], strategy="delete" if left == "nothing" else "keep_latest")
+    before = runner.state().values
+    gone = past["configurable"]["checkpoint_id"]
+    with pytest.raises(bp.NotFound, match=f"checkpoint {gone} of thread .* is not there: .* Nothing was written"):
+        runner.run(say("three"), past, durability=durability)
+    assert runner.state().values == before
+
+
 @pytest.mark.parametrize("durability", DURABILITIES)
 def test_allowed_both_succeed_and_one_turn_is_not_seen(durability: Any, url: str, thread: str) -> None:
     with BatonpassSaver.from_url(url, on_conflict="allow") as saver:
