@@ -15,6 +15,8 @@ from typing import Generic, NamedTuple, TypeVar
 
 import anyio
 
+from .ending import Ending
+
 T = TypeVar("T")
 _CLOSED_WITHIN = 2.0  # seconds
 
@@ -71,11 +73,14 @@ class PerLoop(Generic[T]):
     async def aclose(self) -> None:
         """Close all, each in its loop. (After a fork the loops of the parent only look as if they ran.)"""
         here, ending = asyncio.get_running_loop(), list[Future[None]]()
-        for loop, held in list(self._held.items()):
-            if loop is here:
-                await self._end(loop, held)
-            elif loop.is_running() and held.pid == os.getpid():
-                ending.append(asyncio.run_coroutine_threadsafe(self._end(loop, held), loop))
-        with anyio.move_on_after(_CLOSED_WITHIN):  # a loop that blocks keeps what is its own until it ends
-            for each in ending:
-                await asyncio.wrap_future(each)
+        with Ending() as all_of_them:
+            for loop, held in list(self._held.items()):
+                if loop is here:
+                    with all_of_them.part():
+                        await self._end(loop, held)
+                elif loop.is_running() and held.pid == os.getpid():
+                    ending.append(asyncio.run_coroutine_threadsafe(self._end(loop, held), loop))
+            with anyio.move_on_after(_CLOSED_WITHIN):  # a loop that blocks keeps what is its own until it ends
+                for each in ending:
+                    with all_of_them.part():
+                        await asyncio.wrap_future(each)

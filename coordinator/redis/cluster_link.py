@@ -21,6 +21,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ...contracts.errors import BadSetup
+from ..ending import Ending
 from ..loops import PerLoop
 from ..urls import without_secrets
 from .cluster_pieces import at_once
@@ -196,9 +197,13 @@ class ClusterLink:
             self._sync = None
 
     async def aclose(self) -> None:
-        self.close()
-        await self.news.aclose()
-        await self._async.aclose()
+        with Ending() as ending:
+            with ending.part():
+                self.close()
+            with ending.part():
+                await self.news.aclose()
+            with ending.part():
+                await self._async.aclose()
 
 
 async def _aclose(side: _Side) -> None:

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 from redis.exceptions import TimeoutError as Late
 
+from ..ending import Ending
 from .lines import AsyncLines
 from .patience import over
 from .place import connected_by
@@ -37,6 +38,9 @@ class Side(NamedTuple):
 
     async def aclose(self) -> None:
         """Hang up."""
-        await self.lines.aclose()
-        for client in connected_by(self.client):
-            await client.aclose()
+        with Ending() as ending:
+            with ending.part():
+                await self.lines.aclose()
+            for client in connected_by(self.client):
+                with ending.part():
+                    await client.aclose()

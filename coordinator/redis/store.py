@@ -14,6 +14,7 @@ from ...contracts.errors import BadSetup, BatonpassError
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import Command, Complete, ReadSpans
+from ..ending import Ending
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
@@ -241,11 +242,18 @@ class RedisStore:
             raise self._failure(error) from error
 
     def close(self) -> None:
-        self._lines.close()
-        for client in connected_by(self._sync):
-            client.close()
+        with Ending() as ending:
+            with ending.part():
+                self._lines.close()
+            for client in connected_by(self._sync):
+                with ending.part():
+                    client.close()
 
     async def aclose(self) -> None:
-        self.close()
-        await self._news.aclose()
-        await self._async.aclose()
+        with Ending() as ending:
+            with ending.part():
+                self.close()
+            with ending.part():
+                await self._news.aclose()
+            with ending.part():
+                await self._async.aclose()

@@ -18,6 +18,7 @@ from ..bell import Bell
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import Claim, Claimed, Command, Freed, Put, TakeEvents, Taken
+from ..ending import Ending
 from ..loops import PerLoop
 from ..operations import READING, run
 from ..operations.groups import nothing_to_take
@@ -238,8 +239,11 @@ class SqliteStore:
         self._there.forget()
 
     async def aclose(self) -> None:
-        await self._lookouts.aclose()
-        await to_thread.run_sync(self.close)
+        with Ending() as ending:
+            with ending.part():
+                await self._lookouts.aclose()
+            with ending.part():
+                await to_thread.run_sync(self.close)
 
     def examine(self) -> Examined:
         """What the file says of itself. Opens no store: makes and migrates nothing."""
