@@ -10,8 +10,6 @@ from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
 from typing import Any, NamedTuple, TypeVar, cast
 
-from pydantic_core import from_json, to_json
-
 from ..contracts.agent import Agent
 from ..contracts.app import App, apps
 from ..contracts.bounds import Bounds
@@ -32,7 +30,9 @@ from ..contracts.errors import BadSetup, ContractViolation, UnknownAgent
 from ..contracts.intent import intent_of, schema_of, unsaid
 from ..contracts.names import digest
 from ..contracts.understood import understood
-from .commands import Command, Declared, Target
+from .commands import Command, Declared, Takers, Target
+from .other_versions import Other, carried, meanings, open_others
+from .schemas import fit_schema
 
 # Seconds for which the store's record of agents is not asked for again: so long a client goes by what was declared.
 _FRESH = 5.0
@@ -59,6 +59,11 @@ class Declaration:
     kind: str
     bounds: Bounds
     numbers: Numbers
+    others: Mapping[ContractRef, Other]  # other versions of what it accepts, which were declared before
+
+    def schema_of(self, ref: ContractRef) -> dict[str, Any]:
+        """The schema of a version of what it accepts."""
+        return self.others[ref].schema if ref in self.others else self.schema
 
 
 class Book:
@@ -166,10 +171,10 @@ class Book:
         agent = self.agent(name, ref.name)
         if isinstance(payload, Contract):
             given = payload
-        elif agent is not None:
+        elif agent is not None and contract_ref(agent.accepts) == ref:
             given = cast("Contract", convert(agent.accepts, dict(_mapping(name, payload))))
         else:
-            return intent_of(ref, data, (yield from self.declaration(name)).schema)
+            return intent_of(ref, data, (yield from self.declaration(name)).schema_of(ref))
         return intent_of(ref, data, schema_of(type(given)), unsaid(given))
 
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
@@ -182,12 +187,30 @@ class Book:
             if ref.name != accepts.name:
                 raise ContractViolation(f"agent {name!r} accepts {accepts}, not {ref}", fields=["(contract)"])
             data = dump_payload(payload)
-        elif isinstance(agent, Agent):
-            data = dump_payload(convert(agent.accepts, dict(_mapping(name, payload))))
         else:
-            data = _dump_by_schema(agent, _mapping(name, payload))
+            values = _mapping(name, payload)
+            try:
+                data = _dump(agent, values)
+            except ContractViolation:
+                meant = yield from self._meant(name, values, ref)
+                if meant is None:
+                    raise
+                ref, data = meant
         agent.bounds.admit(name, data)
         return ref, data
+
+    def _meant(
+        self, name: str, values: dict[str, Any], but: ContractRef
+    ) -> Generator[Command[Any], Any, tuple[ContractRef, bytes] | None]:
+        """Values that do not fit what was looked at as another version that the agent's workers take, if they fit."""
+        try:
+            recorded = yield from self.declaration(name)
+        except UnknownAgent:
+            return None
+        for meaning in meanings(recorded, values, but):
+            if meaning.sure or (yield Takers(queue_of(name, meaning.contract))):
+                return meaning.contract, meaning.data
+        return None
 
 
 def _mapping(name: str, payload: object) -> dict[str, Any]:
@@ -196,31 +219,13 @@ def _mapping(name: str, payload: object) -> dict[str, Any]:
     raise ContractViolation(f"agent {name!r} needs a contract or a mapping, not {type(payload).__name__}")
 
 
-def _dump_by_schema(recorded: Declaration, values: dict[str, Any]) -> bytes:
-    """Plain values for an agent whose class this process does not have: checked by the recorded JSON Schema."""
+def _dump(recorded: Agent[Any] | Declaration, values: dict[str, Any]) -> bytes:
+    """Plain values for an agent; if this process does not have its class, they are checked by the recorded schema."""
+    if isinstance(recorded, Agent):
+        return dump_payload(convert(recorded.accepts, dict(values)))
     if recorded.accepts == contract_ref(State):
         return b"s" + pack(values, path="payload")
     return b"j" + fit_schema(recorded.accepts, recorded.schema, values)
-
-
-def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) -> bytes:
-    """Plain values as JSON, which fits a schema, that of a contract or of `what`; else `ContractViolation`."""
-    from jsonschema import Draft202012Validator
-    from referencing import Registry
-
-    try:
-        data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
-    except ValueError as error:
-        raise ContractViolation(f"not a valid {what}: it can't be written as JSON: {error}") from None
-    # Nothing is fetched for a schema that somebody stored. (Typed in part only.)
-    validator: Any = Draft202012Validator(schema, registry=Registry())
-    problems = [
-        f"{'.'.join(map(str, error.absolute_path)) or '(whole)'}: {error.message}"
-        for error in validator.iter_errors(from_json(data))
-    ]
-    if problems:
-        raise ContractViolation(f"not a valid {what}: {'; '.join(problems)}", fields=problems)
-    return data
 
 
 def target(
@@ -260,10 +265,12 @@ def parse_ref(text: str) -> ContractRef:
     return ContractRef(name, int(version))
 
 
-def close_declaration(agent: Agent[Any], app: str) -> bytes:
-    """An agent's declaration as recorded."""
+def close_declaration(agent: Agent[Any], app: App, before: Declaration | None = None) -> bytes:
+    """An agent's declaration as recorded, which takes over what the one `before` knows of other versions."""
     ref = contract_ref(agent.accepts)
-    about: dict[str, Any] = {"accepts": str(ref), "schema": schema_of(agent.accepts), "app": app, "kind": agent.kind}
+    about: dict[str, Any] = {"accepts": str(ref), "schema": schema_of(agent.accepts), "app": app.name}
+    about["kind"] = agent.kind
+    about["others"] = {str(other): list(known) for other, known in carried(agent, app, before).items()}
     about["hands_to"] = {to: str(contract_ref(contract)) for to, contract in agent.hands_to.items()}
     about["bounds"] = asdict(agent.bounds)
     about["numbers"] = list(numbers_of(agent))
@@ -293,4 +300,5 @@ def open_declaration(data: bytes) -> Declaration:
         kind=about["kind"],
         bounds=Bounds(**bounds),
         numbers=Numbers(*about.get("numbers", ())),
+        others={parse_ref(ref): other for ref, other in open_others(about.get("others", {})).items()},
     )

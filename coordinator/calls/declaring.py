@@ -6,7 +6,7 @@ from typing import Any
 
 from ...contracts.app import App
 from ...contracts.errors import BadSetup, BatonpassError
-from ..book import Numbers, close_declaration, numbers_of, open_declaration
+from ..book import Declaration, Numbers, close_declaration, numbers_of, open_declaration
 from ..commands import Declare, Declared, Reap, Reaped
 from . import Call
 
@@ -20,9 +20,10 @@ def declaring(app: App) -> Call[None]:
     if not isinstance(given, App):
         raise BadSetup(f"{given!r} is not a batonpass.App, whose agents declare() records")
     app.check()
-    before: dict[str, bytes] = yield Declared()
-    yield Declare({agent.name: close_declaration(agent, app.name) for agent in app})
-    if not any(agent.name in before and _recorded(before[agent.name]) != numbers_of(agent) for agent in app):
+    known: dict[str, bytes] = yield Declared()
+    before = {agent.name: _recorded(known[agent.name]) for agent in app if agent.name in known}
+    yield Declare({agent.name: close_declaration(agent, app, before.get(agent.name)) for agent in app})
+    if not any(agent.name in before and _limits(before[agent.name]) != numbers_of(agent) for agent in app):
         return
     for _ in range(_STEPS):
         reaped: Reaped = yield Reap(_LINES, early=True, leases=False)
@@ -34,14 +35,18 @@ def recalling(app: App) -> Call[list[str]]:
     """Record the agents again of which the store has no record any more: their names. What others have recorded since
     stays."""
     known: dict[str, bytes] = yield Declared()
-    lost = {agent.name: close_declaration(agent, app.name) for agent in app if agent.name not in known}
+    lost = {agent.name: close_declaration(agent, app) for agent in app if agent.name not in known}
     if lost:
         yield Declare(lost)
     return sorted(lost)
 
 
-def _recorded(declaration: bytes) -> Numbers | None:
+def _limits(recorded: Declaration | None) -> Numbers | None:
+    return recorded.numbers if recorded else None
+
+
+def _recorded(declaration: bytes) -> Declaration | None:
     try:
-        return open_declaration(declaration).numbers
+        return open_declaration(declaration)
     except BatonpassError:  # it is replaced by one that can be read
         return None

@@ -10,11 +10,12 @@ from ...contracts.errors import ContractViolation, NotFound, WrongState
 from ...contracts.inbox import InboxItem
 from ...contracts.job import JobState
 from ...contracts.names import is_id
-from ..book import Book, fit_schema
+from ..book import Book
 from ..commands import AnswerJob, Inbox
 from ..letters import open_letter, seal_letter
 from ..questions import item, wanted
 from ..rows import JobRow
+from ..schemas import fit_schema
 from . import Call
 from .inputs import count, identifier, name_wanted
 from .jobs import look

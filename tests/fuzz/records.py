@@ -65,6 +65,10 @@ class Notes(bp.Contract, name="fuzz.notes"):
     facts: tuple[str, ...] = ()
 
 
+class NewNotes(bp.Contract, name="fuzz.notes", version=2):
+    text: str
+
+
 _NOW = dt.datetime(2026, 1, 2, 3, 4, 5, 6, dt.UTC)
 STATES: list[Any] = [
     {"messages": [{"role": "user", "content": "x" * 40, "id": n} for n in range(20)], "n": [1, 2.5, None, True]},
@@ -192,6 +196,14 @@ def _read_terms(data: bytes, of: str) -> list[Any]:
     return [told.kind, told.schema, told.options, told.error]
 
 
+def _declarations() -> list[bytes]:
+    app, newer = bp.App("fuzz"), bp.App("newer")
+    old = app.agent("a", accepts=Notes, returns=Notes)(lambda notes: notes)
+    new = newer.agent("a", accepts=NewNotes, returns=Notes)(lambda notes: notes)
+    first = close_declaration(old, app)
+    return [first, close_declaration(new, newer, open_declaration(first))]
+
+
 def kinds() -> dict[str, Kind]:
     """Every kind of record."""
     notes = Notes(text="x", facts=("a", "b"))
@@ -200,8 +212,6 @@ def kinds() -> dict[str, Kind]:
         for sender in (None, "a")
     ]
     envelopes.append(replace(envelopes[0], guard=bp.Guard(hops=9, tokens=100, cost=1.5), spent=bp.Spent(7, 0.25)))
-    app = bp.App("fuzz")
-    agent = app.agent("a", accepts=Notes, returns=Notes)(lambda notes: notes)
     payloads = [dump_payload(notes), dump_payload(bp.State.model_validate({"a": (1, {2})}))]
     return {
         "value": _whole([pack(state) for state in STATES], unpack),
@@ -216,7 +226,7 @@ def kinds() -> dict[str, Kind]:
             [close_present(Present("h-1", "0.1.0", "desk", "ü")).encode()],
             lambda data: list(open_present(data.decode("utf-8", "replace"))),
         ),
-        "declaration": _whole([close_declaration(agent, "fuzz")], open_declaration),
+        "declaration": _whole(_declarations(), open_declaration),
         "payload": _whole(payloads, lambda data: load_payload(Notes, data)),
         "unknown payload": _whole(payloads, lambda data: load_mapping(bp.ContractRef("x", 1), data)),
     }
