@@ -10,7 +10,7 @@ from time import monotonic
 
 import anyio
 
-from ..contracts.errors import Unavailable
+from ..contracts.errors import Unavailable, Unreachable
 from ..contracts.names import mint_some
 from ..coordinator.commands import Claim, Claimed, Fence, Heartbeat, Limits
 from ..coordinator.rows import Delivery
@@ -147,6 +147,8 @@ class Claimer:
                 self._bare_wait = None
             return await self._reserving(self._asked)
         except Unavailable as error:
+            if isinstance(error, Unreachable) and error.lasting:
+                raise  # who starts this worker anew helps it, and waiting does not
             self._trouble.met(error)
             await anyio.sleep(random.uniform(0.2, 1.0))
             return Claimed()
