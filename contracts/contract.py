@@ -11,13 +11,13 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from pydantic_core import from_json, to_json
 
 from .errors import BadSetup, ContractViolation
+from .masked import MASK, Masked, masked
 from .understood import understood
 
 # What a JSON Schema says of the fields and their types, beside the words that hold names of fields.
 _SHAPING = frozenset(
     "type required items prefixItems additionalProperties anyOf oneOf allOf $ref enum const".split()  # noqa: SIM905
 )
-_MASK = b"**********"  # what pydantic writes of a SecretStr
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_./-]*(\[.+\])?\Z")
 
 
@@ -136,7 +136,7 @@ def dump_payload(payload: Contract) -> bytes:
             again = load_payload(type(payload), data)
         except ContractViolation:
             raise refused from None
-    if _MASK in data and again != payload:
+    if MASK.encode() in data and again != payload:
         raise ContractViolation(
             f"this {contract_ref(type(payload))} holds a secret that pydantic writes as asterisks: keep it out of "
             "payloads, or give the field a serializer that reveals it"
@@ -180,7 +180,7 @@ def _unpacked(data: bytes) -> Any:
     return unpack(data[1:])
 
 
-def convert(contract: type[C], value: Any) -> C:
+def convert(contract: type[C], value: Any, *, dumped_from: Any = None) -> C:
     """Validate plain values (a state, a framework's result) as `contract`, as if they had come as JSON."""
     if isinstance(value, contract):
         return value
@@ -188,11 +188,28 @@ def convert(contract: type[C], value: Any) -> C:
         if issubclass(contract, State):
             return contract.model_validate(value)
         text = to_json(value, bytes_mode="base64", inf_nan_mode="constants")
+        if MASK.encode() in text:
+            _check_told(contract, value if dumped_from is None else dumped_from, from_json(text))
         return contract.model_validate_json(text, by_alias=True, by_name=True)
     except ValidationError as error:
         raise violation(contract, error) from None
     except ValueError as error:
         raise ContractViolation(f"not a valid {contract_ref(contract)}: it can't be written as JSON: {error}") from None
+
+
+def _check_told(contract: type[Contract], value: Any, written: Any) -> None:
+    """Refuse a result of which a secret would be asterisks in the contract. What the contract leaves out may be one."""
+    fields = contract.model_fields
+    known = {*fields, *(each.alias for each in fields.values() if each.alias)}
+    if contract.model_config.get("extra") == "allow":
+        known.update(written)
+    found = [path for path in masked(value, written) if path.partition(".")[0] in known]
+    if found:
+        raise Masked(
+            f"not a valid {contract_ref(contract)}: {', '.join(found)} holds a secret, which pydantic writes as "
+            "asterisks: keep it out of results, give the field a serializer that tells it, or say leave=",
+            fields=[f"{path}: a secret" for path in found],
+        )
 
 
 def same_fields(one: Any, other: Any) -> bool:

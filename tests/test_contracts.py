@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections.abc import Callable
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any, Generic, TypeVar
 
@@ -138,6 +139,31 @@ def test_a_secret_is_refused_where_it_would_travel_as_asterisks() -> None:
     told = Told(password=pydantic.SecretStr("hush"))
     assert load_payload(Told, dump_payload(told)) == told
     assert dump_payload(Draft(text="**********")) == b'j{"text":"**********","score":0.0}'
+
+
+def test_a_secret_in_a_result_is_refused_by_its_name() -> None:
+    class Key(pydantic.BaseModel):
+        name: str = "a"
+        value: pydantic.SecretStr = pydantic.SecretStr("hush")
+
+    @dataclass
+    class Held:
+        keys: list[Key]
+
+    class Told(Key):
+        @pydantic.field_serializer("value", when_used="json")
+        def tell(self, value: pydantic.SecretStr) -> str:
+            return value.get_secret_value()
+
+    class Got(bp.Contract, name="test.got"):
+        keys: list[dict[str, str]]
+
+    for result in ({"keys": [Key()]}, {"keys": [Told(), Key()]}, Held([Key()])):
+        with pytest.raises(bp.ContractViolation, match=r"test\.got@1: keys\.\d\.value holds a secret") as refused:
+            convert(Got, result)
+        assert refused.value.fields[0].endswith(".value: a secret")
+    assert convert(Got, {"keys": [Told()]}).keys[0]["value"] == "hush"
+    assert convert(Got, {"keys": [{"value": "**********"}], "left": Key()}).keys == [{"value": "**********"}]
 
 
 class Line(pydantic.BaseModel):

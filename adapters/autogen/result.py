@@ -9,6 +9,7 @@ from autogen_agentchat.messages import BaseChatMessage, HandoffMessage, Structur
 
 from ...contracts.contract import Contract, convert
 from ...contracts.errors import BadSetup, ContractViolation
+from ...contracts.masked import Masked
 from ...contracts.transcript import Transcript
 from ..borders import fit_text, only_text_field
 from .folding import Dump
@@ -58,6 +59,8 @@ def default_result(agent: str, result: TaskResult, contract: type[Contract]) -> 
     if structured:
         try:
             return convert(contract, structured[-1].content)
+        except Masked:
+            raise
         except ContractViolation:
             if structured[-1] is spoken[-1]:
                 raise

@@ -13,6 +13,7 @@ from pydantic import BaseModel
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, contract_ref, convert
 from ...contracts.errors import ContractViolation
+from ...contracts.masked import Masked
 from ..borders import fit_text
 
 
@@ -25,6 +26,8 @@ def fit(agent: Agent[Any], contract: type[Contract], result: Any) -> Contract:
     for candidate in _candidates(result):
         try:
             return _fitted(agent, contract, candidate)
+        except Masked:
+            raise
         except ContractViolation as error:
             problem = problem or error
     raise problem or _misfit(agent, contract, None)
@@ -46,7 +49,7 @@ def _fitted(agent: Agent[Any], contract: type[Contract], value: Any) -> Contract
     if isinstance(value, str):
         return fit_text(contract, value)
     if isinstance(value, BaseModel) and not isinstance(value, contract):
-        return convert(contract, value.model_dump(mode="json"))
+        return convert(contract, value.model_dump(mode="json"), dumped_from=value)
     if isinstance(value, BaseModel | Mapping):
         return convert(contract, value)
     raise _misfit(agent, contract, value)
