@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import dataclasses
 import re
 import secrets
 import sys
@@ -13,6 +14,7 @@ from typing import Any, TypedDict
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.inbox import InboxItem
 from tests.house.pages import EXAMPLES, PAGES, run, shown
 from tests.house.tree import ROOT
 
@@ -209,3 +211,11 @@ async def test_the_cases_of_an_adapter() -> None:
     assert issubclass(cases, batonpass.testing.AdapterCases)
     work: Any = "plan"
     assert cases().factory(work)() == "PLAN"
+
+
+def test_every_field_of_an_inbox_item_is_told() -> None:
+    page = PAGES["docs/jobs.md"]
+    told = re.search(r"\*\*What an item of the inbox says\*\*.*?\n\n(.*?)\n\n", page, re.DOTALL)
+    assert told
+    named = re.findall(r"`(\w+)`", " ".join(line.split("|")[1] for line in told[1].splitlines()))
+    assert named == [field.name for field in dataclasses.fields(InboxItem)]
