@@ -18,6 +18,7 @@ from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.connection import Connection
 from batonpass.workers.single import alone
 
+from .hurried import Hurried
 from .routes import application
 from .standing import Gauge
 
@@ -70,7 +71,7 @@ async def serve(connection: Connection, place: Place, token: str, started: Start
 async def _serve(coordinator: Coordinator, gauge: Gauge, listener: socket.socket, token: str, started: Started) -> None:
     config = uvicorn.Config(
         application(coordinator, gauge, token),
-        http="h11",
+        http=Hurried,
         ws="none",
         lifespan="off",
         log_config=None,
