@@ -11,11 +11,14 @@ import anyio
 from ...contracts.names import mint
 from .cluster_link import ASYNC_TROUBLE, TROUBLE, ClusterLink
 from .partitions_plan import Ring
+from .scripts import script
 
 # Seconds. A wait is asked for in pieces, which end before the client's own time-out and so notice a dead node.
 _PIECE = 2.0
 # After trouble, so that who looks and waits in turn does not spin.
 _PAUSE = 0.2
+# Milliseconds that an interruption lies there.
+_KEPT = 10_000
 
 
 class DoorWatch:
@@ -25,7 +28,8 @@ class DoorWatch:
     def __init__(self, link: ClusterLink, prefix: str, queues: tuple[str, ...]) -> None:
         self._link = link
         self._doors = {f"{prefix}d:{queue}": queue for queue in queues}
-        self._interrupt = f"{prefix}x:{mint('l')}"
+        self._prefix, self._own = prefix, mint("l")
+        self._interrupt = f"{prefix}d:{self._own}"  # a door of its own
         self._knock: Ring | None = None
 
     def take(self) -> Ring | None:
@@ -65,11 +69,10 @@ class DoorWatch:
         return True
 
     async def ainterrupt(self) -> None:
-        """Wake this wait alone."""
-        client = self._link.aclient
+        """Wake this wait alone. In one step, as nobody may be waiting: a key of its own must not stay."""
+        ring = script("store/ring").source
         with suppress(*ASYNC_TROUBLE):
-            await client.execute_command("ZADD", self._interrupt, 1, "0")
-            await client.execute_command("PEXPIRE", self._interrupt, 10_000)  # in case that nobody was waiting
+            await self._link.aclient.execute_command("EVAL", ring, 1, self._prefix, self._own, 0, 1, _KEPT)
 
     async def aopen(self) -> None:
         """Nothing to open: rings are kept for a while."""

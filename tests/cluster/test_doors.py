@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from dataclasses import replace
 
 import pytest
@@ -172,6 +173,36 @@ async def taken_back(bench: Bench) -> list[int]:
 def test_what_a_dead_worker_left_wakes_one_more(bench: Bench) -> None:
     """Who waits first may be the very worker that is frozen, and would swallow the one wake-up."""
     assert bench.run(taken_back(bench)) == [0, 1]
+
+
+async def interrupted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> int:
+    """The time that is left to what an interruption has put down that got one command through."""
+    watch = bench.store.watch(Topic(queues=(QUEUE,)))
+    client = bench.store._link.aclient  # type: ignore[attr-defined]
+    sent = client.execute_command
+    crashed = iter([sent])
+
+    async def once(*command: object, **options: object) -> object:
+        if (send := next(crashed, None)) is None:
+            raise ConnectionError("the worker is dead")
+        return await send(*command, **options)
+
+    await client.initialize()
+    monkeypatch.setattr(client, "execute_command", once)
+    with suppress(ConnectionError):
+        await watch.ainterrupt()
+    monkeypatch.undo()
+    assert isinstance(watch, DoorWatch)
+    left = int(bench.harness.server.pttl(watch._interrupt))  # type: ignore[attr-defined]  # pyright: ignore[reportPrivateUsage]
+    began = time.monotonic()
+    await watch.await_(LONG)
+    assert time.monotonic() - began < LONG / 4
+    return left
+
+
+def test_an_interruption_that_nobody_waits_for_goes_by_itself(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
+    left = bench.run(interrupted(bench, monkeypatch))
+    assert 0 < left <= 10_000
 
 
 def test_nothing_is_left_at_the_doors(bench: Bench, harness: ClusterHarness) -> None:

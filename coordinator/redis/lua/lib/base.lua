@@ -46,7 +46,8 @@
 --   trimmed                     string  newest event that was trimmed, and how many were
 --   dealt                       string  since `batonpass repartition`: how far cursors may be of another partition
 --   moved                       string  there while `batonpass repartition` moves or fills it, and from where
---   d:<queue>                   zset    of a cluster, in 0: partition -> deliveries that workers may not know of yet
+--   d:<queue>                   zset    of a cluster, in 0: partition -> deliveries that workers may not know of yet;
+--                                       of a lease id in place of a queue: it ends one worker's wait
 --   x:<id>                      list    ends one worker's wait; made and awaited by watch.py alone
 local P = KEYS[1]
 local LEASES = P .. 'leases'
