@@ -69,7 +69,7 @@ def test_one_that_was_frozen_counts_as_dead(desk: Desk) -> None:
         frozen.send(signal.SIGSTOP)
         taken_over(desk, 1)
         frozen.send(signal.SIGCONT)
-        frozen.wait_for("is over")
+        frozen.wait_for("stopped, the lease")
         desk.open_gate("two")
         assert job.result(timeout=DEADLINE).words == ["a:one", "a:two", "a:three"]
         assert job.info().crashes == 1
