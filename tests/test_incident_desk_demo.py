@@ -150,3 +150,17 @@ def test_ctrl_c_while_a_worker_is_being_started(tmp_path: Path, monkeypatch: pyt
         all_of_them.hire("triage")
     monkeypatch.undo()
     assert alive(tmp_path) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="no other kernel tells a process that its parent is gone")
+def test_a_worker_whose_demo_was_killed_while_it_was_started_ends() -> None:
+    """Nobody signals it any more: the demo is not its parent when it asks for that."""
+    elsewhere = subprocess.Popen(["true"])
+    elsewhere.wait()
+    ended = subprocess.run(
+        [sys.executable, "-c", "print('ran')"],
+        preexec_fn=lambda: staff._end_with(elsewhere.pid),
+        capture_output=True,
+        check=False,
+    )
+    assert (ended.returncode, ended.stdout) == (-signal.SIGKILL, b"")

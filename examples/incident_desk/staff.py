@@ -45,7 +45,7 @@ class Hand:
                 stdout=output,
                 stderr=subprocess.STDOUT,
                 start_new_session=True,  # Ctrl-C reaches the demo alone, which ends its workers itself
-                preexec_fn=partial(signal_when_gone, signal.SIGKILL),  # a demo that is killed can't
+                preexec_fn=partial(_end_with, os.getpid()),  # a demo that is killed can't
             )
         self.pid = self._process.pid
 
@@ -88,6 +88,13 @@ class Hand:
             self._process.wait(_PATIENCE)
         except subprocess.TimeoutExpired:
             self.kill()
+
+
+def _end_with(demo: int) -> None:
+    """In the new process: be killed when the demo ends, also if it has ended already and no signal will come."""
+    signal_when_gone(signal.SIGKILL)
+    if sys.platform == "linux" and os.getppid() != demo:
+        os.kill(os.getpid(), signal.SIGKILL)
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from tests.house.tree import PYPROJECT, files
 
 BASE = ["api", "contracts", "coordinator", "workers"]
 # Brought by a package that we declare.
-PART_OF = {"pydantic-core": "pydantic", "hiredis": "redis"}
+PART_OF = {"pydantic-core": "pydantic", "hiredis": "redis", "h11": "uvicorn"}
 
 
 def imported(path: Path) -> Iterator[str]:
