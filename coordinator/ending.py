@@ -21,7 +21,7 @@ class Ending:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._first is not None:
+        if self._first is not None and error is None:  # a cancellation must reach who cancels
             raise self._first
 
     @contextmanager

@@ -268,7 +268,7 @@ class Runner:
     async def _unopened(self, about: str, row: JobRow, error: BatonpassError) -> None:
         """What was claimed can't be read. If only this worker can't read it, leave it to another one."""
         if isinstance(error, Unavailable):
-            _log.error("%s: given up, the lease will expire: %s", about, error)
+            _log.error("%s: given up until its lease is given back or expires: %s", about, error)
             return
         if isinstance(error, MissingKey | Unproven):
             await self._leave_to_others(about, row, f"can't read it: {error}")
@@ -293,7 +293,7 @@ class Runner:
         except Fenced as lost:
             _log.warning("%s: refused: %s", about, lost)
         except Unavailable as error:
-            _log.error("%s: given up, the lease will expire: %s", about, error)
+            _log.error("%s: given up until its lease is given back or expires: %s", about, error)
         except BaseException as error:
             if self._running[row.lease].stopped_by(error):
                 raise

@@ -1,0 +1,29 @@
+"""Several things are closed, and none keeps the others open."""
+
+from __future__ import annotations
+
+import asyncio
+
+import pytest
+
+from batonpass.coordinator.ending import Ending
+
+
+def test_all_have_their_turn_and_the_first_error_is_told() -> None:
+    closed: list[str] = []
+    with pytest.raises(OSError, match="one"), Ending() as ending:
+        for name in ("one", "two", "three"):
+            with ending.part():
+                closed.append(name)
+                if name != "three":
+                    raise OSError(name)
+    assert closed == ["one", "two", "three"]
+
+
+def test_a_cancellation_is_not_replaced_by_an_earlier_error() -> None:
+    """Whoever cancelled waits for it."""
+    with pytest.raises(asyncio.CancelledError), Ending() as ending:
+        with ending.part():
+            raise OSError("can't be closed")
+        with ending.part():
+            raise asyncio.CancelledError
