@@ -13,7 +13,7 @@ import pytest
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.items import ItemChange, ItemName, ItemNews
-from batonpass.coordinator.redis import scripts, wire
+from batonpass.coordinator.redis import scripts, wire, wire_jobs
 from batonpass.coordinator.rows import Place, Write
 from tests.harness.bench import Bench, new_checkpoint, new_target
 from tests.harness.children import Family
@@ -231,8 +231,8 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
 def test_a_claim_tells_what_its_reader_expects() -> None:
     """The names of the fields are in the script, and in the client by the order of what the script answers."""
     told, rare = re.findall(r"redis\.call\('HMGET', P \.\. 'j:' \.\. id,([^)]*)\)", code(body("claim")))
-    assert re.findall(r"'(\w+)'", told)[6:] == [*wire._TOLD[8:], *wire._ASKED]
-    assert re.findall(r"'(\w+)'", rare) == list(wire._RARE)
+    assert re.findall(r"'(\w+)'", told)[6:] == [*wire_jobs.TOLD[8:], *wire_jobs.ASKED]
+    assert re.findall(r"'(\w+)'", rare) == list(wire_jobs.RARE)
 
 
 def test_keys_at_work(redis_server: str) -> None:

@@ -7,13 +7,7 @@ from typing import Any
 from ...contracts.names import digest
 from ..commands import Fence, NewCheckpoint
 from ..rows import CheckpointRow, CommitLine, place_from
-
-Arg = str | int | bytes
-
-
-def read_text(value: Any) -> str:
-    """A text of a reply."""
-    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+from .wire_values import Arg, read_text
 
 
 def fence_args(fence: Fence | None) -> list[Arg]:

@@ -8,7 +8,7 @@ import msgpack
 
 from .. import commands as c
 from ..items import BEHIND, BEYOND, ItemName, ItemPage, ItemRow, SpacePage, labels_of, name_from, space_path
-from .wire_checkpoints import Arg, read_text
+from .wire_values import Arg, read_text
 
 # building
 

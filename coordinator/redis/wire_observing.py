@@ -8,7 +8,7 @@ from ...contracts.names import digest
 from .. import commands as c
 from ..operations.groups import BATCHES
 from ..rows import EventRow
-from .wire_checkpoints import Arg, read_text
+from .wire_values import Arg, read_text
 
 
 def events_args(m: c.Events) -> list[Arg]:

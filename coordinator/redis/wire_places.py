@@ -9,7 +9,8 @@ from ...contracts.errors import BadSetup
 from ...contracts.names import digest
 from .. import commands as c
 from ..rows import Place, PlaceRow, Write, escaped, place_from
-from .wire_checkpoints import Arg, checkpoint_args, checkpoint_row, fence_args, read_text
+from .wire_checkpoints import checkpoint_args, checkpoint_row, fence_args
+from .wire_values import Arg, read_text
 
 # building
 

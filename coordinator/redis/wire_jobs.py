@@ -1,0 +1,208 @@
+"""What goes over the wire for jobs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import asdict, fields
+from itertools import compress
+from operator import methodcaller
+from typing import Any
+
+import msgpack
+
+from ...contracts.names import digest
+from .. import commands as c
+from ..operations.jobs import POISON, SUSPECT
+from ..rows import Delivery, JobRow, OutcomeRow
+from .wire_checkpoints import checkpoint_args, checkpoint_row, fence_args
+from .wire_values import Arg, flat, pairs, read_text, unpacked
+
+_USUAL = c.Terms()
+_DEATHS = (SUSPECT, POISON)
+
+# building
+
+
+def submit_args(m: c.Submit) -> list[Arg]:
+    """As submit.lua takes it."""
+    where: list[Arg] = [
+        m.job_id,
+        digest(m.thread),
+        m.idem,
+        m.payload_digest,
+        m.delay,
+        m.origin,
+        m.target.queue,
+        m.thread,
+    ]
+    to = m.target
+    return [*where, m.key, m.key_ttl, to.agent, to.contract, to.envelope, _about(to), _terms(m.terms), to.lane]
+
+
+def _terms(terms: c.Terms) -> bytes:
+    """What a job is bound to, as far as it is not as usual."""
+    if terms == _USUAL:
+        return b""
+    packed: bytes = msgpack.packb({name: value for name, value in asdict(terms).items() if value})
+    return packed
+
+
+def _about(target: c.Target) -> bytes:
+    """What an event says more: names and texts in turn, in one piece."""
+    if not target.about:
+        return b""
+    packed: bytes = msgpack.packb([text for pair in target.about.items() for text in pair])
+    return packed
+
+
+def claim_args(m: c.Claim) -> list[Arg]:
+    """As claim.lua takes it."""
+    queues = (part for queue, duration in m.queues for part in (queue, duration))
+    limits: bytes = b""
+    if m.limits:
+        limits = msgpack.packb({q: (x.lane, x.concurrency, x.count, x.per) for q, x in m.limits.items()})
+    return [m.worker, limits, len(m.queues), *queues, *m.leases]
+
+
+def reap_args(m: c.Reap) -> list[Arg]:
+    """As reap.lua takes it."""
+    return [m.limit, int(m.leases), *_DEATHS, m.presence, int(m.early), m.worker, *m.queues]
+
+
+def heartbeat_args(m: c.Heartbeat) -> list[Arg]:
+    """As heartbeat.lua takes it."""
+    return [part for fence, duration in m.leases for part in (*fence_args(fence), duration)]
+
+
+def hand_off_args(m: c.HandOff) -> list[Arg]:
+    """As hand_off.lua takes it."""
+    target: list[Arg] = [
+        m.target.agent,
+        m.target.contract,
+        m.target.queue,
+        m.target.envelope,
+        _about(m.target),
+        m.target.lane,
+        m.spent,
+    ]
+    return [*fence_args(m.fence), *target, *checkpoint_args(m.checkpoint)]
+
+
+def fail_args(m: c.Fail) -> list[Arg]:
+    """As fail.lua takes it."""
+    return [*fence_args(m.fence), m.error, m.reason, "" if m.retry_in is None else m.retry_in, m.state, m.spent]
+
+
+def release_args(m: c.Release) -> list[Arg]:
+    """As release.lua takes it."""
+    return [*fence_args(m.fence), m.crash, int(m.aside), *_DEATHS, int(m.cut_off)]
+
+
+def suspend_args(m: c.Suspend) -> list[Arg]:
+    """As suspend.lua takes it."""
+    asking: list[Arg] = [m.question, m.terms, m.assignee, m.timeout, m.otherwise, m.escalation]
+    return [*fence_args(m.fence), *asking, *checkpoint_args(m.checkpoint)]
+
+
+def redrive_args(m: c.Redrive) -> list[Arg]:
+    """As redrive.lua takes it."""
+    to = m.target
+    return [m.job_id, m.tip, *((to.contract, to.queue, to.envelope, to.agent, to.lane) if to else ("", "", "", "", ""))]
+
+
+def children_args(children: Iterable[c.Child]) -> Iterable[bytes]:
+    """Each child in one piece, as lua/lib/children.lua takes it apart."""
+    for child in children:
+        to = child.target
+        where = (child.job_id, digest(child.job_id), str(child.number), to.agent, to.contract, to.queue, to.lane)
+        texts = [text.encode("utf-8", "surrogatepass") for text in where]
+        packed: bytes = msgpack.packb([*texts, to.envelope], use_bin_type=False)
+        yield packed
+
+
+def spawn_args(m: c.Spawn) -> list[Arg]:
+    """As spawn.lua takes it."""
+    which: list[Arg] = [*fence_args(m.fence), m.fan, m.total, m.need, m.spare, len(m.children)]
+    return [*which, *checkpoint_args(m.checkpoint), *children_args(m.children), *pairs(m.records)]
+
+
+# reading
+
+
+# Not by functions of ours: a job has many fields, and waits for its worker to read them.
+_READERS: dict[str, Callable[[bytes], Any]] = {
+    "int": int,
+    "str": methodcaller("decode", "utf-8", "replace"),
+    "bytes": bytes,
+}
+# What the job's fields are called in Redis and here, and how they are read. What else is stored is the scripts' own.
+_JOB_FIELDS = {field.name.encode(): (field.name, _READERS[str(field.type)]) for field in fields(JobRow)}
+_JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
+
+
+# What a claim tells of a job, in this order: what it wrote or has to know, then the rest, then what only a job has that
+# has asked or has had children. The others are known. (lua/claim.lua has the names, too: sent, they cost each claim
+# more than all else that it is sent.)
+TOLD = (
+    *("id", "queue", "lease", "token", "lease_until", "updated", "lane", "slot", "deadline", "brood", "parent"),
+    *("priority", "agent", "hop", "tip", "attempt", "failing", "asked", "children"),
+)
+RARE = (
+    *("answered", "assignee", "escalation", "escalated", "question", "answer", "terms", "otherwise"),
+    *("fan", "verdict", "need", "spare", "done", "lost"),
+)
+_KNOWN = {*TOLD, *RARE, "waits", "worker", "state", "reason", "ready", "expires", "due", "result"}
+ASKED = [field.name for field in fields(JobRow) if field.name not in _KNOWN]
+_CLAIMED = [_JOB_FIELDS[name.encode()] for name in (*TOLD, *ASKED, *RARE)]
+
+
+def job_row(items: list[bytes]) -> JobRow:
+    """A job with all its fields."""
+    return JobRow(**_job_values(items))
+
+
+def submitted(m: c.Submit, reply: list[Any]) -> JobRow:
+    """The job. Of a new one the script answers only what it added, or just when, if the rest is as in most."""
+    known: dict[str, Any] = {"id": m.job_id, "thread": m.thread, "key": m.key, "idem": m.idem, "key_ttl": m.key_ttl}
+    to = m.target
+    known |= {"agent": to.agent, "contract": to.contract, "queue": to.queue, "envelope": to.envelope}
+    if reply[0].isdigit():
+        now = int(reply[0])
+        return JobRow(**known, state="submitted", reason="ready", ready=1, created=now, updated=now)
+    return JobRow(**(known | _job_values(unpacked(reply[0]))))
+
+
+def _job_values(items: list[bytes]) -> dict[str, Any]:
+    values: dict[str, Any] = {}
+    for field, value in zip(items[::2], items[1::2], strict=True):
+        if value and (known := _JOB_FIELDS.get(field)):
+            name, read = known
+            values[name] = read(value)
+    return values
+
+
+def _delivery(worker: str, parts: list[Any]) -> Delivery:
+    values = parts[0]
+    told = compress(zip(_CLAIMED, values, strict=False), values)  # half of them are empty
+    row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told})
+    checkpoint = None
+    if parts[1]:
+        id_, *stored = parts[1]
+        checkpoint = checkpoint_row([id_, row.thread.encode("utf-8", "surrogatepass"), b"", *stored])
+    return Delivery(row, checkpoint, flat(parts[2]))
+
+
+def claimed(m: c.Claim, reply: list[Any]) -> c.Claimed:
+    """What a claim got."""
+    due = reply.pop() if reply and isinstance(reply[-1], int) else -1
+    return c.Claimed((_delivery(m.worker, each) for each in reply if not isinstance(each, bytes)), due=due)
+
+
+def outcomes(_: object, reply: list[Any]) -> list[OutcomeRow]:
+    """How children ended."""
+    rows: list[OutcomeRow] = []
+    for number, packed in reply:
+        job_id, state, reason, error, result, below = unpacked(packed)
+        about = (read_text(state), read_text(reason), read_text(error))
+        rows.append(OutcomeRow(read_text(job_id), number, *about, result, read_text(below)))
+    return rows

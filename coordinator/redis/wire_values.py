@@ -1,0 +1,31 @@
+"""Values as arguments and in replies."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+import msgpack
+
+Arg = str | int | bytes
+
+
+def read_text(value: Any) -> str:
+    """A text of a reply."""
+    return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
+
+
+def pairs(mapping: Mapping[str, bytes]) -> Iterable[Arg]:
+    """Names and values in turn."""
+    return (part for pair in mapping.items() for part in pair)
+
+
+def flat(items: list[bytes]) -> dict[str, bytes]:
+    """Names and values that came in turn."""
+    return {items[i].decode(): items[i + 1] for i in range(0, len(items), 2)}
+
+
+def unpacked(items: bytes) -> list[Any]:
+    """A list that a script gave as one piece (by `cmsgpack`, which every server has)."""
+    values: list[Any] = msgpack.unpackb(items, raw=True)
+    return values
