@@ -5,7 +5,6 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
-import os
 from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
@@ -15,46 +14,34 @@ import anyio
 from ..adapters.adapter import Adapter
 from ..contracts.agent import Agent
 from ..contracts.app import App
-from ..contracts.checkpoint import Snapshot
-from ..contracts.contract import Contract, contract_ref
 from ..contracts.duration import seconds_of
 from ..contracts.errors import (
     BadSetup,
     BatonpassError,
-    ContractViolation,
     Corrupted,
     Fenced,
     NotFound,
     OverBudget,
     Unavailable,
 )
-from ..contracts.handoff import Envelope, Handoff
-from ..contracts.outcome import FannedOut, Finished, Outcome, Rejected, Suspended
+from ..contracts.handoff import Envelope
 from ..coordinator.book import Book
-from ..coordinator.calls import adrive, afollow
 from ..coordinator.coded.codec import MissingKey, Unproven
 from ..coordinator.commands import Command, Complete, Fail, Fence, HandOff, Restore, Spawn, Suspend
 from ..coordinator.letters import open_envelope
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
-from .about import Rejecting
 from .apart import WRITING, Apart
-from .aside import Aside, Lacking, reading
+from .aside import Aside, Lacking
 from .asking import check_answered
+from .attempts import Attempts
 from .closing import Closing
-from .context import Context, entered
-from .copies import end_if_copied
-from .guarding import Held, keep, kept
-from .joining import counting
 from .keeper import LeaseKeeper
-from .memory import remembering
 from .notes import Notes
-from .outcomes import ending, handing_off
 from .pool import Pool
 from .session import Drained, LeaseSession
 from .single import single
-from .spawning import spawning
 from .threads import Calls, LeftBehind
 from .underway import Underway
 
@@ -84,10 +71,8 @@ class Runner:
     ) -> None:
         self._app = app
         self._store = store
-        self._book = book
         self._keeper = keeper
-        self._adapters = adapters
-        self._resources = resources
+        self._attempts = Attempts(app, store, book, adapters, resources)
         self.aside = Aside()
         self._left = left or LeftBehind()
         self._closing = Closing(store, book, self._ends)
@@ -95,7 +80,6 @@ class Runner:
         self._apart_agents = pool.agents if pool else frozenset[str]()
         self._quarantine = self._in_children(quarantine) if quarantine else None
         self._loop = asyncio.get_running_loop()
-        self._home = os.getpid()
         self._running: dict[str, Underway] = {}  # by lease
         self._over: dict[str, str] = {}  # leases lost before their delivery ran
         self._ending: set[str] = set()  # leases whose end we are writing
@@ -282,7 +266,7 @@ class Runner:
             session.check()
             check_answered(agent, session)
             timeout = seconds_of(agent.timeout) if self._keeper is not None else None
-            work = self._run_agent(agent, envelope, session)
+            work = self._attempts.run(agent, envelope, session)
             await self._end(about, session, await (work if timeout is None else _in_time(timeout, work)))
         except Drained:
             await self._closing.release(about, session.fence)
@@ -301,23 +285,6 @@ class Runner:
         finally:
             self._left.take(about, calls)
 
-    async def _run_agent(self, agent: Agent[Any], envelope: Envelope, session: LeaseSession) -> Command[None]:
-        """Run the agent, unless its end is recorded. Returns the command that commits its outcome."""
-        payload = _open_payload(self._app, agent, envelope)
-        if envelope.transcript is not None:
-            session.inherit(envelope.transcript)
-        if agent.memory == "job":
-            with reading():
-                await adrive(self._store, remembering(self._app, agent, envelope, session))
-        context = Context(session, agent, payload, self._resources)
-        entered(context)
-        command: Command[None] | None = None
-        if session.journal:
-            command = await adrive(self._store, kept(self._book, session, envelope))
-        if command is None:
-            command = await self._run_to_end(agent, envelope, payload, session, context)
-        return command
-
     async def _end(self, about: str, session: LeaseSession, command: Command[None]) -> None:
         if self.done is not None:
             self.done(session.fence.lease_id)
@@ -327,43 +294,6 @@ class Runner:
             self.notes.ended(f"{about}: handed off to {command.target.agent}")
         else:
             self.notes.ended(f"{about}: {_ENDS[type(command)]}")
-
-    async def _run_to_end(
-        self, agent: Agent[Any], envelope: Envelope, payload: Contract, session: LeaseSession, context: Context
-    ) -> Command[None]:
-        """Run the agent. Returns the command that commits its outcome."""
-        outcome = await self._outcome(agent, payload, session, context)
-        session.check_lease()
-        if isinstance(outcome, Suspended | FannedOut):
-            await session.aflush()
-        if session.budget.open and not isinstance(outcome, Suspended):
-            await adrive(self._store, counting(session))
-        if isinstance(outcome, FannedOut):
-            return await afollow(spawning(self._book, agent, envelope, session, outcome), session.awrite)
-        if isinstance(outcome, Finished) and isinstance(outcome.result, Handoff):
-            return await self._hand_off(agent, envelope, session, outcome.result, outcome.final)
-        return ending(agent, session, outcome)
-
-    async def _hand_off(
-        self, agent: Agent[Any], envelope: Envelope, session: LeaseSession, handoff: Handoff[Any], last: Snapshot | None
-    ) -> Command[None]:
-        try:
-            return await adrive(self._store, handing_off(self._book, agent, envelope, session, handoff, last))
-        except Held as held:
-            await keep(session, envelope, last, held)
-            raise
-
-    async def _outcome(self, agent: Agent[Any], payload: Contract, session: LeaseSession, context: Context) -> Outcome:
-        try:
-            return await self._adapters[agent.kind].run(agent, payload, session, context)
-        except BaseException as error:
-            rejecting = single(error)
-            if isinstance(rejecting, Rejecting):
-                return Rejected(str(rejecting))
-            raise
-        finally:
-            end_if_copied(self._home)
-            session.leave()
 
 
 _ENDS: dict[type, str] = {
@@ -388,11 +318,3 @@ async def _in_time(timeout: float, attempt: Coroutine[Any, Any, T]) -> T:
 def _bare(row: JobRow) -> JobRow:
     """The job without the blobs that can't be read: enough to report that."""
     return replace(row, envelope=b"", result=b"", question=b"", answer=b"", terms=b"", otherwise=b"")
-
-
-def _open_payload(app: App, agent: Agent[Any], envelope: Envelope) -> Contract:
-    accepts = contract_ref(agent.accepts)
-    if envelope.contract != accepts and envelope.contract not in app.versions(agent.accepts):
-        raise ContractViolation(f"agent {agent.name!r} accepts {accepts}, but got {envelope.contract}")
-    payload: Contract = app.load(agent.accepts, envelope.contract, envelope.payload)
-    return payload
