@@ -35,7 +35,7 @@ from .carrier import Carrier
 from .checkpointing import BRANCHES, Checkpointing, config_of
 from .driver import Driver, names_of, thread_of
 from .listing import Listing
-from .owning import Owning
+from .owning import Owning, note_owner
 from .waiting import Batch, Spot, Waiting
 from .writes import notes_of
 
@@ -200,7 +200,7 @@ class BatonpassSaver(Driver):
             checkpoint,
             dict(get_checkpoint_metadata(config, metadata)),
             _parent(config),
-            self._fence(spot[0]),
+            self._fence(config),
             (flight.batches, flight.alone),
             branches=_branches(config),
             new=new_versions,
@@ -229,7 +229,7 @@ class BatonpassSaver(Driver):
             if batch.behind is not None:
                 batch.behind.settle()
             return
-        self._drive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
+        self._drive(self._shared.put_writes(batch, self._fence(config)))
         waiting.went(batch)
 
     async def aput_writes(
@@ -248,7 +248,7 @@ class BatonpassSaver(Driver):
             if batch.behind is not None:
                 await batch.behind.asettle()
             return
-        await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0])))
+        await self._adrive(self._shared.put_writes(batch, self._fence(config)))
         waiting.went(batch)
 
     async def _calm(self, spot: Spot, calm: int, batch: Batch | None = None) -> None:
@@ -275,7 +275,9 @@ class BatonpassSaver(Driver):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint named by the config, or the latest if it has no checkpoint_id. None if there is none."""
-        return self._drive(self._shared.get(self._carrying, *_spot(config, _parent(config))))
+        spot = _spot(config, _parent(config))
+        note_owner(self._shared, spot[0], names_of(config))
+        return self._drive(self._shared.get(self._carrying, *spot))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple` for async code.

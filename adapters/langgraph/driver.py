@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, cast
 
+from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ...contracts.errors import BadSetup
@@ -85,8 +86,9 @@ class Driver(Opening, BaseCheckpointSaver[str]):
             self._carrier = Carrier(serde=self.serde)
         return self._carrier
 
-    def _fence(self, thread: str) -> Fence | None:
-        return fence_of(self._shared, thread)
+    def _fence(self, config: RunnableConfig) -> Fence | None:
+        names = names_of(config)
+        return fence_of(self._shared, thread_of(names.get("thread_id")), names)
 
 
 def names_of(config: object) -> Mapping[str, Any]:

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, MutableMapping
 from contextvars import ContextVar, Token
 from threading import Event, Thread
 from types import TracebackType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, cast
 
 from ...contracts.contract import ContractRef
 from ...contracts.duration import Duration, seconds_of
@@ -29,12 +29,26 @@ _AGENT = "langgraph.own"
 # How long one who waits sleeps between looks, in seconds.
 _LOOKS = 0.05
 
+# In a run's config: the saver and the thread that the run owns, and the lease. In sync code LangGraph stores what
+# parallel nodes wrote from the threads where they ran, without the run's context, but with its config.
+_OWNED = "__batonpass_owned"
+
 _owned: ContextVar[Mapping[tuple[int, str], Fence]] = ContextVar("batonpass_owned_threads")
 
 
-def fence_of(shared: Checkpointing, thread: str) -> Fence | None:
-    """The lease under which this context owns a thread of a saver's."""
-    return _owned.get({}).get((id(shared), thread))
+def fence_of(shared: Checkpointing, thread: str, names: Mapping[str, Any] | None = None) -> Fence | None:
+    """The lease under which this context owns a thread of a saver's, or the run whose config has these names does."""
+    mine = (id(shared), thread)
+    if (fence := _owned.get({}).get(mine)) is not None or names is None:
+        return fence
+    owner, noted = names.get(_OWNED, (None, None))
+    return cast("Fence", noted) if owner == mine else None
+
+
+def note_owner(shared: Checkpointing, thread: str, names: Mapping[str, Any]) -> None:
+    """Note in the config with which a run begins that it owns its thread, if it does."""
+    if "__pregel_runtime" in names and isinstance(names, MutableMapping) and (fence := fence_of(shared, thread)):
+        names[_OWNED] = ((id(shared), thread), fence)
 
 
 class Owning:

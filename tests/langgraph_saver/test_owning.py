@@ -6,17 +6,20 @@ import asyncio
 import contextvars
 import subprocess
 import sys
+import threading
 import time
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
 import pytest
+from langgraph.graph import START, StateGraph
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
+from tests.harness.waiting import wait_until
 
-from .graphs import Runner, chat, say
+from .graphs import Runner, Trace, chat, say
 
 pytestmark = pytest.mark.capability("langgraph")
 
@@ -54,6 +57,36 @@ def test_what_is_put_inside_is_the_owners(durability: Any, side: str, saver: Bat
     runner.run(say("after"))
     said = [message.text for message in runner.state().values["messages"] if message.type == "human"]
     assert said == ["mine", "mine again", "after"]
+
+
+@pytest.mark.parametrize("nested", [False, True])
+def test_nodes_that_run_side_by_side_are_the_owners(nested: bool, saver: BatonpassSaver, thread: str) -> None:
+    """From sync code, LangGraph stores what the first one wrote from the thread where it ran, without its context."""
+    config: Any = {"configurable": {"thread_id": thread}}
+    both = threading.Barrier(2)
+
+    def stored() -> bool:
+        return any(write[1:] == ("trace", ["first"]) for at in saver.list(config) for write in at.pending_writes or ())
+
+    def first(state: Trace) -> Trace:
+        both.wait(timeout=10)
+        return {"trace": ["first"]}
+
+    def second(state: Trace) -> Trace:
+        both.wait(timeout=10)
+        wait_until(stored, timeout=10)
+        return {"trace": ["second"]}
+
+    def pair() -> StateGraph[Any]:
+        builder = StateGraph(Trace)
+        for node in (first, second):
+            builder.add_node(node)
+            builder.add_edge(START, node.__name__)
+        return builder
+
+    builder = StateGraph(Trace).add_node("pair", pair().compile()).add_edge(START, "pair") if nested else pair()
+    with saver.own(thread):
+        assert builder.compile(checkpointer=saver).invoke({"trace": []}, config)["trace"] == ["first", "second"]
 
 
 def test_runs_queue(saver: BatonpassSaver, thread: str) -> None:
