@@ -69,7 +69,8 @@ def _key(key: str, first: str) -> BatonpassError:
 
 def _busy(thread: str, job_id: str) -> BatonpassError:
     return ThreadBusy(
-        f"thread {thread!r} is in use by job {job_id}: wait until it ends, use another thread, or submit with on_busy="
+        f"thread {thread!r} is in use by job {job_id}: wait until it ends (a LangGraph saver's `own` does), use "
+        "another thread, or submit with on_busy="
     )
 
 
