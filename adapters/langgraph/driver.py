@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
 from langchain_core.runnables import RunnableConfig
@@ -48,12 +48,12 @@ class Driver(Opening, BaseCheckpointSaver[str]):
         of another run, these are asked again, also those of the same superstep that a third run had answered. Where it
         had gone on from another's breakpoint, error or kill, the superstep's nodes run again (after an error those that
         had failed)."""
-        for run_id in run_ids:
+        for run_id in several(run_ids, "run_ids"):
             self._drive(self._threads.delete_run(self._carrying, str(run_id)))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """`delete_for_runs` for async code."""
-        for run_id in run_ids:
+        for run_id in several(run_ids, "run_ids"):
             await self._adrive(self._threads.delete_run(self._carrying, str(run_id)))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -67,13 +67,13 @@ class Driver(Opening, BaseCheckpointSaver[str]):
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Keep only the latest checkpoint of each namespace of the threads, those that have a name, and what their
         delta channels are made of; with the strategy "delete" nothing."""
-        for thread_id in thread_ids:
-            self._drive(self._threads.prune(thread_of(thread_id), strategy))
+        for thread in [thread_of(each) for each in several(thread_ids, "thread_ids")]:
+            self._drive(self._threads.prune(thread, strategy))
 
     async def aprune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """`prune` for async code."""
-        for thread_id in thread_ids:
-            await self._adrive(self._threads.prune(thread_of(thread_id), strategy))
+        for thread in [thread_of(each) for each in several(thread_ids, "thread_ids")]:
+            await self._adrive(self._threads.prune(thread, strategy))
 
     @property
     def _threads(self) -> Threads:
@@ -105,3 +105,10 @@ def thread_of(thread_id: object) -> str:
     if not name:
         raise BadSetup(f"a checkpointer needs a thread: give the graph {_FORM}")
     return text(name, "thread_id")
+
+
+def several(given: object, what: str) -> list[object]:
+    """Ids from a caller; `BadSetup` for what is one of them: its letters would be looked for, and never found."""
+    if isinstance(given, str | bytes) or not isinstance(given, Iterable):
+        raise BadSetup(f"{what}={given!r}, but it must be a list: for a single id give [{given!r}]")
+    return list(cast("Iterable[object]", given))

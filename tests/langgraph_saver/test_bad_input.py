@@ -78,6 +78,26 @@ def test_a_thread_that_is_no_text_of_ours(saver: BatonpassSaver) -> None:
     assert Runner(chat(saver), "7", "sync").state().values["turns"] == 1
 
 
+def test_one_id_in_place_of_several(saver: BatonpassSaver, thread: str) -> None:
+    one: Any = thread
+    for call in (
+        lambda: saver.prune(one),
+        lambda: asyncio.run(saver.aprune(one, strategy="delete")),
+        lambda: saver.delete_for_runs(one),
+        lambda: asyncio.run(saver.adelete_for_runs(one)),
+    ):
+        with pytest.raises(bp.BadSetup, match=rf"_ids='{thread}', but it must be a list: .* give \['{thread}'\]"):
+            call()
+
+
+def test_no_thread_is_pruned_where_one_of_them_is_none(saver: BatonpassSaver, thread: str) -> None:
+    runner = Runner(chat(saver), thread, "sync")
+    runner.run(say("hello"))
+    with pytest.raises(bp.BadSetup, match="needs a thread"):
+        saver.prune([thread, ""], strategy="delete")
+    assert runner.history()
+
+
 def test_bad_options() -> None:
     with pytest.raises(bp.BadSetup, match="on_conflict"):
         BatonpassSaver.from_url("memory://", on_conflict="ignore")  # type: ignore[arg-type]
