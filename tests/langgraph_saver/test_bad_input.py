@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import logging
 import sqlite3
+from collections.abc import Callable
 from contextlib import closing
 from typing import Any
 
@@ -80,12 +81,13 @@ def test_a_thread_that_is_no_text_of_ours(saver: BatonpassSaver) -> None:
 
 def test_one_id_in_place_of_several(saver: BatonpassSaver, thread: str) -> None:
     one: Any = thread
-    for call in (
+    calls: list[Callable[[], object]] = [
         lambda: saver.prune(one),
         lambda: asyncio.run(saver.aprune(one, strategy="delete")),
         lambda: saver.delete_for_runs(one),
         lambda: asyncio.run(saver.adelete_for_runs(one)),
-    ):
+    ]
+    for call in calls:
         with pytest.raises(bp.BadSetup, match=rf"_ids='{thread}', but it must be a list: .* give \['{thread}'\]"):
             call()
 
