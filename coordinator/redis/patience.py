@@ -15,13 +15,17 @@ from typing import Any, TypeVar
 
 from redis.asyncio.retry import Retry as _AsyncRetry
 from redis.backoff import AbstractBackoff
-from redis.exceptions import ConnectionError, TimeoutError
+from redis.exceptions import ConnectionError as Lost
+from redis.exceptions import TimeoutError
 from redis.retry import Retry as _Retry
 
 T = TypeVar("T")
 # Seconds. How long a user waits for an answer at most, about; and each of two attempts (`socket_timeout`).
 WITHIN = 10.0
 ANSWER_WITHIN = WITHIN / 2
+
+# redis-py before 8 retries what a socket says of a server that is not there, before it says so in its own words.
+_GONE = (Lost, ConnectionError)
 
 _began: ContextVar[float | None] = ContextVar("began", default=None)
 
@@ -56,7 +60,7 @@ class Repeats(_Retry):
     """As the client library repeats what failed, as long as there is patience. `late`: also what got no answer."""
 
     def __init__(self, backoff: AbstractBackoff, retries: int, seconds: float, *, late: bool) -> None:
-        super().__init__(backoff, retries, (ConnectionError, TimeoutError) if late else (ConnectionError,))
+        super().__init__(backoff, retries, (*_GONE, TimeoutError) if late else _GONE)
         self._seconds = seconds
 
     def call_with_retry(self, do: Callable[[], T], fail: Callable[..., Any], *args: Any, **more: Any) -> T:
@@ -74,7 +78,7 @@ class AsyncRepeats(_AsyncRetry):
     """`Repeats` for async code."""
 
     def __init__(self, backoff: AbstractBackoff, retries: int, seconds: float, *, late: bool) -> None:
-        super().__init__(backoff, retries, (ConnectionError, TimeoutError) if late else (ConnectionError,))
+        super().__init__(backoff, retries, (*_GONE, TimeoutError) if late else _GONE)
         self._seconds = seconds
 
     async def call_with_retry(
