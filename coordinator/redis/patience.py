@@ -25,7 +25,7 @@ WITHIN = 10.0
 ANSWER_WITHIN = WITHIN / 2
 
 # redis-py before 8 retries what a socket says of a server that is not there, before it says so in its own words.
-_GONE = (Lost, ConnectionError)
+_GONE: tuple[type[Any], ...] = (Lost, ConnectionError)
 
 _began: ContextVar[float | None] = ContextVar("began", default=None)
 
