@@ -1,23 +1,25 @@
 """Intent: what a payload says, however it was sent: the same idempotency key with the same intent is the same submit.
 
-A client that has the contract's class fills the defaults of its fields in and orders them as the class does. One that
-has only the store's record of an agent, as the command line and the HTTP service have, sends what it was given. A
-digest of the bytes would tell the same submit by two routes apart.
+A client that has the contract's class fills the defaults of its fields in, orders them as the class does, and writes
+them under their names. One that has only the store's record of an agent, as the command line and the HTTP service have,
+sends what it was given, under the aliases that the record has. A digest of the bytes would tell the same submit by two
+routes apart.
 """
 
 from __future__ import annotations
 
-import json
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from functools import lru_cache
 from hashlib import blake2b
-from itertools import chain, repeat
 from typing import Any, cast
 
 from pydantic.json_schema import GenerateJsonSchema, JsonSchemaValue
 from pydantic_core.core_schema import WithDefaultSchema
 
 from .contract import Contract, ContractRef, load_mapping
+from .kinds import Kind
+from .wording import as_version, by_alias, said, text_of
 
 # Factories of defaults that always make the same.
 _FIXED = (list, dict, set, frozenset, tuple, str, int, float, bool)
@@ -39,8 +41,8 @@ def schema_of(contract: type[Contract]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _schema(contract: Any) -> Any:
-    return contract.model_json_schema(schema_generator=_Generated)
+def _schema(contract: Any, *, by_alias: bool = True) -> Any:
+    return contract.model_json_schema(by_alias, schema_generator=_Generated)
 
 
 def unsaid(payload: Contract) -> list[str]:
@@ -50,59 +52,43 @@ def unsaid(payload: Contract) -> list[str]:
     return [*contract.model_computed_fields, *minted]
 
 
-def intent_of(ref: ContractRef, data: bytes, schema: Mapping[str, Any], but: Collection[str] = ()) -> str:
-    """The digest of what a stored payload says: its values `but` for some, and for those that are a field's default."""
-    values = {name: value for name, value in load_mapping(ref, data).items() if name not in but}
-    if data[:1] == b"s":
-        from .codec import pack  # only states need the codec, and it is a tenth of `import batonpass`
+@dataclass(frozen=True)
+class Intent:
+    """What a payload says: its values by the names that strangers use, and the schema that has them."""
 
-        said = pack(_ordered(values), path="payload")
-    else:
-        said = _text(_said(values, schema, schema.get("$defs", {}))).encode()
-    return blake2b(str(ref).encode() + b"\0" + said, digest_size=16).hexdigest()
+    ref: ContractRef
+    values: Mapping[str, Any]
+    schema: Mapping[str, Any]
+    state: bool = False
 
+    def digest(self) -> str:
+        """What tells it from others."""
+        if self.state:
+            from .codec import pack  # only states need the codec, and it is a tenth of `import batonpass`
 
-def _said(value: Any, schema: Any, types: Mapping[str, Any]) -> Any:
-    """A JSON value without defaults, numbers by what they are worth, and sets in one order."""
-    if isinstance(value, float) and value.is_integer():
-        return int(value)
-    if not isinstance(value, dict | list):
-        return value
-    part = _part(schema, types)
-    if isinstance(value, list):
-        kinds = chain(part.get("prefixItems", ()), repeat(part.get("items")))
-        given = cast("Sequence[Any]", value)
-        items = [_said(item, kind, types) for item, kind in zip(given, kinds, strict=False)]
-        return sorted(items, key=_text) if part.get("uniqueItems") else items
-    known, more, said = part.get("properties", {}), part.get("additionalProperties"), dict[str, Any]()
-    for name, held in cast("dict[str, Any]", value).items():
-        field = known.get(name)
-        own = _said(held, more if field is None else field, types)
-        if not (isinstance(field, dict) and "default" in field and _same(own, _said(field["default"], field, types))):
-            said[name] = own
-    return said
+            text = pack(_ordered(dict(self.values)), path="payload")
+        else:
+            text = text_of(said(dict(self.values), Kind.of(self.schema))).encode()
+        return blake2b(str(self.ref).encode() + b"\0" + text, digest_size=16).hexdigest()
+
+    def as_version(self, ref: ContractRef, schema: Mapping[str, Any]) -> Intent:
+        """The same values, sent as another version of the contract."""
+        return Intent(ref, as_version(dict(self.values), Kind.of(self.schema), Kind.of(schema)), schema)
 
 
-def _same(one: Any, other: Any) -> bool:
-    """Whether they are written in the same way: True is not 1."""
-    return bool(one == other) and _text(one) == _text(other)
+def intent_of(payload: Contract, ref: ContractRef, data: bytes) -> Intent:
+    """What a payload says of which the class is here, by its stored bytes."""
+    contract, but = type(payload), unsaid(payload)
+    values: Any = {name: value for name, value in load_mapping(ref, data).items() if name not in but}
+    schema, named = schema_of(contract), _schema(cast("Any", contract), by_alias=False)
+    if named != schema:
+        values = by_alias(values, Kind.of(named), Kind.of(schema))
+    return Intent(ref, values, schema, data[:1] == b"s")
 
 
-def _part(schema: Any, types: Mapping[str, Any]) -> Mapping[str, Any]:
-    """What a schema says of a value's fields or items. Nothing if the value may be one of several kinds: without their
-    defaults two of them could be the same."""
-    part: Mapping[str, Any] = cast("dict[str, Any]", schema) if isinstance(schema, dict) else {}
-    while True:
-        for word in ("anyOf", "oneOf", "allOf"):
-            kinds = [kind for kind in part.get(word, ()) if kind != {"type": "null"}]
-            part = kinds[0] if len(kinds) == 1 else part
-        if "$ref" not in part:
-            return part
-        part = types.get(part["$ref"].rpartition("/")[2], {})
-
-
-def _text(value: Any) -> str:
-    return json.dumps(value, sort_keys=True, separators=(",", ":"))
+def stranger_intent(ref: ContractRef, data: bytes, schema: Mapping[str, Any]) -> Intent:
+    """What stored bytes say by the schema that is recorded of their contract."""
+    return Intent(ref, load_mapping(ref, data), schema, data[:1] == b"s")
 
 
 def _ordered(value: Any, depth: int = 0) -> Any:

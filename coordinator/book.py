@@ -27,7 +27,7 @@ from ..contracts.contract import (
     load_payload,
 )
 from ..contracts.errors import BadSetup, ContractViolation, UnknownAgent
-from ..contracts.intent import intent_of, schema_of, unsaid
+from ..contracts.intent import Intent, intent_of, schema_of, stranger_intent
 from ..contracts.names import digest
 from ..contracts.understood import understood
 from .commands import Command, Declared, Takers, Target
@@ -166,16 +166,26 @@ class Book:
         """The lane of a delivery, "" if the agent has no limits."""
         return lane_within((yield from self.bounds(name, contract)), name, contract, payload)
 
-    def intent(self, name: str, payload: object, ref: ContractRef, data: bytes) -> Generator[Command[Any], Any, str]:
-        """The digest of what a payload says that goes to an agent as these bytes."""
+    def intent(self, name: str, payload: object, ref: ContractRef, data: bytes) -> Generator[Command[Any], Any, Intent]:
+        """What a payload says that goes to an agent as these bytes."""
         agent = self.agent(name, ref.name)
         if isinstance(payload, Contract):
-            given = payload
-        elif agent is not None and contract_ref(agent.accepts) == ref:
-            given = cast("Contract", convert(agent.accepts, dict(_mapping(name, payload))))
-        else:
-            return intent_of(ref, data, (yield from self.declaration(name)).schema_of(ref))
-        return intent_of(ref, data, schema_of(type(given)), unsaid(given))
+            return intent_of(payload, ref, data)
+        if agent is not None and contract_ref(agent.accepts) == ref:
+            return intent_of(cast("Contract", convert(agent.accepts, dict(_mapping(name, payload)))), ref, data)
+        return stranger_intent(ref, data, (yield from self.declaration(name)).schema_of(ref))
+
+    def as_versions(self, name: str, intent: Intent) -> Generator[Command[Any], Any, list[Intent]]:
+        """What was said to an agent, worded as the other versions of its contract that are recorded."""
+        if intent.state:
+            return []
+        try:
+            recorded = yield from self.declaration(name)
+        except UnknownAgent:
+            return []
+        known = {ref: other.schema for ref, other in recorded.others.items()} | {recorded.accepts: recorded.schema}
+        same = [ref for ref in known if ref.name == intent.ref.name and ref != intent.ref]
+        return [intent.as_version(ref, known[ref]) for ref in same]
 
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
         """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""

@@ -10,9 +10,19 @@ from typing import Any, TypeVar, get_args
 
 from ...contracts.agent import Agent
 from ...contracts.contract import Contract, ContractRef, Payload
-from ...contracts.errors import BadSetup, Corrupted, JobCanceled, JobFailed, JobRejected, NotFound, ResultTimeout
+from ...contracts.errors import (
+    BadSetup,
+    Corrupted,
+    JobCanceled,
+    JobFailed,
+    JobRejected,
+    KeyConflict,
+    NotFound,
+    ResultTimeout,
+)
 from ...contracts.guard import DEFAULT, NOTHING, Guard, Spent
 from ...contracts.handoff import Envelope
+from ...contracts.intent import Intent
 from ...contracts.job import BANDS, PRIORITIES, Children, JobInfo, JobState, Lease, OnBusy
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.options import SubmitOptions
@@ -67,18 +77,33 @@ def submit(
         transcript=transcript,
         guard=options.get("guard", DEFAULT),
     )
-    row: JobRow = yield Submit(
+    intent = (yield from book.intent(agent, payload, contract, data)) if key else None
+    command = Submit(
         job_id=job_id,
         thread=thread or job_id,
         target=target(agent, contract, seal_envelope(envelope), about, priority=bound.priority, lane=lane),
         key=key or "",
         idem=idem,
-        payload_digest=(yield from book.intent(agent, payload, contract, data)) if key else "",
+        payload_digest=intent.digest() if intent else "",
         key_ttl=key_age,
         delay=wait,
         origin=origin,
         terms=bound,
     )
+    return (yield from _sent(book, command, intent))
+
+
+def _sent(book: Book, command: Submit, intent: Intent | None) -> Call[JobRow]:
+    """Send a submit. Its key may have been used with the same values as another version of their contract, in a rolling
+    deploy."""
+    try:
+        row: JobRow = yield command
+    except KeyConflict:
+        for other in (yield from book.as_versions(command.target.agent, intent)) if intent else ():
+            with suppress(KeyConflict):
+                row = yield replace(command, payload_digest=other.digest())
+                return row
+        raise
     return row
 
 

@@ -26,6 +26,11 @@ class Dog(bp.Contract, name="intent.dog"):
     loud: bool = True
 
 
+class Parcel(bp.Contract, name="intent.parcel"):
+    weight: int = Field(alias="weightInGrams")
+    place: str = Field(default="shelf", validation_alias="storedAt")
+
+
 class Order(bp.Contract, name="intent.order"):
     text: str
     lang: str = "en"
@@ -34,6 +39,7 @@ class Order(bp.Contract, name="intent.order"):
     by_name: dict[str, Line] = Field(default={})
     first: Line | None = None
     pet: Cat | Dog = Cat()
+    parcels: list[Parcel] = Field(default=[], alias="sentAs")
     tags: list[str] = Field(default_factory=list)
     kinds: set[str] = Field(default=set())
     id: UUID = Field(default_factory=uuid4)
@@ -64,6 +70,10 @@ _SAME: dict[str, tuple[Order, dict[str, Any]]] = {
     "inside of lists": (Order(text="a", lines=[Line(item="x")]), {"text": "a", "lines": [{"item": "x"}]}),
     "inside of dicts": (Order(text="a", by_name={"b": Line(item="x")}), {"text": "a", "by_name": {"b": {"item": "x"}}}),
     "optional": (Order(text="a", first=Line(item="x")), {"text": "a", "first": {"item": "x"}}),
+    "aliases": (
+        Order(text="a", sentAs=[Parcel(weightInGrams=3)]),
+        {"text": "a", "sentAs": [{"weightInGrams": 3, "storedAt": "shelf"}]},
+    ),
     "sets": (Order(text="a", kinds=set("xyz")), {"text": "a", "kinds": ["z", "x", "y"]}),
     "one of several": (Order(text="a", pet=Dog()), {"text": "a", "pet": {"loud": True, "name": "Tom"}}),
 }
@@ -83,6 +93,7 @@ _OTHER: list[tuple[dict[str, Any], dict[str, Any]]] = [
     ({}, {"flag": True}),  # == 1, the default
     ({}, {"tags": ["x"]}),
     ({}, {"first": {"item": "x"}}),
+    ({"sentAs": [{"weightInGrams": 3}]}, {"sentAs": [{"weightInGrams": 3, "storedAt": "door"}]}),
     ({"lines": [{"item": "x"}]}, {"lines": [{"item": "x", "count": 2}]}),
     ({"lines": [{"item": "x"}, {"item": "y"}]}, {"lines": [{"item": "y"}, {"item": "x"}]}),
     ({"pet": {"name": "Tom"}}, {"pet": {"name": "Tom", "loud": True}}),

@@ -1,0 +1,52 @@
+"""Kinds: what a JSON Schema says of a value, and of what lies in it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from itertools import chain, repeat
+from typing import Any, NamedTuple, cast
+
+
+class Kind(NamedTuple):
+    """A schema, and the `$defs` that it refers to."""
+
+    schema: Any
+    types: Mapping[str, Any]
+
+    @property
+    def own(self) -> Mapping[str, Any]:
+        """The schema itself; `true`, or that there is none, says nothing."""
+        given: Any = self.schema
+        return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
+
+    @classmethod
+    def of(cls, schema: Mapping[str, Any]) -> Kind:
+        """What a contract's schema says of its values."""
+        return cls(schema, schema.get("$defs", {}))
+
+    def part(self) -> Mapping[str, Any]:
+        """What it says of a value's fields or items. Nothing if the value may be one of several kinds: without their
+        defaults two of them could be the same."""
+        part: Mapping[str, Any] = self.own
+        while True:
+            for word in ("anyOf", "oneOf", "allOf"):
+                kinds = [kind for kind in part.get(word, ()) if kind != {"type": "null"}]
+                part = kinds[0] if len(kinds) == 1 else part
+            if "$ref" not in part:
+                return part
+            part = self.types.get(part["$ref"].rpartition("/")[2], {})
+
+    def fields(self) -> Mapping[str, Any]:
+        """The schemas of the fields that it names."""
+        fields: Mapping[str, Any] = self.part().get("properties", {})
+        return fields
+
+    def field(self, name: str) -> Kind:
+        """What it says of a value by its name."""
+        part = self.part()
+        return Kind(part.get("properties", {}).get(name, part.get("additionalProperties")), self.types)
+
+    def items(self) -> Iterator[Kind]:
+        """What it says of the items of a list, in order, without an end."""
+        part = self.part()
+        return (Kind(item, self.types) for item in chain(part.get("prefixItems", ()), repeat(part.get("items"))))
