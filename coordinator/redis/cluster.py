@@ -18,6 +18,7 @@ from .cancels import heeding
 from .cluster_link import ClusterLink, Request
 from .cluster_partition import Partition, Run, together
 from .cluster_watch import DoorWatch
+from .denial import Denial
 from .news_watch import NewsWatch
 from .partitions import claim_at, plan
 from .partitions_plan import Plan, good
@@ -42,6 +43,7 @@ class ClusterStore:
         *,
         scripts: Callable[[str], Script] = script,
         partitions: Sequence[Partition] = (),
+        denial: Denial | None = None,
     ) -> None:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
@@ -50,6 +52,7 @@ class ClusterStore:
         self._scripts = scripts
         self._link = ClusterLink(urlunsplit(parts._replace(query=urlencode(options))))
         self._partitions = partitions
+        self._denial = denial or Denial()
         self.url = self._link.url
 
     def prefix(self, partition: int | str) -> str:
@@ -114,7 +117,8 @@ class ClusterStore:
 
     def sibling(self) -> ClusterStore:
         """Other connections to the same cluster."""
-        return ClusterStore(*self._given, scripts=self._scripts, partitions=self._new_partitions(len(self._partitions)))
+        partitions = self._new_partitions(len(self._partitions))
+        return ClusterStore(*self._given, scripts=self._scripts, partitions=partitions, denial=self._denial)
 
     def open(self) -> None:
         """Connect; check the nodes and the namespace, and make it if it is new."""
@@ -152,7 +156,7 @@ class ClusterStore:
         return int(count)
 
     def _new_partitions(self, count: int) -> list[Partition]:
-        return [Partition(self.url, self.prefix(at), self._scripts) for at in range(count)]
+        return [Partition(self.url, self.prefix(at), self._scripts, self._denial) for at in range(count)]
 
     async def aopen(self) -> None:
         await to_thread.run_sync(self.open)

@@ -10,7 +10,7 @@ from ..commands import Command, ReadSpans
 from .checkup import counting, examining
 from .cluster_link import TROUBLE, Request
 from .dialogue import Dialogue
-from .failures import failure, raise_first
+from .failures import raise_first
 from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
 from .wire import arguments, filled, unfolded
 
@@ -87,11 +87,6 @@ class Partition(Dialogue):
             _, known = yield [("SET", partitions, 1 if made is not None else count, "NX"), ("GET", partitions)]
         raise_first((known, made))
         return int(known)
-
-    def trouble(self, error: Exception) -> BatonpassError:
-        """The client's error in our words."""
-        self.witness.hurry()
-        return failure(error, self.url)
 
 
 def _used(reply: list[Any]) -> Used:

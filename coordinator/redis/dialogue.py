@@ -9,10 +9,11 @@ from typing import Any, TypeVar, cast
 
 from redis import exceptions
 
-from ...contracts.errors import Unconfirmed
+from ...contracts.errors import BatonpassError, Unconfirmed
 from ..commands import AckEvents, Claim, Command, Heartbeat, ReadSpans, Reap, TakeEvents
 from ..operations import READING
 from ..rows import SCHEMA_VERSION
+from .denial import Denial
 from .failures import raise_first
 from .going_on import GoOn, Unfinished
 from .scripts import Script
@@ -35,7 +36,10 @@ class Dialogue:
 
     _is_whole = True  # and not one of a cluster's partitions
 
-    def __init__(self, url: str, prefix: str, scripts: Callable[[str], Script], *, replicas: int = 0) -> None:
+    def __init__(
+        self, url: str, prefix: str, scripts: Callable[[str], Script], denial: Denial, *, replicas: int = 0
+    ) -> None:
+        self.denial = denial
         self.url = url
         self.prefix = prefix
         self.scripts = scripts
@@ -93,6 +97,7 @@ class Dialogue:
 
     def answer(self, command: Command[R], reply: Any) -> R:
         """What a script's reply means, which may lack what `lacks` tells; raises what it refused."""
+        self.denial.since = None
         reply = unfolded(reply)
         if reply[0] != b"+":
             self.witness.refused(command, reply)
@@ -157,6 +162,12 @@ class Dialogue:
                 raise next(reply for reply in made if isinstance(reply, Exception))
         check_server(info, version, self.url, self.replicas)
         self.witness.learn(events[0][0] if events else b"0-0", known or b"")
+        self.denial.let_in = True
+
+    def trouble(self, error: Exception) -> BatonpassError:
+        """The client's error in our words."""
+        self.witness.hurry()
+        return self.denial.failure(error, self.url)
 
 
 def lacks(command: Command[Any], result: object) -> list[str]:

@@ -35,6 +35,11 @@ def first_line(error: Exception) -> str:
     return _FRAME.sub("", text)
 
 
+def in_script(text: str) -> bool:
+    """Whether it is a command within a script that the user may not run."""
+    return any(words in text for words in _NO_PERMISSION)
+
+
 def failure(error: Exception, url: str) -> BatonpassError:
     """What happened at the server of that URL, and what to do."""
     text = first_line(error)
@@ -42,7 +47,7 @@ def failure(error: Exception, url: str) -> BatonpassError:
         # What a server says to who gives no password, depending on what it was asked first.
         told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
         return BadSetup(f"{url} refused the login: {told}")
-    if isinstance(error, exceptions.NoPermissionError) or any(words in text for words in _NO_PERMISSION):
+    if isinstance(error, exceptions.NoPermissionError) or in_script(text):
         return BadSetup(f"{url}: the user lacks permissions ({_ACL}): {text}")
     if isinstance(error, exceptions.MovedError):
         return BadSetup(f"{url} is one node of a cluster: write redis+cluster:// instead of redis://")

@@ -10,7 +10,7 @@ from typing import Any, TypeVar, cast
 from anyio import to_thread
 from redis import exceptions
 
-from ...contracts.errors import BadSetup, BatonpassError
+from ...contracts.errors import BadSetup
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import Command, Complete, ReadSpans
@@ -18,8 +18,9 @@ from ..ending import Ending
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
+from .denial import Denial
 from .dialogue import Calls, Dialogue, lacks
-from .failures import failure, first_line
+from .failures import first_line
 from .going_on import Unfinished
 from .lines import AsyncLines, Lines
 from .news import News
@@ -44,7 +45,14 @@ class RedisStore:
     codec: Codec | None = None
     kept_events = KEPT_EVENTS
 
-    def __init__(self, url: str, namespace: str, *, scripts: Callable[[str], Script] = script) -> None:
+    def __init__(
+        self,
+        url: str,
+        namespace: str,
+        *,
+        scripts: Callable[[str], Script] = script,
+        denial: Denial | None = None,
+    ) -> None:
         self._given_url = url
         self._namespace = namespace
         self._scripts = scripts
@@ -56,7 +64,8 @@ class RedisStore:
         self._lines = Lines(self._sync)
         self._async = PerLoop(self._new_side, Side.aclose)
         self._news = PerLoop(self._new_news, News.aclose)
-        self._dialogue = Dialogue(self.url, self.prefix, scripts, replicas=self._place.replicas)
+        self._denial = denial or Denial()
+        self._dialogue = Dialogue(self.url, self.prefix, scripts, self._denial, replicas=self._place.replicas)
 
     def _new_side(self) -> Side:
         client = self._place.aclient()
@@ -94,7 +103,7 @@ class RedisStore:
             with asked(began):
                 return self._run(self._dialogue.asked(command, name, argv))
         except TROUBLE as error:
-            raise self._failure(error) from error
+            raise self._dialogue.trouble(error) from error
 
     async def acall(self, command: Command[R]) -> R:
         """`call` for async code."""
@@ -120,7 +129,7 @@ class RedisStore:
             with asked(began):
                 return await self._arun(self._dialogue.asked(command, name, argv))
         except TROUBLE as error:
-            raise self._failure(error) from error
+            raise self._dialogue.trouble(error) from error
 
     async def _areply(self, command: Command[Any], name: str, argv: Sequence[Any]) -> Any:
         """The reply to a command, with a look at the store behind it if it is time for one."""
@@ -182,11 +191,6 @@ class RedisStore:
         await side.lines.renew()
         return await side.piped(commands, began, patience)
 
-    def _failure(self, error: Exception) -> BatonpassError:
-        """The client's error in our words."""
-        self._dialogue.witness.hurry()
-        return failure(error, self.url)
-
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
         """Wait, then carry a command out: the server does both, and answers once."""
         assert isinstance(watch, QueueWatch)
@@ -211,7 +215,7 @@ class RedisStore:
 
     def sibling(self) -> RedisStore:
         """Other connections to the same server."""
-        return RedisStore(self._given_url, self._namespace, scripts=self._scripts)
+        return RedisStore(self._given_url, self._namespace, scripts=self._scripts, denial=self._denial)
 
     def open(self) -> None:
         """Connect; check the server and the namespace, and make it if it is new."""
@@ -221,7 +225,7 @@ class RedisStore:
         except TypeError as error:  # how the client says that it does not know an option of the URL
             raise BadSetup(f"store URL of {self.url} can't be used: {first_line(error)}") from None
         except TROUBLE as error:
-            raise self._failure(error) from error
+            raise self._dialogue.trouble(error) from error
 
     async def aopen(self) -> None:
         await to_thread.run_sync(self.open)
@@ -232,14 +236,14 @@ class RedisStore:
             with self._place.opening(self._sync):
                 return self._run(examining(self.prefix, self.url, whole=True, replicas=self._dialogue.replicas))
         except TROUBLE as error:
-            raise self._failure(error) from error
+            raise self._dialogue.trouble(error) from error
 
     def count(self, queues: Sequence[str]) -> Load:
         """How much lies in the namespace."""
         try:
             return self._run(counting(self.prefix, queues))
         except TROUBLE as error:
-            raise self._failure(error) from error
+            raise self._dialogue.trouble(error) from error
 
     def close(self) -> None:
         with Ending() as ending:

@@ -13,6 +13,7 @@ from ...urls import open_store
 from ..cluster import DEFAULT_PARTITIONS, ClusterStore
 from ..cluster_link import TROUBLE, ClusterLink, Request
 from ..cluster_partition import Partition
+from ..denial import Denial
 from ..place import connected_by, prefix_of, read_place
 from ..scripts import script
 from ..store import RedisStore
@@ -57,7 +58,7 @@ class Side:
         self._is_cluster = isinstance(store, ClusterStore)
         self.name = f"{store.url}?namespace={quote(self.namespace, safe='')}"
         self._link = ClusterLink(bare) if self._is_cluster else _Server(bare)
-        self._words = Partition(store.url, "", script)
+        self._words = Partition(store.url, "", script, Denial())
         self.count = self._kept(wanted)
 
     def _kept(self, wanted: int) -> int:
