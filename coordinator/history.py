@@ -27,6 +27,9 @@ class History:
         self.book = book
         self._bases = Bases(store.codec)
 
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.store.url}, namespace {self.store.namespace!r}>"
+
     async def timeline(
         self,
         thread: str,

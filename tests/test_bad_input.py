@@ -151,9 +151,12 @@ def process(*command: str) -> Ran:
         ),
         (["submit", "research", '{"text": "x"}', "--deadline", "0"], "deadline=0.0 seconds, but it must be from 0.001"),
         (
-            ["events", "--type", "job.done"],
+            ["events", "--types", "job.failed, job.done"],
             "'job.done' is not an event type: write e.g. job.* for all that start with job., or one of",
         ),
+        (["events", "--job", "j" + "0" * 23], "there is no job j00"),
+        (["events", "--job", "j" + "0" * 23, "--follow"], "there is no job j00"),
+        (["events", "--job", "T"], "is not a job id: list jobs with `batonpass jobs`"),
         (["demo", "--kill", "lunch"], "--kill lunch: there is no such stage"),
     ],
 )

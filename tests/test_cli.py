@@ -264,10 +264,15 @@ def test_events_are_printed_oldest_first(cli: CommandLine, worker: Worker) -> No
     assert [event["type"] for event in events] == [f"batonpass.{kind}" for kind in each * 2]
     second = events[-1]["subject"]
     assert len(cli("events", "--job", second).out.splitlines()) == 4
+    kinds = [line.split()[2] for line in cli("events", "--types", "job.submitted, checkpoint.*").out.splitlines()]
+    assert kinds == ["job.submitted", "checkpoint.saved"] * 2
     later = [json.loads(line) for line in cli("events", "--json", "--after", events[5]["cursor"]).out.splitlines()]
     assert later == events[6:]
     assert re.search(rf"job\.started +{second} +agent=bill hop=0 worker=\S+ token=\d+ attempt=1", cli("events").out)
     assert "is not an event cursor" in cli("events", "--after", "nonsense").complaint
+    told = cli("events", "--job", second).out.splitlines()
+    cli("delete", second)
+    assert cli("events", "--job", second).out.splitlines()[: len(told)] == told  # they stay
 
 
 def test_events_are_followed_until_ctrl_c(cli: CommandLine) -> None:

@@ -11,6 +11,7 @@ import pytest
 from anyio import to_thread
 
 import batonpass as bp
+from tests.harness.redis import RedisServer
 
 from .typed import face
 
@@ -99,6 +100,16 @@ async def test_a_connection_is_opened_without_a_with(url: str, elsewhere: bp.App
     job = await coordinator.submit("write", face.Notes(facts=[]))
     assert [known.id for known in await coordinator.jobs()] == [job.id]
     await connection.aclose()
+
+
+async def test_a_coordinator_says_where_it_is(own_redis: RedisServer) -> None:
+    with own_redis.client() as admin:
+        admin.execute_command("ACL", "SETUSER", "u", "on", ">secret", "~*", "&*", "+@all")
+    place = f"127.0.0.1:{own_redis.port}"
+    async with bp.connect(f"redis://u:secret@{place}", namespace="desk") as coordinator:
+        assert repr(coordinator) == f"<Coordinator redis://{place}/0, namespace 'desk'>"
+    with bp.connect("memory://", codec=bp.Codec(encrypt={"k": b"k" * 32})) as without_await:
+        assert repr(without_await) == "<SyncCoordinator memory://, namespace 'default'>"
 
 
 async def test_a_thread_is_a_line_of_checkpoints(url: str) -> None:

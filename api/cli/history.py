@@ -10,8 +10,9 @@ import typer
 from batonpass.contracts.checkpoint import CheckpointSummary
 from batonpass.contracts.errors import NotFound
 from batonpass.contracts.names import is_id
+from batonpass.coordinator.sync_client import SyncCoordinator
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, Types, assignment, listed, opened
 from .printing import cell, print_json, print_table, tell_unreadable
 
 
@@ -71,9 +72,7 @@ def events(
     job: Annotated[str | None, typer.Option(help="Only events of this job")] = None,
     thread: Annotated[str | None, typer.Option(help="Only events of this thread and the jobs on it")] = None,
     agent: Annotated[str | None, typer.Option(help="Only events of this agent")] = None,
-    kind: Annotated[
-        list[str] | None, typer.Option("--type", help="Only this type, e.g. job.failed or job.*; repeatable")
-    ] = None,
+    types: Types = None,
     after: Annotated[str, typer.Option(help="Continue after this event cursor (--json shows it)")] = "",
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
@@ -81,10 +80,21 @@ def events(
 ) -> None:
     """Print events, oldest first, one per line (with --json as JSON objects)."""
     with opened(store, namespace) as coordinator:
+        if job is not None:
+            _check_known(coordinator, job)
         wanted = {"job": job, "thread": thread, "agent": agent}
-        for event in coordinator.events(after=after, types=kind or (), follow=follow, **wanted):
+        for event in coordinator.events(after=after, types=listed(types), follow=follow, **wanted):
             if as_json:
                 print_json(asdict(event), indent=None)
                 continue
             details = " ".join(f"{name}={cell(value)}" for name, value in event.data.items())
             typer.echo(f"{cell(event.time)}  {event.type.removeprefix('batonpass.'):<17} {event.subject}  {details}")
+
+
+def _check_known(coordinator: SyncCoordinator, job: str) -> None:
+    """`NotFound` if there is no such job, and never was: the events of a deleted one stay."""
+    try:
+        coordinator.job(job).info()
+    except NotFound:
+        if next(iter(coordinator.events(job=job)), None) is None:
+            raise

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
 from math import isfinite
@@ -49,7 +50,16 @@ AgentName = Annotated[str, typer.Argument(metavar="AGENT", help="The agent's nam
 PayloadText = Annotated[
     str, typer.Argument(metavar="JSON", help="The payload as JSON, @FILE to read it from a file, - for standard input")
 ]
+Types = Annotated[
+    list[str] | None,
+    typer.Option(help="Only these types, e.g. job.failed,job.retrying or job.*; separated by commas; repeatable"),
+]
 Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
+
+
+def listed(texts: Sequence[str] | None) -> list[str]:
+    """What was given with commas between, in one option or several."""
+    return [each.strip() for each in ",".join(texts or ()).split(",") if each.strip()]
 
 
 def read_json(text: str) -> Any:

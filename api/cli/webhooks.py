@@ -16,7 +16,7 @@ from batonpass.workers.logs import log_lines
 from batonpass.workers.single import alone
 from batonpass.workers.webhooks import Courier
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, Types, listed, opened
 from .printing import print_json, print_table
 
 app = typer.Typer(help="Send events to URLs", no_args_is_help=True, add_completion=False, rich_markup_mode=None)
@@ -27,9 +27,7 @@ Name = Annotated[str, typer.Argument(metavar="NAME", help="The webhook's name")]
 def add(
     name: Name,
     url: Annotated[str, typer.Argument(metavar="URL", help="https://host/path")],
-    kind: Annotated[
-        list[str] | None, typer.Option("--type", help="Only this type, e.g. job.failed or job.*; repeatable")
-    ] = None,
+    types: Types = None,
     secret: Annotated[
         str | None,
         typer.Option(envvar="BATONPASS_WEBHOOK_SECRET", help="whsec_... (default: the existing one, or a new one)"),
@@ -43,7 +41,7 @@ def add(
     """Add a webhook, or change the one with this name. Prints the signing secret."""
     start = "begin" if begin else "now"
     with opened(store, namespace, begins=True) as coordinator:
-        made = coordinator.webhook(name, url, types=kind or (), secret=secret, start=start, plain_http=plain_http)
+        made = coordinator.webhook(name, url, types=listed(types), secret=secret, start=start, plain_http=plain_http)
     if as_json:
         print_json({"name": name, "secret": made})
     else:

@@ -19,7 +19,7 @@ from batonpass.workers.process import at_last, serve
 from batonpass.workers.sources import Sources, begin_anew, keep_reloading
 from batonpass.workers.steady import STEADY
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, listed
 
 
 def worker(
@@ -50,7 +50,7 @@ def worker(
 ) -> None:
     """Run agents until SIGTERM, Ctrl-C or the terminal closes. Jobs are then given back at their next checkpoint."""
     log_lines(as_json, namespace_of(store, namespace))
-    names = None if agents is None else [name.strip() for name in ",".join(agents).split(",") if name.strip()]
+    names = None if agents is None else listed(agents)
     # A child has a memory of its own, and Windows passes no sockets to one.
     children = None
     if os.name == "posix" and not store.startswith("memory:"):

@@ -41,6 +41,11 @@ class CodedStore:
         """The inner store's."""
         return self.inner.url
 
+    @property
+    def namespace(self) -> str:
+        """The inner store's."""
+        return self.inner.namespace
+
     def call(self, command: c.Command[R]) -> R:
         """Carry a command out."""
         coded = self._coded(command)

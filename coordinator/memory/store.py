@@ -25,6 +25,7 @@ class MemoryStore:
     """Operations over dicts, one at a time. `clock` answers ms since 1970."""
 
     url = "memory://"
+    namespace = "default"  # nobody shares it
 
     codec: Codec | None = None
     kept_events = KEPT_EVENTS

@@ -48,7 +48,7 @@ class ClusterStore:
         parts = urlsplit(url)
         options = dict(parse_qsl(parts.query, keep_blank_values=True))
         self._wanted = _number(options.pop("partitions", "0"))
-        self._given = (url, namespace)
+        self._given, self.namespace = (url, namespace), namespace
         self._scripts = scripts
         self._link = ClusterLink(urlunsplit(parts._replace(query=urlencode(options))))
         self._partitions = partitions

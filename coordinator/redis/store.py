@@ -54,7 +54,7 @@ class RedisStore:
         denial: Denial | None = None,
     ) -> None:
         self._given_url = url
-        self._namespace = namespace
+        self.namespace = namespace
         self._scripts = scripts
         # Everything of a partition carries one hash tag, so that its scripts stay in one slot of a cluster.
         self.prefix = prefix_of(namespace, 0)
@@ -215,7 +215,7 @@ class RedisStore:
 
     def sibling(self) -> RedisStore:
         """Other connections to the same server."""
-        return RedisStore(self._given_url, self._namespace, scripts=self._scripts, denial=self._denial)
+        return RedisStore(self._given_url, self.namespace, scripts=self._scripts, denial=self._denial)
 
     def open(self) -> None:
         """Connect; check the server and the namespace, and make it if it is new."""

@@ -79,7 +79,7 @@ class SqliteStore:
     def __init__(self, path: str, namespace: str, *, clock: Callable[[], int] = _milliseconds) -> None:
         self.path = os.path.abspath(path)
         self.url = f"sqlite:///{path}"
-        self._namespace = namespace
+        self.namespace = namespace
         self._clock = clock
         self._there = There(self.path)
         self._reading = Handle(self._connect)
@@ -184,29 +184,29 @@ class SqliteStore:
     def _read(self, connection: sqlite3.Connection, command: Command[R]) -> R:
         connection.execute("BEGIN")
         try:
-            return run(SqliteRecords(connection, self._namespace, self._clock()), command)
+            return run(SqliteRecords(connection, self.namespace, self._clock()), command)
         finally:
             if connection.in_transaction:
                 connection.execute("ROLLBACK")
 
     def _write(self, connection: sqlite3.Connection, command: Command[R]) -> tuple[R, bool]:
         check_not_newer(connection, self.path)
-        records = SqliteRecords(connection, self._namespace, self._clock())
+        records = SqliteRecords(connection, self.namespace, self._clock())
         return run(records, command), records.told
 
     def _nothing_to_take(self, command: TakeEvents) -> bool:
         with self._reading as connection:
-            records = SqliteRecords(connection, self._namespace, self._clock())
+            records = SqliteRecords(connection, self.namespace, self._clock())
             return patiently(lambda: nothing_to_take(records, command))
 
     def _nothing_to_claim(self, command: Claim) -> Claimed | None:
         marks = ", ".join("?" * len(command.queues))
         query = f"SELECT 1 FROM job WHERE namespace = ? AND queue IN ({marks}) AND ready > 0 LIMIT 1"
-        values = (self._namespace, *(queue for queue, _ in command.queues))
+        values = (self.namespace, *(queue for queue, _ in command.queues))
         with self._reading as connection:
             if patiently(lambda: connection.execute(query, values).fetchone()):
                 return None
-            records = SqliteRecords(connection, self._namespace, self._clock())
+            records = SqliteRecords(connection, self.namespace, self._clock())
             return Claimed(due=patiently(lambda: due_in(records)))
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
@@ -220,7 +220,7 @@ class SqliteStore:
 
     def sibling(self) -> SqliteStore:
         """Other connections to the same file."""
-        made = SqliteStore(self.path, self._namespace, clock=self._clock)  # the working directory may be another now
+        made = SqliteStore(self.path, self.namespace, clock=self._clock)  # the working directory may be another now
         made.url = self.url
         return made
 
@@ -252,7 +252,7 @@ class SqliteStore:
     def count(self, queues: Sequence[str]) -> Load:
         """How much lies in the namespace."""
         with self._reading as connection:
-            return patiently(lambda: count(connection, self._namespace, queues, self._clock()))
+            return patiently(lambda: count(connection, self.namespace, queues, self._clock()))
 
     def backup(self, path: str, progress: Progress | None = None) -> None:
         """Copy the whole file, with all namespaces, to a new file while others write. Needs no `open`."""

@@ -328,7 +328,7 @@ def test_the_command_line(
     url = f"sqlite:///{tmp_path / 'hooks.db'}"
     line = CommandLine(url, capsys, monkeypatch)
     assert "plain-http" in line("webhooks", "add", "w", receiver.url).complaint
-    receiver.secret = line("webhooks", "add", "w", receiver.url, "--plain-http", "--type", "checkpoint.*").out.strip()
+    receiver.secret = line("webhooks", "add", "w", receiver.url, "--plain-http", "--types", "checkpoint.*").out.strip()
     receiver.answers = [200, HANG]
     command = [sys.executable, "-m", "batonpass", "webhooks", "run", "--store", url]
     with bp.connect(url) as coordinator:
