@@ -16,6 +16,7 @@ import anyio
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.redis import denial
 from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 from tests.workers.serving import Ask, Reply, only, reached, serving
@@ -140,7 +141,10 @@ def test_a_store_that_stays_away_is_told_when_the_time_is_over(own_redis: RedisS
 
 
 @SIDES
-def test_what_does_not_go_away_is_not_waited_out(own_redis: RedisServer, side: str) -> None:
+def test_a_refused_login_is_waited_out_for_a_while(
+    own_redis: RedisServer, side: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(denial, "LASTING", 2.0)
     with bp.connect(own_redis.url, app=only(print)) as coordinator:
         job_id = coordinator.submit("a", Ask()).id
 
@@ -157,8 +161,10 @@ def test_what_does_not_go_away_is_not_waited_out(own_redis: RedisServer, side: s
         lock()
         await job.result()
 
-    with pytest.raises(bp.BadSetup, match="refused the login"):
+    began = time.monotonic()
+    with pytest.raises(bp.Unreachable, match=r"refused the login.* It was let in before"):
         used(own_redis.url, job_id, side, use, ause)
+    assert time.monotonic() - began > 2
 
 
 async def test_the_command_line_waits_too(own_redis: RedisServer) -> None:
