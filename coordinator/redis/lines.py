@@ -95,13 +95,13 @@ class AsyncLines:
         self._opening = Once(self._open)
         self._alone = not _most(self._pool)
 
-    async def ask(self, *command: Any) -> Any:
+    async def ask(self, *command: Any, at_once: bool = False) -> Any:
         """The reply to a command; an error of the client library if the server refuses it or is not there."""
         if self._alone:
             return await self._client.execute_command(*command)
         if not self._usable:
             await self._opening.done()
-        return await self._line.ask(pack(command))
+        return await self._line.ask(pack(command), at_once=at_once)
 
     async def ready(self) -> bool:
         """Have a connection to ask by at once; False where the client is asked instead."""

@@ -38,8 +38,11 @@ class SharedLine(asyncio.Protocol):
         self._transport: asyncio.WriteTransport = connection._writer.transport
         self._transport.set_protocol(self)
 
-    def ask(self, packed: bytes) -> asyncio.Future[Any]:
-        """The reply to a command; an error of the client library if the server refuses it or is gone."""
+    def ask(self, packed: bytes, *, at_once: bool = False) -> asyncio.Future[Any]:
+        """The reply to a command; an error of the client library if the server refuses it or is gone.
+
+        Asked `at_once` it does not wait for what others ask in this turn, nor does what was asked before it.
+        """
         future: asyncio.Future[Any] = self.loop.create_future()
         if self.closed:  # in the turn in which it was opened
             future.set_exception(Lost("the connection was lost"))
@@ -50,7 +53,7 @@ class SharedLine(asyncio.Protocol):
             if not self._unsent:
                 self.loop.call_soon(self._send)
             self._unsent.append(packed)
-            if len(self._unsent) == _ENOUGH:  # the server can begin
+            if at_once or len(self._unsent) == _ENOUGH:  # the server can begin
                 self._send()
         now = self.loop.time()
         self._asked.append((future, now))

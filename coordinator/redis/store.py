@@ -13,7 +13,7 @@ from redis import exceptions
 from ...contracts.errors import BadSetup
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
-from ..commands import Command, Complete, ReadSpans
+from ..commands import Claim, Command, Complete, ReadSpans
 from ..ending import Ending
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
@@ -139,7 +139,11 @@ class RedisStore:
             return await side.ends.ask(argv)
         sent = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if not looks:
-            return await side.lines.ask(*sent)
+            # The server can work on a claim while the agents of another one run in this turn. If it got both at the end
+            # of the turn, it would answer both at once, and so on: worker and server would wait for each other.
+            if at_once := type(command) is Claim:
+                side.ends.send()
+            return await side.lines.ask(*sent, at_once=at_once)
         reply, seen = await side.lines.ask_all(sent, self._dialogue.look("EVALSHA"))
         if isinstance(reply, Exception):
             raise reply

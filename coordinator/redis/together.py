@@ -40,13 +40,14 @@ class Together:
             return await self._lines.ask("EVALSHA", self._script().sha, 1, self._prefix, *argv)
         reply: Future[Any] = self._loop.create_future()
         if not self._waiting:
-            self._loop.call_soon(self._send)
+            self._loop.call_soon(self.send)
         self._waiting.append((argv, reply))
         if len(self._waiting) == _MOST:
-            self._send()
+            self.send()
         return await reply
 
-    def _send(self) -> None:
+    def send(self) -> None:
+        """Don't wait for those that come later in this turn."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return

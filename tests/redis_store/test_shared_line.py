@@ -7,6 +7,7 @@ import dataclasses
 import os
 import signal
 import threading
+import time
 from collections import deque
 from collections.abc import AsyncIterator, Sequence
 from contextlib import suppress
@@ -83,6 +84,28 @@ async def test_a_wait_that_is_given_up_claims_nothing(own_redis: RedisServer, st
     await store.acall(job)
     assert [delivery.job.id for delivery in await store.acall(claim(job))] == [job.job_id]
     await watch.aclose()
+
+
+async def test_a_claim_is_sent_before_the_turn_is_over(store: Store) -> None:
+    """And the ends before it: what agents do next in this turn may take long, and the server would be idle."""
+    first, second = new_job(), new_job()
+    for job in (new_job(), first):
+        await store.acall(job)
+        [delivery] = await store.acall(claim(job))
+        if job is not first:  # the server knows the scripts
+            await store.acall(c.Complete(fence_of(delivery), b"done"))
+    await store.acall(second)
+
+    async def agent() -> None:
+        deadline = time.monotonic() + 10
+        while [store.call(c.ReadJob(job.job_id)).state for job in (first, second)] != ["completed", "working"]:
+            assert time.monotonic() < deadline
+
+    async with asyncio.TaskGroup() as tasks:
+        tasks.create_task(store.acall(c.ReadJob(first.job_id)))  # what comes after it waits for the turn's end
+        tasks.create_task(store.acall(c.Complete(fence_of(delivery), b"done")))
+        tasks.create_task(store.acall(claim(second)))
+        tasks.create_task(agent())
 
 
 def claim(job: c.Submit) -> c.Claim:
