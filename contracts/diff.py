@@ -2,25 +2,14 @@
 
 from __future__ import annotations
 
-import dataclasses
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from difflib import SequenceMatcher
-from enum import Enum
 from operator import itemgetter
 from typing import Any, TypeAlias, cast
 
-from pydantic import BaseModel
-
+from .aligning import Run, aligned, kin, own_id
 from .alike import alike
-from .builtin_types import class_of
-from .codec import pack
-from .errors import BatonpassError, Unserializable
-from .shapes import shape_of
-from .state_types import UnknownValue
-
-# Lists whose differing parts are longer than this are compared place by place: aligning takes the square of it.
-_ALIGNED = 2000
+from .entries import Entries, fields, items, mark
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +53,6 @@ def diff(old: Any, new: Any, path: str = "state") -> Diff:
 
 
 _Pair: TypeAlias = tuple[str, Any, Any]
-_Entries: TypeAlias = dict[object, tuple[str, Any]]  # what lies in a value: how its place is written, and it
 
 
 class _Comparison:
@@ -87,86 +75,54 @@ class _Comparison:
         if type(old) is not type(new):
             self._changed.append(Change(path, old, new))
         elif issubclass(type(old), dict):
-            yield from self._entries(path, _items(old), _items(new))
+            yield from self._entries(path, items(old), items(new))
         elif isinstance(old, list | tuple):
             yield from self._sequences(path, list(cast("list[Any]", old)), list(cast("list[Any]", new)))
         elif isinstance(old, set | frozenset):
             self._sets(path, cast("set[Any]", old), cast("set[Any]", new))
-        elif (fields := _fields(old)) is not None:
-            yield from self._entries(path, fields, _fields(new) or {})
+        elif (before := fields(old)) is not None:
+            yield from self._entries(path, before, fields(new) or {})
         elif not alike(old, new):
             self._changed.append(Change(path, old, new))
 
-    def _entries(self, path: str, before: _Entries, after: _Entries) -> Iterator[_Pair]:
-        self._removed += [Change(path + at, old=value) for mark, (at, value) in before.items() if mark not in after]
-        for mark, (at, value) in after.items():
-            if mark in before:
-                yield path + at, before[mark][1], value
+    def _entries(self, path: str, before: Entries, after: Entries) -> Iterator[_Pair]:
+        self._removed += [Change(path + at, old=value) for key, (at, value) in before.items() if key not in after]
+        for key, (at, value) in after.items():
+            if key in before:
+                yield path + at, before[key][1], value
             else:
                 self._added.append(Change(path + at, new=value))
 
     def _sequences(self, path: str, old: list[Any], new: list[Any]) -> Iterator[_Pair]:
-        for _, i1, i2, j1, j2 in _aligned([_mark(item) for item in old], [_mark(item) for item in new]):
-            both = min(i2 - i1, j2 - j1)
-            yield from ((f"{path}[{j1 + n}]", old[i1 + n], new[j1 + n]) for n in range(both))
-            self._removed += [Change(f"{path}[{i}]", old=old[i]) for i in range(i1 + both, i2)]
-            self._added += [Change(f"{path}[{j}]", new=new[j]) for j in range(j1 + both, j2)]
+        yield from self._exchanged(path, Run(old), Run(new), (mark, own_id, kin))
+
+    def _exchanged(self, path: str, old: Run, new: Run, by: Sequence[Callable[[Any], object]]) -> Iterator[_Pair]:
+        """Items that took each other's places: those that are the same by some measure, the strictest first, belong
+        together. Where no measure tells, the place does."""
+        if by and old.items and new.items:
+            for same, before, after in aligned(old, new, by[0]):
+                if not same:
+                    yield from self._exchanged(path, before, after, by[1:])
+                elif by[0] is not mark:
+                    yield from _together(path, before, after)
+            return
+        yield from _together(path, old, new)
+        both = min(len(old.items), len(new.items))
+        self._removed += [Change(f"{path}[{old.first + n}]", old=each) for n, each in old.after(both)]
+        self._added += [Change(f"{path}[{new.first + n}]", new=each) for n, each in new.after(both)]
 
     def _sets(self, path: str, old: set[Any], new: set[Any]) -> None:
-        before, after = {_mark(item): item for item in old}, {_mark(item): item for item in new}
-        gone = [(f"{path}{{{item!r}}}", item) for mark, item in before.items() if mark not in after]
-        come = [(f"{path}{{{item!r}}}", item) for mark, item in after.items() if mark not in before]
+        before, after = {mark(item): item for item in old}, {mark(item): item for item in new}
+        gone = [(f"{path}{{{item!r}}}", item) for key, item in before.items() if key not in after]
+        come = [(f"{path}{{{item!r}}}", item) for key, item in after.items() if key not in before]
         self._removed += [Change(name, old=item) for name, item in sorted(gone, key=itemgetter(0))]
         self._added += [Change(name, new=item) for name, item in sorted(come, key=itemgetter(0))]
 
 
-def _aligned(old: list[object], new: list[object]) -> Iterator[tuple[str, int, int, int, int]]:
-    """Where two lists differ, as of difflib: the ranges of items that take each other's places."""
-    first = 0
-    while first < min(len(old), len(new)) and old[first] == new[first]:
-        first += 1
-    last = 0
-    while last < min(len(old), len(new)) - first and old[-1 - last] == new[-1 - last]:
-        last += 1
-    a, b = old[first : len(old) - last], new[first : len(new) - last]
-    if max(len(a), len(b)) > _ALIGNED:
-        yield "replace", first, first + len(a), first, first + len(b)
-        return
-    for tag, i1, i2, j1, j2 in SequenceMatcher(None, a, b, autojunk=False).get_opcodes():
-        if tag != "equal":
-            yield tag, first + i1, first + i2, first + j1, first + j2
-
-
-def _mark(value: Any) -> object:
-    """Something to compare a value by that is hashable: equal only for values that are alike."""
-    try:
-        return pack(value)
-    except Unserializable:  # a state that was never stored may hold anything
-        return repr(value)
-
-
-def _items(value: Mapping[Any, Any]) -> _Entries:
-    return {_mark(key): (f"[{key!r}]", item) for key, item in value.items()}
-
-
-def _fields(value: Any) -> _Entries | None:
-    """The fields of a model or a dataclass, with whatever else of it is stored."""
-    kind = class_of(value)
-    if kind is UnknownValue:
-        return _stored(value)
-    if issubclass(kind, Enum) or not (issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind)):
-        return None
-    shape = shape_of(kind)
-    return {at: (at, item) for at, item in shape.parts(value)} if shape else None
-
-
-def _stored(value: UnknownValue) -> _Entries:
-    """What can be told of a value whose class this process lacks."""
-    try:
-        held = (".value", value.value)
-    except BatonpassError:  # a value inside of it does not fit its class any more
-        held = (".packed", value.packed)
-    return {"type": (".type_name", value.type_name), "held": held}
+def _together(path: str, old: Run, new: Run) -> Iterator[_Pair]:
+    """The pairs of two runs, place by place."""
+    for n, (before, after) in enumerate(zip(old.items, new.items, strict=False)):
+        yield f"{path}[{new.first + n}]", before, after
 
 
 def _both(old: Any, new: Any, width: int) -> str:

@@ -73,6 +73,40 @@ def test_values_come_with_their_paths() -> None:
     assert found.removed == (Change("state['n']", old=1),)
 
 
+def said(text: str, name: str, **more: Any) -> dict[str, Any]:
+    return {"id": name, "role": "user", "text": text, "created_at": hash(name), **more}
+
+
+ALIGNED = [
+    # The same conversation in two runs, one with a message more: each message has another id in each.
+    (
+        [said("hi", "a"), said("bye", "b")],
+        [said("hi", "c"), said("and?", "d"), said("bye", "e")],
+        {"+[1]", "~[0]['id']", "~[0]['created_at']", "~[2]['id']", "~[2]['created_at']"},
+    ),
+    # Edited messages keep their ids.
+    (
+        [said("hi", "a"), said("bye", "b")],
+        [said("oh", "x"), said("bye!", "b")],
+        {"~[0]['id']", "~[0]['text']", "~[0]['created_at']", "~[1]['text']"},
+    ),
+    (
+        [said("", "a", calls=[{"name": "f", "id": "1"}]), said("x", "b", call_id="1")],
+        [said("", "c", calls=[{"name": "f", "id": "2"}])],
+        {"-[1]", "~[0]['id']", "~[0]['created_at']", "~[0]['calls'][0]['id']"},
+    ),
+    ([{"id": 1, "n": 1}, {"id": 2, "n": 2}], [{"id": 2, "n": 5}], {"-[0]", "~[0]['n']"}),
+]
+
+
+@pytest.mark.parametrize(("old", "new", "places"), ALIGNED)
+def test_what_belongs_together_in_lists(old: Any, new: Any, places: set[str]) -> None:
+    found = diff(old, new)
+    kinds = {"-": found.removed, "+": found.added, "~": found.changed}
+    told = {f"{sign}{each.path.removeprefix('state')}" for sign, changes in kinds.items() for each in changes}
+    assert told == places
+
+
 class Note(BaseModel):
     text: str
     tags: list[str] = []

@@ -1,0 +1,52 @@
+"""Entries: what lies in a value, for those who compare values."""
+
+from __future__ import annotations
+
+import dataclasses
+from collections.abc import Mapping
+from enum import Enum
+from typing import Any, TypeAlias
+
+from pydantic import BaseModel
+
+from .builtin_types import class_of
+from .codec import pack
+from .errors import BatonpassError, Unserializable
+from .shapes import shape_of
+from .state_types import UnknownValue
+
+Entries: TypeAlias = dict[object, tuple[str, Any]]
+"""What lies in a value: how its place is written, and it."""
+
+
+def mark(value: Any) -> object:
+    """Something to compare a value by that is hashable: equal only for values that are alike."""
+    try:
+        return pack(value)
+    except Unserializable:  # a state that was never stored may hold anything
+        return repr(value)
+
+
+def items(value: Mapping[Any, Any]) -> Entries:
+    """The values of a dict."""
+    return {mark(key): (f"[{key!r}]", item) for key, item in value.items()}
+
+
+def fields(value: Any) -> Entries | None:
+    """The fields of a model or a dataclass, with whatever else of it is stored."""
+    kind = class_of(value)
+    if kind is UnknownValue:
+        return _stored(value)
+    if issubclass(kind, Enum) or not (issubclass(kind, BaseModel) or dataclasses.is_dataclass(kind)):
+        return None
+    shape = shape_of(kind)
+    return {at: (at, item) for at, item in shape.parts(value)} if shape else None
+
+
+def _stored(value: UnknownValue) -> Entries:
+    """What can be told of a value whose class this process lacks."""
+    try:
+        held = (".value", value.value)
+    except BatonpassError:  # a value inside of it does not fit its class any more
+        held = (".packed", value.packed)
+    return {"type": (".type_name", value.type_name), "held": held}
