@@ -40,7 +40,7 @@ class Queued:
 @dataclass(frozen=True)
 class Load:
     """How much lies in a namespace: jobs in all, those that run, that wait for a time, that ask a person and that
-    failed, and what is asked about queues."""
+    failed, and what is asked about queues; and `now` by the store's clock, in ms since 1970."""
 
     jobs: int = 0
     running: int = 0
@@ -48,6 +48,7 @@ class Load:
     asking: int = 0
     dead: int = 0
     queues: Mapping[str, Queued] = field(default_factory=dict[str, Queued])
+    now: int = 0
 
 
 class Examines(Protocol):
@@ -80,6 +81,7 @@ def added(loads: Sequence[Load]) -> Load:
         asking=sum(each.asking for each in loads),
         dead=sum(each.dead for each in loads),
         queues=queues,
+        now=max((each.now for each in loads), default=0),
     )
 
 

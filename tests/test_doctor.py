@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sqlite3
+import time
 from collections.abc import Callable
 from contextlib import closing
 from pathlib import Path
@@ -21,12 +22,17 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.presence import Present, close_present
 from batonpass.coordinator.redis import scripts
+from batonpass.coordinator.redis.store import RedisStore
 from batonpass.coordinator.rows import SCHEMA_VERSION
 from batonpass.coordinator.safety import UnsafeStore
+from batonpass.coordinator.sqlite.store import SqliteStore
+from batonpass.coordinator.urls import namespace_of
 
 from .commandline import CommandLine, Ran, kept
+from .harness.bench import new_job
 from .harness.cluster import Cluster
 from .harness.redis import RedisServer
+from .harness.scripts import with_clock
 from .harness.waiting import wait_until
 from .workers.serving import serving
 
@@ -100,6 +106,26 @@ def test_it_tells_who_serves_and_what_failed(store_url: str, doctor: Doctor) -> 
     lines = doctor(store_url).out.splitlines()
     assert all(line.split()[0] in ("ok", "warn") for line in lines)
     assert any(line.startswith("warn  dead letters   1 job(s) failed") for line in lines)
+
+
+def test_a_clock_that_was_set_back(sqlite_url: str, redis_url: str, doctor: Doctor) -> None:
+    later = time.time_ns() // 1_000_000 + 3_600_000
+    sqlite = SqliteStore(sqlite_url.removeprefix("sqlite:///"), "default", clock=lambda: later)
+    address = redis_url.partition("?")[0]
+    server = RedisStore(address, namespace_of(redis_url), scripts=with_clock)
+    with redis.Redis.from_url(address) as admin:
+        admin.set(f"{server.prefix}clock", later)
+    for url, store in ((sqlite_url, sqlite), (redis_url, server)):
+        with bp.connect(url, app=made(Order)) as coordinator:
+            coordinator.declare(made(Order))
+            coordinator.submit("bill", Order(text="a"))
+        assert "time" not in [each["about"] for each in doctor(url, "--json").json["findings"]]
+        store.open()
+        store.call(new_job())
+        store.close()
+        level, text = told(doctor(url, "--json"), "time")
+        assert level == "warn"
+        assert text.startswith("the newest job was made 0:59:"), text
 
 
 def test_live_workers_are_listed_with_their_versions(store_url: str, doctor: Doctor, cli: CommandLine) -> None:

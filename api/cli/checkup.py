@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from datetime import timedelta
 from typing import Any
 
 from batonpass.contracts.contract import ContractRef
@@ -22,6 +23,8 @@ from .printing import cell
 
 # Of so many jobs, the newest, it is looked where they wait; agents that are declared are looked at in any case.
 _NEWEST = 500
+# How much newer than now a job may be, in ms: the nodes of a cluster have clocks of their own.
+_AHEAD = 5000
 
 
 def look_around(store: Examines, coordinator: SyncCoordinator) -> Iterator[Finding]:
@@ -56,6 +59,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
     yield from _crashes(rows)
     yield from _keys(rows)
     yield from _jobs(load)
+    yield from _time(rows, load.now)
 
 
 def _waited_for(rows: Sequence[JobRow]) -> Iterator[Taker]:
@@ -128,6 +132,15 @@ def _jobs(load: Load) -> Iterator[Finding]:
         yield Finding("ok", "questions", f"{load.asking} job(s) wait for an answer: see `batonpass inbox`")
     if load.dead:
         yield Finding("warn", "dead letters", f"{load.dead} job(s) failed: see `batonpass dead-letters`")
+
+
+def _time(rows: Sequence[JobRow], now: int) -> Iterator[Finding]:
+    """Whether the store's clock is behind the newest job's time."""
+    ahead = rows[0].created - now if rows else 0
+    if ahead > _AHEAD:
+        text = f"the newest job was made {timedelta(seconds=ahead // 1000)} from now: the store's clock was set back"
+        what = "Delays, retries, leases and questions' times that began before take that much longer"
+        yield Finding("warn", "time", f"{text}. {what}")
 
 
 def _schedules(coordinator: SyncCoordinator) -> Iterator[Finding]:

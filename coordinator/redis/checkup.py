@@ -63,7 +63,7 @@ def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
         queue: Queued(waits, _age(head, now), frozenset(name.decode() for name in names))
         for queue, waits, head, names in zip(queues, rest, first, workers, strict=True)
     }
-    return Load(jobs, running, timed, asking, dead, there)
+    return Load(jobs, running, timed, asking, dead, there, now)
 
 
 def _age(head: Sequence[tuple[bytes, Any]], now: int) -> int:

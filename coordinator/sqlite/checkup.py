@@ -49,7 +49,7 @@ def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str],
         alive = "SELECT worker FROM presence WHERE namespace = ? AND queue = ? AND until > ?"
         workers = frozenset(row[0] for row in connection.execute(alive, (namespace, queue, now)))
         there[queue] = Queued(waiting, max(now - since[0], 0), workers)
-    return Load(jobs, running, timed, asking, dead, there)
+    return Load(jobs, running, timed, asking, dead, there, now)
 
 
 def _one(connection: sqlite3.Connection, condition: str, *values: str) -> int:
