@@ -145,8 +145,9 @@ class Book:
             self._declared = {key: open_declaration(data) for key, data in recorded.items()}
         if name not in self._declared:
             local = [agent.name for app in self._apps() for agent in app]
-            known = ", ".join(sorted({*local, *self._declared})) or "none yet: start a worker, or app.declare()"
-            raise UnknownAgent(f"no app here or in the store has an agent {name!r}; known agents: {known}")
+            known = ", ".join(sorted({*local, *self._declared})) or "none yet"
+            what = f"no app here or in the store has an agent {name!r}; known agents: {known}"
+            raise UnknownAgent(f"{what}. Those of an app are known once a worker has started, or by app.declare()")
         return self._declared[name]
 
     def taker(self, name: str) -> Generator[Command[Any], Any, tuple[ContractRef, str]]:

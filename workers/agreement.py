@@ -84,7 +84,11 @@ async def check_receivers(agents: Sequence[Agent[Any]], app: App, coordinator: C
         try:
             accepts = (await adrive(coordinator.store, coordinator.book.declaration(to))).accepts
         except UnknownAgent:
-            _log.warning("agent %s hands off to %s, which no app has declared yet", agent.name, to)
+            _log.warning(
+                "agent %s hands off to %s, which no app has declared yet: until a worker with %s has started, what is "
+                "handed to it fails (unknown_agent), to be redriven then",
+                *(agent.name, to, to),
+            )
             continue
         if accepts.name != given.name:
             raise BadSetup(f"agent {agent.name!r} hands {given} to {to!r}, which accepts {accepts}")
