@@ -149,6 +149,13 @@ def process(*command: str) -> Ran:
             ["submit", "research", '{"text": "x"}', "--deadline", "soon"],
             "is not a time: write seconds, or e.g. 2031-05",
         ),
+        (
+            ["submit", "research", '{"text": "x"}', "--delay", "soon"],
+            "--delay 'soon': write seconds, or a number with s",
+        ),
+        (["submit", "research", '{"text": "x"}', "--expires", "5y"], "--expires '5y': write seconds, or a number with"),
+        (["submit", "research", '{"text": "x"}', "--wait", "--timeout", "-1"], "--timeout '-1': write seconds, or a"),
+        (["prune", "--older-than", "nan"], "--older-than 'nan': write seconds, or a number with s, m, h, d or w"),
         (["submit", "research", '{"text": "x"}', "--deadline", "0"], "deadline=0.0 seconds, but it must be from 0.001"),
         (
             ["events", "--types", "job.failed, job.done"],

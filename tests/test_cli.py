@@ -110,7 +110,7 @@ def test_submit_reads_the_payload_from_a_file_or_standard_input(
 
 
 def test_submit_waits_in_vain_and_says_why(cli: CommandLine) -> None:
-    late = cli("submit", "bill", '{"text": "tea"}', "--wait", "--timeout", "3.01")
+    late = cli("submit", "bill", '{"text": "tea"}', "--wait", "--timeout", "3.01s")
     assert (late.code, late.out) == (1, "")
     [_, soon, end] = late.err.splitlines()
     assert re.match(r"waiting: job .* no live worker accepts it: start one$", soon)

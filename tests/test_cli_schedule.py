@@ -1,6 +1,9 @@
-"""The command line about schedules."""
+"""The command line about schedules, and times in which a job may start and must end."""
 
 from __future__ import annotations
+
+from datetime import datetime
+from typing import Any
 
 import pytest
 
@@ -29,3 +32,13 @@ def test_schedules_are_made_listed_and_removed(run: CommandLine) -> None:
     assert "unknown" in run(*add, "* * * * *", "--timezone", "Mars").complaint
     assert run("schedule", "remove", "morning", "--json").json == {"name": "morning", "removed": True}
     assert "no schedule" in run("schedule", "remove", "morning").complaint
+
+
+def test_times_may_have_units(run: CommandLine) -> None:
+    def after(job: dict[str, Any], name: str) -> float:
+        made, when = (datetime.fromisoformat(job[key]) for key in ("created_at", name))
+        return (when - made).total_seconds()
+
+    times = ("--delay", "5m", "--expires", "1.5h", "--deadline", "2d")
+    job = run("show", run("submit", "a", '{"text": "rain"}', *times).out.strip(), "--json").json
+    assert [after(job, name) for name in ("due_at", "expires_at", "deadline")] == [300, 5400, 172_800]

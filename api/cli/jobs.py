@@ -27,6 +27,7 @@ from .options import (
     Namespace,
     PayloadText,
     Store,
+    duration,
     guarded,
     moment,
     opened,
@@ -45,19 +46,22 @@ def submit(
     payload: PayloadText,
     key: Annotated[str | None, typer.Option(help="Idempotency key: a known key returns the first job")] = None,
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of a new one")] = None,
-    delay: Annotated[float, typer.Option(help="Start after this many seconds", min=0)] = 0,
+    delay: Annotated[str, typer.Option(metavar="TIME", help="Start after this long: seconds, or 90s, 5m, 12h")] = "0",
     at: Annotated[str | None, typer.Option(help="Start at this time, e.g. 2031-05-01T09:00+02:00")] = None,
     priority: Annotated[Priority, typer.Option(help="Run before or after other jobs, at every agent")] = "normal",
-    expires: Annotated[float | None, typer.Option(help="Fail if no worker starts it within this many seconds")] = None,
+    expires: Annotated[
+        str | None, typer.Option(metavar="TIME", help="Fail if no worker starts it within this long")
+    ] = None,
     deadline: Annotated[
-        str | None, typer.Option(help="Fail if it has not ended by then: seconds from now, or a time")
+        str | None,
+        typer.Option(metavar="TIME", help="Fail if it has not ended within this long, or by a time like --at"),
     ] = None,
     guard: GuardText = None,
     on_busy: Annotated[
         OnBusy, typer.Option(help="If another job runs on --thread: be refused, wait for it, or cancel it")
     ] = "reject",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
-    timeout: Annotated[float | None, typer.Option(help="With --wait: at most this many seconds", min=0)] = None,
+    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="With --wait: at most this long")] = None,
     app: Annotated[
         str | None,
         typer.Option("--app", metavar="MODULE:APP", help="Check against this app instead of the store's record"),
@@ -70,9 +74,12 @@ def submit(
     if timeout is not None and not wait:
         raise BadSetup("--timeout needs --wait")
     values = mapping(payload)
+    patience = None if timeout is None else duration(timeout, "--timeout")
     with opened(store, namespace, app) as coordinator:
-        options: SubmitOptions = {"key": key, "thread": thread, "delay": delay, "priority": priority}
-        options |= {"at": moment(at, "--at") if at else None, "expires": expires, "on_busy": on_busy}
+        options: SubmitOptions = {"key": key, "thread": thread, "priority": priority, "on_busy": on_busy}
+        options |= {"delay": duration(delay, "--delay"), "at": moment(at, "--at") if at else None}
+        if expires is not None:
+            options["expires"] = duration(expires, "--expires")
         if deadline:
             left = seconds(deadline)
             options["deadline"] = moment(deadline, "--deadline", also="seconds, or ") if left is None else left
@@ -83,7 +90,7 @@ def submit(
             print_json({"id": job.id}) if as_json else typer.echo(job.id)
             return
         typer.echo(f"job {job.id}", err=True)
-        result = _awaited(job, timeout)
+        result = _awaited(job, patience)
         print_json(result if not hasattr(result, "values_") else dict(result))
 
 

@@ -6,7 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import fields
 from datetime import datetime
-from math import isfinite
+from math import inf, isfinite
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -20,6 +20,7 @@ from batonpass.coordinator.urls import file_of, open_store
 
 DEFAULT_STORE = "sqlite:///batonpass.db"
 DEFAULT_NAMESPACE: str | None = None
+_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def _named(context: typer.Context, url: str) -> str:
@@ -91,11 +92,20 @@ def assignment(text: str) -> tuple[str, Any]:
 
 
 def seconds(text: str) -> float | None:
-    """A number of seconds as given on the command line; None for what is no number."""
+    """A duration as given on the command line, in seconds: a number, or one with a unit. None for anything else."""
+    number, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)
     try:
-        return float(text)
+        return float(number) * unit
     except ValueError:
         return None
+
+
+def duration(text: str, option: str) -> float:
+    """An option's value that is a duration."""
+    found = seconds(text)
+    if found is None or not 0 <= found < inf:
+        raise BadSetup(f"{option} {text!r}: write seconds, or a number with s, m, h, d or w, e.g. 90s, 12h or 30d")
+    return found
 
 
 def moment(text: str, option: str, *, also: str = "") -> datetime:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping
 from typing import Annotated
 
@@ -11,10 +10,8 @@ import typer
 from batonpass.contracts.errors import BadSetup
 from batonpass.contracts.names import is_id
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, duration, opened
 from .printing import print_json
-
-_UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def prune(
@@ -30,7 +27,7 @@ def prune(
     as_json: Json = False,
 ) -> None:
     """Delete old checkpoints, or with --jobs old jobs. What a job would resume from stays."""
-    age = None if older_than is None else _seconds(older_than)
+    age = None if older_than is None else duration(older_than, "--older-than")
     if jobs and (age is None or keep_last is not None or thread is not None or named):
         raise BadSetup("prune --jobs takes only --older-than AGE")
     if age is None and keep_last is None:
@@ -60,10 +57,3 @@ def delete(
             count = coordinator.delete(what)
             text, about = f"deleted {count} checkpoint(s) of {what}", {"thread": what, "checkpoints": count}
     print_json(about) if as_json else typer.echo(text)
-
-
-def _seconds(age: str) -> float:
-    found = re.fullmatch(r"(\d+(?:\.\d+)?)([smhdw]?)", age.strip(), re.ASCII)
-    if found is None:
-        raise BadSetup(f"--older-than {age!r}: write seconds, or a number with s, m, h, d or w, e.g. 30d")
-    return float(found[1]) * _UNITS[found[2] or "s"]
