@@ -163,7 +163,7 @@ def test_show_tells_all_about_a_job_and_a_checkpoint(cli: CommandLine, worker: W
         "state": "completed",
         "agent": "bill",
         "contract": "cli.order@1",
-        "path": "bill",
+        "path": ["bill"],
         "key": "k",
         "attempt": 1,
     }
@@ -211,8 +211,8 @@ def test_jobs_that_can_not_be_read_take_no_others_along(
     plain = cli("submit", "bill", '{"text": "milk"}').out.strip()
     listed = cli("jobs", "--json").json
     assert [(job["id"], job["unreadable"], job["path"]) for job in listed] == [
-        (plain, [], "bill"),
-        (asking, ["envelope", "question"], ""),
+        (plain, [], ["bill"]),
+        (asking, ["envelope", "question"], []),
     ]
     [item] = cli("inbox", "--json").json
     assert (item["job"], item["question"], item["unreadable"]) == (asking, None, True)

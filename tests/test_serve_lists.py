@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 from functools import partial
 from typing import Any
 
@@ -21,6 +22,7 @@ class Order(bp.Contract, name="lists.order"):
 
 
 app = bp.App("lists")
+released = threading.Event()
 
 
 @app.agent("cook", accepts=Order, returns=Order, retries=1)
@@ -28,6 +30,12 @@ def cook(order: Order, ctx: bp.SyncContext) -> Order:
     ctx.step("peel", str, order.text)
     if order.text == "burnt":
         raise ValueError("it is burnt")
+    return order
+
+
+@app.agent("wait", accepts=Order, returns=Order)
+def wait(order: Order) -> Order:
+    released.wait(timeout=20)
     return order
 
 
@@ -52,7 +60,7 @@ async def test_lists_are_those_of_the_command_line(
                     while not (await job.info()).state.ended:
                         await anyio.sleep(0.02)
             failed = [info for info in await got("/jobs") if info["state"] == "failed"]
-            assert await got("/jobs") == await printed("jobs")
+            assert await got("/jobs") == await printed("jobs") == [info.as_dict() for info in await coordinator.jobs()]
             assert await got("/jobs", state="failed") == failed
             assert [each["id"] for each in failed] == [jobs[1].id]
             assert await got("/jobs", agent="nobody") == []
@@ -80,6 +88,24 @@ async def test_lists_are_those_of_the_command_line(
             assert told["events"][-1]["type"] == "batonpass.job.failed"
             assert await got("/events", after=told["after"], job=jobs[1].id) == {"events": [], "after": told["after"]}
             assert [event["subject"] for event in (await got("/events", thread=SUPPER))["events"]] == [SUPPER] * 4
+
+
+async def test_a_lease_is_told_to_programs_and_to_people(
+    sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cli = CommandLine(sqlite_url, capsys, monkeypatch)
+    async with bp.connect(sqlite_url, app=app) as coordinator, app.worker(coordinator) as worker:
+        job = await coordinator.submit("wait", Order(text="rice"))
+        try:
+            with anyio.fail_after(20):
+                while (info := await job.info()).lease is None:
+                    await anyio.sleep(0.02)
+            shown = await anyio.to_thread.run_sync(cli, "show", job.id)
+            lease = (await anyio.to_thread.run_sync(cli, "show", job.id, "--json")).json["lease"]
+        finally:
+            released.set()
+    assert (lease["worker"], lease["token"]) == (worker.id, info.lease.token)
+    assert f"worker {worker.id}, token {info.lease.token}, until " in shown.out
 
 
 async def test_what_is_refused_of_lists(sqlite_url: str) -> None:

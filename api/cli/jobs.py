@@ -152,10 +152,16 @@ def show(
         return
     for name, value in about.items():
         if value not in (None, "", ()):
-            typer.echo(f"{name:<14} {_limits(value) if name in ('guard', 'spent') else _text(value)}")
+            typer.echo(f"{name:<14} {_text(name, value)}")
 
 
-def _text(value: Any) -> str:
+def _text(name: str, value: Any) -> str:
+    if name in ("guard", "spent"):
+        return _limits(value)
+    if name == "path":
+        return " > ".join(value)
+    if name == "lease":
+        return f"worker {value['worker']}, token {value['token']}, until {cell(value['expires_at'])}"
     if isinstance(value, dict | list):
         return jsonable.as_json(value, indent=2).decode()
     return cell(", ".join(cast("tuple[str, ...]", value)) if isinstance(value, tuple) else value)
@@ -182,10 +188,8 @@ def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
 
 
 def described(info: JobInfo, result: Any = None) -> dict[str, Any]:
-    """A job as --json shows it, with its result if it has one."""
-    about = {**asdict(info), "state": str(info.state), "contract": str(info.contract), "path": " > ".join(info.path)}
-    if info.lease:
-        about["lease"] = f"worker {info.lease.worker}, token {info.lease.token}, until {cell(info.lease.expires_at)}"
+    """A job as `as_dict` and --json have it, with its result if it has one."""
+    about = {**asdict(info), "state": str(info.state), "contract": str(info.contract)}
     if result is not None:
         about["result"] = _values(result)
     return about
