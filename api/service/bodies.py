@@ -58,6 +58,19 @@ class Limits(_Body):
     tokens: int | None = None
     cost: float | None = None
 
+    @property
+    def guard(self) -> Guard:
+        """The guard that they are."""
+        return Guard(**self.model_dump(exclude_none=True))
+
+
+class Redrive(_Body):
+    """What a failed job continues with, where it is not as before: its payload, values of its state by key, limits."""
+
+    payload: dict[str, Any] | None = None
+    changes: dict[str, Any] | None = None
+    guard: Limits | None = None
+
 
 class Submission(_Body):
     """A job: what the agent is given, and the options that `submit` takes. Durations are seconds, times are text."""
@@ -79,8 +92,8 @@ class Submission(_Body):
     def options(self) -> SubmitOptions:
         """What is given of them: null is as if it were left out."""
         given = self.model_dump(exclude_none=True, exclude={"agent", "payload"})
-        if "guard" in given:
-            given["guard"] = Guard(**given["guard"])
+        if self.guard is not None:
+            given["guard"] = self.guard.guard
         return cast("SubmitOptions", given)
 
 

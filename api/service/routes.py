@@ -17,7 +17,7 @@ from batonpass.contracts.job import JobState
 from batonpass.contracts.names import is_id
 from batonpass.coordinator.client import Coordinator
 
-from .bodies import Answer, Events, Jobs, Nothing, Questions, Submission, Timeline, body, parameters
+from .bodies import Answer, Events, Jobs, Nothing, Questions, Redrive, Submission, Timeline, body, parameters
 from .gate import Gate
 from .happened import following, reader
 from .metrics import MEDIA_TYPE, exposition
@@ -48,6 +48,7 @@ def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
             Route("/jobs/{id}", refusing(service.show), methods=["GET"]),
             Route("/jobs/{id}/answer", refusing(service.answer), methods=["POST"]),
             Route("/jobs/{id}/cancel", refusing(service.cancel), methods=["POST"]),
+            Route("/jobs/{id}/redrive", refusing(service.redrive), methods=["POST"]),
             Route("/timeline", refusing(service.timeline), methods=["GET"]),
             Route("/events", refusing(service.events), methods=["GET"]),
         ],
@@ -125,3 +126,10 @@ class _Service:
         await body(request, Nothing)
         job = self._coordinator.job(request.path_params["id"])
         return answer({"id": job.id, "canceled": await job.cancel()})
+
+    async def redrive(self, request: Request) -> Response:
+        given = await body(request, Redrive)
+        job = self._coordinator.job(request.path_params["id"])
+        guard = given.guard.guard if given.guard else None
+        await self._coordinator.redrive(job.id, payload=given.payload, changes=given.changes, guard=guard)
+        return answer({"id": job.id, "redriven": True})
