@@ -12,29 +12,48 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from batonpass.cli.jobs import described
-from batonpass.contracts.errors import NotFound, Rewound, Trimmed
+from batonpass.contracts.errors import BatonpassError, NotFound, Rewound, Trimmed
 from batonpass.contracts.job import JobState
 from batonpass.contracts.names import is_id
 from batonpass.coordinator.client import Coordinator
+from batonpass.coordinator.commands import Declared
 
 from .bodies import Answer, Events, Jobs, Nothing, Questions, Redrive, Submission, Timeline, body, parameters
 from .gate import Gate
 from .happened import following, reader
 from .metrics import MEDIA_TYPE, exposition
 from .page.routes import page
-from .refusing import BadRequest, answer, refusing, told, unrouted
+from .refusing import BadRequest, Problem, answer, refusing, told, unrouted
 from .standing import Gauge
+
+_HEALTH = "/health"
 
 
 def application(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
     """The service over a coordinator, for those who have the token: the page, and what programs ask for."""
-    shown, asked = page(coordinator, gauge, token), _asked(coordinator, gauge, token)
+    shown, asked, alive = page(coordinator, gauge, token), _asked(coordinator, gauge, token), _alive(coordinator)
 
-    async def either(scope: Scope, receive: Receive, send: Send) -> None:
+    async def which(scope: Scope, receive: Receive, send: Send) -> None:
         of_page = scope["path"] == "/ui" or scope["path"].startswith("/ui/")
-        await (shown if of_page else asked)(scope, receive, send)
+        await (shown if of_page else alive if scope["path"] == _HEALTH else asked)(scope, receive, send)
 
-    return either
+    return which
+
+
+def _alive(coordinator: Coordinator) -> ASGIApp:
+    """Whether the service can work. Load balancers ask, who have no token: nothing else is told."""
+
+    async def health(_: Request) -> Response:
+        try:
+            await coordinator.store.acall(Declared())
+        except BatonpassError:
+            return told(Problem(503, "the store can't be reached"))
+        return answer({"ok": True})
+
+    return Starlette(
+        routes=[Route(_HEALTH, refusing(health), methods=["GET"])],
+        exception_handlers={HTTPException: lambda _, error: told(unrouted(error))},
+    )
 
 
 def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
