@@ -56,10 +56,10 @@ class _Flight:
 
     __slots__ = ("_ending", "_spot", "_waiting", "alone", "batches", "soon", "store")
 
-    def __init__(self, waiting: Waiting, config: RunnableConfig, spot: Spot) -> None:
-        parent = _parent(config)
+    def __init__(self, waiting: Waiting, names: Mapping[str, Any], spot: Spot) -> None:
+        parent = _parent(names)
         self.batches, self.alone = waiting.take((*spot[:2], parent)) if parent else ([], [])
-        self.soon = bool(self.batches) and _is_soon(config)
+        self.soon = bool(self.batches) and _is_soon(names)
         self.store: Store | None = None
         self._waiting = waiting
         self._spot = spot
@@ -163,12 +163,14 @@ class BatonpassSaver(Driver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """Commit a checkpoint, together with the writes that led to it if those are in flight."""
-        spot = _spot(config, checkpoint["id"])
-        if _follows_writes(config, checkpoint, metadata):
-            self._shared.waiting.expect((*spot[:2], _parent(config)), _MOMENT)
-        with _Flight(self._shared.waiting, config, spot) as flight:
+        names = names_of(config)
+        spot = _spot(names, checkpoint["id"])
+        if _follows_writes(names, checkpoint, metadata):
+            self._shared.waiting.expect((*spot[:2], _parent(names)), _MOMENT)
+        with _Flight(self._shared.waiting, names, spot) as flight:
             flight.store = self._handles.store()
-            drive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
+            kept = dict(get_checkpoint_metadata(config, metadata))
+            drive(flight.store, self._put(names, spot, checkpoint, kept, new_versions, flight))
         return config_of(*spot)
 
     async def aput(
@@ -179,18 +181,20 @@ class BatonpassSaver(Driver):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         """`put` for async code."""
-        spot = _spot(config, checkpoint["id"])
-        with _Flight(self._shared.waiting, config, spot) as flight:
+        names = names_of(config)
+        spot = _spot(names, checkpoint["id"])
+        with _Flight(self._shared.waiting, names, spot) as flight:
             flight.store = await self._handles.astore()
-            await adrive(flight.store, self._put(config, spot, checkpoint, metadata, new_versions, flight))
+            kept = dict(get_checkpoint_metadata(config, metadata))
+            await adrive(flight.store, self._put(names, spot, checkpoint, kept, new_versions, flight))
         return config_of(*spot)
 
     def _put(
         self,
-        config: RunnableConfig,
+        names: Mapping[str, Any],
         spot: Spot,
         checkpoint: Checkpoint,
-        metadata: CheckpointMetadata,
+        metadata: Mapping[str, Any],
         new_versions: ChannelVersions,
         flight: _Flight,
     ) -> Call[None]:
@@ -198,11 +202,11 @@ class BatonpassSaver(Driver):
             self._carrying,
             spot,
             checkpoint,
-            dict(get_checkpoint_metadata(config, metadata)),
-            _parent(config),
-            self._fence(config),
+            metadata,
+            _parent(names),
+            self._fence(spot[0], names),
             (flight.batches, flight.alone),
-            branches=_branches(config),
+            branches=_branches(names),
             new=new_versions,
             soon=flight.soon,
         )
@@ -219,7 +223,8 @@ class BatonpassSaver(Driver):
             flies = waiting.count(batch.spot) < (config.get("max_concurrency") or math.inf)
             while flies and not batch.taken and time.monotonic() < patience:
                 flies = waiting.flight(batch.spot) is not None
-                batch.stored.wait(_MOMENT)
+                if batch.stored.wait(_MOMENT):
+                    break
                 flies = flies or waiting.flight(batch.spot) is not None
         finally:
             alone = waiting.withdraw(batch)
@@ -229,7 +234,7 @@ class BatonpassSaver(Driver):
             if batch.behind is not None:
                 batch.behind.settle()
             return
-        self._drive(self._shared.put_writes(batch, self._fence(config)))
+        self._drive(self._shared.put_writes(batch, self._fence(batch.spot[0], names_of(config))))
         waiting.went(batch)
 
     async def aput_writes(
@@ -248,7 +253,7 @@ class BatonpassSaver(Driver):
             if batch.behind is not None:
                 await batch.behind.asettle()
             return
-        await self._adrive(self._shared.put_writes(batch, self._fence(config)))
+        await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0], names_of(config))))
         waiting.went(batch)
 
     async def _calm(self, spot: Spot, calm: int, batch: Batch | None = None) -> None:
@@ -266,7 +271,8 @@ class BatonpassSaver(Driver):
                 turns += 1
 
     def _batch(self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task: str, path: str) -> Batch:
-        spot = _spot(config, _parent(config))
+        names = names_of(config)
+        spot = _spot(names, _parent(names))
         if not spot[2]:
             raise BadSetup("put_writes needs a checkpoint_id in the config: what was written belongs to a checkpoint")
         return self._shared.waiting.add(spot, notes_of(writes, task, path, self._carrying))
@@ -275,8 +281,9 @@ class BatonpassSaver(Driver):
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """The checkpoint named by the config, or the latest if it has no checkpoint_id. None if there is none."""
-        spot = _spot(config, _parent(config))
-        note_owner(self._shared, spot[0], names_of(config))
+        names = names_of(config)
+        spot = _spot(names, _parent(names))
+        note_owner(self._shared, spot[0], names)
         return self._drive(self._shared.get(self._carrying, *spot))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
@@ -285,7 +292,8 @@ class BatonpassSaver(Driver):
         A run that was cancelled, or whose stream is no longer read, ends before its puts do. The latest checkpoint is
         what they leave.
         """
-        spot = _spot(config, _parent(config))
+        names = names_of(config)
+        spot = _spot(names, _parent(names))
         if not spot[2]:
             await self._calm(spot, _LAST_TURNS)
         return await self._adrive(self._shared.get(self._carrying, *spot))
@@ -324,14 +332,16 @@ class BatonpassSaver(Driver):
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """What was written to delta channels since their values were last kept, oldest first, and those values."""
-        spot = _spot(config, _parent(config))
+        names = names_of(config)
+        spot = _spot(names, _parent(names))
         return self._drive(self._threads.history(self._carrying, spot, channels))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
     ) -> Mapping[str, DeltaChannelHistory]:
         """`get_delta_channel_history` for async code."""
-        spot = _spot(config, _parent(config))
+        names = names_of(config)
+        spot = _spot(names, _parent(names))
         return await self._adrive(self._threads.history(self._carrying, spot, channels))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
@@ -343,25 +353,22 @@ class BatonpassSaver(Driver):
         return f"{last + 1:032}.{random():016}"
 
 
-def _spot(config: RunnableConfig, key: str) -> Spot:
-    names = names_of(config)
+def _spot(names: Mapping[str, Any], key: str) -> Spot:
     return thread_of(names.get("thread_id")), text(names.get("checkpoint_ns") or "", "checkpoint_ns"), text(key, "id")
 
 
-def _parent(config: RunnableConfig) -> str:
-    return str(names_of(config).get("checkpoint_id") or "")
+def _parent(names: Mapping[str, Any]) -> str:
+    return str(names.get("checkpoint_id") or "")
 
 
-def _branches(config: RunnableConfig) -> bool:
+def _branches(names: Mapping[str, Any]) -> bool:
     """Whether a put of a run may branch the thread: the run was told where to begin, or this is no run, but a tool that
     puts checkpoints without a parent."""
-    names = names_of(config)
-    return bool(names.get(BRANCHES)) or not (_parent(config) or any(name.startswith("__pregel_") for name in names))
+    return bool(names.get(BRANCHES)) or not (_parent(names) or any(name.startswith("__pregel_") for name in names))
 
 
-def _follows_writes(config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata) -> bool:
+def _follows_writes(names: Mapping[str, Any], checkpoint: Checkpoint, metadata: CheckpointMetadata) -> bool:
     """Whether a put ends a superstep whose tasks wrote something, and told so."""
-    names = names_of(config)
     return (
         metadata.get("source") == "loop"
         and bool(checkpoint.get("updated_channels"))
@@ -370,10 +377,9 @@ def _follows_writes(config: RunnableConfig, checkpoint: Checkpoint, metadata: Ch
     )
 
 
-def _is_soon(config: RunnableConfig) -> bool:
+def _is_soon(names: Mapping[str, Any]) -> bool:
     """Whether a run goes on before its puts are done. Before it ends it waits for the writes that they took along:
     those are done when the disk has them and the put, which so need not wait for it."""
-    names = names_of(config)
     durability = names.get("__pregel_durability")
     return durability == "async" or (durability is None and "__pregel_runtime" in names)
 
@@ -386,4 +392,4 @@ def _wanted(config: RunnableConfig | None) -> tuple[str | None, str | None, str]
 
 
 def _bound(before: RunnableConfig | None) -> str:
-    return "" if before is None else _parent(before)
+    return "" if before is None else _parent(names_of(before))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, cast
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ...contracts.errors import BadSetup
@@ -86,15 +85,16 @@ class Driver(Opening, BaseCheckpointSaver[str]):
             self._carrier = Carrier(serde=self.serde)
         return self._carrier
 
-    def _fence(self, config: RunnableConfig) -> Fence | None:
-        names = names_of(config)
-        return fence_of(self._shared, thread_of(names.get("thread_id")), names)
+    def _fence(self, thread: str, names: Mapping[str, Any]) -> Fence | None:
+        return fence_of(self._shared, thread, names)
 
 
 def names_of(config: object) -> Mapping[str, Any]:
     """What a config says of thread, namespace and checkpoint; `BadSetup` for what is no config."""
-    names: object = cast("Mapping[str, Any]", config).get("configurable", {}) if isinstance(config, Mapping) else None
-    if not isinstance(names, Mapping):
+    # Asking an abstract class takes longer than all the rest, and nearly all are dicts.
+    is_config = type(config) is dict or isinstance(config, Mapping)
+    names: object = cast("Mapping[str, Any]", config).get("configurable", {}) if is_config else None
+    if type(names) is not dict and not isinstance(names, Mapping):
         raise BadSetup(f"what was given as a config does not name a thread: give {_FORM}")
     return cast("Mapping[str, Any]", names)
 

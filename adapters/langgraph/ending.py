@@ -32,6 +32,8 @@ class Ending:
 
     def wait(self, timeout: float = -1) -> bool:
         """Block a thread until then, or so many seconds at most; whether it has come."""
+        if self.is_over:
+            return True
         bolt = Lock()
         bolt.acquire()
         self._wakes.append(bolt.release)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from dataclasses import dataclass, field
-from threading import Condition
+from threading import Lock
 
 from ...coordinator.store import Behind
 from .ending import Ending
@@ -34,8 +34,9 @@ class Waiting:
     them too, instead of their being kept twice."""
 
     def __init__(self) -> None:
-        self._lock = Condition()
+        self._lock = Lock()
         self._batches: dict[Spot, list[Batch]] = {}
+        self._expected: dict[Spot, Ending] = {}
         self._flying: dict[tuple[str, str], list[Ending]] = {}
         self._alone: OrderedDict[Spot, dict[str, Note]] = OrderedDict()
 
@@ -44,7 +45,9 @@ class Waiting:
         batch = Batch(spot, notes)
         with self._lock:
             self._batches.setdefault(spot, []).append(batch)
-            self._lock.notify_all()
+            expected = self._expected.pop(spot, None)
+        if expected is not None:
+            expected.end()
         return batch
 
     def count(self, spot: Spot) -> int:
@@ -55,7 +58,13 @@ class Waiting:
         """Wait until something was written on a checkpoint, so long at most: the thread that does it may have to begin
         yet when the put that follows does."""
         with self._lock:
-            self._lock.wait_for(lambda: parent in self._batches or parent in self._alone, seconds)
+            if parent in self._batches or parent in self._alone:
+                return
+            expected = self._expected.setdefault(parent, Ending())
+        if not expected.wait(seconds):
+            with self._lock:
+                if self._expected.get(parent) is expected:
+                    del self._expected[parent]
 
     def withdraw(self, batch: Batch) -> bool:
         """Stop waiting; False if a put has taken it along."""
