@@ -71,7 +71,7 @@ def draft(
     if sharing is Sharing.NOTHING:
         base = None
     state, native = _nodes(snapshot, base, writer)
-    entries, spans = describe(state, native) if type(state) is not Inline or native is not None else _NO_PARTS
+    entries, spans = describe(state, native) if _has_parts(state) or _has_parts(native) else _NO_PARTS
     held = FORMAT + skeleton(state)
     held_native = FORMAT + skeleton(native) if native else b""
     context = pack(dict(snapshot.context), path="context") if snapshot.context else _NO_CONTEXT
@@ -97,6 +97,11 @@ def draft(
         new.appends = writer.appends
         new.base = base.id if base else ""
     return Draft(new, Base(checkpoint_id, state, native, more.get("version", 1) if more else 1))
+
+
+def _has_parts(node: Node | None) -> bool:
+    """Whether there may be parts in it."""
+    return node is not None and type(node) is not Inline
 
 
 def _header(about: list[Any], *, plain: bool) -> bytes:

@@ -9,6 +9,7 @@ from functools import lru_cache
 from typing import Any
 
 _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+_TICK = timedelta(microseconds=1)
 _WIDTH = 32
 _UUID = 16  # bytes
 # How LangGraph calls the tasks of nodes that an edge leads to: most are.
@@ -57,16 +58,16 @@ def large_versions(small: Mapping[str, Any]) -> dict[str, Any]:
 def small_time(text: str) -> Any:
     """A time in UTC as microseconds since 1970."""
     try:
-        passed = datetime.fromisoformat(text) - _EPOCH
+        moment = datetime.fromisoformat(text)
+        small = (moment - _EPOCH) // _TICK
     except (ValueError, TypeError):
         return text
-    small = passed // timedelta(microseconds=1)
-    return small if large_time(small) == text else text
+    return small if text.endswith("+00:00") and moment.isoformat() == text else text
 
 
 def large_time(small: Any) -> str:
     """The time's text again."""
-    return small if type(small) is str else (_EPOCH + timedelta(microseconds=small)).isoformat()
+    return small if type(small) is str else (_EPOCH + small * _TICK).isoformat()
 
 
 def small_id(text: str) -> Any:

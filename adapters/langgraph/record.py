@@ -119,12 +119,13 @@ class Record:
         """What is saved, and remembered if it was. `awkward` are names of values that our codec is known not to pack,
         `held` is what was remembered of the checkpoint `base`."""
         same = self._same(base, held)
-        self._values = {name: value if _state(name) in same else still(value) for name, value in self._values.items()}
+        self._values = {name: value if name in same else still(value) for name, value in self._values.items()}
         self._visible = {channel: self._values[channel] for channel in self._visible}
         dressed: dict[str, Any] = {}
         changed: list[str] = []
+        unchanged = {_state(channel) for channel in same}
         if awkward:
-            named = [(name, value) for name, value in self._named() if name in awkward and name not in same]
+            named = [(name, value) for name, value in self._named() if name in awkward and name not in unchanged]
             dressed = {name: carrier.dress(value, name) for name, value in named}
             changed = [name for name, value in named if dressed[name] is not value]
         context = self._metadata
@@ -133,7 +134,7 @@ class Record:
         before = self._before.nodes if self._before else NOTHING_SEEN
         nodes, ran = seen_of(self._checkpoint["versions_seen"], before)
         if same and held:
-            changed += [name for name in held.dressed if name in same]
+            changed += [name for name in held.dressed if name in unchanged]
         native = self._native(nodes, dressed, changed)
         step = ": ".join([*nodes_around(self._scope), self._step(nodes, ran)])
         snapshot = Snapshot(step=step, framework="langgraph", native=native, context=context)
@@ -141,15 +142,15 @@ class Record:
         versions = dict(self._checkpoint["channel_versions"])
         return snapshot, Held(self._checkpoint["id"], seen, nodes, _sent(self._values), versions, changed, self._deltas)
 
-    def _same(self, base: Base | None, held: Held | None) -> dict[str, str]:
-        """The channels, by the names of their values, that are as `base` keeps them, as their versions say. A node or a
-        reducer that changed such a value in place has not done so for this checkpoint: it may be put while the graph
-        goes on, and a graph that goes on from it does the change again."""
+    def _same(self, base: Base | None, held: Held | None) -> set[str]:
+        """The channels that are as `base` keeps them, as their versions say. A node or a reducer that changed such a
+        value in place has not done so for this checkpoint: it may be put while the graph goes on, and a graph that goes
+        on from it does the change again."""
         if base is None or held is None:
-            return {}
+            return set()
         versions, before = self._checkpoint["channel_versions"], held.versions
         return {
-            _state(channel): channel
+            channel
             for channel, value in self._visible.items()
             if class_of(value) not in ATOMS
             and channel not in self._new
@@ -158,7 +159,7 @@ class Record:
         }
 
     def _fill(
-        self, snapshot: Snapshot, base: Base | None, held: Held | None, dressed: Mapping[str, Any], same: dict[str, str]
+        self, snapshot: Snapshot, base: Base | None, held: Held | None, dressed: Mapping[str, Any], same: set[str]
     ) -> Seen | None:
         """Give a snapshot its state: what is new in it, if the state is large enough to look for that. What is
         remembered of the channels."""
@@ -167,16 +168,16 @@ class Record:
         kept = children_of(base.state) if base and isinstance(base.state, Branch) else {}
         if before is None and same:
             before = dict.fromkeys(kept)
-        found = news(before, self._visible, kept.keys() & set(same.values())) if before is not None and grows else None
+        found = news(before, self._visible, kept.keys() & same) if before is not None and grows else None
         if found is None or before is None:
-            state = {channel: dressed.get(_state(channel), value) for channel, value in self._visible.items()}
-            snapshot.state = {**state, **_chosen(base, same.values())} if base and same else state
-            return seen_after({}, {}, self._visible, self._visible.keys() - set(same.values())) if grows else None
+            state = _worn(self._visible, dressed)
+            snapshot.state = {**state, **_chosen(base, same)} if base and same else state
+            return seen_after({}, {}, self._visible, self._visible.keys() - same) if grows else None
         changes, append = found
         seen = seen_after(before, append, self._visible, changes)
         if not (changes or append):
             changes, append = self._nothing()
-        snapshot.changes = {channel: dressed.get(_state(channel), value) for channel, value in changes.items()}
+        snapshot.changes = _worn(changes, dressed)
         snapshot.append = {
             channel: dressed.get(_state(channel), value)[len(value) - len(append[channel]) :]
             for channel, value in self._visible.items()
@@ -202,8 +203,8 @@ class Record:
 
     def _native(self, nodes: NodesSeen, dressed: Mapping[str, Any], changed: list[str]) -> Packed:
         """A `Native`. Its frame is put together of what is packed already."""
-        own = [(name, value) for name, value in self._values.items() if not is_visible(name)]
-        hidden = {name: dressed.get(_state(name), value) for name, value in own} if changed else dict(own)
+        own = {name: value for name, value in self._values.items() if name not in self._visible}
+        hidden = _worn(own, dressed)
         more = {name: dressed.get(_beside(name), value) for name, value in self._more.items()}
         some = {"hidden": hidden, "dressed": changed, "deltas": self._deltas, "more": more}
         rest = [_named(name) + pack(value, path=name) for name, value in some.items() if value]
@@ -290,6 +291,13 @@ def nodes_around(scope: str) -> list[str]:
 
 def _sent(values: Mapping[str, Any]) -> list[str]:
     return [str(getattr(task, "node", "")) for task in values.get(TASKS) or ()]
+
+
+def _worn(values: Mapping[str, Any], dressed: Mapping[str, Any]) -> dict[str, Any]:
+    """Channels' values, dressed where they have to be."""
+    if not dressed:  # as nearly always: naming each takes longer
+        return dict(values)
+    return {channel: dressed.get(_state(channel), value) for channel, value in values.items()}
 
 
 def _state(channel: str) -> str:

@@ -8,10 +8,11 @@ from langgraph.types import Send
 
 from ..still import HOLDERS
 from ..still import still as still_
+from .plain import class_of
 
 _ALSO = HOLDERS | {Send}
 
 
 def still(value: Any) -> Any:
     """`still` of a graph's value, which may be what is sent to nodes."""
-    return still_(value, _ALSO)
+    return still_(value, _ALSO) if class_of(value) in _ALSO else value

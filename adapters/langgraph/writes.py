@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Any
 
 from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite, writes_sort_key
@@ -47,6 +48,8 @@ class Note:
 
     def write(self) -> Write:
         """The write with its value."""
+        if self.packed is _NOTHING:
+            return Write(self.name, _leading_on(self.path, self.channel), again=self.again)
         return self._closed([self.packed])
 
     def reference(self, appends: Sequence[Append], given: bytes) -> Write | None:
@@ -72,6 +75,12 @@ class Note:
     def _closed(self, value: list[Any], spans: str = "") -> Write:
         about = [small_path(self.path), self.channel, self.dressed, *value]
         return Write(self.name, close_write(about), spans, again=self.again)
+
+
+@lru_cache(maxsize=1024)
+def _leading_on(path: str, channel: str) -> bytes:
+    """The data of a write that leads to the next node, which holds nothing: one of each task's is one."""
+    return close_write([small_path(path), channel, False, _NOTHING])
 
 
 def notes_of(written: Sequence[tuple[str, Any]], task: str, path: str, carrier: Carrier) -> list[Note]:
