@@ -324,7 +324,7 @@ def test_an_undeclared_handoff_ends_the_job_and_goes_nowhere(
     assert (ended.code, ended.out) == (1, "")
     assert complaint.endswith("agent 'research' may not hand off to 'other': it declares nobody (hands_to=)")
     [job] = cli("jobs", "--json").json
-    assert (job["state"], job["agent"], job["hop"], job["path"]) == ("failed", "research", 0, "research")
+    assert (job["state"], job["agent"], job["hop"], job["path"]) == ("failed", "research", 0, ["research"])
 
 
 @pytest.mark.parametrize("command", [["jobs", "--store", "sqlite:///desk.db"], ["worker", "desk:app"]])
