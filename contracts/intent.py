@@ -41,8 +41,15 @@ def schema_of(contract: type[Contract]) -> dict[str, Any]:
 
 
 @lru_cache(maxsize=256)
-def _schema(contract: Any, *, by_alias: bool = True) -> Any:
-    return contract.model_json_schema(by_alias, schema_generator=_Generated)
+def _schema(contract: Any) -> Any:
+    return contract.model_json_schema(schema_generator=_Generated)
+
+
+@lru_cache(maxsize=256)
+def _named_schema(contract: Any) -> Any:
+    """The schema with the fields under their names; None if they have no aliases."""
+    named = contract.model_json_schema(by_alias=False, schema_generator=_Generated)
+    return named if named != _schema(contract) else None
 
 
 def unsaid(payload: Contract) -> list[str]:
@@ -80,10 +87,11 @@ def intent_of(payload: Contract, ref: ContractRef, data: bytes) -> Intent:
     """What a payload says of which the class is here, by its stored bytes."""
     contract, but = type(payload), unsaid(payload)
     values: Any = {name: value for name, value in load_mapping(ref, data).items() if name not in but}
-    schema, named = schema_of(contract), _schema(cast("Any", contract), by_alias=False)
-    if named != schema:
+    schema, state = schema_of(contract), data[:1] == b"s"
+    named = None if state else _named_schema(cast("Any", contract))
+    if named is not None:
         values = by_alias(values, Kind.of(named), Kind.of(schema))
-    return Intent(ref, values, schema, data[:1] == b"s")
+    return Intent(ref, values, schema, state)
 
 
 def stranger_intent(ref: ContractRef, data: bytes, schema: Mapping[str, Any]) -> Intent:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from itertools import chain, repeat
 from typing import Any, NamedTuple, cast
 
@@ -13,12 +13,6 @@ class Kind(NamedTuple):
     schema: Any
     types: Mapping[str, Any]
 
-    @property
-    def own(self) -> Mapping[str, Any]:
-        """The schema itself; `true`, or that there is none, says nothing."""
-        given: Any = self.schema
-        return cast("dict[str, Any]", given) if isinstance(given, dict) else {}
-
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> Kind:
         """What a contract's schema says of its values."""
@@ -27,7 +21,8 @@ class Kind(NamedTuple):
     def part(self) -> Mapping[str, Any]:
         """What it says of a value's fields or items. Nothing if the value may be one of several kinds: without their
         defaults two of them could be the same."""
-        part: Mapping[str, Any] = self.own
+        given: Any = self.schema
+        part: Mapping[str, Any] = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
         while True:
             for word in ("anyOf", "oneOf", "allOf"):
                 kinds = [kind for kind in part.get(word, ()) if kind != {"type": "null"}]
@@ -41,10 +36,11 @@ class Kind(NamedTuple):
         fields: Mapping[str, Any] = self.part().get("properties", {})
         return fields
 
-    def field(self, name: str) -> Kind:
+    def by_name(self) -> Callable[[str], Kind]:
         """What it says of a value by its name."""
-        part = self.part()
-        return Kind(part.get("properties", {}).get(name, part.get("additionalProperties")), self.types)
+        part, types = self.part(), self.types
+        fields, more = part.get("properties", {}), part.get("additionalProperties")
+        return lambda name: Kind(fields.get(name, more), types)
 
     def items(self) -> Iterator[Kind]:
         """What it says of the items of a list, in order, without an end."""

@@ -20,8 +20,13 @@ def said(value: Any, kind: Kind) -> Any:
         return sorted(items, key=text_of) if kind.part().get("uniqueItems") else items
     if not isinstance(value, dict):
         return value
-    values = cast("dict[str, Any]", value)
-    return {name: said(held, kind.field(name)) for name, held in values.items() if not _unsaid(held, kind.field(name))}
+    fields, told = kind.by_name(), dict[str, Any]()
+    for name, held in cast("dict[str, Any]", value).items():
+        field = fields(name)
+        own = said(held, field)
+        if not _is_default(own, field):
+            told[name] = own
+    return told
 
 
 def by_alias(value: Any, named: Kind, aliased: Kind) -> Any:
@@ -33,8 +38,9 @@ def by_alias(value: Any, named: Kind, aliased: Kind) -> Any:
         return value
     names, aliases = named.fields(), aliased.fields()  # both in the order of the class
     called = dict(zip(names, aliases, strict=True)) if len(names) == len(aliases) else {}
+    of_name, of_alias = named.by_name(), aliased.by_name()
     return {
-        called.get(name, name): by_alias(held, named.field(name), aliased.field(called.get(name, name)))
+        called.get(name, name): by_alias(held, of_name(name), of_alias(called.get(name, name)))
         for name, held in cast("dict[str, Any]", value).items()
     }
 
@@ -46,11 +52,11 @@ def as_version(value: Any, own: Kind, other: Kind) -> Any:
         return [as_version(*each) for each in kinds]
     if not isinstance(value, dict):
         return value
-    known = other.fields()
+    known, of_own, of_other = other.fields(), own.by_name(), other.by_name()
     return {
-        name: as_version(held, own.field(name), other.field(name))
+        name: as_version(held, of_own(name), of_other(name))
         for name, held in cast("dict[str, Any]", value).items()
-        if name in known or not _unsaid(held, own.field(name))
+        if name in known or not _is_default(said(held, of_own(name)), of_own(name))
     }
 
 
@@ -59,9 +65,10 @@ def text_of(value: Any) -> str:
     return json.dumps(value, sort_keys=True, separators=(",", ":"))
 
 
-def _unsaid(value: Any, kind: Kind) -> bool:
-    """Whether it is its field's default, in the same way: True is not 1."""
-    if "default" not in kind.own:
+def _is_default(value: Any, kind: Kind) -> bool:
+    """Whether what a value says is its field's default, in the same way: True is not 1."""
+    schema: Any = kind.schema
+    if not isinstance(schema, dict) or "default" not in schema:
         return False
-    one, other = said(value, kind), said(kind.own["default"], kind)
-    return bool(one == other) and text_of(one) == text_of(other)
+    default = said(cast("dict[str, Any]", schema)["default"], kind)
+    return bool(value == default) and text_of(value) == text_of(default)
