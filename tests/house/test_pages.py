@@ -7,6 +7,8 @@ import dataclasses
 import re
 import secrets
 import sys
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any, TypedDict
@@ -71,6 +73,24 @@ def test_every_link_leads_somewhere() -> None:
 
 def test_readme_leads_to_every_page() -> None:
     assert [page for page in PAGES if page != "README.md" and f"]({page})" not in PAGES["README.md"]] == []
+
+
+async def test_an_agent_with_resources() -> None:
+    counted: list[str] = []
+
+    class Pool:
+        async def count(self, text: str) -> None:
+            counted.append(text)
+
+    @asynccontextmanager
+    async def open_pool() -> AsyncIterator[Pool]:
+        yield Pool()
+        counted.append("closed")
+
+    given = {"Topic": Topic, "open_pool": open_pool, "asynccontextmanager": asynccontextmanager}
+    names = await run(shown("lifespan="), {**given, "AsyncIterator": AsyncIterator, "Pool": Pool, "bp": bp})
+    assert await names["shop"].run("count", Topic(text="rain")) == bp.State()
+    assert counted == ["rain", "closed"]
 
 
 async def test_a_schedule(coordinator: bp.Coordinator) -> None:
