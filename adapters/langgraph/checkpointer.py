@@ -294,6 +294,7 @@ class BatonpassSaver(Driver):
         """
         names = names_of(config)
         spot = _spot(names, _parent(names))
+        note_owner(self._shared, spot[0], names)
         if not spot[2]:
             await self._calm(spot, _LAST_TURNS)
         return await self._adrive(self._shared.get(self._carrying, *spot))

@@ -33,14 +33,17 @@ _LOOKS = 0.05
 # parallel nodes wrote from the threads where they ran, without the run's context, but with its config.
 _OWNED = "__batonpass_owned"
 
-_owned: ContextVar[Mapping[tuple[int, str], Fence]] = ContextVar("batonpass_owned_threads")
+_owned: ContextVar[Mapping[tuple[int, str], Owning]] = ContextVar("batonpass_owned_threads")
 
 
 def fence_of(shared: Checkpointing, thread: str, names: Mapping[str, Any] | None = None) -> Fence | None:
     """The lease under which this context owns a thread of a saver's, or the run whose config has these names does."""
     mine = (id(shared), thread)
-    if (fence := _owned.get({}).get(mine)) is not None or names is None:
-        return fence
+    owning = _owned.get({}).get(mine)
+    if owning is not None and owning.fence is not None:
+        return owning.fence
+    if names is None:
+        return None
     owner, noted = names.get(_OWNED, (None, None))
     return cast("Fence", noted) if owner == mine else None
 
@@ -61,8 +64,8 @@ class Owning:
         self._wait = seconds_of(wait)
         self._lease = lease
         self._keeper: _Keeper | None = None
-        self._token: Token[Mapping[tuple[int, str], Fence]] | None = None
-        self._fence: Fence | None = None
+        self._token: Token[Mapping[tuple[int, str], Owning]] | None = None
+        self.fence: Fence | None = None
         self._took_over = False
 
     def __enter__(self) -> Owning:
@@ -99,17 +102,21 @@ class Owning:
             )
 
     def _begin(self, fence: Fence) -> None:
-        self._fence = fence
+        self.fence = fence
         self._keeper = _Keeper(self._shared.handles.sibling(), fence, self._lease)
-        self._token = _owned.set({**_owned.get({}), (id(self._shared), self._thread): fence})
+        self._token = _owned.set({**_owned.get({}), (id(self._shared), self._thread): self})
 
     def _end(self) -> Fence:
         assert self._keeper is not None
         assert self._token is not None
-        assert self._fence is not None
-        _owned.reset(self._token)
+        assert self.fence is not None
+        fence = self.fence
         self._keeper.stop()
-        return self._fence
+        try:
+            _owned.reset(self._token)
+        except ValueError:  # the block of a generator may end in another context than that in which it began
+            self.fence = None  # there, too, it is over
+        return fence
 
     def _take(self) -> Call[Fence | None]:
         """Own the thread if nobody does: by a job of one's own, or by that of an owner whose lease has expired."""

@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import AsyncIterator, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
@@ -87,6 +88,42 @@ def test_nodes_that_run_side_by_side_are_the_owners(nested: bool, saver: Batonpa
     builder = StateGraph(Trace).add_node("pair", pair().compile()).add_edge(START, "pair") if nested else pair()
     with saver.own(thread):
         assert builder.compile(checkpointer=saver).invoke({"trace": []}, config)["trace"] == ["first", "second"]
+
+
+def test_a_generators_block_may_go_on_and_end_in_other_contexts(saver: BatonpassSaver, thread: str) -> None:
+    """A web framework takes each item of a sync generator in another thread, with a new copy of the context."""
+    graph = chat(saver)
+    config: Any = {"configurable": {"thread_id": thread}}
+
+    def streamed() -> Iterator[Any]:
+        with saver.own(thread, wait=0):
+            yield from graph.stream(say("mine"), config)
+
+    for _ in range(2):
+        items = streamed()
+        while contextvars.copy_context().run(next, items, None) is not None:
+            pass
+    assert graph.get_state(config).values["turns"] == 2
+
+
+async def test_a_block_left_in_the_middle_of_a_generator_gives_the_thread_back(
+    saver: BatonpassSaver, thread: str
+) -> None:
+    """Such a generator is closed by the event loop, in a task of its own."""
+    graph = chat(saver)
+    config: Any = {"configurable": {"thread_id": thread}}
+
+    async def streamed() -> AsyncIterator[Any]:
+        async with saver.own(thread, wait=0):
+            async for item in graph.astream(say("mine"), config):
+                yield item
+
+    async for _ in streamed():
+        break
+    async with saver.own(thread, wait=10):
+        await graph.ainvoke(say("the next"), config)
+    await graph.ainvoke(say("without a lease"), config)
+    assert (await graph.aget_state(config)).values["turns"] == 3
 
 
 def test_runs_queue(saver: BatonpassSaver, thread: str) -> None:
