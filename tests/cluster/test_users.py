@@ -4,12 +4,17 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
+import redis
 
 import batonpass as bp
+from batonpass.contracts.names import mint
+from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis import scripts
+from batonpass.coordinator.urls import open_store
 from tests.harness.cluster import Cluster
 
 FILES = Path(scripts.__file__).with_name("acl")
@@ -73,3 +78,20 @@ def test_a_wrong_password_is_a_wrong_setup(cluster_url: str) -> None:
         bp.connect(url(cluster_url, "worker").replace("secret", "guess")),
     ):
         pass
+
+
+@pytest.mark.parametrize("how", [("resetpass", ">other"), ("-@all",), ("resetkeys",)])
+@pytest.mark.usefixtures("users")
+def test_who_was_let_in_may_wait_until_it_is_again(
+    cluster_url: str, three_nodes: Cluster, how: tuple[str, ...]
+) -> None:
+    store = open_store(url(cluster_url, "worker"))
+    store.open()
+    for node in three_nodes.nodes:
+        node.ask("ACL", "SETUSER", "batonpass-worker", *how)
+        with suppress(redis.ResponseError):  # none is connected
+            node.ask("CLIENT", "KILL", "USER", "batonpass-worker")
+    for handle in (store, store.sibling()):
+        with pytest.raises(bp.Unreachable):
+            handle.call(c.ReadJob(mint("j")))
+        handle.close()
