@@ -125,7 +125,8 @@ class Agent(Generic[In]):
 
     def _check_outcomes(self) -> None:
         if self.returns is None and not self.hands_to:
-            raise BadSetup(f"agent {self.name!r} has no outcome: declare returns= or hands_to=")
+            what = "declare returns= or hands_to= (returns=bp.State if it only does something)"
+            raise BadSetup(f"agent {self.name!r} has no outcome: {what}")
         outcomes = len(self.hands_to) + (self.returns is not None)
         inside = self.memory == "job" and self.returns is not None
         if self.kind != "function" and self.leave is None and outcomes > 1 and not inside:
