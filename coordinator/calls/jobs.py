@@ -219,6 +219,7 @@ def late(row: JobRow) -> Call[ResultTimeout]:
         waits += f": another job is running on its thread {row.thread!r}: wait for it, or cancel it"
     elif row.state == JobState.SUBMITTED:
         takers: int = yield Takers(row.queue)
+        waits += f", due {from_ms(row.due):%Y-%m-%d %H:%M:%S} UTC," if row.due else ""
         waits += f" for agent {row.agent!r} with {row.contract}; " + (
             f"{takers} live worker(s) accept it" if takers else "no live worker accepts it: start one"
         )

@@ -160,6 +160,11 @@ def test_a_result_that_takes_too_long_says_why(bench: Bench) -> None:
     bench.suspend(fence, "which one?")
     with pytest.raises(bp.ResultTimeout, match="it asks 'which one\\?'"):
         bench.run(job.result(timeout=0.01))
+    later = bench.run(face.submit("writer", NOTES, delay=3600))
+    with pytest.raises(
+        bp.ResultTimeout, match=r"is submitted \(scheduled\), due \d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC, for"
+    ):
+        bench.run(later.result(timeout=0.01))
 
 
 def test_a_question_and_its_answer(bench: Bench) -> None:
