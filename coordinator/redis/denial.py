@@ -12,7 +12,8 @@ from .failures import failure, first_line, in_script
 
 # Seconds of denial after which waiting is given up: a program that is started anew may have another password.
 LASTING = 600.0
-_WHOLE = ("'evalsha'", "key")  # no script may run, or on none of our keys: that could never have been opened
+# No script may run, or nothing be read, or on none of our keys: so a store could never have been opened.
+_WHOLE = ("'evalsha'", "'eval'", "'mget'", "key")
 
 
 class Denial:
