@@ -10,6 +10,8 @@ from threading import Event, Thread
 from types import TracebackType
 from typing import TYPE_CHECKING, Any, cast
 
+from anyio import CancelScope
+
 from ...contracts.contract import ContractRef
 from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BatonpassError, Fenced, ThreadBusy
@@ -93,7 +95,9 @@ class Owning:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        await adrive(await self._shared.handles.astore(), self._give_back(self._end()))
+        fence = self._end()
+        with CancelScope(shield=True):  # else the next one waits until the lease has expired
+            await adrive(await self._shared.handles.astore(), self._give_back(fence))
 
     def _check(self, end: float) -> None:
         if time.monotonic() >= end:

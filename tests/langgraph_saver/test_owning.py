@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from datetime import timedelta
 from typing import Any
 
+import anyio
 import pytest
 from langgraph.graph import START, StateGraph
 
@@ -124,6 +125,16 @@ async def test_a_block_left_in_the_middle_of_a_generator_gives_the_thread_back(
         await graph.ainvoke(say("the next"), config)
     await graph.ainvoke(say("without a lease"), config)
     assert (await graph.aget_state(config)).values["turns"] == 3
+
+
+async def test_a_cancelled_block_gives_the_thread_back(saver: BatonpassSaver, thread: str) -> None:
+    """As when a web framework cancels the response to a client who has gone: it cancels each await, not one."""
+    with anyio.CancelScope() as scope:
+        async with saver.own(thread):
+            scope.cancel()
+            await anyio.sleep(60)
+    async with saver.own(thread, wait=0):
+        pass
 
 
 def test_runs_queue(saver: BatonpassSaver, thread: str) -> None:
