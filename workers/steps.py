@@ -125,7 +125,8 @@ class Steps:
 
     def snapshot(self, step: str, *, asking: str | None = None) -> Snapshot:
         """All recorded steps, as a plain function's state."""
-        state = {key: recorded.result for key, recorded in self._done.items()}
+        done = self._done.copy()  # at once: a sync agent's threads finish steps meanwhile
+        state = {key: recorded.result for key, recorded in done.items()}
         return Snapshot(step=step, state=state, native={"v": 1, "asking": asking})
 
 
