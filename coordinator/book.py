@@ -67,11 +67,13 @@ class Declaration:
 
 
 class Book:
-    """Looks agents and contracts up. `app` None means all apps of this process; `first` goes before others."""
+    """Looks agents and contracts up. `app` None means all apps of this process; `first` goes before others, and before
+    all the agent that was `given`."""
 
-    def __init__(self, app: App | None, first: App | None = None) -> None:
+    def __init__(self, app: App | None, first: App | None = None, given: Agent[Any] | None = None) -> None:
         self._app = app
         self._first = first
+        self._given = given
         self._declared: dict[str, Declaration] = {}
         self._asked = 0.0
 
@@ -80,13 +82,19 @@ class Book:
         other namespaces and have agents of the same names."""
         return Book(self._app, app)
 
+    def knowing(self, agent: str | Agent[Any]) -> Book:
+        """What a call goes by that was given an agent itself: other apps of the process may have one of its name."""
+        return Book(self._app, self._first, agent) if isinstance(agent, Agent) else self
+
     def _apps(self) -> list[App]:
         known = [self._app] if self._app is not None else apps()
         return known if self._first is None else [self._first, *known]
 
     def agent(self, name: str, contract: str = "") -> Agent[Any] | None:
         """The agent's declaration in this process: of several, one that accepts the contract of that name, if any."""
-        found: Agent[Any] | None = None
+        found = self._given if self._given is not None and self._given.name == name else None
+        if found is not None and contract in ("", contract_ref(found.accepts).name):
+            return found
         for app in self._apps():
             if name in app:
                 if not contract or contract_ref(app[name].accepts).name == contract:

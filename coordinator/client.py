@@ -79,7 +79,7 @@ class Coordinator(Scheduling):
         submit only once, `thread`, `delay` or `at`, `priority` ...), see `batonpass.SubmitOptions`.
         """
         wanted, name = contract_wanted(returns), name_of(agent)
-        call = jobs.submit(self.book, name, payload, options)
+        call = jobs.submit(self.book.knowing(agent), name, payload, options)
         return Job(self.store, self.book, (await adrive(self.store, call)).id, wanted)
 
     @overload
@@ -218,7 +218,7 @@ class Coordinator(Scheduling):
         (`batonpass.State` accepts any).
         """
         name = name_of(to)
-        row = await adrive(self.store, checkpoints.hand_off(self.book, checkpoint_id, name, payload, key))
+        row = await adrive(self.store, checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, key))
         return Job(self.store, self.book, row.id, None)
 
     async def expire(self, checkpoint_id: str) -> None:

@@ -138,7 +138,7 @@ class History:
             call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)
             return await adrive(self.store, call)
         name = name_of(agent)
-        job = forks.fork_job(self._bases, self.book, checkpoint_id, edit, name, payload, key)
+        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, key)
         return Job(self.store, self.book, (await adrive(self.store, job)).id, None)
 
     async def rollback(self, thread: str, *, to: str) -> Checkpoint:

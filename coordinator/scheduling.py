@@ -47,7 +47,7 @@ class Scheduling(History):
         """
         options = schedules.options(thread, on_busy, priority, expires)
         to = name_of(agent)
-        call = schedules.put(self.book, name, to, payload, cron, timezone, catch_up, options)
+        call = schedules.put(self.book.knowing(agent), name, to, payload, cron, timezone, catch_up, options)
         await adrive(self.store, call)
 
     async def schedules(self) -> list[Schedule]:

@@ -74,7 +74,7 @@ class SyncCoordinator(SyncScheduling):
         """Submit a job to an agent. When this returns, the job is stored, and runs as soon as a worker serves the
         agent."""
         wanted, name = contract_wanted(returns), name_of(agent)
-        call = jobs.submit(self.book, name, payload, options)
+        call = jobs.submit(self.book.knowing(agent), name, payload, options)
         return SyncJob(self.store, self.book, drive(self.store, call).id, wanted)
 
     @overload
@@ -186,7 +186,7 @@ class SyncCoordinator(SyncScheduling):
     ) -> SyncJob[Any]:
         """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent."""
         name = name_of(to)
-        row = drive(self.store, checkpoints.hand_off(self.book, checkpoint_id, name, payload, key))
+        row = drive(self.store, checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, key))
         return SyncJob(self.store, self.book, row.id, None)
 
     def expire(self, checkpoint_id: str) -> None:

@@ -116,7 +116,7 @@ class SyncHistory:
             call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)
             return drive(self.store, call)
         name = name_of(agent)
-        job = forks.fork_job(self._bases, self.book, checkpoint_id, edit, name, payload, key)
+        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, key)
         return SyncJob(self.store, self.book, drive(self.store, job).id, None)
 
     def rollback(self, thread: str, *, to: str) -> Checkpoint:

@@ -36,7 +36,7 @@ class SyncScheduling(SyncHistory):
         """Give an agent a job at the times of a cron expression, until `unschedule`."""
         options = schedules.options(thread, on_busy, priority, expires)
         to = name_of(agent)
-        call = schedules.put(self.book, name, to, payload, cron, timezone, catch_up, options)
+        call = schedules.put(self.book.knowing(agent), name, to, payload, cron, timezone, catch_up, options)
         drive(self.store, call)
 
     def schedules(self) -> list[Schedule]:

@@ -67,3 +67,20 @@ async def test_each_namespace_has_its_app(store_url: str) -> None:
         second = await two.submit("a", Order(number=7), returns=Reply, key="same")
         assert await first.result(timeout=DEADLINE) == Reply(text="of x")
         assert await second.result(timeout=DEADLINE) == Reply(text="number 7")
+
+
+async def test_an_agent_that_is_given_itself_is_the_one_that_is_meant(store_url: str) -> None:
+    """A mapping is read as its contract."""
+    apps = desk(), shop()
+    given = {"workers.ask@1": (apps[0]["a"], {"text": "x"}), "workers.order@1": (apps[1]["a"], {"number": 7})}
+    async with bp.connect(store_url) as coordinator:
+        for contract, (agent, values) in given.items():
+            checkpoint = await coordinator.save(thread=contract, agent="x", state=values)
+            for job in (
+                await coordinator.submit(agent, values, key=contract),
+                await coordinator.submit(agent, values, key=contract),
+                await coordinator.hand_off(checkpoint.id, to=agent),
+                await coordinator.fork(checkpoint.id, agent=agent),
+            ):
+                assert str((await job.info()).contract) == contract
+            await coordinator.schedule(contract, agent, values, cron="0 0 1 1 *")
