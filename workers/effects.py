@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from itertools import count
 from typing import Any, Literal, TypeAlias, cast
 
-from ..contracts.errors import Ambiguous, BadSetup, NotDone
+from ..contracts.errors import Ambiguous, BadSetup, NotDone, OverBudget
 from ..contracts.inbox import AskTerms
 from .steps import Steps
 
@@ -92,7 +92,11 @@ def effecting(
                 yield Commit(full, digest, result)
                 return result
         else:
-            yield Record({_PREFIX + key: about})
+            try:
+                yield Record({_PREFIX + key: about})
+            except OverBudget:  # by what runs beside it, after this was written: nothing has begun
+                yield Record({_PREFIX + key: None})
+                raise
         try:
             result = yield Perform()
         except NotDone:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 from collections.abc import Callable
 from typing import Any
 
@@ -104,6 +105,27 @@ async def test_one_that_knows_that_nothing_happened_is_tried_again(store_url: st
     bank = Bank("before")
     async with serving(only(agents(bank, nothing)[which]), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=30)).text == "1"
+
+
+async def test_one_that_the_budget_ended_before_it_began_is_not_ambiguous(store_url: str) -> None:
+    """What runs beside it spends too much while it is being recorded."""
+    bank = Bank()
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        async def spends() -> None:
+            if ctx.spent.tokens == 0:
+                ctx.spend(tokens=100)
+
+        paid, _ = await asyncio.gather(ctx.effect("pay", bank.pay, ctx.effect_key("pay")), spends())
+        return Reply(text=str(paid))
+
+    async with serving(only(pays), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=10))
+        with pytest.raises(bp.JobFailed, match="over its budget"):
+            await job.result(timeout=30)
+        assert bank.keys == []
+        await coordinator.redrive(job.id, guard=bp.Guard(tokens=1000))
         assert (await job.result(timeout=30)).text == "1"
 
 
