@@ -8,6 +8,8 @@ from contextvars import ContextVar
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
+from anyio import CancelScope
+from anyio.lowlevel import checkpoint_if_cancelled
 from typing_extensions import Unpack
 
 from ..contracts.contract import Contract
@@ -18,7 +20,7 @@ from ..contracts.options import AskOptions
 from ..coordinator.calls import afollow, follow
 from .about import About
 from .asking import terms_of
-from .effects import Act, Ask, Commit, Perform, Record, Unsure
+from .effects import Act, Ask, Commit, Perform, Record, TakeBack, Unsure
 from .steps import check_function, refuse_async
 from .threads import in_thread
 
@@ -219,7 +221,9 @@ class Context(About):
             if isinstance(asked, Ask):
                 return await afollow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):
-                await self._session.arecord(asked.records)
+                with CancelScope(shield=isinstance(asked, TakeBack)):
+                    await self._session.arecord(asked.records)
+                    await checkpoint_if_cancelled()  # before anything begins
             else:
                 await self._commit(asked.full, asked.digest, asked.result)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from asyncio import CancelledError
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from itertools import count
@@ -31,6 +32,10 @@ class Record:
     """Commit journal records."""
 
     records: Mapping[str, Any]
+
+
+class TakeBack(Record):
+    """Commit that nothing was done, also while the attempt is being cancelled."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,13 +99,13 @@ def effecting(
         else:
             try:
                 yield Record({_PREFIX + key: about})
-            except OverBudget:  # by what runs beside it, after this was written: nothing has begun
-                yield Record({_PREFIX + key: None})
+            except (OverBudget, CancelledError):  # it may be written, and nothing has begun
+                yield TakeBack({_PREFIX + key: None})
                 raise
         try:
             result = yield Perform()
         except NotDone:
-            yield Record({_PREFIX + key: None})
+            yield TakeBack({_PREFIX + key: None})
             raise
         yield Commit(full, digest, result)
     finally:

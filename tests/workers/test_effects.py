@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
+import anyio
 import pytest
 
 import batonpass as bp
@@ -127,6 +129,31 @@ async def test_one_that_the_budget_ended_before_it_began_is_not_ambiguous(store_
         assert bank.keys == []
         await coordinator.redrive(job.id, guard=bp.Guard(tokens=1000))
         assert (await job.result(timeout=30)).text == "1"
+
+
+@pytest.mark.parametrize("scoped", [True, False])
+async def test_one_that_was_canceled_before_it_began_is_not_ambiguous(store_url: str, scoped: bool) -> None:
+    """While it was being recorded: by what runs beside it, or a time that is over."""
+    bank = Bank()
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        paying = partial(ctx.effect, "pay", bank.pay, ctx.effect_key("pay"))
+        if ctx.attempt == 1 and scoped:
+            with anyio.CancelScope() as scope:
+                asyncio.get_running_loop().call_soon(scope.cancel)
+                await paying()
+            raise ValueError("later")
+        if ctx.attempt == 1:
+            task = asyncio.create_task(paying())
+            await asyncio.sleep(0)  # it waits for the store
+            task.cancel()
+            await task
+        return Reply(text=str(await paying()))
+
+    async with serving(only(pays, timeout=20), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=30)).text == "1"
+        assert bank.keys == [f"{job.id}.0.pay"]
 
 
 @pytest.mark.parametrize("which", [0, 1])
