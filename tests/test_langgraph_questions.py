@@ -129,3 +129,33 @@ async def test_a_word_decides_all_that_langchains_middleware_asks(word: str) -> 
         assert word in (await asked(coordinator)).options
         await job.answer(word)
         assert (await job.result(timeout=DEADLINE)).notes == [word, word]
+
+
+def handling(handler: Any, ran: list[str]) -> Any:
+    """A graph with a node that asks, and one that fails beside it and has an error handler."""
+
+    def fails(state: Any) -> Any:
+        ran.append("fails")
+        raise OSError("no network")
+
+    made = StateGraph(Words)
+    made.add_node("fails", fails, error_handler=handler)
+    made.add_node("other", asking("other"))
+    made.add_edge(START, "fails")
+    made.add_edge(START, "other")
+    return made
+
+
+async def test_an_error_handler_that_has_ended_is_no_lost_node() -> None:
+    """It runs again after the answer, as with LangGraph's own savers; the node that failed doesn't."""
+    ran: list[str] = []
+
+    def handles(state: Any) -> Any:
+        return {"notes": ["handled"]}
+
+    async with serving(only(lambda: handling(handles, ran))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert (await asked(coordinator)).question == "other"
+        await job.answer("1")
+        assert (await job.result(timeout=DEADLINE)).notes == ["handled", "other 1"]
+        assert ran == ["fails"]

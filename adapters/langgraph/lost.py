@@ -22,8 +22,9 @@ from .trail import Latest
 # The channels by which a StateGraph has a node run next, once something is in them: `branch:to:NODE`, and
 # `join:NODE+NODE:NODE`, whose value is the nodes that have come, with a flag beside them if the last one is deferred.
 _BRANCH, _JOIN = "branch:to:", "join:"
-# A task's path as it is stored names the node that was triggered, then the places of the calls in it.
-_PULLED, _CALLS = "~__pregel_pull, ", re.compile(r"(, \d{10})+$")
+# A task's path as it is stored names the node that was triggered, then the places of the calls in it. That of a node's
+# error handler says so behind the node's name.
+_PULLED, _CALLS = "~__pregel_pull, ", re.compile(r"(, node_error_handler)?(, \d{10})+$")
 # What a task writes that has not ended.
 _UNENDED = frozenset({*WRITES_IDX_MAP, ERROR_SOURCE_NODE})
 
