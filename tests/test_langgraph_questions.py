@@ -159,3 +159,23 @@ async def test_an_error_handler_that_has_ended_is_no_lost_node() -> None:
         await job.answer("1")
         assert (await job.result(timeout=DEADLINE)).notes == ["handled", "other 1"]
         assert ran == ["fails"]
+
+
+async def test_an_error_handler_asks() -> None:
+    """LangGraph gives what it asks as the run's result, and shows it in no state."""
+    ran: list[str] = []
+
+    def handles(state: Any) -> Any:
+        return {"notes": [f"{interrupt('what now?')}, {interrupt('sure?')}"]}
+
+    async with serving(only(lambda: handling(handles, ran))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        ids = {name: key for key, name in (await asked(coordinator)).question.items()}
+        assert sorted(ids) == ["other", "what now?"]
+        await job.answer({ids["what now?"]: "go on", ids["other"]: "1"})
+        with anyio.fail_after(DEADLINE):
+            while (item := await asked(coordinator)).question != "sure?":
+                await anyio.sleep(0.01)
+        await coordinator.answer(item.id, "yes")
+        assert (await job.result(timeout=DEADLINE)).notes == ["go on, yes", "other 1"]
+        assert ran == ["fails"]

@@ -27,12 +27,15 @@ __all__ = [
     "AROUND",
     "ERROR_SOURCE_NODE",
     "GOES_ON",
+    "HANDLER",
     "PREVIOUS",
     "SAFE_MSGPACK_TYPES",
     "asked_form",
     "build_serde_allowlist",
     "let_nothing_be_kept",
 ]
+# In the path of a task: that it is the error handler of the task whose path is before.
+HANDLER = "node_error_handler"
 # Where those have the put of the superstep that ended last.
 _PUT = "_put_checkpoint_fut"
 # What functions of create_agent and of create_react_agent call the response_format that they were given.

@@ -15,7 +15,7 @@ from langgraph.graph.state import CompiledStateGraph
 
 from ...contracts.agent import Agent
 from ...contracts.errors import BadSetup
-from .internals import ERROR_SOURCE_NODE
+from .internals import ERROR_SOURCE_NODE, HANDLER
 from .plain import class_of
 from .trail import Latest
 
@@ -24,7 +24,7 @@ from .trail import Latest
 _BRANCH, _JOIN = "branch:to:", "join:"
 # A task's path as it is stored names the node that was triggered, then the places of the calls in it. That of a node's
 # error handler says so behind the node's name.
-_PULLED, _CALLS = "~__pregel_pull, ", re.compile(r"(, node_error_handler)?(, \d{10})+$")
+_PULLED, _CALLS = "~__pregel_pull, ", re.compile(rf"(, {HANDLER})?(, \d{{10}})+$")
 # What a task writes that has not ended.
 _UNENDED = frozenset({*WRITES_IDX_MAP, ERROR_SOURCE_NODE})
 
@@ -62,7 +62,7 @@ def _running(kept: Sequence[Latest]) -> Iterator[Latest]:
     """Those that go on: not the parts whose task has ended, or that are of an earlier visit to a part that keeps its
     state. A part that is left by `Command(graph=Command.PARENT)` stays as it was then."""
     ids = {each.namespace: each.read.checkpoint["id"] for each in kept}
-    ended = {(each.namespace, name) for each in kept for name in _ended(each)}
+    ended = {(each.namespace, name) for each in kept for name in ended_tasks(each)}
     for each in kept:
         around: Mapping[str, str] = each.read.metadata.get("parents", {})
         node, _, task = each.namespace.rpartition("|")[2].partition(":")
@@ -71,7 +71,7 @@ def _running(kept: Sequence[Latest]) -> Iterator[Latest]:
             yield each
 
 
-def _ended(latest: Latest) -> Iterator[str]:
+def ended_tasks(latest: Latest) -> Iterator[str]:
     """The tasks of a superstep that have ended: by their ids, and by the nodes that were triggered."""
     for task, channel, _ in latest.read.pending_writes or ():
         if channel not in _UNENDED:

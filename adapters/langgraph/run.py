@@ -22,6 +22,7 @@ from ...contracts.retry import Exhausted
 from ...coordinator.session import Session
 from .. import borders
 from .graph import as_graph, declared_types
+from .handlers import with_handlers
 from .internals import let_nothing_be_kept
 from .lost import check_nodes
 from .payloads import context_of, into_graph, out_of_graph
@@ -60,7 +61,7 @@ class GraphRun:
         if begun is None:
             entered = Command(resume={passed: payload}) if passed else await self._enter(payload, context)
         else:
-            state = await self._graph.aget_state(self._config)
+            state = await self._state()
             resume = self._questions.answered(state, self._session.answer)
             if resume:
                 entered = Command(resume=resume)
@@ -79,8 +80,8 @@ class GraphRun:
                     f"answer to {answer.question!r}: {error}"
                 ) from error
             _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
-            return self._stopped(await self._graph.aget_state(self._config), str(error))
-        state = await self._graph.aget_state(self._config)
+            return self._stopped(await self._state(), str(error))
+        state = await self._state()
         if state.next:
             return self._stopped(state)
 
@@ -88,6 +89,12 @@ class GraphRun:
             return out_of_graph(self._agent, contract, result)
 
         return Finished(await borders.leave(self._agent, result, context, default))
+
+    async def _state(self) -> StateSnapshot:
+        state = await self._graph.aget_state(self._config)
+        failed = any(task.error for task in state.tasks)
+        latest = self._saver.trail.latest() if failed else None
+        return with_handlers(state, latest) if latest else state
 
     async def _enter(self, payload: Contract, context: Any) -> Any:
         def default() -> Any:

@@ -184,11 +184,15 @@ class Trail:
     def kept(self) -> list[Latest]:
         """The latest checkpoint of each namespace of the job's graph."""
         with self._lock:
-            return [
-                Latest(place[1], self._tuple(place, tip), {each.task: each.path for each in self._on(place, tip)})
-                for place, tip in self._tips.items()
-                if place[0] == self.root[0]
-            ]
+            return [self._kept(place, tip) for place, tip in self._tips.items() if place[0] == self.root[0]]
+
+    def latest(self) -> Latest | None:
+        """The latest checkpoint of the job's graph."""
+        with self._lock:
+            return None if self.tip is None else self._kept(self.root, self.tip)
+
+    def _kept(self, place: Place, tip: Tip) -> Latest:
+        return Latest(place[1], self._tuple(place, tip), {each.task: each.path for each in self._on(place, tip)})
 
     def _on(self, place: Place, tip: Tip) -> list[Writes]:
         return [each for each in self._tasks.get(place, {}).values() if each.checkpoint == tip.id]

@@ -1,0 +1,32 @@
+"""Handlers: what nodes' error handlers ask. LangGraph resumes them, but shows in no state that they wait."""
+
+from __future__ import annotations
+
+from typing import Any, cast
+
+from langgraph.checkpoint.serde.types import INTERRUPT
+from langgraph.types import PregelTask, StateSnapshot
+
+from .internals import HANDLER
+from .lost import ended_tasks
+from .trail import Latest
+
+
+def with_handlers(state: StateSnapshot, latest: Latest) -> StateSnapshot:
+    """A state in which the tasks that failed ask what their handlers ask. `latest` is its checkpoint."""
+    over = set(ended_tasks(latest))
+    asked: dict[str, Any] = {
+        latest.paths.get(task, ""): value
+        for task, channel, value in latest.read.pending_writes or ()
+        if channel == INTERRUPT and task not in over
+    }
+    tasks = tuple(_with_handler(task, asked) for task in state.tasks)
+    return state._replace(tasks=tasks, interrupts=tuple(each for task in tasks for each in task.interrupts))
+
+
+def _with_handler(task: PregelTask, asked: dict[str, Any]) -> PregelTask:
+    path = cast("Any", task).path[:3]
+    stored = ", ".join(f"{part:010}" if isinstance(part, int) else str(part) for part in path)
+    handler = f"~{stored}, {HANDLER}, "
+    more = [each for path, value in asked.items() if path.startswith(handler) for each in value]
+    return task._replace(interrupts=(*task.interrupts, *more)) if more else task
