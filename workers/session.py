@@ -231,8 +231,9 @@ class LeaseSession:
 
     def seal(self, snapshot: Snapshot) -> NewCheckpoint:
         """A snapshot packed for this delivery. What the last checkpoint holds is not sent again."""
-        if self._base is None and self._opened is not None:
-            self._base, self._opened = self._opened.base, None
+        opened = self._opened  # another thread may be the first, too
+        if self._base is None and opened is not None:
+            self._base, self._opened = opened.base, None
         return self._drafted(snapshot, self._sharing)
 
     def _drafted(self, snapshot: Snapshot, sharing: Sharing, checkpoint_id: str = "") -> NewCheckpoint:
