@@ -110,8 +110,9 @@ class SharedLine(asyncio.Protocol):
 
     def close(self, error: Exception) -> None:
         """Hang up: who waits for a reply gets the error."""
-        self.closed = True
-        self._transport.abort()
+        if not self.closed:  # a TLS transport that was closed since can't be aborted again
+            self.closed = True
+            self._transport.abort()
         while self._asked:
             future, _ = self._asked.popleft()
             if not future.done():

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.redis.shared_line import SharedLine
 from batonpass.coordinator.urls import open_store
 from tests.capabilities import note
 from tests.harness.bench import new_job
@@ -55,6 +57,28 @@ def test_both_sides_and_a_wait(start: Start) -> None:
         await store.aclose()
 
     asyncio.run(main())
+
+
+def test_hanging_up_leaves_the_loop_nothing_to_complain_of(start: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    server = start(False)
+    complaints: list[dict[str, Any]] = []
+    hear_of_the_loss = SharedLine.connection_lost
+
+    async def main() -> None:
+        loop, gone = asyncio.get_running_loop(), asyncio.Event()
+        loop.set_exception_handler(lambda _, complaint: complaints.append(complaint))
+
+        def lost(line: SharedLine, error: Exception | None) -> None:
+            gone.set()
+            hear_of_the_loss(line, error)
+
+        monkeypatch.setattr(SharedLine, "connection_lost", lost)
+        async with bp.connect(server.verified_url) as coordinator:
+            await coordinator.jobs()
+        await gone.wait()
+
+    asyncio.run(main())
+    assert complaints == []
 
 
 def test_a_server_that_can_not_be_verified(start: Start) -> None:
