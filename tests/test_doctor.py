@@ -261,6 +261,19 @@ def test_a_server_that_forgets_is_told_in_the_words_of_connect(own_redis: RedisS
     assert (ran.code, ran.out.splitlines()[-1][:29]) == (1, "fail  store          no Redis")
 
 
+def test_a_server_that_runs_no_scripts(tmp_path: Path, doctor: Doctor) -> None:
+    server = RedisServer(tmp_path, "--rename-command", "EVALSHA", "")
+    server.start()
+    try:
+        bp.connect(server.url).open()
+        ran = doctor(server.url, "--json")
+    finally:
+        server.close()
+    level, text = told(ran, "agents")
+    assert (ran.code, level) == (1, "fail")
+    assert "unknown command" in text
+
+
 def test_a_server_that_is_full(own_redis: RedisServer, doctor: Doctor) -> None:
     """What lies there is told all the same."""
     with bp.connect(own_redis.url, app=made(Order)) as coordinator:

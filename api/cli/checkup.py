@@ -7,7 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from batonpass.contracts.contract import ContractRef
-from batonpass.contracts.errors import BatonpassError
+from batonpass.contracts.errors import BatonpassError, Unavailable
 from batonpass.contracts.job import JobState
 from batonpass.coordinator.book import Declaration, open_declaration, parse_ref
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
@@ -41,7 +41,8 @@ def _said(about: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding
     try:
         yield from look()
     except BatonpassError as error:
-        yield Finding("warn", about, f"can't be looked at: {error}")
+        # What is unavailable to us is so to workers; what we may not read, they may.
+        yield Finding("fail" if isinstance(error, Unavailable) else "warn", about, f"can't be looked at: {error}")
 
 
 def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[Finding]:
