@@ -7,7 +7,7 @@ from datetime import datetime
 from math import isfinite
 from typing import Annotated, Any, TypeVar, cast
 
-from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Discriminator, Tag, ValidationError
+from pydantic import AwareDatetime, BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
 from pydantic_core import PydanticCustomError, from_json
 from starlette.requests import ClientDisconnect, Request
 
@@ -19,9 +19,10 @@ from batonpass.contracts.options import SubmitOptions
 from .refusing import BadRequest
 
 _MOST = 1000  # questions, jobs or checkpoints in one page
+_LONGEST = 60  # seconds that a request may wait: proxies give up about then
 
 B = TypeVar("B", bound=BaseModel)
-W = TypeVar("W", bound="_Wanted")
+W = TypeVar("W", bound="_Query")
 
 
 def _time(given: object) -> object:
@@ -101,10 +102,20 @@ class Nothing(_Body):
     """No body, or an empty object."""
 
 
-class _Wanted(BaseModel):
-    """What is wanted: the parameters of a request."""
+class _Query(BaseModel):
+    """The parameters of a request."""
 
     model_config = ConfigDict(extra="forbid")
+
+
+class Show(_Query):
+    """For how many seconds to wait for the job's end."""
+
+    wait: float = Field(default=0, ge=0, le=_LONGEST)
+
+
+class _Wanted(_Query):
+    """What is wanted."""
 
     agent: str | None = None
 

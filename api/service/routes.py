@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from dataclasses import asdict
 
 from starlette.applications import Starlette
@@ -12,13 +13,13 @@ from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
 from batonpass.cli.jobs import described
-from batonpass.contracts.errors import BatonpassError, NotFound, Rewound, Trimmed
+from batonpass.contracts.errors import BatonpassError, JobError, NotFound, Rewound, Trimmed
 from batonpass.contracts.job import JobState
 from batonpass.contracts.names import is_id
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
-from .bodies import Answer, Events, Jobs, Nothing, Questions, Redrive, Submission, Timeline, body, parameters
+from .bodies import Answer, Events, Jobs, Nothing, Questions, Redrive, Show, Submission, Timeline, body, parameters
 from .gate import Gate
 from .happened import following, reader
 from .metrics import MEDIA_TYPE, exposition
@@ -131,7 +132,11 @@ class _Service:
         return answer({"id": job.id})
 
     async def show(self, request: Request) -> Response:
+        wanted = parameters(request, Show)
         job = self._coordinator.job(request.path_params["id"])
+        if wanted.wait:
+            with suppress(JobError):  # how it stands is told below
+                await job.result(timeout=wanted.wait)
         info = await job.info()
         return answer(described(info, await job.result(timeout=0) if info.state == JobState.COMPLETED else None))
 
