@@ -8,7 +8,7 @@ from typing import Any, Generic, TypeVar, cast
 
 from anyio import sleep
 
-from ..contracts.contract import Contract
+from ..contracts.contract import Contract, Payload
 from ..contracts.duration import Duration
 from ..contracts.job import JobInfo, JobState
 from .book import Book
@@ -36,6 +36,14 @@ class Job(_Handle, Generic[R]):
     async def info(self) -> JobInfo:
         """The job as it is now."""
         return await adrive(self._store, jobs.info(self.id))
+
+    async def payload(self) -> Contract | Payload:
+        """What the job's agent was given; after handoffs, what its last agent was.
+
+        It is the agent's contract, or a read-only mapping where this process doesn't have the class, or the payload
+        does not fit it. Raises `Corrupted` if it is damaged.
+        """
+        return await adrive(self._store, jobs.payload(self._book, self.id))
 
     async def result(self, *, timeout: Duration | None = None) -> R:
         """Wait for the result, at most `timeout` seconds (None: no limit).
@@ -104,6 +112,10 @@ class SyncJob(_Handle, Generic[R]):
     def info(self) -> JobInfo:
         """The job as it is now."""
         return drive(self._store, jobs.info(self.id))
+
+    def payload(self) -> Contract | Payload:
+        """What the job's agent was given: see `Job.payload`."""
+        return drive(self._store, jobs.payload(self._book, self.id))
 
     def result(self, *, timeout: Duration | None = None) -> R:
         """Wait for the result, at most `timeout` seconds: see `Job.result`."""

@@ -114,6 +114,7 @@ def redrive(browser: Browser, address: str, job: bp.SyncJob[object]) -> None:
     browser.press("Redrive")
     assert "The job is retried" in browser.text("[role=status]")
     wait_until(lambda: "failed" in browser.text("h1"), timeout=DEADLINE)
+    assert '"number": 0' in browser.text("main")
     browser.type("New payload", '{"number": "one"}')
     browser.press("Redrive")
     assert "'one' is not of type 'integer'" in browser.text("[role=alert]")

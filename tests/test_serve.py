@@ -178,6 +178,7 @@ async def test_people_answer(
                 shown = (await http.get(f"/jobs/{ended.id}")).json()
                 assert (shown["state"], shown["result"]) == ("completed", {"text": text})
                 assert shown == await printed("show", ended.id, "--json")
+            assert (await http.get(f"/jobs/{ids[0]}")).json()["payload"] == {"text": "rain"}
             assert (await http.get("/inbox")).json() == []
 
 

@@ -34,6 +34,7 @@ from ..coordinator.questions import suspending
 from .asking import asked_as
 from .guarding import Held, Onward, OverLimit, allowed
 from .onward import onward_transcript
+from .raised import raised_in
 from .session import LeaseSession
 
 # Characters of an error's text to keep, with the job and in an event for each attempt.
@@ -132,7 +133,7 @@ def _fits(agent: Agent[Any], payload: object, declared: type[Contract]) -> Contr
 
 def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseException) -> Fail:
     """The command for an attempt that raised: retry it, unless retrying can't help."""
-    text = _writable(str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {_said(error)}")
+    text = _told(agent, error)
     reason, pause = _lasting(error), 0.0
     policy = policy_for(agent.retries, error) if agent else None
     if reason is None and agent is not None and policy is None:
@@ -146,6 +147,15 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
     if reason is not None:
         return Fail(session.fence, text, reason, spent=_spent(session))
     return Fail(session.fence, text, "", int(pause * 1000))
+
+
+def _told(agent: Agent[Any] | None, error: BaseException) -> str:
+    """What is said of an error. Ours say what to do about it, in others' code it helps to know where they came from."""
+    if isinstance(error, BatonpassError):
+        return _writable(str(error))
+    name, said, place = type(error).__name__, _said(error), raised_in(agent, error) if agent else None
+    text = _writable(f"{name}: {said}" if said else name)
+    return f"{text} ({_writable(place)})" if place else text
 
 
 def _said(error: BaseException) -> str:

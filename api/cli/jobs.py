@@ -138,7 +138,7 @@ def show(
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
-    """Show a job: its state, worker, question and result. Or a checkpoint with its state."""
+    """Show a job: its state, worker, question, payload and result. Or a checkpoint with its state."""
     with opened(store, namespace) as coordinator:
         if is_id(what, "c"):
             about = asdict(coordinator.restore(what))
@@ -184,22 +184,22 @@ def cancel(
 def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
     handle = coordinator.job(job_id)
     info = handle.info()
-    return described(info, handle.result(timeout=0) if info.state == JobState.COMPLETED else None)
+    payload = None if "envelope" in info.unreadable else handle.payload()
+    return described(info, payload, handle.result(timeout=0) if info.state == JobState.COMPLETED else None)
 
 
-def described(info: JobInfo, result: Any = None) -> dict[str, Any]:
-    """A job as `as_dict` and --json have it, with its result if it has one."""
+def described(info: JobInfo, payload: Any = None, result: Any = None) -> dict[str, Any]:
+    """A job as `as_dict` and --json have it, with its payload and result if they are known."""
     about = {**asdict(info), "state": str(info.state), "contract": str(info.contract)}
-    if result is not None:
-        about["result"] = _values(result)
-    return about
+    known = {"payload": payload, "result": result}
+    return about | {name: _values(each) for name, each in known.items() if each is not None}
 
 
-def _values(result: Any) -> dict[str, Any]:
+def _values(contract: Any) -> dict[str, Any]:
     try:
-        return result.model_dump(mode="json") if hasattr(result, "model_dump") else dict(result)
+        return contract.model_dump(mode="json") if hasattr(contract, "model_dump") else dict(contract)
     except ValueError:  # a `State` takes any value, also one that pydantic has no JSON for
-        return dict(result)
+        return dict(contract)
 
 
 def unreadable(found: Sequence[JobInfo]) -> list[str]:

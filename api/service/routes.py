@@ -138,7 +138,9 @@ class _Service:
             with suppress(JobError):  # how it stands is told below
                 await job.result(timeout=wanted.wait)
         info = await job.info()
-        return answer(described(info, await job.result(timeout=0) if info.state == JobState.COMPLETED else None))
+        payload = None if "envelope" in info.unreadable else await job.payload()
+        result = await job.result(timeout=0) if info.state == JobState.COMPLETED else None
+        return answer(described(info, payload, result))
 
     async def answer(self, request: Request) -> Response:
         given = await body(request, Answer)

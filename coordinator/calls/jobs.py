@@ -9,9 +9,10 @@ from datetime import datetime, timedelta
 from typing import Any, TypeVar, get_args
 
 from ...contracts.agent import Agent
-from ...contracts.contract import Contract, ContractRef, Payload
+from ...contracts.contract import Contract, ContractRef, Payload, load_mapping
 from ...contracts.errors import (
     BadSetup,
+    ContractViolation,
     Corrupted,
     JobCanceled,
     JobFailed,
@@ -162,6 +163,15 @@ def look(job_id: str) -> Call[JobRow]:
 def info(job_id: str) -> Call[JobInfo]:
     """The job as it is now."""
     return describe((yield from look(job_id)))
+
+
+def payload(book: Book, job_id: str) -> Call[Contract | Payload]:
+    """What the job's agent was given."""
+    row = yield from look(job_id)
+    envelope = open_envelope(row.envelope, of=f"the envelope of job {row.id}")
+    with suppress(ContractViolation):  # it may have failed for that: who looks at it wants to see what is wrong
+        return book.read(envelope.contract, envelope.payload)
+    return load_mapping(envelope.contract, envelope.payload)
 
 
 def cancel(job_id: str) -> Call[bool]:

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.contracts.contract import ContractRef, load_payload
+from batonpass.contracts.contract import ContractRef, Payload, load_payload
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.calls.jobs import seal_result
@@ -64,6 +64,21 @@ def test_submit_and_look(bench: Bench) -> None:
     lease = bench.run(job.info()).lease
     assert (lease.id, lease.token, lease.worker) == (fence.lease_id, fence.token, "w")
     assert lease.expires_at.timestamp() * 1000 == bench.clock.now + MINUTE
+
+
+def test_what_a_job_was_given(bench: Bench) -> None:
+    class Changed(bp.Contract, name="conformance.notes"):
+        facts: list[int]
+
+    changed = bp.App("desk")
+    changed.agent("writer", accepts=Changed, returns=Draft)(lambda notes: Draft(text=""))
+    job = bench.run(bench.face(desk).submit(writer, NOTES))
+    assert bench.run(job.payload()) == NOTES
+    for client in (bench.face(), bench.face(changed)):  # without the class, and with one that it does not fit
+        as_stored = Payload(ContractRef("conformance.notes", 1), NOTES.model_dump())
+        assert bench.run(client.job(job.id).payload()) == as_stored
+    with bench.refused(bp.NotFound):
+        bench.run(bench.face().job(mint("j")).payload())
 
 
 def test_the_same_key_with_the_same_words_of_another_contract(bench: Bench) -> None:

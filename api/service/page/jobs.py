@@ -57,6 +57,7 @@ class JobPage:
     info: JobInfo
     facts: tuple[Fact, ...]
     error: Shown | None
+    payload: Shown | None
     result: Shown | None
     notes: tuple[str, ...]
     asking: Asking | None
@@ -81,10 +82,13 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
     """All that is known of a job."""
     job = coordinator.job(job_id)
     info = await job.info()
-    result, notes = None, [f"Its {what} {_UNREADABLE}." for what in info.unreadable]
+    payload = result = None
+    notes = [f"Its {what} {_UNREADABLE}." for what in info.unreadable]
+    if "envelope" not in info.unreadable:
+        payload = shown(described(info, payload=await job.payload())["payload"])
     if info.state == JobState.COMPLETED:
         try:
-            result = shown(described(info, await job.result(timeout=0))["result"])
+            result = shown(described(info, result=await job.result(timeout=0))["result"])
         except (Corrupted, MissingKey) as error:
             notes.append(f"Its result can't be read: {problem_of(error).text}")
     item = await adrive(coordinator.store, asked(job_id))
@@ -98,6 +102,7 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
         info,
         tuple(_facts(info)),
         shown(info.error) if info.error else None,
+        payload,
         result,
         tuple(notes),
         asking(item, answering) if item else None,

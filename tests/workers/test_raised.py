@@ -1,0 +1,82 @@
+"""A failed job says where in its agent's code the error came from."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.workers.raised import raised_in
+
+from .serving import Ask, Reply, only
+
+
+def raises(ask: Ask) -> Reply:
+    raise ValueError("no such topic")
+
+
+def calls_a_library(ask: Ask) -> Reply:
+    return Reply(text=json.loads("no JSON"))
+
+
+async def steps(ask: Ask, ctx: bp.Context) -> Reply:
+    return await ctx.step("work", raises, ask)
+
+
+def wraps(ask: Ask) -> Reply:
+    try:
+        return raises(ask)
+    except ValueError as error:
+        raise RuntimeError("no luck") from error
+
+
+@pytest.mark.parametrize(
+    ("agent", "told"),
+    [
+        (raises, r"ValueError: no such topic \({here}:\d+ in raises\)"),
+        (calls_a_library, r"JSONDecodeError: .+ \({here}:\d+ in calls_a_library\)"),
+        (steps, r"ValueError: no such topic \({here}:\d+ in raises\)"),
+        (wraps, r"RuntimeError: no luck \({here}:\d+ in wraps\)"),
+        (lambda ask: "no reply", r"agent 'a' returned a str, not workers.reply@1"),
+    ],
+)
+async def test_where_it_came_from(agent: Callable[..., Any], told: str) -> None:
+    with pytest.raises(bp.JobFailed) as failed:
+        await only(agent, retries=1).run("a", Ask(), timeout=30)
+    assert re.fullmatch(told.replace("{here}", "tests/workers/test_raised.py"), str(failed.value.error))
+
+
+def test_an_agent_in_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    package = tmp_path / "site-packages" / "raised_desk"
+    package.mkdir(parents=True)
+    (package / "__init__.py").write_text("from .nodes import fetch\n\ndef agent(ask):\n    return fetch(ask)\n")
+    (package / "nodes.py").write_text("import json\n\ndef fetch(ask):\n    return json.loads(ask)\n")
+    monkeypatch.syspath_prepend(str(package.parent))
+    desk = importlib.import_module("raised_desk")
+    agent = only(desk.agent)["a"]
+    others = only(raises)["a"]
+    with pytest.raises(ValueError, match="Expecting value") as caught:
+        desk.agent("no JSON")
+    error = caught.value
+    assert raised_in(agent, error) == "raised_desk/nodes.py:4 in fetch"
+    assert error.__traceback__
+    error.__traceback__ = error.__traceback__.tb_next  # without this test's own frame
+    assert raised_in(others, error) is None
+
+
+def test_an_error_that_a_framework_wrapped() -> None:
+    """Its own frames say nothing; what it wrapped may, also in a group, and a ring of causes ends."""
+    agent = only(raises)["a"]
+    with pytest.raises(ValueError, match="no such topic") as caught:
+        raises(Ask())
+    inner, outer, ring = caught.value, RuntimeError("outer"), RuntimeError("ring")
+    outer.__cause__ = ExceptionGroup("two", [inner, OSError()])
+    ring.__cause__ = ring
+    assert re.fullmatch(r"tests/workers/test_raised.py:\d+ in raises", raised_in(agent, outer) or "")
+    assert raised_in(agent, ring) is None

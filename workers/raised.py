@@ -1,0 +1,57 @@
+"""Raised: where in its agent's code an error came from, for who looks at a failed job and not at a worker's log."""
+
+from __future__ import annotations
+
+import sysconfig
+from collections.abc import Iterator
+from pathlib import Path
+from traceback import walk_tb
+from types import CodeType, FrameType
+from typing import Any, cast
+
+from ..contracts.agent import Agent
+
+_OURS = str(Path(__file__).parent.parent)
+_NOT_USERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+_DEEPEST = 20  # causes, one of the other: a chain may be a ring
+
+
+def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
+    """The innermost place in the agent's code that an error passed: "desk.py:20 in research". None if there is none.
+
+    The agent's code is what lies in its own package, and what is not installed.
+    """
+    package = _package(agent.fn.__module__)
+    for each in _causes(error):
+        for frame, line in reversed(list(walk_tb(each.__traceback__))):
+            module = str(frame.f_globals.get("__name__", ""))
+            if _package(module) == package or not _is_installed(frame):
+                return f"{_file(frame.f_code, module)}:{line} in {frame.f_code.co_name}"
+    return None
+
+
+def _package(module: str) -> str:
+    return module.partition(".")[0]
+
+
+def _causes(error: BaseException) -> Iterator[BaseException]:
+    """The error, and what it came from: frameworks wrap what was raised in their own, with or without `from`."""
+    each: BaseException | None = error
+    for _ in range(_DEEPEST):
+        if each is None:
+            return
+        yield each
+        group = cast("BaseExceptionGroup[BaseException]", each) if isinstance(each, BaseExceptionGroup) else None
+        each = group.exceptions[0] if group else each.__cause__ or each.__context__
+
+
+def _is_installed(frame: FrameType) -> bool:
+    name = frame.f_code.co_filename
+    return name.startswith(("<", _OURS, *_NOT_USERS)) or "site-packages" in name
+
+
+def _file(code: CodeType, module: str) -> str:
+    """A file from its package on: `nodes.py` alone may be any of several."""
+    path = Path(code.co_filename)
+    deep = module.count(".") + (path.stem == "__init__")
+    return "/".join(path.parts[-1 - deep :])
