@@ -264,6 +264,9 @@ def test_how_the_process_died_that_imports_the_app(here: Path) -> None:
         (["--agents", ","], "agents= (--agents) is empty: leave it out to serve all agents"),
         (["--store", "mysql://x"], "can't be used"),
         (["--lease", "0"], "lease=0.0 seconds, but it must be from a millisecond to a year"),
+        (["--lease", "0m"], "lease=0.0 seconds, but it must be from a millisecond to a year"),
+        (["--lease", "2y"], "--lease '2y': write seconds, or a number with s, m, h, d or w"),
+        (["--grace", "-1"], "--grace '-1': write seconds, or a number with s, m, h, d or w"),
     ],
 )
 def test_a_worker_that_can_not_start(options: list[str], complaint: str, here: Path, cli: CommandLine) -> None:

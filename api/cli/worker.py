@@ -19,7 +19,7 @@ from batonpass.workers.process import at_last, serve
 from batonpass.workers.sources import Sources, begin_anew, keep_reloading
 from batonpass.workers.steady import STEADY
 
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, listed
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, duration, listed
 
 
 def worker(
@@ -29,11 +29,11 @@ def worker(
     ] = None,
     concurrency: Annotated[int, typer.Option(help="How many jobs to run at once", min=1)] = 4,
     lease: Annotated[
-        float, typer.Option(help="Seconds after which other workers may take over a job without a heartbeat")
-    ] = DEFAULT_LEASE,
+        str, typer.Option(help="How long a job without a heartbeat is left to its worker, e.g. 4 (seconds) or 1m")
+    ] = f"{DEFAULT_LEASE:g}",
     grace: Annotated[
-        float, typer.Option(help="Seconds a job has to reach its next checkpoint on SIGTERM", min=0)
-    ] = 30.0,
+        str, typer.Option(help="How long a job has to reach its next checkpoint on SIGTERM, e.g. 30 (seconds) or 2m")
+    ] = "30",
     child_jobs: Annotated[int, typer.Option(help="Replace a child process after this many jobs (0: never)", min=0)] = 0,
     child_memory: Annotated[
         int, typer.Option(help="Replace a child process that holds more MB than this after a job (0: never)", min=0)
@@ -51,6 +51,7 @@ def worker(
     """Run agents until SIGTERM, Ctrl-C or the terminal closes. Jobs are then given back at their next checkpoint."""
     log_lines(as_json, namespace_of(store, namespace))
     names = None if agents is None else listed(agents)
+    times = {"lease": duration(lease, "--lease"), "grace": duration(grace, "--grace")}
     # A child has a memory of its own, and Windows passes no sockets to one.
     children = None
     if os.name == "posix" and not store.startswith("memory:"):
@@ -58,9 +59,9 @@ def worker(
 
     def run(sources: Sources | None = None) -> bool:
         serving = partial(serve, find_app(app), store, namespace=namespace, agents=names, concurrency=concurrency)
-        more = {"lease": lease, "grace": grace, "children": children, "sources": sources, "most_left": threads_left}
+        more = {"children": children, "sources": sources, "most_left": threads_left}
         with at_last():
-            return anyio.run(partial(serving, **more), backend_options=STEADY)
+            return anyio.run(partial(serving, **times, **more), backend_options=STEADY)
 
     # Frameworks may ask at the terminal: a worker has nobody there, and must not wait for it.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)

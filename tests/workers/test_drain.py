@@ -74,7 +74,7 @@ def test_a_second_signal_gives_the_job_back_at_once(desk: Desk, agent: str) -> N
 
 @pytest.mark.timeout(240)
 def test_the_grace_ends_the_waiting_for_a_checkpoint(desk: Desk) -> None:
-    first = desk.serving("steps", "--lease", "60", "--grace", "0.5")
+    first = desk.serving("steps", "--lease", "1m", "--grace", "0.5s")
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit("steps", Task(text="a"), returns=Done)
         desk.wait_for("a:two")
