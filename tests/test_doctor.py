@@ -259,6 +259,7 @@ def test_a_server_that_forgets_is_told_in_the_words_of_connect(own_redis: RedisS
         assert list(admin.scan_iter(match="bp:{new:*", count=1000)) == []
     ran = doctor("redis://127.0.0.1:1")
     assert (ran.code, ran.out.splitlines()[-1][:29]) == (1, "fail  store          no Redis")
+    assert "ok    store" not in ran.out
 
 
 def test_a_server_that_runs_no_scripts(tmp_path: Path, doctor: Doctor) -> None:
@@ -307,6 +308,7 @@ def test_an_older_file_is_not_migrated(tmp_path: Path, doctor: Doctor) -> None:
     assert (ran.code, "fail  file           " in ran.out, "another program" in ran.out) == (1, True, True)
     ran = doctor(f"sqlite:////{tmp_path}/none.db")
     assert (ran.code, "there is no file" in ran.out, os.listdir(tmp_path)) == (1, True, ["store.db"])
+    assert "ok    store" not in ran.out
 
 
 def test_all_partitions_of_a_cluster(three_nodes: Cluster, doctor: Doctor) -> None:

@@ -44,8 +44,9 @@ def _look(url: str, namespace: str | None) -> Iterator[Finding]:
     store = open_store(url, namespace)
     looked_at = cast("Examines", store)
     try:
-        yield Finding("ok", "store", f"{store.url}, namespace {namespace_of(url, namespace)}")
         examined = looked_at.examine()
+        if examined.opens or all(finding.level != "fail" for finding in examined.findings):
+            yield Finding("ok", "store", f"{store.url}, namespace {namespace_of(url, namespace)}")
         yield from examined.findings
         if examined.opens:
             with warnings.catch_warnings():
