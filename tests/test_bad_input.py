@@ -248,6 +248,13 @@ def test_an_app_that_can_not_be_served(app: str, complaint: str, here: Path, cli
     assert complaint in process("-m", "batonpass", "worker", app).complaint
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="a folder in which even root can make no file")
+def test_where_no_store_can_be_made(cli: CommandLine) -> None:
+    complaint = cli("submit", "research", "{}", "--store", "sqlite:////proc/x.db").complaint
+    assert complaint.startswith("there is no store /proc/x.db, and none can be made there (")
+    assert complaint.endswith("): name one with --store or BATONPASS_URL")
+
+
 @pytest.mark.skipif(sys.platform != "linux", reason="children are forked on Linux")
 def test_how_the_process_died_that_imports_the_app(here: Path) -> None:
     ran = process("-m", "batonpass", "worker", "killed:app", "--store", "sqlite:///killed.db")

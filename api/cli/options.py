@@ -8,6 +8,7 @@ from dataclasses import fields
 from datetime import datetime
 from math import inf, isfinite
 from pathlib import Path
+from tempfile import TemporaryFile
 from typing import Annotated, Any
 
 import typer
@@ -143,11 +144,23 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
         begins = True
     file = missing_file(store)
     if file is not None and not begins and file.parent.is_dir():
+        name = "name one with --store or BATONPASS_URL"
+        if why := _unwritable(file.parent):
+            raise NotFound(f"there is no store {file}, and none can be made there ({why}): {name}")
         raise NotFound(
-            f"there is no store {file}: name one with --store or BATONPASS_URL. A worker, `batonpass serve` or a "
-            "submit with --app creates one"
+            f"there is no store {file}: {name}. A worker, `batonpass serve` or a submit with --app creates one"
         )
     return connection
+
+
+def _unwritable(folder: Path) -> str:
+    """Why no file can be made in a folder, "" if one can. It is tried: to root everything is allowed, and not all of it
+    is possible."""
+    try:
+        with TemporaryFile(dir=folder):
+            return ""
+    except OSError as error:
+        return error.strerror or str(error)
 
 
 def missing_file(store: str) -> Path | None:
