@@ -101,6 +101,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.ReadJob(mint("j")),
     c.ListJobs(5, mint("j")),
     c.Declare({USER: b"1"}),
+    c.Declare({USER: b"1", "b": b"2"}, {USER: b"0"}),
     c.Declared(),
     c.Takers("q" * 32),
 ]

@@ -20,9 +20,12 @@ def declaring(app: App) -> Call[None]:
     if not isinstance(given, App):
         raise BadSetup(f"{given!r} is not a batonpass.App, whose agents declare() records")
     app.check()
-    known: dict[str, bytes] = yield Declared()
-    before = {agent.name: _recorded(known[agent.name]) for agent in app if agent.name in known}
-    yield Declare({agent.name: close_declaration(agent, app, before.get(agent.name)) for agent in app})
+    before: dict[str, Declaration | None] = {}
+    left = [agent.name for agent in app]
+    while left:  # again, if another release of the app was declared meanwhile: each takes along what the other said
+        known: dict[str, bytes] = yield Declared()
+        before |= {name: _recorded(known[name]) for name in left if name in known}
+        left = yield Declare({name: close_declaration(app[name], app, before.get(name)) for name in left}, known)
     if not any(agent.name in before and _limits(before[agent.name]) != numbers_of(agent) for agent in app):
         return
     for _ in range(_STEPS):
@@ -37,7 +40,7 @@ def recalling(app: App) -> Call[list[str]]:
     known: dict[str, bytes] = yield Declared()
     lost = {agent.name: close_declaration(agent, app) for agent in app if agent.name not in known}
     if lost:
-        yield Declare(lost)
+        yield Declare(lost, known)
     return sorted(lost)
 
 

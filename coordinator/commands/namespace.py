@@ -9,10 +9,14 @@ from .base import Command
 
 
 @dataclass(frozen=True, slots=True)
-class Declare(Command[None]):
-    """Record agents' declarations (name -> packed) for the namespace."""
+class Declare(Command[list[str]]):
+    """Record agents' declarations (name -> packed) for the namespace: the names of those that are left alone.
+
+    With `before`, what was recorded of them when that was read, one that was recorded anew since is left alone.
+    """
 
     agents: Mapping[str, bytes]
+    before: Mapping[str, bytes] | None = None
 
 
 @dataclass(frozen=True, slots=True)

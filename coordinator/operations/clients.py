@@ -158,6 +158,11 @@ def redrive(records: Records, command: Redrive) -> None:
     store(records, row)
 
 
-def declare(records: Records, command: Declare) -> None:
-    """Record agents' declarations."""
-    records.declare(command.agents)
+def declare(records: Records, command: Declare) -> list[str]:
+    """Record agents' declarations, but those that others have recorded meanwhile."""
+    left = list[str]()
+    if command.before is not None:
+        now = records.declared()
+        left = [name for name in command.agents if now.get(name) != command.before.get(name)]
+    records.declare({name: packed for name, packed in command.agents.items() if name not in left})
+    return left

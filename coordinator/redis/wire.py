@@ -110,6 +110,13 @@ def _freed(_: object, reply: list[Any]) -> c.Freed:
     return c.Freed(*reply)
 
 
+def _declare_args(command: c.Declare) -> list[Arg]:
+    before = command.before or {}
+    agents = command.agents.items()
+    each: list[Arg] = [part for name, packed in agents for part in (name, packed, before.get(name, b""))]
+    return [int(command.before is not None), *each]
+
+
 def _nothing(_: object, reply: list[Any]) -> None:
     return None
 
@@ -207,7 +214,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
         lambda m: [m.limit, m.after, m.after_id],
         lambda _, r: [jobs.job_row(items) for items in r],
     ),
-    c.Declare: ("declare", lambda m: list(pairs(m.agents)), _nothing),
+    c.Declare: ("declare", _declare_args, lambda _, r: [name.decode() for name in r]),
     c.Declared: ("declared", lambda m: [], lambda _, r: flat(r[0])),
     c.Takers: ("takers", lambda m: [m.queue], lambda _, r: r[0]),
 }

@@ -15,7 +15,18 @@ def test_declarations_are_kept(bench: Bench) -> None:
 
 def test_an_app_without_agents_declares_nothing(bench: Bench) -> None:
     with bench.nothing_changes():
-        bench.do(c.Declare({}))
+        assert bench.do(c.Declare({})) == []
+
+
+def test_what_was_declared_meanwhile_is_left_alone(bench: Bench) -> None:
+    bench.do(c.Declare({"write": b"1", "review": b"2"}))
+    read = bench.do(c.Declared())
+    bench.do(c.Declare({"review": b"3", "plan": b"4"}))
+    wanted = {"write": b"5", "review": b"6", "plan": b"7", "print": b"8"}
+    assert bench.do(c.Declare(wanted, read)) == ["review", "plan"]
+    assert bench.do(c.Declared()) == {"write": b"5", "review": b"3", "plan": b"4", "print": b"8"}
+    assert bench.do(c.Declare(wanted, bench.do(c.Declared()))) == []
+    assert bench.do(c.Declared()) == wanted
 
 
 def test_an_app_of_thousands(bench: Bench) -> None:

@@ -148,7 +148,8 @@ def expire(world: World, pick: Picks) -> None:
 
 @move(1)
 def declare(world: World, pick: Picks) -> None:
-    world.say(c.Declare({pick.of(AGENTS): b"%d" % pick.below(3), "other": b"o"}))
+    known = {"other": b"o", AGENTS[0]: b"0"} if pick.one_in(2) else None
+    world.say(c.Declare({pick.of(AGENTS): b"%d" % pick.below(3), "other": b"o"}, known))
 
 
 @move(2)

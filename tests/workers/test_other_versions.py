@@ -3,13 +3,17 @@ send the version before, while a release is rolled out and after it."""
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable
 from contextlib import asynccontextmanager
 from typing import Any
 
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.book import open_declaration
+from batonpass.coordinator.calls import follow
+from batonpass.coordinator.calls.declaring import declaring
+from batonpass.coordinator.commands import Command, Declare, Declared
 
 from .serving import DEADLINE, serving
 
@@ -69,6 +73,25 @@ async def test_the_version_before_is_still_taken(store_url: str) -> None:
     async with serving(new(), store_url) as coordinator:
         result = await coordinator.job(waiting.id, returns=New).result(timeout=DEADLINE)
         assert result == New(words=["tea", "milk"])
+
+
+@pytest.mark.parametrize(("first", "second"), [(old, new), (new, old)])
+def test_releases_that_are_declared_at_once_know_of_each_other(
+    store_url: str, first: Callable[[], bp.App], second: Callable[[], bp.App]
+) -> None:
+    """One has read what is recorded when the other is declared as a whole."""
+    with bp.connect(store_url, app=bp.App("stranger")) as client:
+        declared = 0
+
+        def do(command: Command[Any]) -> Any:
+            nonlocal declared
+            if isinstance(command, Declare) and (declared := declared + 1) == 1:
+                client.declare(second())
+            return client.store.call(command)
+
+        follow(declaring(first()), do)
+        recorded = open_declaration(client.store.call(Declared())["bill"])
+        assert {recorded.accepts.version, *(ref.version for ref in recorded.others)} == {1, 2}
 
 
 async def test_a_worker_of_the_old_release_that_starts_anew_shuts_nobody_out(store_url: str) -> None:
