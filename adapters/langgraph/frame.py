@@ -28,7 +28,7 @@ class Frame(TypedDict):
       lists of messages.
     - `ran` names the nodes of the superstep.
     - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
-      breakpoint.
+      breakpoint. `shown` are the tasks that show each of them, and how many answers those had used by then.
     - `passed` is set if it has handed its job off here: the interrupt that waits for it to come back. `waiting` are the
       journal's records at that point.
     - `untold` is set while the graph has not seen what its job has brought along.
@@ -47,6 +47,7 @@ class Frame(TypedDict):
     messages: list[str]
     ran: list[str]
     asked: NotRequired[list[str]]
+    shown: NotRequired[dict[str, dict[str, int]]]
     passed: NotRequired[str]
     waiting: NotRequired[list[dict[str, Any]]]
     untold: NotRequired[bool]

@@ -32,7 +32,8 @@ class Questions:
     """Interrupts and breakpoints of a graph.
 
     A job's answer stays until the next suspension, so a question must not take the answer to an earlier one. The
-    checkpoint committed with a question names the interrupts that it asks, and an answer is only for those.
+    checkpoint committed with a question names the interrupts that it asks, and an answer is only for those. A node that
+    has used it may have asked again before the attempt ended: LangGraph would give it to that question, too.
     """
 
     def __init__(self, graph: Pregel[Any, Any, Any, Any], trail: Trail) -> None:
@@ -40,7 +41,8 @@ class Questions:
         self._trail = trail
 
     def answered(self, state: StateSnapshot, answer: Answer | None) -> dict[str, Any] | None:
-        """What to resume with, by interrupt: nothing for a breakpoint. None if no answer is for this state."""
+        """What to resume with, by interrupt: nothing for a breakpoint, and if the answers are used already. None if no
+        answer is for this state."""
         asked = self._frame().get("asked")
         if asked is None or answer is None:
             return None
@@ -53,7 +55,13 @@ class Questions:
             value: Any = answer.value
             answers = dict(cast("dict[str, Any]", value)) if isinstance(value, Mapping) else {}
         given = [name for name in asked if name in pending and name in answers]
-        return {name: _whole(answers[name], pending[name]) for name in given} or None
+        fresh = [name for name in given if not self.is_used(name)]
+        return {name: _whole(answers[name], pending[name]) for name in fresh} or ({} if given else None)
+
+    def is_used(self, interrupt: str) -> bool:
+        """Whether a node has used the answer to an interrupt since it was asked."""
+        shown, used = self._frame().get("shown", {}).get(interrupt, {}), self._trail.used()
+        return any(used.get(task, 0) > before for task, before in shown.items())
 
     def waits(self, state: StateSnapshot) -> bool:
         """Whether nothing can run before a person has answered."""
@@ -100,7 +108,7 @@ class Questions:
     def _asking(self, step: str, asked: list[str]) -> Snapshot:
         tip = self._trail.tip
         assert tip is not None, "a graph stops only at a checkpoint"
-        native: dict[str, Any] = {**self._trail.native(tip), "asked": asked}
+        native: dict[str, Any] = {**self._trail.native(tip), "asked": asked, "shown": self._trail.shown()}
         return Snapshot(step=step, state=tip.state, framework="langgraph", native=native)
 
     def _frame(self) -> Frame:

@@ -59,7 +59,10 @@ class GraphRun:
             where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
             check_nodes(self._agent, self._graph, self._saver.trail.kept(), where)
         if begun is None:
-            entered = Command(resume={passed: payload}) if passed else await self._enter(payload, context)
+            if not passed:
+                entered = await self._enter(payload, context)
+            elif not self._questions.is_used(passed):
+                entered = Command(resume={passed: payload})
         else:
             state = await self._state()
             resume = self._questions.answered(state, self._session.answer)

@@ -17,7 +17,7 @@ from langgraph.checkpoint.base import (
     get_checkpoint_metadata,
     writes_sort_key,
 )
-from langgraph.checkpoint.serde.types import ERROR
+from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from ...contracts.checkpoint import Snapshot
 from ...coordinator.session import Session
@@ -70,6 +70,27 @@ class Trail:
     def tip(self) -> Tip | None:
         """The latest checkpoint of the job's graph."""
         return self._tips.get(self.root)
+
+    def shown(self) -> dict[str, dict[str, int]]:
+        """Which tasks show an interrupt, by its id: the one that asks, and those around it. With each, how many answers
+        it has used."""
+        used, found = self.used(), dict[str, dict[str, int]]()
+        with self._lock:
+            for tasks in self._tasks.values():
+                for each in tasks.values():
+                    for interrupt in self._written(each, INTERRUPT):
+                        found.setdefault(interrupt.id, {})[each.task] = used[each.task]
+        return found
+
+    def used(self) -> dict[str, int]:
+        """How many answers each task of the unfinished superstep has used."""
+        with self._lock:
+            tasks = [each for tasks in self._tasks.values() for each in tasks.values()]
+            return {each.task: len(self._written(each, RESUME)) for each in tasks}
+
+    def _written(self, writes: Writes, channel: str) -> list[Any]:
+        entry = writes.entries.get(WRITES_IDX_MAP[channel])
+        return [] if entry is None else [*self._values.open(entry[1])]
 
     def snapshot(self, tip: Tip) -> Snapshot:
         """A checkpoint of the job's graph as a job's checkpoint."""
