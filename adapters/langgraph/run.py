@@ -58,6 +58,8 @@ class GraphRun:
         if begun is not None or passed:
             where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
             check_nodes(self._agent, self._graph, self._saver.trail.kept(), where)
+        if self._saver.trail.left:
+            await self._session.arecord(self._saver.trail.left)
         if begun is None:
             if not passed:
                 entered = await self._enter(payload, context)
@@ -91,7 +93,9 @@ class GraphRun:
         def default(contract: type[Contract]) -> Contract:
             return out_of_graph(self._agent, contract, result)
 
-        return Finished(await borders.leave(self._agent, result, context, default))
+        left = await borders.leave(self._agent, result, context, default)
+        comes_back = self._agent.memory == "job" and isinstance(left, Handoff)
+        return Finished(left, self._saver.trail.parting() if comes_back else None)
 
     async def _state(self) -> StateSnapshot:
         state = await self._graph.aget_state(self._config)

@@ -27,6 +27,10 @@ class Slots:
         else:
             self._taken[name] = slot
 
+    def has(self, name: tuple[str, ...]) -> bool:
+        """Whether the journal has something of that name."""
+        return name in self._taken
+
     def key(self, name: tuple[str, ...]) -> str:
         """The key of a name: its own, else a free one."""
         if name not in self._taken:

@@ -42,6 +42,9 @@ class Trail:
     Checkpoints of the job's graph are the job's checkpoints. Everything else is in the journal: the writes of finished
     tasks, and the subgraphs' checkpoints. Such a record belongs to the superstep in which it was made, and ends with
     it.
+
+    `left` are records that the visit before left. They are to be in this one's journal before the graph goes on: what
+    it saves then does not have them.
     """
 
     def __init__(self, session: Session, values: Values, visible: frozenset[str], *, has_start: bool) -> None:
@@ -58,7 +61,8 @@ class Trail:
         self._load()
 
     def waiting(self) -> list[dict[str, Any]]:
-        """What the journal holds of the unfinished superstep, for a checkpoint that outlives the journal."""
+        """What the journal holds of the unfinished superstep, and of parts that keep their state, for a checkpoint that
+        outlives the journal."""
         with self._lock:
             about = {"superstep": self._superstep()}
             others = [(place, tip) for place, tip in self._tips.items() if place != self.root]
@@ -100,6 +104,15 @@ class Trail:
         """A checkpoint's frame, with what is known of the whole hop."""
         untold = self._session.inherited is not None and not self._session.heard
         return {**tip.frame, "untold": True} if untold else dict(tip.frame)
+
+    def parting(self) -> Snapshot | None:
+        """The last checkpoint once more, with what parts keep that keep their state: for the job's next visit. None if
+        there are none."""
+        tip, waiting = self.tip, self.waiting()
+        if tip is None or not waiting:
+            return None
+        native = {**self.native(tip), "waiting": waiting}
+        return Snapshot(step="hands off", state=tip.state, framework="langgraph", native=native)
 
     # Writing: a flight begins, is sent by the saver, and is committed or has failed.
 
@@ -243,10 +256,11 @@ class Trail:
             self._tips[self.root] = load_tip(begun.native, begun.state, f"checkpoint {begun.id}")
         if session.checkpoint is not None:
             session.heard = "untold" not in session.checkpoint.native
-        superstep = self._superstep()
+        left: Sequence[dict[str, Any]] = ()
         if session.checkpoint is None and begun is not None:
-            for record in begun.native.get("waiting", ()):
-                self._take_along(record)
+            left = [self._along(record) for record in begun.native.get("waiting", ())]
+        taken = [(self._take(record, place_in(record)), record) for record in left]
+        superstep = self._superstep()
         for key, record in session.journal.items():
             if not self._slots.owns(key):
                 continue
@@ -255,13 +269,13 @@ class Trail:
                 self._slots.found(key, None)
             else:
                 self._slots.found(key, self._take(record, place))
+        self.left = {self._slots.key(name): record for name, record in taken if not self._slots.has(name)}
 
-    def _take_along(self, record: dict[str, Any]) -> None:
-        """Take a record of the visit before: that one's graph had a thread of its own."""
+    def _along(self, record: dict[str, Any]) -> dict[str, Any]:
+        """A record of the visit before: that one's graph had a thread of its own."""
         thread, namespace = place_in(record)
         mine = thread.rpartition(".")[0] == self.root[0].rpartition(".")[0]
-        place = (self.root[0] if mine else thread, namespace)
-        self._take({**record, "place": place}, place)
+        return {**record, "place": (self.root[0] if mine else thread, namespace)}
 
     def _take(self, record: Mapping[str, Any], place: Place) -> tuple[str, ...]:
         """Take a record; what its slot is known by."""
