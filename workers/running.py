@@ -189,6 +189,8 @@ class Runner:
     ) -> None:
         """Work on a delivery until its lease is over or this worker stops."""
         running = self._running[row.lease] = Underway(session)
+        if session is not None and self._draining:  # since it was looked at: a child hears of it in another thread
+            session.draining = True
         if status := self._over.get(row.lease):
             running.lose(status)
         try:
