@@ -30,6 +30,8 @@ PAUSES = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0)
 _TIMEOUT = 15.0
 # Seconds between two looks at which webhooks there are, and between two signs of life of one that waits.
 _LOOK, _SIGN = 1.0, 20.0
+# ... and after which one is tried again that could not be served at all.
+_REST = 60.0
 _LEASE, _BATCH = 60.0, 20
 _GONE = 410
 
@@ -108,6 +110,11 @@ class Courier:
             await self._consume(webhook)
         except NotFound as error:
             _log.info("webhook %s is no longer served: %s", webhook.name, error)
+        except Exception as error:  # whatever is wrong with one, others must be served
+            told = single(error)
+            trace = None if isinstance(told, BatonpassError) else told
+            _log.error("webhook %s is not served for %g s: %s", webhook.name, _REST, told, exc_info=trace)
+            await anyio.sleep(_REST)  # a change ends this
 
     async def _consume(self, webhook: Webhook) -> None:
         try:
@@ -124,8 +131,8 @@ class Courier:
     async def _pause(self, webhook: Webhook, why: str, to: str) -> None:
         move, resume = f"groups move {quoted(webhook.group)} --to {to}", f"webhooks resume {quoted(webhook.name)}"
         text = f"{why}: `batonpass {move}`, then `batonpass {resume}`"
-        _log.error("webhook %s is paused: %s", webhook.name, text)
         await self._note(replace(webhook, paused=text))
+        _log.error("webhook %s is paused: %s", webhook.name, text)
 
     def _consumer(self, webhook: Webhook) -> Consumer:
         where = self._coordinator

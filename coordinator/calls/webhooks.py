@@ -145,7 +145,13 @@ def read(row: GroupRow) -> Webhook:
     check_open(row.about, f"the webhook of group {row.name!r:.80}")
     kept: dict[str, Any] = json.loads(row.about)
     kept["types"] = tuple(kept["types"])
-    return Webhook(**kept)
+    found = Webhook(**kept)
+    try:
+        _checked_url(found.url, plain_http=True)
+        _checked_secret(found.secret)
+    except BadSetup as error:
+        raise ValueError(error) from None
+    return found
 
 
 def _checked_url(url: str, plain_http: bool) -> str:

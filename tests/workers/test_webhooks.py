@@ -301,6 +301,35 @@ async def test_one_that_can_not_be_read_does_not_keep_others_waiting(tmp_path: P
         assert [info.name for info in await coordinator.webhooks()] == ["good"]
 
 
+WRONG = ["no JSON", '{"name": "bad", "news": 1}', None]
+
+
+@pytest.mark.parametrize("about", WRONG, ids=["damaged", "newer", "secret"])
+async def test_one_that_becomes_unreadable_while_it_is_served_keeps_none_waiting(
+    about: str | None, tmp_path: Path, receiver: Receiver, caplog: pytest.LogCaptureFixture
+) -> None:
+    """What became of the event that is being sent can't be noted, however it ends."""
+    path, held = tmp_path / "hooks.db", Receiver(answers=[HANG])
+    async with bp.connect(f"sqlite:///{path}") as coordinator:
+        await coordinator.webhook("bad", receiver.url, plain_http=True)
+        receiver.secret = await coordinator.webhook("good", receiver.url, plain_http=True)
+        with serving(held):
+            held.secret = await coordinator.webhook("bad", held.url, plain_http=True)
+            async with delivering(coordinator, timeout=60):
+                await save(coordinator, "a")
+                await until(lambda: len(held.asked) == 1 and len(receiver.accepted) == 1)
+                with other(path) as db:
+                    kept = db.execute("SELECT about FROM consumer_group WHERE name = 'webhook:bad'").fetchone()[0]
+                    wrong = about or json.dumps({**json.loads(kept), "secret": "whsec_?"})
+                    db.execute("UPDATE consumer_group SET about = ? WHERE name = 'webhook:bad'", (wrong,))
+                held.over.set()
+                await until(lambda: "not served" in caplog.text)
+                await save(coordinator, "b")
+                await until(lambda: len(receiver.accepted) == 2)
+        states = {info.name: info.state for info in await coordinator.webhooks()}
+        assert states == {"good": "active", "bad": "unreadable"}
+
+
 async def test_an_event_that_can_not_be_read_pauses_those_that_get_it(tmp_path: Path, receiver: Receiver) -> None:
     path = tmp_path / "hooks.db"
     async with bp.connect(f"sqlite:///{path}") as coordinator:
