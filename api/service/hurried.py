@@ -1,5 +1,5 @@
-"""Hurried: a connection on which a request must begin in time. uvicorn has a limit only for what follows a request, so
-clients that send a header now and then would keep all of the service's connections."""
+"""Hurried: a connection on which a request must arrive in time. uvicorn has a limit only for what follows a request, so
+clients that send a header or a piece of a body now and then would keep all of the service's connections."""
 
 from __future__ import annotations
 
@@ -10,12 +10,14 @@ import h11
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 HEADERS_WITHIN = 10.0  # seconds, from the connection or the first byte to the end of the headers
+BODY_WITHIN = 60.0  # ... and from there to the end of the body, whether anybody reads it or not
 
 
 class Hurried(H11Protocol):
-    """Hangs up on a client whose headers are not there in time."""
+    """Hangs up on a client whose headers or body are not there in time."""
 
     _late: asyncio.TimerHandle | None = None
+    _awaited: Any = None  # what the timer is for
 
     def connection_made(self, transport: Any) -> None:
         super().connection_made(transport)
@@ -30,10 +32,15 @@ class Hurried(H11Protocol):
         super().connection_lost(exc)
 
     def _expect(self) -> None:
-        if self.conn.their_state is not h11.IDLE:
-            self._calm()
-        elif self._late is None:
+        expected = self.conn.their_state
+        if self._late is not None and self._awaited is expected:
+            return
+        self._calm()
+        if expected is h11.IDLE:
             self._late = self.loop.call_later(HEADERS_WITHIN, self.timeout_keep_alive_handler)
+        elif expected is h11.SEND_BODY:
+            self._late = self.loop.call_later(BODY_WITHIN, self.transport.close)
+        self._awaited = expected
 
     def _calm(self) -> None:
         if self._late is not None:
