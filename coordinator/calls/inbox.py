@@ -14,6 +14,7 @@ from ..book import Book
 from ..commands import AnswerJob, Inbox
 from ..letters import open_letter, seal_letter
 from ..questions import item, wanted
+from ..refusals import refusal
 from ..rows import JobRow
 from ..schemas import fit_schema
 from . import Call
@@ -55,7 +56,9 @@ def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call
     plain = plain_answer(value)
     if row.state == JobState.INPUT_REQUIRED and asked in (0, row.asked):
         _check(book, row, value, plain)
-        asked = row.asked
+    elif not row.asked:
+        raise refusal("not_asking", job_id, row.state)
+    asked = asked or row.asked  # no other one that it asks by the time that this arrives
     try:
         yield AnswerJob(job_id, seal_letter(plain, path="answer"), asked)
     except WrongState as refused:
