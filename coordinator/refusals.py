@@ -109,6 +109,10 @@ def _not_failed(job_id: str, state: str) -> BatonpassError:
     return WrongState(f"job {job_id} is {state}: only a failed job can be redriven")
 
 
+def _failed_again(job_id: str) -> BatonpassError:
+    return WrongState(f"job {job_id} was redriven meanwhile, ran, and failed again: look at it before you redrive it")
+
+
 def _cursor(position: str) -> BatonpassError:
     return BadSetup(f"{position!r} is not an event cursor of this store: use the .cursor of one of its events")
 
@@ -205,6 +209,7 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "not_asking": _not_asking,
     "asks_other": _asks_other,
     "not_failed": _not_failed,
+    "failed_again": _failed_again,
     "cursor": _cursor,
     "trimmed": _trimmed,
     "rewound": _rewound,

@@ -58,7 +58,7 @@ def redrive(
             check_payload(tried.checkpoint)
     onward = (yield from _addressed(book, row, payload, guard)) if edited else None
     tip = (yield from _edited(bases, book, row, edit)) if changes else ""
-    yield Redrive(row.id, onward, tip)
+    yield Redrive(row.id, onward, tip, row.token)
 
 
 def _is_of(source: Source, row: JobRow) -> bool:

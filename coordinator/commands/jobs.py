@@ -198,11 +198,13 @@ class Cancel(Command[bool]):
 @dataclass(frozen=True, slots=True)
 class Redrive(Command[None]):
     """Make a failed job deliverable again, with attempts as new: the same hop, from its last checkpoint, with what its
-    journal has. `target` replaces what is delivered and to whom; `tip` the checkpoint to go on from."""
+    journal has. `target` replaces what is delivered and to whom; `tip` the checkpoint to go on from. `token` is that of
+    its last lease, as whoever redrives it saw it fail (-1: whichever)."""
 
     job_id: str
     target: Target | None = None
     tip: str = ""
+    token: int = -1
 
 
 @dataclass(frozen=True, slots=True)

@@ -131,9 +131,11 @@ def redrive(records: Records, command: Redrive) -> None:
     if row is None:
         raise refusal("no_job", command.job_id)
     if row.state != JobState.FAILED:
-        if row.closed == "redrive" and row.state == JobState.SUBMITTED:
+        if row.closed == "redrive" and row.state == JobState.SUBMITTED and _is_so(row, command):
             return
         raise refusal("not_failed", row.id, row.state)
+    if command.token not in (-1, row.token):
+        raise refusal("failed_again", row.id)
     thread = records.thread(row.thread)
     if thread.job:
         raise refusal("busy", thread.name, thread.job)
@@ -156,6 +158,12 @@ def redrive(records: Records, command: Redrive) -> None:
         records.put_first_use(row.idem, *first)  # as long as the job has not ended it does not age
     enqueue(records, row, kinds.REDRIVEN)
     store(records, row)
+
+
+def _is_so(row: JobRow, command: Redrive) -> bool:
+    """Whether a job was redriven with what this command gives it."""
+    to = command.target
+    return command.tip in ("", row.tip) and (to is None or (to.agent, to.envelope) == (row.agent, row.envelope))
 
 
 def declare(records: Records, command: Declare) -> list[str]:

@@ -107,7 +107,8 @@ def suspend_args(m: c.Suspend) -> list[Arg]:
 def redrive_args(m: c.Redrive) -> list[Arg]:
     """As redrive.lua takes it."""
     to = m.target
-    return [m.job_id, m.tip, *((to.contract, to.queue, to.envelope, to.agent, to.lane) if to else ("", "", "", "", ""))]
+    given = (to.contract, to.queue, to.envelope, to.agent, to.lane) if to else ("", "", "", "", "")
+    return [m.job_id, m.tip, m.token, *given]
 
 
 def children_args(children: Iterable[c.Child]) -> Iterable[bytes]:

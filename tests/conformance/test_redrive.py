@@ -9,6 +9,9 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.book import Book
+from batonpass.coordinator.calls import dead as dead_letters
+from batonpass.coordinator.parts.bases import Bases
 from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job, new_target
 
 
@@ -86,6 +89,38 @@ def test_said_again(bench: Bench) -> None:
     bench.do(c.Redrive(fence.job_id))
     assert bench.happened(fence.job_id).count("job.redriven") == 1
     assert len(bench.claim(9)) == 1
+
+
+@pytest.mark.parametrize("edited", [{"target": new_target(payload=b"j[1]")}, {"tip": mint("c")}])
+def test_an_edit_is_not_lost_behind_another_ones_redrive(bench: Bench, edited: dict[str, Any]) -> None:
+    """Said again it is what it was; but whoever edits a job that waits already is told that this comes too late."""
+    fence = failed(bench, thread="run")
+    if "tip" in edited:
+        edited = {"tip": (other := new_checkpoint("edited", thread="run")).id}
+        bench.do(c.Save("run", other, branch=True))
+    bench.do(c.Redrive(fence.job_id))
+    with bench.nothing_changes(), bench.refused(bp.WrongState, "only a failed job can be redriven"):
+        bench.do(c.Redrive(fence.job_id, **edited))
+    bench.do(c.Fail(bench.take(), "boom", "attempts"))
+    for _ in range(2):
+        bench.do(c.Redrive(fence.job_id, **edited))
+    assert bench.happened(fence.job_id).count("job.redriven") == 2
+
+
+def test_one_that_has_failed_again_since_it_was_looked_at(bench: Bench) -> None:
+    """It may be at another agent by now, and what was meant for the old hop would be delivered as the new one's."""
+    fence = failed(bench)
+    call = dead_letters.redrive(Bases(None), Book(None), fence.job_id, None, None, None)
+    command = next(call)
+    while not isinstance(command, c.Redrive):
+        command = call.send(bench.do(command))
+    for _ in range(2):
+        bench.do(c.Redrive(fence.job_id, token=fence.token))
+    bench.do(c.HandOff(bench.take(), new_target("review")))
+    bench.do(c.Fail(bench.take(agent="review"), "boom", "attempts"))
+    with bench.nothing_changes(), bench.refused(bp.WrongState, "failed again"):
+        bench.do(command)
+    bench.do(c.Redrive(fence.job_id, token=bench.job(fence.job_id).token))
 
 
 @pytest.mark.parametrize("state", ["submitted", "working", "completed", "canceled"])
