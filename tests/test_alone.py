@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.testing import context
+from batonpass.testing import context, serving
 
 
 class Text(bp.Contract, name="alone.text"):
@@ -73,3 +73,41 @@ def test_an_agent_that_is_declared_again_says_what_to_do() -> None:
         bp.BadSetup, match=r"two agents named 'reader'.* in a notebook, also run the cell that creates the App"
     ):
         app.add(reader)
+
+
+@app.agent("counter", accepts=Text, returns=Text, hands_to={"reader": Text})
+def counter(text: Text, ctx: bp.SyncContext) -> Text:
+    assert bp.current().job_id == ctx.job_id
+    if text.text == "ask":
+        return Text(text=ctx.ask("sure?"))
+    if text.text == "reject":
+        ctx.reject("not for me")
+    return Text(text=f"{ctx.step('count', len, text.text)} {ctx.resources}")
+
+
+def test_sync_code_needs_no_event_loop() -> None:
+    with context(counter, Text(text="rain"), resources="kept") as ctx:
+        assert counter(Text(text="rain"), ctx) == Text(text="4 kept")
+        assert ctx.step("twice", lambda: 2) == 2
+    with pytest.raises(bp.NoJob):
+        bp.current()
+
+
+def test_what_ends_the_run_in_sync_code() -> None:
+    with pytest.raises(bp.Refused, match="agent 'counter' would ask here"), context(counter, Text(text="ask")) as ctx:
+        counter(Text(text="ask"), ctx)
+    with pytest.raises(bp.JobRejected, match="not for me"), context(counter, Text(text="reject")) as ctx:
+        counter(Text(text="reject"), ctx)
+
+
+def test_a_whole_app_serves_sync_code(sqlite_url: str) -> None:
+    for url in ("memory://", sqlite_url):
+        with serving(app, url) as coordinator:
+            job = coordinator.submit("counter", Text(text="rain"), returns=Text)
+            assert job.result(timeout=30) == Text(text="4 None")
+            asked = coordinator.submit("desk", Text(text="ask"), returns=Text)
+            for event in coordinator.events(types="job.suspended", follow=True):
+                assert event.subject == asked.id
+                break
+            asked.answer("yes")
+            assert asked.result(timeout=30) == Text(text="yes")

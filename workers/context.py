@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from contextvars import ContextVar
+from contextvars import ContextVar, Token
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, TypeVar, overload
 
@@ -254,6 +254,11 @@ def current() -> Context:
         ) from None
 
 
-def entered(context: Context) -> None:
-    """Make a context the current one, for this task and all that it starts."""
-    _CURRENT.set(context)
+def entered(context: Context) -> Token[Context]:
+    """Make a context the current one, for this task and all that it starts. `left` takes that back."""
+    return _CURRENT.set(context)
+
+
+def left(before: Token[Context]) -> None:
+    """Make current again what was before `entered`, in the same task or thread."""
+    _CURRENT.reset(before)

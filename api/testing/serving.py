@@ -6,6 +6,8 @@ from collections.abc import AsyncGenerator, Generator
 from contextlib import asynccontextmanager, contextmanager
 from typing import Any, TypeVar
 
+from anyio.from_thread import start_blocking_portal
+
 from batonpass.app import App
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract, contract_ref
@@ -16,40 +18,81 @@ from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Claim
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.rows import Delivery
+from batonpass.coordinator.sync_client import SyncCoordinator
 from batonpass.workers.about import Rejecting
 from batonpass.workers.asking import Asking
-from batonpass.workers.context import Context, entered
+from batonpass.workers.context import Context, SyncContext, entered, left
 from batonpass.workers.joining import Spawning
 from batonpass.workers.session import LeaseSession
+
+from .either import Either
 
 P = TypeVar("P", bound=Contract)
 
 
+def serving(app: App, url: str = "memory://") -> Either[Coordinator, SyncCoordinator]:
+    """A coordinator whose jobs run in this process while the block runs, in memory unless you give a `url`.
+
+    `async with` gives a `Coordinator`, `with` a `SyncCoordinator`.
+    """
+    return Either(_serving(app, url), _serving_sync(app, url))
+
+
+def context(agent: Agent[P], payload: P, *, resources: Any = None) -> Either[Context, SyncContext]:
+    """A context for a test that calls an agent's function directly: `await agent(payload, ctx)`.
+
+    `async with` gives a `Context`, whose `.sync` a plain `def` gets. `with` gives a `SyncContext`. It belongs to a real
+    job in memory: steps and effects are recorded, and `bp.current()` returns it. A step called again with the same name
+    is that name's next step. The job ends with the block. `ctx.reject` raises `JobRejected`. `ctx.ask` and
+    `ctx.fan_out` raise `Refused`, because they need a worker (`serving`). `resources` is what `ctx.resources` returns.
+    """
+    return Either(_context(agent, payload, resources), _context_sync(agent, payload, resources))
+
+
 @asynccontextmanager
-async def serving(app: App, url: str = "memory://") -> AsyncGenerator[Coordinator]:
-    """A coordinator whose jobs run in this process while the block runs, in memory unless you give a `url`."""
+async def _serving(app: App, url: str) -> AsyncGenerator[Coordinator]:
     async with connect(url, app=app) as coordinator, app.worker(coordinator):
         yield coordinator
 
 
-@asynccontextmanager
-async def context(agent: Agent[P], payload: P, *, resources: Any = None) -> AsyncGenerator[Context]:
-    """A context for a test that calls an agent's function directly: `await agent(payload, ctx)`.
+@contextmanager
+def _serving_sync(app: App, url: str) -> Generator[SyncCoordinator]:
+    """The worker has an event loop in a thread of its own. The store serves both."""
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(_serving(app, url)) as coordinator:
+        yield SyncCoordinator(coordinator.store, coordinator.book)
 
-    It belongs to a real job in memory: steps and effects are recorded, and `bp.current()` returns it. A step called
-    again with the same name is that name's next step. A plain `def` gets the context's `.sync`. The job ends with the
-    block. `ctx.reject` raises `JobRejected`. `ctx.ask` and `ctx.fan_out` raise `Refused`, because they need a worker
-    (`serving`).
-    """
-    app = App("testing")
-    app.add(agent)
+
+@asynccontextmanager
+async def _context(agent: Agent[P], payload: P, resources: Any) -> AsyncGenerator[Context]:
+    app = _only(agent)
     async with connect("memory://", app=app) as coordinator:
         await coordinator.submit(agent, payload)
-        delivery = await claimed(coordinator, agent)
-        made = Context(LeaseSession(coordinator.store, delivery, app), agent, payload, resources)
+        session = LeaseSession(coordinator.store, await claimed(coordinator, agent), app)
+        made = Context(session, agent, payload, resources)
         entered(made)
         with _ending(agent, made.job_id):
             yield made
+
+
+@contextmanager
+def _context_sync(agent: Agent[P], payload: P, resources: Any) -> Generator[SyncContext]:
+    app = _only(agent)
+    with connect("memory://", app=app) as coordinator:
+        coordinator.submit(agent, payload)
+        [delivery] = coordinator.store.call(_next_of(agent, 60.0))
+        made = Context(LeaseSession(coordinator.store, delivery, app), agent, payload, resources)
+        before = entered(made)
+        try:
+            with _ending(agent, made.job_id):
+                yield made.sync
+        finally:
+            left(before)  # a thread goes on after the block, and with it the next test
+
+
+def _only(agent: Agent[Any]) -> App:
+    app = App("testing")
+    app.add(agent)
+    return app
 
 
 @contextmanager
@@ -70,6 +113,10 @@ def _ending(agent: Agent[Any], job_id: str) -> Generator[None]:
 
 async def claimed(coordinator: Coordinator, agent: Agent[Any], lease: float = 60.0) -> Delivery:
     """The agent's next delivery, leased for so many seconds."""
-    queue = queue_of(agent.name, contract_ref(agent.accepts))
-    [delivery] = await coordinator.store.acall(Claim("testing", ((queue, int(lease * 1000)),), (mint("l"),)))
+    [delivery] = await coordinator.store.acall(_next_of(agent, lease))
     return delivery
+
+
+def _next_of(agent: Agent[Any], lease: float) -> Claim:
+    queue = queue_of(agent.name, contract_ref(agent.accepts))
+    return Claim("testing", ((queue, int(lease * 1000)),), (mint("l"),))

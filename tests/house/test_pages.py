@@ -221,6 +221,7 @@ async def test_agents_are_tested() -> None:
     await run(shown("import context, serving"), names)
     await names["test_research_alone"]()
     await names["test_the_whole_desk"]()
+    names["test_write_in_sync_code"]()
 
 
 async def test_the_cases_of_an_adapter() -> None:
