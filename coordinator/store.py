@@ -135,10 +135,8 @@ def rings(command: c.Command[R], answer: R, told: bool) -> bool:
     """Whether a finished command may have given somebody something to do. `told`: it has added events."""
     if isinstance(command, _QUIET):
         return False
-    from .operations import READING
-
     if isinstance(command, c.Reap):
         return isinstance(answer, c.Reaped) and answer.moved > 0
     if isinstance(command, c.Claim):
         return told  # one that starts nothing may let others out of their lines
-    return type(command) not in READING
+    return type(command) not in c.READING

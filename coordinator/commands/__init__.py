@@ -75,6 +75,7 @@ from .threads import (
 )
 
 __all__ = [
+    "READING",
     "SPENT",
     "AckEvents",
     "Ancestors",
@@ -151,3 +152,13 @@ __all__ = [
     "Which",
     "WriteItems",
 ]
+
+# Those that change nothing.
+READING = frozenset(
+    {
+        *(Restore, Latest, Timeline, Ancestors, FindName, Threads, Export),
+        *(Find, Places, Walk, ReadSpans, OfRun, ReadItems, ListItems, ListSpaces),
+        *(Events, LastEvent, ListGroups, ReadJob, ReadOutcomes),
+        *(ReadStream, ListJobs, Inbox, Declared, Takers),
+    }
+)

@@ -92,14 +92,6 @@ _OPERATIONS: dict[type[c.Command[Any]], Callable[[Records, Any], Any]] = {
     c.Declared: reading.declared,
     c.Takers: reading.takers,
 }
-READING = frozenset(
-    {
-        *(c.Restore, c.Latest, c.Timeline, c.Ancestors, c.FindName, c.Threads, c.Export),
-        *(c.Find, c.Places, c.Walk, c.ReadSpans, c.OfRun, c.ReadItems, c.ListItems, c.ListSpaces),
-        *(c.Events, c.LastEvent, c.ListGroups, c.ReadJob, c.ReadOutcomes),
-        *(c.ReadStream, c.ListJobs, c.Inbox, c.Declared, c.Takers),
-    }
-)
 
 
 def run(records: Records, command: c.Command[R]) -> R:

@@ -10,8 +10,7 @@ from typing import Any, TypeVar, cast
 from redis import exceptions
 
 from ...contracts.errors import BatonpassError, Unconfirmed
-from ..commands import AckEvents, Claim, Command, Heartbeat, ReadSpans, Reap, TakeEvents
-from ..operations import READING
+from ..commands import READING, AckEvents, Claim, Command, Heartbeat, ReadSpans, Reap, TakeEvents
 from ..rows import SCHEMA_VERSION
 from .denial import Denial
 from .failures import raise_first

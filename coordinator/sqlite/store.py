@@ -17,10 +17,10 @@ from ..backup import Progress
 from ..bell import Bell
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
-from ..commands import Claim, Claimed, Command, Freed, Put, TakeEvents, Taken
+from ..commands import READING, Claim, Claimed, Command, Freed, Put, TakeEvents, Taken
 from ..ending import Ending
 from ..loops import PerLoop
-from ..operations import READING, run
+from ..operations import run
 from ..operations.groups import nothing_to_take
 from ..operations.upkeep import due_in
 from ..store import KEPT_EVENTS, Behind, Topic, Watch, rings

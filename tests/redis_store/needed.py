@@ -8,12 +8,12 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from batonpass.coordinator import operations
+from batonpass.coordinator import commands
 from batonpass.coordinator.redis import scripts, wire
 
 FOLDER = Path(scripts.__file__).with_name("lua")
 FILES = Path(scripts.__file__).with_name("acl")
-READING = tuple(sorted(wire._OPERATIONS[kind][0] for kind in operations.READING if kind in wire._OPERATIONS))
+READING = tuple(sorted(wire._OPERATIONS[kind][0] for kind in commands.READING if kind in wire._OPERATIONS))
 # Who may write may do all but claim: a user who lacks a command in the middle of a script would leave it half done.
 WRITING = tuple(name for name in scripts.names() if name != "claim" and name not in READING)
 # What partitions and the look at the store need: the first may be used by who only reads.

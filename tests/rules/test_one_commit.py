@@ -14,7 +14,6 @@ import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.outcome import Finished, Outcome, Suspended
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.operations import READING
 from batonpass.testing.serving import claimed
 from batonpass.workers.context import Context
 from batonpass.workers.running import Runner
@@ -58,7 +57,7 @@ def written(store: Any) -> Iterator[list[Any]]:
 
     def heard(name: str) -> Any:
         def ask(command: c.Command[Any]) -> Any:
-            if type(command) not in READING and command not in found:  # one side may ask the other
+            if type(command) not in c.READING and command not in found:  # one side may ask the other
                 found.append(command)
             return asks[name](command)
 

@@ -13,7 +13,7 @@ from typing import Any
 from batonpass.contracts.errors import BatonpassError, Unreachable
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.memory.records import MemoryRecords
-from batonpass.coordinator.operations import READING, run
+from batonpass.coordinator.operations import run
 from batonpass.coordinator.store import rings
 from tests.model.growing import Growing
 from tests.simulation.auditing import compare_all, compare_events
@@ -111,7 +111,7 @@ class Server:
             self.tell(f"{command}\n{answer}")
         if must:
             raise Violation(f"{command} was carried out, must be refused: {must}")
-        if type(command) not in READING:
+        if type(command) not in c.READING:
             self._log.append((self.now, command))
             self.ledger.accept(command, answer, self.now, self._records)
         return answer
