@@ -44,12 +44,6 @@ def large_version(small: Any) -> Any:
     return f"{small[0]:0{_WIDTH}}.{small[1]}" if type(small) is list else small
 
 
-def small_versions(versions: Mapping[str, Any]) -> dict[str, Any]:
-    """Versions by channel."""
-    # Spelled out: it is done for each node that ever ran, with every put.
-    return {channel: _small_text(version) if type(version) is str else version for channel, version in versions.items()}
-
-
 def large_versions(small: Mapping[str, Any]) -> dict[str, Any]:
     """The versions again."""
     return {channel: large_version(version) for channel, version in small.items()}

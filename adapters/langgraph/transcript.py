@@ -35,13 +35,8 @@ _OWN = frozenset(
 _CLASSES = ("AI", "Chat", "Function", "Human", "System", "Tool")
 
 
-def read_messages(told: Iterable[Fields]) -> list[Message]:
-    """Messages from dicts: each with its `type`, and its fields that differ from their defaults."""
-    return LANGCHAIN.read_all(told)
-
-
 def write_messages(messages: Sequence[Message], losses: Losses) -> list[dict[str, Any]]:
-    """Messages as such dicts."""
+    """Messages as dicts: each with its `type`, and its fields that differ from their defaults."""
     return LANGCHAIN.write_all(messages, losses)
 
 

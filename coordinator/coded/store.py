@@ -360,15 +360,6 @@ def _bodies(codec: Codec, header: bytes, commit: CommitLine, stored: tuple[bytes
     )
 
 
-def with_bodies(codec: Codec | None, row: CheckpointRow, bodies: tuple[bytes, ...]) -> CheckpointRow:
-    """A checkpoint that was read without what its spans hold, and that, as `ReadSpans` answered."""
-    try:
-        commit = read_commit(row.commit, row.id) if codec else None
-    except Corrupted:
-        return row  # who opens it says so
-    return replace(row, bodies=_bodies(codec, row.header, commit, bodies) if codec and commit else bodies)
-
-
 def _unframed(codec: Codec, span: Span, data: bytes) -> bytes:
     try:
         return unframe(codec, span, data)

@@ -32,7 +32,6 @@ _AsyncSentinel: Any = asyncio_sentinel.Sentinel
 
 # What a server, or who sits at its address, can answer; what is not among it is a mistake of ours.
 TROUBLE = (ConnectionError, TimeoutError, ResponseError, InvalidResponse, OSError)
-SCHEMES = ("redis", "rediss", "redis+sentinel", "rediss+sentinel")
 
 
 def _truth(text: str) -> bool:
