@@ -1,4 +1,4 @@
--- A checkpoint and those that it came from, nearest first, as far as they are there.
+-- A checkpoint and its ancestors, nearest first, as far as they still exist.
 -- KEYS prefix
 -- ARGV checkpoint, limit
 -- Returns {'+', {id, thread name, name, commit line, head of the record} ...}

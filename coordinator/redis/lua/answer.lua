@@ -10,7 +10,7 @@ if not job[1] then
 end
 local asked = job[6] or '0'
 if job[1] ~= 'input_required' or (wanted ~= '0' and wanted ~= asked) then
-  -- A retry: the answer may have been taken, and the job have gone on with it to other agents and questions.
+  -- A retry: the answer may have been taken before, and the job may be at other agents and questions by now.
   local of, taken = string.match(job[2] or '', '^(%d+) (%x+)$')
   if taken == digest and (wanted == '0' or wanted == of) then
     return { '+' }

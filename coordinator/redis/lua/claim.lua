@@ -1,5 +1,5 @@
--- Leases ready deliveries, queue by queue: those that go ahead, then first in first out. The entry leaves its stream in
--- the same step: the lease is the only record of ownership. What may not run now goes to its lane's line.
+-- Leases ready deliveries, queue by queue: first those that go ahead, then in order. The entry leaves its stream in the
+-- same step, so the lease is the only record of ownership. What may not run now goes to its lane's line.
 -- KEYS prefix
 -- ARGV worker, limits of some queues (packed) or '', number of queues, (queue, lease ms) for each, lease id for each
 --      delivery wanted
@@ -9,7 +9,7 @@
 --      is ready}
 --@ uses clock job turns parts whole
 
--- Whether a job is no child, or one that its parent waits for.
+-- Whether a job is no child, or a child that its parent still waits for.
 local function waited_for(brood, parent)
   if not brood or brood == '' then
     return true
@@ -24,7 +24,7 @@ local first_lease = 4 + 2 * queues
 local wanted = #ARGV - first_lease + 1
 local seen, taken, found, stale, left, stamp = {}, {}, 0, {}, {}, now_text()
 local now = tonumber(stamp)
--- The heads of all queues at once. (No other script uses XREAD: who may not claim is refused here.)
+-- Read the heads of all queues at once. (No other script uses XREAD, so that a user who may not claim is refused here.)
 local streams, heads, keys_ahead = {}, {}, {}
 for q = 1, queues do
   streams[q], streams[queues + q], keys_ahead[q] = P .. 'q:' .. ARGV[2 + 2 * q], '0', P .. 'a:' .. ARGV[2 + 2 * q]
@@ -34,7 +34,7 @@ for _, head in ipairs(redis.call('XREAD', 'COUNT', wanted, 'STREAMS', unpack(str
   heads[head[1]] = head[2]
 end
 
--- What lies in a queue: `entry` is nil for what goes ahead there.
+-- Looks at a job in a queue, and decides what becomes of it. `entry` is nil if it was found among those that go ahead.
 local function look(queue, lease_ms, id, entry)
   local job = redis.call('HMGET', P .. 'j:' .. id, 'delivery', 'expires', 'slot', 'lane', 'token', 'queue', 'deadline',
     'brood', 'parent', 'priority', 'agent', 'hop', 'tip', 'attempt', 'failing', 'asked', 'children',
@@ -67,7 +67,7 @@ local function look(queue, lease_ms, id, entry)
   end
 end
 
--- Up to where all that lies in a queue is taken out of it: its entry, by queue.
+-- For each queue, the stream entry up to which everything was looked at.
 local cut_short, front = {}, {}
 for q = 1, queues do
   local queue, lease_ms = ARGV[2 + 2 * q], tonumber(ARGV[3 + 2 * q])
@@ -103,7 +103,7 @@ end
 for _, entry in ipairs(stale) do
   dequeue(unpack(entry))
 end
--- Several go in one step: to delete one takes a walk over all that were deleted before it.
+-- Remove several entries in one step: deleting one by one walks over all that were deleted before it.
 local trimmed = {}
 for queue, entry in pairs(#seen > 1 and front or {}) do
   if not left[queue] then
@@ -114,7 +114,7 @@ for queue, entry in pairs(#seen > 1 and front or {}) do
 end
 local function start(job, lease)
   local job_key, lane, slot = P .. 'j:' .. job.id, job.lane_known, ''
-  -- A token from the clock is greater than any that the store knew before it lost its last writes.
+  -- A token from the clock is greater than any that the store had given before it lost its last writes.
   local token, until_ms = job.token < now and stamp or num(job.token + 1), num(now + job.lease_ms)
   if job.ahead or not trimmed[job.queue] then
     redis.call('XDEL', P .. 'q:' .. job.queue, job.entry)
@@ -144,7 +144,7 @@ local function start(job, lease)
   emit_job(job.id, 'batonpass.job.started', job.agent, job.hop,
     'worker', worker, 'token', token, 'attempt', job.attempt)
   local checkpoint = job.tip ~= '' and read_whole(job.tip) or false
-  -- Only who had a lease has written to the journal.
+  -- A job that never had a lease has no journal.
   local journal = {}
   if job.token > 0 then
     journal = redis.call('HGETALL', P .. 'n:' .. job.id)
@@ -167,7 +167,7 @@ for queue in pairs(refilled) do
   deliveries[#deliveries + 1] = queue
 end
 if found < wanted then
-  -- Nothing is left in these queues: wake-ups still lying there would only cause looks for nothing.
+  -- These queues are empty now: a wake-up that still lies there would only make a worker look in vain.
   local keys = {}
   for q = 1, queues do
     local queue = ARGV[2 + 2 * q]

@@ -1,4 +1,4 @@
--- Ends jobs with their results. Each is a commit for itself: the refusal of one leaves the others alone.
+-- Ends jobs with their results. Each is a commit of its own: if one is refused, the others are not.
 -- KEYS prefix
 -- ARGV job, token, lease, result, checkpoint (5 or more: lib/checkpoint.lua; id '' for none), of each; a checkpoint has
 --      one alone

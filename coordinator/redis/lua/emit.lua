@@ -1,4 +1,4 @@
--- Adds to what a job streams, and wakes who reads along. A stream is kept for a while after the last.
+-- Adds to what a job streams, and wakes its readers. A stream is kept for a while after the last addition.
 -- KEYS prefix
 -- ARGV job, token, lease, how many are kept, for how many ms, then data of each
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}

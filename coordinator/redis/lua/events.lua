@@ -1,5 +1,5 @@
--- Events after a position, oldest first, of one subject if given, and of those only that are wanted; and each that
--- tells that the store went back in time, because whoever reads has to know.
+-- Events after a position, oldest first: those about one subject, if given, and those wanted. Also each event that says
+-- that the store went back in time, because every reader has to know that.
 -- KEYS prefix
 -- ARGV position or '', subject or '', how many to look at, 1 if the position was kept for long, agent or '', thread or
 --      '', then types
@@ -7,8 +7,8 @@
 --         {'!rewound', position, an earlier one}; the last may have no fields: it only says how far was looked
 --@ uses events
 
--- So many ms may the clock of a server that takes over be behind: what it writes comes after the cursor's event, so
--- from so much earlier on it is all there, however much was lost.
+-- After a failover, the new server's clock may be this many ms behind. What it writes comes after the cursor's event
+-- anyway, so whatever was lost, all of it is there from so much earlier on.
 local LOST_MS = 600000
 local after, subject = ARGV[1], ARGV[2]
 if after ~= '' and not string.match(after, '^%d+%-%d+$') then
@@ -18,7 +18,7 @@ local gone = trimmed()
 if after ~= '' and before(after, gone) then
   return refuse('trimmed', after, gone)
 end
--- The event of a position is there, or was trimmed, or is in another partition since a repartition.
+-- Whether a position is valid: its event is there, was trimmed, or is in another partition since a repartition.
 if ARGV[4] == '1' and after ~= '' and before(gone, after) and not redis.call('XRANGE', EVENTS, after, after)[1]
   and before(redis.call('GET', P .. 'dealt') or '0-0', after) then
   local back = math.max(tonumber(string.match(after, '^%d+')) - LOST_MS, 0)

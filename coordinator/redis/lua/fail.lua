@@ -1,4 +1,4 @@
--- Ends a delivery without a result: the next attempt is timed, or the job ends.
+-- Ends a delivery without a result: the next attempt gets a timer, or the job ends.
 -- KEYS prefix
 -- ARGV job, token, lease, error, reason, retry in ms or '', state of the end, what was spent or ''
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}

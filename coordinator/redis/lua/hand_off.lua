@@ -18,7 +18,7 @@ local now, hop = now_text(), num(fields.hop + 1)
 append_last(last, id, fields, now)
 enqueue(id, ARGV[6], unheld(fields.closed, now, 'agent', ARGV[4], 'contract', ARGV[5], 'queue', ARGV[6],
   'envelope', ARGV[7], 'hop', hop, 'lane', ARGV[9], 'tip', fields.tip, 'count', fields.count))
-if fields.attempt ~= '1' or fields.crashes ~= '0' or fields.asked or fields.children then  -- not in most hops
+if fields.attempt ~= '1' or fields.crashes ~= '0' or fields.asked or fields.children then  -- rare
   redis.call('HSET', P .. 'j:' .. id, 'attempt', '1', 'crashes', '0', 'failing', '0', 'question', '', 'answer', '',
     'error', '', 'fan', '')
 end

@@ -1,5 +1,4 @@
--- Commits checkpoints to a thread in order, with parents as they are given. The same again answers what the first time
--- did.
+-- Commits checkpoints to a thread in order, with the given parents. The same again returns what the first time did.
 -- KEYS prefix
 -- ARGV thread digest, thread name, how many it had so far, then parent or '', agent, checkpoint (lib/checkpoint.lua) of
 --      each
@@ -29,7 +28,7 @@ for _, one in ipairs(found) do
     return refuse('ungrounded', one.checkpoint.base)
   end
   for i = one.checkpoint.first or 1, one.checkpoint.last or 0, 3 do
-    if logs[ARGV[i]] then  -- what two append to one log would not lie where each expects
+    if logs[ARGV[i]] then  -- if two appended to one log, the second would not lie where it expects to
       return refuse('ungrounded', one.checkpoint.base)
     end
     logs[ARGV[i]] = true

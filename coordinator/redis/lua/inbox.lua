@@ -1,4 +1,4 @@
--- A page of the jobs that ask, by when they did and their ids.
+-- A page of the jobs that ask, in the order of when they asked and of their ids.
 -- KEYS prefix
 -- ARGV limit, time (ms since 1970) and job to start behind, or '0' and ''
 -- Returns {'+', job's fields ...}
@@ -9,7 +9,7 @@ while #page <= limit do
   for i = 1, #found, 2 do
     if #page <= limit and (found[i] > after_id or tonumber(found[i + 1]) > tonumber(after)) then
       local job = redis.call('HGETALL', P .. 'j:' .. found[i])
-      if job[1] then  -- a server may have evicted it
+      if job[1] then  -- the server may have evicted it
         page[#page + 1] = job
       end
     end

@@ -1,4 +1,4 @@
--- Makes a group of consumers if there is none, or begins it anew; notes what its maker keeps with it.
+-- Makes a group of consumers if it is new, or begins it anew. Stores what its maker keeps with it.
 -- KEYS prefix
 -- ARGV group digest, name, 1 to begin behind the newest event, 1 to begin anew, 1 if it must be there, 1 to note this,
 --      what its maker keeps

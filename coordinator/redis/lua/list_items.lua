@@ -1,4 +1,4 @@
--- A page of items in the order of their paths. It ends early where it is large, or much has expired.
+-- A page of items in the order of their paths. It ends early when it gets large, or passes many expired ones.
 -- KEYS prefix
 -- ARGV path to start from, path to end before, limit, '1' for what searches look at
 -- Returns {'+', path where it ended or '', time, {path, until, created, updated, ttl, value, what searches look at or

@@ -1,4 +1,5 @@
--- A page of jobs, newest first. With a state or an agent: such ones of the next jobs, and the last that it looked at.
+-- A page of jobs, newest first. With a state or an agent: the fitting ones among the next jobs, and the last job that
+-- it looked at.
 -- KEYS prefix
 -- ARGV limit, job to start below or '', '1' for failed ones only (the last to fail first), state or '', agent or ''
 -- Returns {'+', job's fields ...}, {'!no_job', job}
@@ -12,7 +13,7 @@ if ARGV[2] ~= '' then
   local updated = not rank and redis.call('HGET', P .. 'j:' .. ARGV[2], 'updated')
   if rank then
     first = rank + 1
-  elseif updated then  -- it failed no more since the page before was read
+  elseif updated then  -- it is not failed any more since the page before was read
     first = redis.call('ZCOUNT', key, updated, '+inf')
   else
     return refuse('no_job', ARGV[2])
@@ -20,7 +21,7 @@ if ARGV[2] ~= '' then
 end
 local limit, state, agent = tonumber(ARGV[1]), ARGV[4], ARGV[5]
 local chosen = state ~= '' or agent ~= ''
-local look = chosen and 2000 or limit  -- some ms of the server's time
+local look = chosen and 2000 or limit  -- takes the server some ms
 
 local function chooses(job_key)
   if not chosen then
@@ -31,7 +32,7 @@ local function chooses(job_key)
 end
 
 local page, passed = { '+' }, nil
-for _ = 1, 100 do  -- those that a server has evicted are passed over
+for _ = 1, 100 do  -- skip jobs that the server has evicted
   local ids = redis.call('ZREVRANGE', key, first, first + look - 1)
   for _, id in ipairs(ids) do
     if #page > limit then

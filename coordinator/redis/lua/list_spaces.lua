@@ -1,4 +1,5 @@
--- A page of the labels under which there are items, in the order of their paths. It ends early where much has expired.
+-- A page of the labels under which there are items, in the order of their paths. It ends early when it passes many
+-- expired items.
 -- KEYS prefix
 -- ARGV path to start from, path to end before, limit
 -- Returns {'+', path to go on from or '', path of labels ...}

@@ -1,4 +1,4 @@
--- A page of a thread's places that have a checkpoint, the greatest key first: of one scope, or of 500 in a row.
+-- A page of a thread's places that have a checkpoint, the greatest key first: of one scope, or of up to 500 scopes.
 -- KEYS prefix
 -- ARGV thread digest, thread name, scope behind '=' or '' for all, spot to start behind or '', limit, '1' if whole,
 --      where to go on from or ''
@@ -8,7 +8,7 @@
 local thread, key, before, limit, now = ARGV[1], P .. 'g:' .. ARGV[1], ARGV[4], tonumber(ARGV[5]), now_ms()
 local last_scope, last_key = string.match(before, '^([^%z]*)%z([^%z]*)%z')
 
--- What lies behind the given place begins below this.
+-- The bound below which the page begins.
 local function bound(scope)
   if before == '' then
     return scope .. '\1'
@@ -16,14 +16,14 @@ local function bound(scope)
   return scope .. '\0' .. last_key .. (precedes(scope, last_scope) and '\1' or '\0')
 end
 
--- The greatest spots of all scopes are kept in order; the last one is taken, and the next one of its scope put in.
+-- The greatest spot of each scope, in order. The last is taken, and replaced by the next one of its scope.
 local heads = {}
 local rests, scopes = {}, 0
 local function put_in(scope, below)
   local spots, rest = spots_of(thread, scope, below, 1, now)
   local found = spots[1]
   if not found then
-    -- That was much to look at, as much as all scopes may be.
+    -- This scope passed many expired ones, as many as one script may in all.
     rests[#rests + 1], scopes = rest, rest and 500 or scopes
     return
   end

@@ -1,5 +1,5 @@
--- Deletes jobs that ended long ago, each with its own thread. One whose thread is still of use stays. What is listed
--- and was evicted by the server is listed no more.
+-- Deletes jobs that ended long ago, each with its own thread, unless that is still of use. Also takes jobs off the list
+-- that the server has evicted.
 -- KEYS prefix
 -- ARGV age in ms, number of the job to start from, limit
 -- Returns {'+', how many were deleted, number to go on from or -1}
@@ -9,7 +9,7 @@ local cutoff = now - tonumber(ARGV[1])
 local ids = redis.call('ZRANGE', P .. 'jobs', start, start + limit - 1)
 local ended, kept, budget = 0, 0, limit
 
--- Deletes a job, and the thread that is its own, as far as the budget goes. Whether that was all.
+-- Deletes a job, and its own thread, as far as the budget goes. Returns whether that was everything.
 local function drop(id, thread, name, own)
   local freed, done = 0, budget > 0
   if done and own then

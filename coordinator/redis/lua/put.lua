@@ -1,5 +1,5 @@
--- Commits a checkpoint of a place, and what was written at the place of its parent. The same checkpoint again answers
--- what the first time did.
+-- Commits a checkpoint of a place, and what was written at its parent's place. The same checkpoint again returns what
+-- the first time did.
 -- KEYS prefix
 -- ARGV job or '', token, lease, thread digest, thread name, spot of the parent (of no key for none), spot that must be
 --      the latest (of no key for none) or '', agent, where to go on from or '', checkpoint (5 or more:
@@ -14,7 +14,7 @@ local spot, places_key = checkpoint.spot, P .. 'g:' .. thread
 local scope = scope_of(spot)
 local orphan = parent_spot == scope .. '\0\0'
 
--- A retry after a lost reply must get the answer, not a refusal that it caused itself.
+-- A retry after a lost reply must get the first answer, and not a refusal that the first write caused.
 local function refused(...)
   local before = saved_before(checkpoint.id)
   return before and { '+', before } or refuse(...)
@@ -29,7 +29,7 @@ if ARGV[1] ~= '' then
     return refused('thread', checkpoint.id)
   end
 end
--- Most are put behind all others of their scope, and come from the one that is last now: one look finds all that.
+-- Most are put behind all others of their scope, and have the last of those as parent: one look finds all of that.
 local top = redis.call('ZREVRANGEBYLEX', places_key, '(' .. scope .. '\1', '[' .. scope .. '\0', 'LIMIT', 0, 1)[1]
 local last, last_id = nil, ''
 if top then
@@ -45,7 +45,7 @@ local is_last = is_behind or last == spot
 if tip_spot ~= '' or not is_last and scope == '' then
   local latest = last
   if last and not string.find(state[4] or '', '^%S+ %S+ %d+ 0 ') then
-    -- What was passed over before counts as long as nothing was added.
+    -- Where an earlier call stopped only counts if nothing was added since.
     local of, passed = string.match(ARGV[9], '^(%d+) (.*)$')
     local found, stopped = spots_of(thread, scope, of == count and passed or scope .. '\1', 1, now)
     if not found[1] and stopped then
@@ -94,7 +94,7 @@ if not state[1] then
   redis.call('ZADD', P .. 'threads', 0, name)
 end
 if fields then
-  -- From when the job counts by itself on, the thread learns tip and count when it ends: lib/checkpoint.lua.
+  -- Once the job counts its checkpoints itself, the thread gets tip and count when it ends: see lib/checkpoint.lua.
   local told = { 'updated', num(now) }
   if moved or fields.count ~= '' then
     told[3], told[4] = 'count', more

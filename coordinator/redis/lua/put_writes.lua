@@ -1,5 +1,5 @@
--- Notes what was written at a place, which need not have its checkpoint yet. What has a name already stays, unless the
--- later one replaces it or takes it away.
+-- Stores what was written at a place, which may not have its checkpoint yet. A write does not replace one of the same
+-- name, unless it says so ('again' or 'gone').
 -- KEYS prefix
 -- ARGV job or '', token, lease, thread digest, thread name, spot, then each write (name, '1' if again or '-' if gone,
 --      value)

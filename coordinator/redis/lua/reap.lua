@@ -1,5 +1,5 @@
--- Ends overdue jobs, takes back expired leases, makes due timers ready, makes children that were staged, cancels those
--- that nobody waits for, frees expired checkpoints and items, notes a worker's presence.
+-- Ends overdue jobs, takes back expired leases, makes due timers ready, makes staged children, cancels children that
+-- nobody waits for, frees expired checkpoints and items, and records a worker's presence.
 -- KEYS prefix
 -- ARGV limit of each, '1' or '0' to leave expired leases to their holders, deaths of workers from which on a job goes
 --      ahead of others no more, deaths that park it, presence ms or '0', '1' if lines move before their time, worker,
@@ -17,7 +17,7 @@ local closing = redis.call('ZRANGE', P .. 'closing', 0, limit - 1)
 local old = redis.call('ZRANGEBYSCORE', P .. 'expiry', '-inf', num(now), 'LIMIT', 0, limit)
 local lapsed = redis.call('ZRANGEBYSCORE', P .. 'lapses', '-inf', num(now), 'LIMIT', 0, limit)
 
--- What a server that evicts, or somebody with a client of his own, took away must not keep all others waiting.
+-- What was evicted, or deleted by somebody with another client, must not keep all others waiting.
 local gone = {}
 local function there(ids)
   local found = {}
@@ -78,7 +78,7 @@ for _, id in left_of(expired) do
     local back = crashes < suspect and go_ahead or enqueue
     back(id, queue)
     filled[#filled + 1] = queue
-    -- Who waits first may be the very worker that is frozen, and would swallow the one wake-up.
+    -- The worker that waits first may be the frozen one, and would swallow a single wake-up.
     for _ = 2, math.min(redis.call('ZCARD', P .. 'p:' .. queue), 8) do
       redis.call('RPUSH', P .. 'w:' .. queue, '1')
     end
@@ -138,7 +138,7 @@ for _, id in ipairs(old) do
   if not record then
     redis.call('ZREM', P .. 'expiry', id)
   elseif needed[head.thread][id] then
-    -- An unended job would resume from it: looked at again a minute later.
+    -- An unended job would resume from it: look again in a minute.
     redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
   else
     drop(id, head, now, dropped)

@@ -1,4 +1,4 @@
--- Adds records to the journal of the hop.
+-- Adds records to the hop's journal.
 -- KEYS prefix
 -- ARGV job, token, lease, then key, value of each record
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}

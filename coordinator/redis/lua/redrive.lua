@@ -1,4 +1,4 @@
--- Makes a failed job deliverable again, with attempts as new. The same again while it waits changes nothing.
+-- Makes a failed job deliverable again, with a new count of attempts. The same again while it waits changes nothing.
 -- KEYS prefix
 -- ARGV job, checkpoint to go on from or '', token of its last lease or '-1' for any, contract or '', queue, envelope,
 --      agent, lane
@@ -35,14 +35,14 @@ local fields = { 'attempt', '1', 'crashes', '0', 'failing', '0', 'error', '', 'c
 local function set(name, value)
   fields[#fields + 1], fields[#fields + 2] = name, value
 end
-if job[9] == 'unanswered' then  -- it is asked again
+if job[9] == 'unanswered' then  -- it will ask again
   set('answered', '')
 end
 if job[10] and job[10] ~= '' then
-  set('brood', '')  -- its parent has counted it as lost, and is told if it is completed
+  set('brood', '')  -- its parent has counted it as lost; if it completes, the parent is told by `make_good`
 end
 if job[11] and job[11] ~= '' and job[9] == 'children' then
-  set('verdict', 'cut')  -- the children that broke it are tried again, too
+  set('verdict', 'cut')  -- the children that failed the fan-out are tried again, too
 end
 if tip ~= '' then
   set('tip', tip)

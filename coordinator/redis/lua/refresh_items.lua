@@ -1,4 +1,4 @@
--- Lets the time of items begin anew. Those that are gone, or are kept for ever, are passed over.
+-- Starts the time to live of items anew. Skips those that are gone or do not expire.
 -- KEYS prefix
 -- ARGV digest and path of each
 -- Returns {'+'}

@@ -7,7 +7,7 @@
 local id, crash = ARGV[1], ARGV[4]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue', 'worker', 'crashes',
   unpack(ENDING))
--- A lease that ran out, of a worker that could not reach the store.
+-- The late notice of a worker that could not reach the store while its lease ran out.
 local over = not fields and ARGV[8] == '1' and redis.call('HMGET', P .. 'j:' .. id, 'closed', 'crashes', 'state')
 if not fields and not (over and over[1] == 'expired ' .. ARGV[3] and over[3] ~= 'failed') then
   return refused

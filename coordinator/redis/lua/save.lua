@@ -1,4 +1,4 @@
--- Commits a checkpoint of a job, and journal records with it. The same checkpoint again answers what the first time
+-- Commits a checkpoint of a job, and journal records with it. The same checkpoint again returns what the first time
 -- did.
 -- KEYS prefix
 -- ARGV job, token, lease, checkpoint (5 or more: lib/checkpoint.lua), then key, value of each journal record

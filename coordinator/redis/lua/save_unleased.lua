@@ -1,4 +1,4 @@
--- Commits a checkpoint of a thread on which no job runs. The same checkpoint again answers what the first time did.
+-- Commits a checkpoint of a thread on which no job runs. The same checkpoint again returns what the first time did.
 -- KEYS prefix
 -- ARGV thread digest, thread name, parent or '', '1' to branch, agent, where to go on from or '', checkpoint (5 or
 --      more: lib/checkpoint.lua)
@@ -7,7 +7,7 @@
 --@ uses clock record thread parts append checkpoint
 local thread, name, parent, checkpoint = ARGV[1], ARGV[2], ARGV[3], read_checkpoint(7)
 local state = redis.call('HMGET', P .. 't:' .. thread, 'count', 'tip', 'job')
--- A retry after a lost reply must get the answer, not a refusal that it caused itself.
+-- A retry after a lost reply must get the first answer, and not a refusal that the first write caused.
 local function refused(...)
   local before = saved_before(checkpoint.id)
   return before and { '+', before } or refuse(...)
@@ -21,7 +21,7 @@ if parent == '' then
 elseif redis.call('EXISTS', P .. 'c:' .. parent) == 0 then
   return refused('no_checkpoint', parent)
 elseif parent ~= tip and ARGV[4] ~= '1' then
-  -- The tip's time may be over. What was passed over before counts as long as nothing was added.
+  -- The tip may have expired. Where an earlier call stopped only counts if nothing was added since.
   local passed, of = string.match(ARGV[6], '^(%S+) (%d+)$')
   local found, rest = newest(thread, of == state[1] and passed or '+inf', 1, now_ms())
   if not found[1] and rest then

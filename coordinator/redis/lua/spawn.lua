@@ -1,4 +1,4 @@
--- Ends this delivery with a fan-out: the job waits for its children, which are jobs from now on.
+-- Ends this delivery with a fan-out: the children become jobs, and the job waits for them.
 -- KEYS prefix
 -- ARGV job, token, lease, fan-out, children in all, how many must be done, how many may be lost, number of children
 --      given here, checkpoint (5 or more: lib/checkpoint.lua; id '' for none), then child (lib/children.lua) of each,

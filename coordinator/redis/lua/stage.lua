@@ -1,4 +1,4 @@
--- Puts children by for the fan-out of this lease. The same again changes nothing.
+-- Stores children for the fan-out that this lease prepares. The same again changes nothing.
 -- KEYS prefix
 -- ARGV job, token, lease, how many were put by before (0 to begin anew), then child (lib/children.lua) of each
 -- Returns {'+'}, {'!fenced' ...}, {'!no_job'}, {'!unstaged', job, how many are there, how many should be}

@@ -1,4 +1,4 @@
--- Makes a job and its first delivery. The same id, or the same key, answers with the first job.
+-- Makes a job and its first delivery. The same id, or the same key, returns the first job.
 -- KEYS prefix
 -- ARGV job, thread digest, idempotency digest or '', payload digest, delay ms, origin checkpoint or '', queue, thread
 --      name, key, key ttl ms, agent, contract, envelope, what the event says more (packed) or '', terms (packed) or '',
@@ -54,7 +54,7 @@ if stopped and on_busy == 'rollback' then
   if tip ~= '' and redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
     return refuse('no_checkpoint', tip)
   elseif tip == '' or redis.call('HEXISTS', P .. 't:' .. thread, tip) == 1 then
-    back = tip  -- the thread's tip, too
+    back = tip  -- the thread's tip goes back, too
   else
     count = ''
   end
@@ -108,7 +108,7 @@ else
     filled[1] = set_timer(id, due, ARGV[7], now)
   end
   if stopped then
-    filled = end_canceled(busy, stopped, id)  -- no job with a time does that
+    filled = end_canceled(busy, stopped, id)  -- replaces `filled`: no job with a time is submitted this way
     state[3] = stopped.count ~= '' and stopped.count or state[3]
   end
   redis.call('HSET', P .. 't:' .. thread, 'name', ARGV[8], 'job', id,
@@ -116,7 +116,7 @@ else
 end
 emit_job(id, 'batonpass.job.submitted', ARGV[11], '0', 'due', due ~= '0' and due or '', 'behind', waits and busy or '',
   told(ARGV[14]))
--- A worker is waiting for the end of this script: it reads nothing back, and packs nothing that is as in most jobs.
+-- A worker waits for this script to end: it reads nothing back, and does not pack what is the same in most jobs.
 if reason == 'ready' and tip == '' and ARGV[15] == '' and ARGV[16] == '' then
   return stamp
 end

@@ -16,7 +16,7 @@ if wrong then
 end
 
 local now = now_ms()
--- No question of the job has the name of another one.
+-- Each question of a job has a name of its own.
 local asked = num(math.max(now, tonumber(fields.asked or '0') + 1))
 local due = timeout > 0 and num(now + timeout) or ''
 append_last(last, id, fields, num(now))

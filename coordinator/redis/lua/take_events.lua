@@ -1,4 +1,4 @@
--- Takes a batch for a consumer: one that was taken and not finished in time, else the next events.
+-- Takes a batch for a consumer: one that another took and did not finish in time, else the next events.
 -- KEYS prefix
 -- ARGV group digest, its name, batch, lease ms, how many to look at, how many batches may be taken, agent or '', thread
 --      or '', then types

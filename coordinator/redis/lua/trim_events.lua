@@ -10,7 +10,7 @@ if over <= 0 then
 end
 local _, count = trimmed()
 
--- Not at once: which one goes last is only known when it is the first.
+-- Not in one step: which event goes last is only known when it has become the first.
 redis.call('XTRIM', EVENTS, 'MAXLEN', num(length - over + 1))
 local last = redis.call('XRANGE', EVENTS, '-', '+', 'COUNT', 1)[1][1]
 redis.call('SET', P .. 'trimmed', last .. ' ' .. num(count + over))

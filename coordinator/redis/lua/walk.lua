@@ -1,5 +1,5 @@
--- The checkpoint of a place and those of its thread that it came from, nearest first, with what was written there, as
--- far as they are there and have a place; no further than 64 KB of them.
+-- The checkpoint of a place and its ancestors in the thread, nearest first, with what was written at their places, as
+-- far as they still exist and have places, up to 64 KB of them.
 -- KEYS prefix
 -- ARGV thread digest, thread name, spot, limit
 -- Returns {'+', {spot, {id, thread name, name, commit line, record}, {{name, value} ...}} ...}

@@ -1,4 +1,4 @@
--- Puts and deletes items. Each is named once; one that is there keeps the time of its creation.
+-- Puts and deletes items, each named once. An item that exists keeps its creation time.
 -- KEYS prefix
 -- ARGV kind of an event about the first one or '', its subject, when that one was last written if the event is to be
 --      said, what it says (packed) or '', number of items to be put, then each of those (digest, path, ms that it is

@@ -1,7 +1,7 @@
--- Adding to logs. (In two functions: each costs a script something, also where a checkpoint has no parts.)
+-- Appending to logs. (Two functions, because each costs a script time, and a checkpoint without parts needs only one.)
 
--- Whether what a checkpoint builds on is there: its base, and logs that end where it goes on. (Their segments don't
--- tell: those in the middle may be freed.)
+-- Whether what a checkpoint builds on is still there: its base, and logs that end where it wants to append. (Looking
+-- for the segments would not do: those in the middle of a log may have been freed.)
 local function grounded(checkpoint)
   if checkpoint.spans == '' then
     return true
@@ -17,7 +17,7 @@ local function grounded(checkpoint)
   return true
 end
 
--- Writes what is new of a checkpoint's parts, and notes its use of their spans.
+-- Appends the new bytes of a checkpoint's parts to their logs, and counts its use of their spans.
 local function write_parts(checkpoint)
   for i = checkpoint.first, checkpoint.last, 3 do
     local log, at, data, from = ARGV[i], tonumber(ARGV[i + 1]), ARGV[i + 2], 1
@@ -25,7 +25,7 @@ local function write_parts(checkpoint)
       local key, room = segment_key(log, at), SEGMENT - at % SEGMENT
       local piece = string.sub(data, from, from + room - 1)
       if redis.call('APPEND', key, piece) == SEGMENT and #piece < SEGMENT then
-        -- A string that was appended to has room to grow, as much as it holds: a full one gives that back.
+        -- Redis doubles the room of a string that is appended to. A segment that is full gives the spare room back.
         redis.call('SET', key, redis.call('GET', key))
       end
       from, at = from + #piece, at + #piece

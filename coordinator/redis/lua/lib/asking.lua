@@ -1,6 +1,6 @@
--- Questions that nobody has answered in time.
+-- Questions whose time to answer is over.
 
--- What a job with such a question does next, and its fields: nobody has written anything yet.
+-- Reads what `overdue` needs. `assignee` is the person to ask next, if one is left.
 local function read_overdue(id)
   local job = redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'asked', 'otherwise', 'escalation',
     'escalated')
@@ -15,7 +15,7 @@ local function read_overdue(id)
   return fields
 end
 
--- The next one is asked, or the job goes on. The queue in which it is then.
+-- Asks the next person, or lets the job go on. Returns the job's queue if it goes on.
 local function overdue(id, job, now)
   if job.assignee then
     local due = num(now + job.wait)

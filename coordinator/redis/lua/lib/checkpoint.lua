@@ -1,11 +1,11 @@
 -- Adding checkpoints.
 
--- Lets a checkpoint that has a place be found there: lib/put.lua makes it, where checkpoints may have one.
+-- Makes a checkpoint findable at its place. Declared here, filled by lib/put.lua in the scripts that put places.
 local settle
 
--- The arguments of a new checkpoint, from ARGV[at]: id, record, step, ttl, spans; if it has spans also its base, the
--- number of appends, and log, place and bytes of each. Behind the spans and a blank the text of its place may follow.
--- Answers where the arguments go on, too.
+-- Reads the arguments of a new checkpoint, from ARGV[at]: id, record, step, ttl, spans; if it has spans, then also its
+-- base, the number of appends, and log, offset and bytes of each. The spans may be followed by a blank and the text of
+-- its place. Also returns the index of the next argument.
 local function read_checkpoint(at)
   local spans = ARGV[at + 4]
   local checkpoint = { id = ARGV[at], record = ARGV[at + 1], step = ARGV[at + 2], ttl = ARGV[at + 3], spans = spans }
@@ -30,10 +30,10 @@ local function saved_before(id)
   return thread ~= '' and redis.call('HGET', P .. 't:' .. thread, id) or nil
 end
 
--- Adds a checkpoint to a thread, as number `count`, at a time (`now_text`); answers the commit line, sealed together
--- with the header. The caller notes the new tip and count. Nil if it was added before: nothing is written then. (The
--- record is one text as it came: a hash with a large value costs five times as much, and each key, and each text put
--- together, more than its bytes.)
+-- Adds a checkpoint to a thread, as number `count`, at a time (`now_text`). Returns its commit line, sealed together
+-- with the header. The caller stores the new tip and count. Returns nil, and writes nothing, if it was added before.
+-- (The record stays one text: a hash with a large value would cost five times as much, and every key and every
+-- concatenation costs more than the bytes themselves.)
 local function append(checkpoint, thread, count, parent, now, ...)
   local id, record, spans = checkpoint.id, checkpoint.record, checkpoint.spans
   if redis.call('ZADD', P .. 'o:' .. thread, 'NX', count, id) == 0 then
@@ -61,15 +61,15 @@ local function append(checkpoint, thread, count, parent, now, ...)
   return commit
 end
 
--- How many checkpoints a job's thread has had. The job counts them itself, which spares each save two calls: nobody
--- else may write to the thread, and `finish` tells it the tip and the count. (One that goes on from a checkpoint of
--- another thread begins to count with its first save: until then its tip is not the thread's.)
+-- How many checkpoints a job's thread has had. A running job counts them in its own record, which saves two calls with
+-- each save: nobody else may write to its thread, and `finish` copies tip and count to the thread. (A job that goes on
+-- from another thread's checkpoint counts from its first save on, because until then its tip is not in its thread.)
 local function counted(fields)
   return fields.count ~= '' and fields.count or redis.call('HGET', P .. 't:' .. fields.thread, 'count')
 end
 
--- The last checkpoint of a delivery that is ending, if there is one: from ARGV[at], '' for none. Or nil and a refusal.
--- Its number is in `fields` then.
+-- Reads the last checkpoint of a delivery that ends, from ARGV[at] (id '' for none), and sets its number in `fields`.
+-- Returns nil and a refusal if it can't be saved.
 local function read_last(at, fields)
   if ARGV[at] == '' then
     return nil
@@ -84,8 +84,8 @@ local function read_last(at, fields)
   return checkpoint
 end
 
--- Saves the last checkpoint, if there is one, and tells so; the event of the ending, which comes next, wakes who
--- listens. The job's new tip and count are in `fields` then.
+-- Saves that checkpoint, if there is one, and emits its event, without a wake-up: the event of the end follows and
+-- wakes the listeners. Sets the job's new tip and count in `fields`.
 local function append_last(checkpoint, id, fields, now)
   if not checkpoint then
     return

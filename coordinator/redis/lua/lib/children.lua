@@ -1,7 +1,7 @@
 -- The children of fan-outs.
 
--- Makes a child and its first delivery; answers its queue. Its client has packed its id, its thread's digest, its
--- number in the fan-out, agent, contract, queue, lane and envelope. Its priority is its parent's.
+-- Makes a child and its first delivery, and returns its queue. The client has packed its id, its thread's digest, its
+-- number in the fan-out, agent, contract, queue, lane and envelope. It inherits its parent's priority.
 local function make_child(parent, fan, priority, packed, now)
   local id, thread, number, agent, contract, queue, lane, envelope = unpack(cmsgpack.unpack(packed))
   enqueue(id, queue, 'id', id, 'thread', id, 'thread_digest', thread, 'agent', agent, 'contract', contract,

@@ -1,16 +1,16 @@
--- The store's clock, in ms since 1970, as a text: to make a number a text costs as much as a call. The only place where
--- time enters.
+-- The store's clock, in ms since 1970. The only place where time enters. As a text, because most callers store it, and
+-- turning a number into text costs as much as a call to the server.
 local function now_text()
   local time = redis.call('TIME')
   return time[1] .. string.sub('00000' .. time[2], -6, -4)
 end
 
--- ... and to reckon with. (What only notes it takes either.)
+-- The same as a number, to calculate with.
 local function now_ms()
   return tonumber(now_text())
 end
 
--- In how many ms the next lease, timer, limit or gate is due, -1 for none.
+-- In how many ms the next lease, timer, limit or gate is due; -1 if there is none.
 local function due_in(now)
   local next_due = -1
   for _, key in ipairs({ LEASES, TIMERS, LIMITS, GATES }) do

@@ -25,7 +25,7 @@ local function field_of(fields, name)
   return ''
 end
 
--- Whether an event's subject is a thread, or a job on it. `known` keeps the threads of jobs; '' are those of none.
+-- Whether an event's subject is a thread, or a job on it. `known` caches the thread of each job ('' if it has none).
 local function on_thread(subject, thread, known)
   if subject ~= thread and not known[subject] then
     local id = #subject == 24 and string.match(subject, '^[0-9a-z]+$')
@@ -34,8 +34,8 @@ local function on_thread(subject, thread, known)
   return subject == thread or known[subject] == thread
 end
 
--- What tells whether an event is wanted. ARGV from `at` on: agent or '', thread or '', types; one that ends with *
--- stands for all that begin so.
+-- A function that tells whether an event is wanted. ARGV from `at` on: agent or '', thread or '', then types. A type
+-- that ends with * stands for all that begin like it.
 local function wanted(at)
   local agent, thread, known = ARGV[at], ARGV[at + 1], {}
   local function type_fits(kind)

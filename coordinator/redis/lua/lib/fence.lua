@@ -1,8 +1,8 @@
 -- Who may write for a job.
 
--- The fence: the job's agent, hop, thread, tip, count and the other fields named, if the lease is held; what will say
--- that it was ended by this operation is `closed`. Else nil and the reply to give: {'+'} when the same lease ended its
--- delivery by the same operation before (a retry after a lost reply), a refusal otherwise.
+-- The fence: returns the job's agent, hop, thread, tip and count, the other fields named, and `closed` (what the job
+-- will store as the end of this delivery), if the lease is held. Otherwise nil and the reply to give: {'+'} if this
+-- lease has already ended its delivery by the same operation (a retry after a lost reply), else a refusal.
 local function held(id, token, lease, operation, ...)
   local key = P .. 'j:' .. id
   local job = redis.call('HMGET', key, 'token', 'lease', 'agent', 'hop', 'thread_digest', 'tip', 'count', ...)
@@ -24,8 +24,7 @@ local function held(id, token, lease, operation, ...)
   return nil, refuse('fenced', id, token, now[2], now[3], job[1])
 end
 
--- Adds keys and values, ARGV from `at` on, to the journal of the hop: in portions, since `unpack` takes some thousands
--- at most.
+-- Adds the keys and values from ARGV[at] on to the hop's journal, in portions: `unpack` takes a few thousand at most.
 local function append_journal(id, at)
   for first = at, #ARGV, 1000 do
     redis.call('HSET', P .. 'n:' .. id, unpack(ARGV, first, math.min(first + 999, #ARGV)))

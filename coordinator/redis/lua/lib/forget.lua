@@ -2,7 +2,7 @@
 
 local ENDED = { completed = true, failed = true, canceled = true, rejected = true }
 
--- Deletes an ended job's record, and its idempotency key unless that is another job's by now.
+-- Deletes an ended job's record, and its idempotency key unless another job uses that by now.
 local function drop_job(id)
   local job = redis.call('HMGET', P .. 'j:' .. id, 'idem', 'thread_digest', 'agent', 'hop')
   if job[1] ~= '' and redis.call('HGET', P .. 'i:' .. job[1], 'job') == id then
@@ -20,13 +20,13 @@ local function drop_thread(thread, name)
   redis.call('ZREM', P .. 'threads', name)
 end
 
--- The job that a thread is named by, if it is one of its jobs.
+-- The job that a thread is named after, if that job ran on it.
 local function own_job(thread, name)
   local known = redis.call('ZSCORE', P .. 'jobs', name)
   return known and redis.call('HGET', P .. 'j:' .. name, 'thread_digest') == thread and name or nil
 end
 
--- Nothing reminds of a thread on which nothing is left.
+-- Removes all traces of a thread that has no checkpoints and no jobs left.
 local function forget_if_empty(thread, name)
   local of_use = redis.call('EXISTS', P .. 'o:' .. thread, P .. 'g:' .. thread, P .. 'y:' .. thread) > 0
     or own_job(thread, name)
@@ -35,7 +35,7 @@ local function forget_if_empty(thread, name)
   end
 end
 
--- Whether somebody named a checkpoint of a thread, or saved one lately.
+-- Whether a thread has a named checkpoint, or one saved since the cutoff.
 local function of_use(thread, cutoff, now)
   if redis.call('EXISTS', P .. 'm:' .. thread) == 1 then
     return true
@@ -44,7 +44,7 @@ local function of_use(thread, cutoff, now)
   return (tonumber(string.match(commit or '', '^%S+ %S+ (%d+) ')) or 0) > cutoff
 end
 
--- Frees what was written at places that have no checkpoint. Whether that was all.
+-- Frees what was written at places that have no checkpoint. Returns whether that was everything.
 local function clear_places(thread, limit)
   local dropped = {}
   for _, member in ipairs(redis.call('ZRANGE', P .. 'g:' .. thread, 0, limit - 1)) do
@@ -54,8 +54,8 @@ local function clear_places(thread, limit)
   return redis.call('EXISTS', P .. 'g:' .. thread) == 0
 end
 
--- Frees the oldest checkpoints of a thread; with the last one its jobs and the thread itself go. How many checkpoints,
--- and whether all is gone.
+-- Frees the oldest checkpoints of a thread. With the last one go its jobs and the thread itself. Returns how many
+-- checkpoints were freed, and whether nothing is left.
 local function clear(thread, name, limit, now)
   local old = {}
   for _, found in ipairs(oldest(thread, '-inf', '+inf', limit)) do

@@ -1,6 +1,6 @@
--- Freeing checkpoints, and what nobody uses of logs any more.
+-- Freeing checkpoints, and the parts of logs that nobody uses any more.
 
--- What the living spans of a log cover, as pairs of first and last, in order.
+-- The ranges of a log that are in use, as pairs of first and last byte, in order.
 local function covered(log)
   local spans = {}
   for _, field in ipairs(redis.call('HKEYS', P .. 'u:' .. log)) do
@@ -22,7 +22,7 @@ local function covered(log)
   return merged
 end
 
--- The last byte below `stop` that is in use in a segment from `start` on; nil if none is.
+-- The last byte in use below `stop`, in the segment that begins at `start`; nil if there is none.
 local function used_until(start, stop, living)
   local last = nil
   for _, span in ipairs(living) do
@@ -44,8 +44,8 @@ local function free_span(log, first, last, living)
   end
 end
 
--- Whether for each of these spans there is a living one from the same byte to the log's end, as of a text that only
--- grew. (A long thread has one for each checkpoint: to look at all of them takes ms.)
+-- Whether, for each of these spans, a span in use reaches from the same byte to the end of the log: as always where a
+-- text only grew. (A long thread has a span for each checkpoint, and going through them all would take milliseconds.)
 local function all_grown(log, spans)
   local stop = redis.call('HGET', P .. 'u:' .. log, 'end')
   for _, span in ipairs(spans) do
@@ -56,7 +56,7 @@ local function all_grown(log, spans)
   return true
 end
 
--- Frees what checkpoints that were dropped used alone: `dropped` is log -> list of spans.
+-- Frees what only dropped checkpoints used. `dropped` is log -> list of spans.
 local function free_logs(dropped)
   for log, spans in pairs(dropped) do
     local living = not all_grown(log, spans) and covered(log)
@@ -71,7 +71,7 @@ local function free_logs(dropped)
   end
 end
 
--- Notes that spans have a user less. `dropped` takes those that have none any more: `free_logs` is told at the end.
+-- Counts one user less for these spans. Those without users are added to `dropped`, which `free_logs` takes at the end.
 local function disuse(spans, dropped)
   for log, first, last in each_span(spans) do
     if redis.call('HINCRBY', P .. 'u:' .. log, first .. ':' .. last, -1) <= 0 then
@@ -82,7 +82,7 @@ local function disuse(spans, dropped)
   end
 end
 
--- Forgets a member of a thread's places, and what was written there.
+-- Removes a member of a thread's places, and what was written there.
 local function vacate(thread, member, dropped)
   if not member or redis.call('ZREM', P .. 'g:' .. thread, member) == 0 then
     return
@@ -94,7 +94,7 @@ local function vacate(thread, member, dropped)
   redis.call('DEL', writes_key(thread, spot))
 end
 
--- Takes a checkpoint from its place, if it has one.
+-- Removes a checkpoint from its place, if it has one.
 local function leave(id, thread, head, dropped)
   if not head.place then
     vacate(thread, member_of(thread, id), dropped)
@@ -107,7 +107,7 @@ local function leave(id, thread, head, dropped)
   end
 end
 
--- Takes a checkpoint away, whose head is given, with its name and its place.
+-- Removes a checkpoint, given its head, together with its name and its place.
 local function discard(id, thread, head, dropped)
   local name = name_of(id, thread)
   redis.call('ZREM', P .. 'o:' .. thread, id)
@@ -121,12 +121,12 @@ local function discard(id, thread, head, dropped)
   disuse(head.spans, dropped)
 end
 
--- The thread's tip falls back to the newest checkpoint that is left.
+-- Moves the thread's tip back to the newest checkpoint that is left.
 local function fall_back(thread, now)
   redis.call('HSET', P .. 't:' .. thread, 'tip', newest_left(thread, now) or '')
 end
 
--- Drops a checkpoint, and tells so.
+-- Drops a checkpoint, and emits that.
 local function drop(id, head, now, dropped)
   local thread = head.thread
   discard(id, thread, head, dropped)
@@ -141,7 +141,7 @@ local function drop(id, head, now, dropped)
   end
 end
 
--- Frees checkpoints of a thread, pairs of id and head, and what they alone used.
+-- Frees checkpoints of a thread, given as pairs of id and head, and what only they used.
 local function free(old, thread, now)
   local tip, fell, dropped = redis.call('HGET', P .. 't:' .. thread, 'tip'), false, {}
   for _, one in ipairs(old) do

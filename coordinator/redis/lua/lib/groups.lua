@@ -1,8 +1,8 @@
--- Groups of consumers. One is a hash: front, the last event that was taken; passed, how many those are;
--- about, its maker's own; and #<batch> for what is taken and not done: the last event before what is left of it, its
--- own last, when its lease ends.
+-- Groups of consumers. Each is a hash: `front` (the last event that was taken), `passed` (how many events that makes),
+-- `about` (what its maker keeps with it), and `#<batch>` for each batch that is taken but not done: the event before
+-- the rest of the batch, its last event, and when its lease ends.
 
--- A group's front and passed, and its batches by id; nothing for an unknown group.
+-- A group's front, passed, and its batches by id. Nothing for an unknown group.
 local function read_group(digest)
   local items, front, passed, batches = redis.call('HGETALL', P .. 'h:' .. digest), nil, nil, {}
   for i = 1, #items, 2 do

@@ -1,6 +1,6 @@
 -- Items: `items` has a member for each, its path and its digest, in the order of paths; `lapses` those that expire.
 
--- The fields of an item that are asked for, behind when its time is over; nil if it is.
+-- The named fields of an item, after the time when it expires. Nil if it has expired.
 local function living(digest, now, ...)
   local item = redis.call('HMGET', P .. 'e:' .. digest, 'until', ...)
   local till = tonumber(item[1])
@@ -9,7 +9,7 @@ local function living(digest, now, ...)
   end
 end
 
--- Notes when an item's time is over, 0 for never.
+-- Sets when an item expires, 0 for never.
 local function lapse(member, till)
   if till > 0 then
     redis.call('ZADD', P .. 'lapses', num(till), member)

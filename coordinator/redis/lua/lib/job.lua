@@ -1,15 +1,15 @@
 -- What several operations do to a job.
 
--- Wakes one worker. Wake-ups that nobody takes are kept to a few, and dropped many at a time: that costs as much as
--- adding one.
+-- Wakes one worker. A list of wake-ups that nobody takes is cut at 128 entries to 64: to cut it each time would cost as
+-- much as adding one.
 local function wake(queue)
   if redis.call('RPUSH', P .. 'w:' .. queue, '1') > 128 then
     redis.call('LTRIM', P .. 'w:' .. queue, 0, 63)
   end
 end
 
--- Sets a job's timer. If that is due before every worker looks by itself, one is woken: a claim that finds nothing
--- tells it when. Answers its queue then.
+-- Sets a job's timer. If it is due sooner than all workers look for timers, one is woken, because a claim that finds
+-- nothing tells the worker when to look. Returns the job's queue then.
 local function set_timer(id, due, queue, now)
   redis.call('ZADD', TIMERS, due, id)
   if tonumber(due) - now < SOON then
@@ -18,7 +18,7 @@ local function set_timer(id, due, queue, now)
   end
 end
 
--- Makes a job deliverable from its queue, behind those that are, and wakes one worker; answers the delivery's entry.
+-- Makes a job deliverable, behind all that are ready in its queue, and wakes a worker. Returns the stream entry.
 local function enqueue(id, queue, ...)
   local entry = redis.call('XADD', P .. 'q:' .. queue, '*', 'job', id)
   redis.call('HSET', P .. 'j:' .. id, 'state', 'submitted', 'reason', 'ready', 'due', '0', 'delivery', entry, ...)
@@ -26,14 +26,14 @@ local function enqueue(id, queue, ...)
   return entry
 end
 
--- The place of an entry in the order of its queue.
+-- The rank of an entry in its queue.
 local function place_of(entry)
   local ms, number = string.match(entry, '^(%d+)-(%d+)$')
   return tonumber(ms) * 1000 + math.min(tonumber(number), 999)
 end
 
--- Makes a job deliverable that had its turn, ahead of those of its queue that wait for their turn. (Its entry is there,
--- too, for workers of an older release, who know of no other place.)
+-- Makes a job deliverable that already had its turn, ahead of those that wait for theirs. (It also gets an entry in the
+-- stream, the only place where workers of older releases look.)
 local function go_ahead(id, queue, ...)
   local entry = enqueue(id, queue, ...)
   redis.call('ZADD', P .. 'a:' .. queue, num(place_of(entry)), id)
@@ -45,14 +45,14 @@ local function dequeue(id, queue, entry)
   redis.call('ZREM', P .. 'a:' .. queue, id)
 end
 
--- Since when a hop fails, for a job that waits for something from now on: that is no time in which it fails. Below 0,
--- for how long it had; the next claim goes on counting.
+-- Stops the clock that says for how long the hop has been failing, while the job waits for something. A value below 0
+-- is how long it had been failing; the next claim starts the clock again.
 local function paused(failing, now)
   local at = tonumber(failing or '0')
   return at > 0 and num(math.min(at - now, 0)) or failing or '0'
 end
 
--- Notes when a job fails if it has not ended: when it expires, or at its deadline ('0' or false for none).
+-- Sets when a job fails if it has not ended: when it expires or at its deadline ('0' or false for none).
 local function note_limit(id, expires, deadline)
   local at = tonumber(expires or 0)
   local last = tonumber(deadline or 0)
@@ -64,29 +64,29 @@ local function note_limit(id, expires, deadline)
   end
 end
 
--- The fields of a job that nobody holds any more, and other fields. `closed` says what its holder ended it by, `now` is
--- a text.
+-- The fields of a job that nobody holds any more, followed by the given ones. `closed` says how its holder ended the
+-- delivery, `now` is a text.
 local function unheld(closed, now, ...)
   return 'closed', closed or '', 'lease', '', 'worker', '', 'lease_until', '0', 'updated', now, ...
 end
 
--- Ends a delivery: nobody holds the job. A full server accepts it. `now` is a text.
+-- Ends a delivery, so that nobody holds the job. Works on a full server. `now` is a text.
 local function close(id, closed, now, ...)
   redis.call('ZREM', LEASES, id)
   redis.call('HSET', P .. 'j:' .. id, unheld(closed, now, ...))
 end
 
--- A line in which nobody waits any more has no gate.
+-- Removes a lane's gate if nobody waits in its line.
 local function close_line(lane)
   if redis.call('EXISTS', P .. 'lw:' .. lane) == 0 then
     redis.call('ZREM', GATES, lane)
   end
 end
 
--- The first in a lane's line (lib/turns.lua) becomes ready. Its queue; nil if there is none.
+-- Makes the first job in a lane's line ready (see lib/turns.lua). Returns its queue, or nil if nobody waits.
 local function let_out(lane, now)
   local id, job = nil, nil
-  repeat  -- one that a server has evicted is passed over
+  repeat  -- skip jobs that the server has evicted
     id = redis.call('ZPOPMIN', P .. 'lw:' .. lane)[1]
     job = id and redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'attempt')
   until not id or job[1]
@@ -99,7 +99,7 @@ local function let_out(lane, now)
   end
 end
 
--- A job's delivery is over: if it had a place in a lane, the next one has. The queue of that one, nil for none.
+-- A delivery is over: if it had a place in a lane, the next one in line gets it. Returns the queue of that one, or nil.
 local function leave_lane(id, lane, now)
   if lane and lane ~= '' then
     redis.call('ZREM', P .. 'la:' .. lane, id)
@@ -110,7 +110,7 @@ local function leave_lane(id, lane, now)
   end
 end
 
--- A job's fan-out is over: children that are not made yet never are, those that have not ended are canceled by `reap`.
+-- A job's fan-out is over. Children that were staged are not made, and `reap` will cancel those that have not ended.
 local function decide(id, fan)
   redis.call('UNLINK', P .. 'b:' .. id)
   redis.call('ZREM', P .. 'opening', id)
@@ -119,8 +119,8 @@ local function decide(id, fan)
   end
 end
 
--- Counts how children ended, and lets their parent go on if that decides its fan-out: answers its queue then. `job` has
--- of the parent children, need and spare at 3, queue, agent and hop at 8.
+-- Counts how children ended. If that decides the fan-out, the parent goes on, and its queue is returned. `job` has the
+-- parent's fields: children, need and spare from 3 on, queue, agent and hop from 8 on.
 local function weigh(parent, fan, job, done, lost)
   redis.call('HSET', P .. 'j:' .. parent, 'done', num(done), 'lost', num(lost))
   local verdict = lost > tonumber(job[5]) and 'broken'
@@ -134,9 +134,9 @@ local function weigh(parent, fan, job, done, lost)
   return job[8]
 end
 
--- Counts the end of a child. If that decides the fan-out its parent goes on: answers its queue then. What is completed
--- too late to count is kept for a parent that may fan out again, so that it is not done twice; of others that are late,
--- what they spent.
+-- Tells the parent that a child ended. If that decides the fan-out, the parent goes on, and its queue is returned. A
+-- child that completes too late to count is still recorded if the parent may fan out again, so that its work is not
+-- repeated. Of other late children, only what they spent is recorded.
 local function tell_parent(id, fan, state, reason, spent)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result', 'fan')
   local parent = child[1]
@@ -172,9 +172,8 @@ local function tell_parent(id, fan, state, reason, spent)
   return weigh(parent, fan, job, done, lost)
 end
 
--- A child that was lost, and redriven, is completed: that counts for a parent that still waits (answers as
--- `tell_parent`), and is kept for one that is redriven. One that has been told that it was lost, and goes on with that,
--- has no use for it.
+-- A child that had failed, and was redriven, has completed. If the parent still waits, that counts (returns as
+-- `tell_parent`). If the parent may be redriven, it is recorded. A parent that went on without this child ignores it.
 local function make_good(id)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'result')
   local parent = child[1] or ''
@@ -196,11 +195,11 @@ local function make_good(id)
   end
 end
 
--- Lets the job that waits for a thread first begin: from its origin, or from the thread's tip. Its queue, if it is
+-- Starts the job that waits first for a thread: from its origin, or from the thread's tip. Returns its queue if it is
 -- ready.
 local function give_turn(thread, now)
   local id, job = nil, nil
-  repeat  -- one that a server has evicted is passed over
+  repeat  -- skip jobs that the server has evicted
     id = redis.call('LPOP', P .. 'z:' .. thread)
     job = id and redis.call('HMGET', P .. 'j:' .. id, 'queue', 'agent', 'hop', 'due', 'tip')
   until not id or job[1]
@@ -224,10 +223,10 @@ local function give_turn(thread, now)
   return job[1]
 end
 
--- What the end of a job must know of it, besides what its fence tells.
+-- The fields that `finish` needs, besides those that a fence reads.
 local ENDING = { 'slot', 'idem', 'key_ttl', 'brood', 'fan', 'verdict', 'lane', 'waits', 'due', 'expires', 'deadline' }
 
--- That of a job which its holder does not end, and other fields, by name. Nil for an unknown job.
+-- Reads these, and the other fields named, for a job that is not ended by its holder. Nil if there is no such job.
 local function read_ending(id, ...)
   local names = { 'agent', 'hop', 'thread_digest', 'tip', 'count', 'queue', 'delivery', 'reason', ... }
   for _, name in ipairs(ENDING) do
@@ -245,11 +244,14 @@ local function is_set(value)
   return value and value ~= '' and value ~= '0'
 end
 
--- Ends a job, and its delivery (`close`): its idempotency key begins to age, its parent is told, its thread knows its
--- tip again and is the next one's that waits for it (with an heir the caller sees to that). Its journal is dropped,
--- unless it may go on with that when it is redriven; its parent may read how its own children ended. `delivery` and
--- `queue` are of one that was not claimed, the reason tells that it waited for its thread, `spent` what a child spent
--- that has no result, `now` is a text. Answers the queues of a parent that goes on, and of who is next.
+-- Ends a job and its delivery (as `close`):
+-- - its idempotency key begins to age, and its parent is told;
+-- - its thread gets tip and count back, and goes to the job that waits for it next (if `heir` is set, the caller does
+--   that);
+-- - its journal is dropped, unless a redrive may go on with it. How its own children ended is kept if its parent may
+--   still read that.
+-- In `fields`, `delivery` and `queue` are set if it was ready, `reason` tells whether it waited for its thread, `spent`
+-- is what a child spent that has no result. `now` is a text. Returns the queues of what became ready.
 local function finish(id, fields, state, reason, now, ...)
   local filled, waited = {}, fields.reason == 'thread_busy'
   close(id, fields.closed, now, 'state', state, 'reason', reason, 'count', '', ...)
@@ -303,8 +305,8 @@ local function finish(id, fields, state, reason, now, ...)
   return filled
 end
 
--- Ends a job from outside, whoever holds it, for an heir or nobody; answers as `finish`. `fields` are those of
--- `read_ending` and its worker.
+-- Ends a job from outside, whoever holds it. `heir` is the job that gets its thread, if any. `fields` are those of
+-- `read_ending`, with 'worker'. Returns as `finish`.
 local function end_canceled(id, fields, heir)
   redis.call('ZREM', ASKING, id)
   fields.heir = heir
@@ -313,7 +315,7 @@ local function end_canceled(id, fields, heir)
   return filled
 end
 
--- Ends a job whose workers keep dying. Answers as `finish`.
+-- Ends a job whose workers keep dying. Returns as `finish`.
 local function park_poisoned(id, fields, crashes, now)
   local text = crashes .. ' workers died or went silent while they ran this hop'
   local filled = finish(id, fields, 'failed', 'poison', num(now), 'error', text, 'crashes', crashes)
@@ -321,7 +323,7 @@ local function park_poisoned(id, fields, crashes, now)
   return filled
 end
 
--- Ends a job that was not started, or did not end, in its time, whoever holds it. Answers as `finish`.
+-- Ends a job that has expired or is past its deadline, whoever holds it. Returns as `finish`.
 local function fail_late(id, now)
   local fields = read_ending(id, 'error')
   local expires, deadline = tonumber(fields.expires or 0), tonumber(fields.deadline or 0)

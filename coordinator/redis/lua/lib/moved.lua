@@ -1,5 +1,5 @@
--- A namespace that `batonpass repartition` moves, has moved or is filling is used by nobody: moving/marks.py. (Also who
--- follows its events, or waits for a result, has to hear of it.)
+-- Nobody may use a namespace that `batonpass repartition` is moving, has moved or is filling (see moving/marks.py). Not
+-- even readers: followers of events and those who wait for a result have to hear of it.
 if redis.call('GET', P .. 'moved') then
   return refuse('elsewhere', redis.call('GET', P .. 'moved'))
 end

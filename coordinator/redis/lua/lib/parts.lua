@@ -1,13 +1,13 @@
--- Logs: bytes that are appended to, in segments of one size, and the spans of them that checkpoints are made of.
+-- Logs: bytes that are only appended to, stored in segments of one size. Checkpoints refer to spans of them.
 
--- With its header it fills an allocation of 64 KB: a power of two would take a quarter more.
+-- With Redis' header, a segment fills an allocation of 64 KB. With a power of two it would take a quarter more.
 local SEGMENT = 65520
 
 local function segment_key(log, at)
   return P .. 'l:' .. log .. ':' .. num(math.floor(at / SEGMENT))
 end
 
--- The spans of a commit line, one by one: log, first, last.
+-- Iterates over the spans of a commit line: log, first, last.
 local function each_span(spans)
   return string.gmatch(spans, '([^,:]+):(%d+):(%d+)')
 end

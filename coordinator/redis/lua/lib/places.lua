@@ -1,7 +1,7 @@
--- Places of a thread: g:<thread> has a member for each, a spot and the id of the checkpoint there ('' while there is
--- none). A spot is scope, NUL, key, NUL.
+-- Places of a thread: g:<thread> has a member for each, made of a spot and the id of the checkpoint there ('' if there
+-- is none yet). A spot is scope, NUL, key, NUL.
 
--- A spot, and what follows it in a place's text: the run's digest. Nil for what is none. (Patterns cost more.)
+-- Splits a place's text into its spot and the run's digest. Nil if it is not a place. (Patterns would be slower.)
 local function split_place(text)
   local scope_end = string.find(text, '\0', 1, true)
   local spot_end = scope_end and string.find(text, '\0', scope_end + 1, true)
@@ -10,7 +10,7 @@ local function split_place(text)
   end
 end
 
--- A spot, and the id of the checkpoint there.
+-- Splits a member into its spot and the id of the checkpoint there.
 local function split_member(member)
   if string.byte(member, -1) == 0 then
     return member, ''
@@ -22,7 +22,7 @@ local function scope_of(spot)
   return string.sub(spot, 1, string.find(spot, '\0', 1, true) - 1)
 end
 
--- The hash of what was written at a spot: name -> spans or '-', a blank, data.
+-- The key of the hash of what was written at a spot: name -> spans or '-', a blank, data.
 local function writes_key(thread, spot)
   return P .. 'k:' .. thread .. ':' .. redis.sha1hex(spot)
 end
@@ -34,7 +34,7 @@ local function id_at(thread, spot)
   return found[1] and string.sub(found[1], #spot + 1)
 end
 
--- Whether a text comes before another one. (Lua's own `<` follows the server's locale.)
+-- Whether one text comes before another, byte by byte. (Lua's own `<` follows the server's locale.)
 local function precedes(a, b)
   local at = 1
   while at <= #a and string.sub(a, at, at + 7) == string.sub(b, at, at + 7) do
@@ -49,8 +49,8 @@ local function precedes(a, b)
   return false
 end
 
--- The spots of a scope below a bound with a checkpoint that has not expired, the greatest first: spot and id of each.
--- Where many have none it stops before it has found enough, and says below which one to go on.
+-- The spots of a scope below a bound whose checkpoint has not expired, greatest first: spot and id of each. If it
+-- passes many without one, it stops early and also returns where to go on.
 local function spots_of(thread, scope, bound, limit, now)
   local found, size, passed = {}, limit, -1
   while true do
@@ -83,7 +83,7 @@ local function spots_of(thread, scope, bound, limit, now)
   end
 end
 
--- What was written at a spot, name and value of each, and how much data that is.
+-- What was written at a spot (name and value of each), and how many bytes that is.
 local function read_writes(thread, spot)
   local flat, writes, size = redis.call('HGETALL', writes_key(thread, spot)), {}, 0
   for i = 1, #flat, 2 do
@@ -93,7 +93,7 @@ local function read_writes(thread, spot)
   return writes, size
 end
 
--- The member of a checkpoint whose commit line can't be read. Slow.
+-- Finds the member of a checkpoint whose commit line can't be read, by looking at all. Slow.
 local function member_of(thread, id)
   local offset, page = 0, nil
   repeat

@@ -1,7 +1,7 @@
 -- Putting checkpoints at places.
 
--- A checkpoint that was added takes its place; what was written there stays. The one that was there (`there` at `spot`,
--- if somebody `looked`) is freed, what it alone used as well unless the caller sees to that (`dropped`).
+-- Puts an added checkpoint at its place. What was written there stays. The checkpoint that was there before is freed
+-- (`there` at `spot`, if the caller has `looked`), with what only it used (unless the caller frees that: `dropped`).
 function settle(checkpoint, thread)
   local spot, run, there = checkpoint.spot, checkpoint.run, checkpoint.there
   if not checkpoint.looked then

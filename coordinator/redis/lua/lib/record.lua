@@ -1,9 +1,9 @@
--- A checkpoint's record, as its maker sends it: the thread's digest (32), how long header (8) and state (10) are, then
--- header, state and native part. What the store adds, the commit line (step index, parent, created, expires, spans,
--- seal), is a field of the thread's hash: a script that put the two together would copy the state.
+-- A checkpoint's record, as the client sends it: the thread's digest (32), the lengths of header (8) and state (10),
+-- then header, state and native part. What the store adds, the commit line (step index, parent, created, expires,
+-- spans, seal), is a field of the thread's hash, because joining the two in a script would copy the whole state.
 
--- A record's head, which is all but state and native part, and what it and its commit line say; nil for an unknown
--- checkpoint. Of a damaged one nothing is said: its reader notices.
+-- A record's head (all but state and native part), and what it and its commit line say. Nil for an unknown checkpoint.
+-- A damaged record gives fewer fields: its reader notices.
 local function read_head(id)
   local key = P .. 'c:' .. id
   local record = redis.call('GETRANGE', key, 0, 1023)
@@ -21,21 +21,21 @@ local function read_head(id)
   return string.sub(record, 1, 50 + length), head
 end
 
--- A checkpoint's name, '' for none.
+-- A checkpoint's name, '' if it has none.
 local function name_of(id, thread)
   return redis.call('HGET', P .. 'm:' .. thread, '@' .. id) or ''
 end
 
--- Whether a checkpoint's time is over, freed or not. A name keeps it.
+-- Whether a checkpoint has expired, freed or not. A named one never does.
 local function hidden(id, head, now)
   return head.expires > 0 and head.expires <= now and name_of(id, head.thread) == ''
 end
 
--- How many checkpoints whose time is over one script passes over. It answers {'>', where it stopped} then, and is asked
--- again from there.
+-- A script passes over this many expired checkpoints at most. Then it answers {'>', where it stopped}, and the client
+-- asks again from there.
 local PASSED = 500
 
--- Which of these checkpoints of a thread are hidden, by the commit lines alone.
+-- Which of these checkpoints of a thread are expired, judged by their commit lines alone.
 local function all_hidden(thread, ids, now)
   local over, named = {}, redis.call('EXISTS', P .. 'm:' .. thread) == 1
   for i, commit in ipairs(#ids > 0 and redis.call('HMGET', P .. 't:' .. thread, unpack(ids)) or {}) do

@@ -1,7 +1,7 @@
--- What a thread's checkpoints are read by.
+-- Reading a thread's checkpoints.
 
--- The newest checkpoints of a thread that have not expired, from a step index downwards: id, name, commit line and head
--- of the record. Where many have expired it stops before it has found enough, and says from where to go on.
+-- The newest unexpired checkpoints of a thread, from a step index downwards: id, name, commit line and head of the
+-- record. If it passes many expired ones, it stops early and also returns where to go on.
 local function newest(thread, below, limit, now)
   local found, key, size, passing = {}, P .. 'o:' .. thread, limit, false
   while true do
@@ -30,8 +30,8 @@ local function newest(thread, below, limit, now)
   end
 end
 
--- The id and the commit line of the newest checkpoint that has not expired, for who writes and can't be asked again.
--- Below tens of thousands that have expired it is the next one, whatever it is.
+-- Id and commit line of the newest unexpired checkpoint, for scripts that write and so can't stop half-way. Below tens
+-- of thousands of expired ones it takes the next, expired or not.
 local function newest_left(thread, now)
   local found, below = nil, '+inf'
   for _ = 1, 100 do
@@ -44,7 +44,7 @@ local function newest_left(thread, now)
   return id, id and redis.call('HGET', P .. 't:' .. thread, id)
 end
 
--- The same of those that have a name: a thread has some hundreds at most.
+-- As `newest`, but only those with a name. A thread has a few hundred names at most.
 local function newest_named(thread, below, limit)
   local places = {}
   for _, field in ipairs(redis.call('HKEYS', P .. 'm:' .. thread)) do
@@ -64,7 +64,7 @@ local function newest_named(thread, below, limit)
   return found
 end
 
--- The oldest checkpoints of a thread from a step index up to a bound, `limit` at most: id and step index of each.
+-- The oldest checkpoints of a thread between two step indexes, `limit` at most: id and step index of each.
 local function oldest(thread, from, to, limit)
   local flat = redis.call('ZRANGEBYSCORE', P .. 'o:' .. thread, from, to, 'WITHSCORES', 'LIMIT', 0, limit)
   local found = {}
@@ -74,7 +74,7 @@ local function oldest(thread, from, to, limit)
   return found
 end
 
--- What jobs go on from that run on a thread, or wait for it (the first 500 in its line): checkpoint -> job.
+-- What the jobs that run on a thread, or wait for it (the first 500), will go on from: checkpoint -> job.
 local function needed_on(thread)
   local jobs, found = redis.call('LRANGE', P .. 'z:' .. thread, 0, 499), {}
   jobs[#jobs + 1] = redis.call('HGET', P .. 't:' .. thread, 'job') or ''

@@ -1,15 +1,15 @@
--- Whose turn it is in a lane, decided by a claim: see operations/lanes.py. Who has a place there is in la:<lane>, with
--- 1 if it runs, 0 if it was let out of the line and is ready; who waits in line in lw:<lane>, by band and order in the
--- queue.
+-- Whose turn it is in a lane, decided by a claim (see operations/lanes.py). la:<lane> has those with a place in the
+-- lane: 1 if it runs, 0 if it was let out of the line and is ready. lw:<lane> has those who wait in line, by priority
+-- band and by rank in the queue.
 
--- Far enough apart for the places of entries in their queues (ms and number), so that bands follow each other. What
--- goes ahead is in its line as if it were decades older.
+-- The distance between two bands: more than the rank of any entry (ms and number). Jobs that go ahead get a rank as if
+-- they had come decades earlier.
 local BAND, AHEAD = 3e15, 1e15
 
 local lanes, in_order = {}, {}
 
--- A lane as this claim finds it, and leaves it. `bounds`: default lane, concurrency, count, per ms; nil where
--- everything may run that was let out.
+-- A lane, as this claim finds it and changes it. `bounds`: default lane, concurrency, count, per ms; nil if everything
+-- that was let out may run.
 local function find_lane(name, bounds, now)
   local lane = lanes[name]
   if not lane then
@@ -26,7 +26,7 @@ local function find_lane(name, bounds, now)
   return lane
 end
 
--- Decides whether a ready delivery starts (`lane` is set) or has to wait (`parked`, too).
+-- Decides whether a ready delivery starts (sets `lane`) or waits (sets `parked`, too).
 local function take_turn(job, slot, bounds, now)
   local name = slot
   if name == '' then
@@ -49,7 +49,7 @@ local function take_turn(job, slot, bounds, now)
   job.parked, job.let, job.band = full and 'rate_limited' or 'limited', let, job.priority
 end
 
--- Writes that a delivery has started. A claim that is said again gives its leases to others: a token is given once.
+-- Records that a delivery has started, under its token: a repeated claim leases it with another one.
 local function enter(job, token, now)
   local lane = job.lane
   redis.call('ZADD', P .. 'la:' .. lane.name, 1, job.id)
@@ -62,7 +62,7 @@ local function enter(job, token, now)
   end
 end
 
--- Puts a delivery into its line: in the order of its queue, or before all of its band if it was let out before.
+-- Puts a delivery into its line: at its rank in the queue, or first of its band if it had already been let out.
 local function park(job, now)
   local line_key, first, place = P .. 'lw:' .. job.lane.name, (1 - job.band) * BAND, place_of(job.entry)
   if (job.ahead or job.let) and place > AHEAD then
@@ -81,7 +81,7 @@ local function park(job, now)
   emit_job(job.id, 'batonpass.job.limited', job.agent, job.hop, 'reason', job.parked)
 end
 
--- Lets one more out of each line where there is room, or has it let out when it is time. The queues that have one more.
+-- For each line: lets one more out if there is room, or sets the gate for when there will be. Returns their queues.
 local function move_on(now)
   local refilled = {}
   for _, lane in ipairs(in_order) do

@@ -1,6 +1,7 @@
 -- Reading a checkpoint with its parts.
 
--- More than this is left to the reader: scripts are slow at handing bytes over (segments.py).
+-- Of a state with more bytes than this, the client reads the parts itself, because scripts hand over bytes slowly
+-- (segments.py).
 local MOST = 65536
 
 local function read_span(log, first, last)
@@ -14,7 +15,7 @@ local function read_span(log, first, last)
   return #pieces == 1 and pieces[1] or table.concat(pieces)
 end
 
--- Adds what each of these spans holds to a reply, if that is not too much.
+-- Adds to a reply what each of these spans holds, unless that is more than MOST.
 local function read_spans(spans, reply)
   local size = 0
   for _, first, last in each_span(spans) do
@@ -27,8 +28,8 @@ local function read_spans(spans, reply)
   end
 end
 
--- What a reply says of a checkpoint: id, commit line, record, and what each of its spans holds, if that is not too
--- much. Nil for an unknown one.
+-- A checkpoint for a reply: id, commit line, record, and what each of its spans holds (see `read_spans`). Nil if it is
+-- unknown.
 local function read_whole(id)
   local record = redis.call('GET', P .. 'c:' .. id)
   if not record then

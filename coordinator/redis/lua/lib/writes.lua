@@ -1,6 +1,6 @@
 -- Noting what was written at places.
 
--- Whether logs hold the spans of the writes in ARGV from `at` on, or will when what a checkpoint appends is there.
+-- Whether the logs hold the spans of the writes in ARGV from `at` on, or will, once a checkpoint's appends are there.
 local function held_by_logs(at, checkpoint)
   local ends = {}
   for i = checkpoint.first or 1, checkpoint.last or 0, 3 do
@@ -17,9 +17,9 @@ local function held_by_logs(at, checkpoint)
   return true
 end
 
--- What of the writes in ARGV from `at` on (name, '1' if again or '-' if gone, value of each) is to be noted at a spot:
--- `fields` of the hash that has that `key`, which are `gone`, the spans that they use, and those that what they replace
--- or take away used.
+-- Works out what the writes in ARGV from `at` on (name, '1' if again or '-' if gone, value of each) change at a spot:
+-- the `fields` to set in the hash `key`, those that are `gone`, the spans that the new ones use, and the spans that the
+-- replaced and removed ones used.
 local function new_writes(at, thread, spot)
   local fields, gone, used, freed, values, key = {}, {}, {}, {}, {}, writes_key(thread, spot)
   for first = at, #ARGV, 1500 do
@@ -45,7 +45,7 @@ local function new_writes(at, thread, spot)
   return { key = key, fields = fields, gone = gone, used = used, freed = freed }
 end
 
--- Notes these at the spot, which may be new. `dropped` takes what `free_logs` is told at the end.
+-- Carries that out at the spot, which may be new. Spans without users are added to `dropped`, for `free_logs`.
 local function note(writes, thread, spot, is_new, dropped)
   if is_new then
     redis.call('ZADD', P .. 'g:' .. thread, 0, spot)

@@ -1,4 +1,4 @@
--- The oldest job that is newer than a time: where a page of the jobs up to that time starts below.
+-- The oldest job that is newer than a time: a page that starts below it has the jobs up to that time.
 -- KEYS prefix
 -- ARGV time in ms since 1970, '1' for failed ones and the times when they failed
 -- Returns {'+', job or ''}

@@ -1,4 +1,4 @@
--- Adds to a partition that a repartition fills. The same again changes nothing: of a list it is said how long it was.
+-- Adds to a partition that a repartition fills. The same again changes nothing: the calls say how long a list was.
 -- KEYS prefix
 -- ARGV mark that the filler has put there, then command, key without prefix and what the command takes (packed) of each
 -- Returns {'+'}, {'!outdone'}
@@ -14,7 +14,7 @@ for i = 2, #ARGV do
       redis.call('RPUSH', key, unpack(call, 4))
     end
   elseif command == 'XADD' then
-    redis.pcall('XADD', key, unpack(call, 3))  -- refused if that entry is there
+    redis.pcall('XADD', key, unpack(call, 3))  -- fails if that entry is there
   else
     redis.call(command, key, unpack(call, 3))
   end

@@ -1,4 +1,4 @@
--- Puts the mark of a repartition on a partition, or takes it off, if what is known is there. The same again changes
+-- Puts the mark of a repartition on a partition, or takes it off, if the expected mark is there. The same again changes
 -- nothing.
 -- KEYS prefix
 -- ARGV mark that is known or '' for none, new one or '', '1' if nobody may have used a partition without one, schema

@@ -1,4 +1,4 @@
--- Looks up the first use of an idempotency key. If there is none, notes it for a job that lives in another partition.
+-- Looks up the first use of an idempotency key. If there is none, records one, for a job in another partition.
 -- KEYS prefix
 -- ARGV idempotency digest, job or '' to look only, payload digest, ms to keep the note, ms that it is fresh, job whose
 --      note counts no more or ''

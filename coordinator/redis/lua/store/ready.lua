@@ -1,5 +1,5 @@
--- How many deliveries lie in queues. Some may be gone: a claim finds out. Wake-ups that lie here are dropped, because
--- nobody waits for them: workers wait at the doors in partition 0.
+-- How many deliveries are in these queues (some may be stale, as a claim will find). Deletes their wake-ups, because
+-- nobody waits for those: workers wait at the doors in partition 0.
 -- KEYS prefix
 -- ARGV queue of each
 -- Returns {'+', number of each, ms until the next timer or lease is due or -1}

@@ -1,6 +1,6 @@
--- Notes at the door of a queue that a partition has deliveries for it, and so wakes one worker. All workers of a
--- namespace wait at the doors in its partition 0. What lies there is needed for a moment only: who comes to wait has
--- looked into every partition before.
+-- Tells the door of a queue that a partition has deliveries for it, and so wakes one worker. All workers of a namespace
+-- wait at the doors in its partition 0. What lies there is needed only for a moment, because a worker looks into every
+-- partition before it waits.
 -- KEYS prefix
 -- ARGV queue, partition, number of deliveries, ms to keep it
 -- Returns {'+'}
