@@ -1,4 +1,4 @@
-"""Cancels that the client loses."""
+"""Heeding cancellations that the client library swallows."""
 
 from __future__ import annotations
 

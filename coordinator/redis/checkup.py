@@ -1,4 +1,4 @@
-"""Checkup: what a Redis server and a namespace on it say of themselves, by plain commands that readers may send."""
+"""Checkup: what a Redis server and a namespace on it report about themselves, by commands that readers may use."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from .server import check_namespace, check_replicas, check_schema, check_version
 
 R = TypeVar("R")
 _Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
-# Seconds by which a server's clock may differ, the time of the question included.
+# By how many seconds a server's clock may be off, including the time that the question takes.
 _CLOCK = 2.0
-# The part of its memory above which a server is nearly full.
+# The share of its memory above which a server counts as nearly full.
 _NEARLY_FULL = 0.9
-# Seconds for which it is told that the store went back in time.
+# For how many seconds it is reported that the store went back in time.
 _LATELY = 7 * 86_400
 _POWER_LOSS = {
     "always": "appendfsync always: a power loss loses nothing",
@@ -43,7 +43,7 @@ def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Ex
         *_rewound(rewound),
     ]
     opens = schema is not None and all(each.level != "fail" for each in found)
-    return Examined((*found, *_memory(info)), opens)  # one that is full can be read
+    return Examined((*found, *_memory(info)), opens)  # a full server can still be read
 
 
 def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
@@ -67,7 +67,7 @@ def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
 
 
 def _age(head: Sequence[tuple[bytes, Any]], now: int) -> int:
-    """For how many ms the first entry of a stream has been there."""
+    """How long the first entry of a stream has been there, in ms."""
     return max(now - int(head[0][0].partition(b"-")[0]), 0) if head else 0
 
 
@@ -88,7 +88,7 @@ def _server(info: Mapping[str, Any], url: str, replicas: int) -> Iterator[Findin
 
 
 def _memory(info: Mapping[str, Any]) -> Iterator[Finding]:
-    """One that evicts is among the dangers."""
+    """What may lose data. A server that evicts is among it."""
     used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     if most and used >= _NEARLY_FULL * most and info.get("maxmemory_policy", "noeviction") == "noeviction":
         what = "raise maxmemory, or free some with `batonpass prune --older-than 30d --jobs`"
@@ -134,7 +134,7 @@ def _namespace(schema: bytes | None, moved: bytes | None, partitions: bytes | No
 
 
 def _rewound(position: bytes | None) -> Iterator[Finding]:
-    """The event that told it has its time in its place."""
+    """When the event about it was written: the time is in the event's position."""
     at = int(position.partition(b"-")[0]) / 1000 if position else 0.0
     if time.time() - at < _LATELY:
         when = datetime.fromtimestamp(at).astimezone().strftime("%Y-%m-%d %H:%M:%S")

@@ -76,7 +76,7 @@ class ClusterStore:
         return await self._arun(self._carried_out(steps))
 
     def _carried_out(self, steps: Plan[R]) -> _Exchange[R]:
-        """What a plan asks, as requests to the cluster."""
+        """Carries a plan out, as requests to the cluster."""
         try:
             asks = next(steps)
             while True:
@@ -105,7 +105,7 @@ class ClusterStore:
             return result
 
     def watch(self, topic: Topic) -> Watch:
-        """For deliveries a blocking pop at the doors in partition 0, else pub/sub by any node."""
+        """A blocking pop at the doors in partition 0 for deliveries, else pub/sub through any node."""
         if topic.queues:
             return DoorWatch(self._link, self.prefix(0), topic.queues)
         at = home(topic.subject) % len(self._partitions) if topic.subject else "*"
@@ -113,7 +113,7 @@ class ClusterStore:
         return NewsWatch(channel, self._link.any_client, self._link.news)
 
     def behind(self) -> None:
-        """Nothing: what was answered is kept as it will be."""
+        """Nothing: what was answered is already stored."""
 
     def sibling(self) -> ClusterStore:
         """Other connections to the same cluster."""
@@ -128,7 +128,7 @@ class ClusterStore:
         good(self._run(together(runs)))
 
     def examine(self) -> Examined:
-        """What the nodes and the partitions say of themselves; what several say is said once. Makes nothing."""
+        """What the nodes and partitions report, each thing once. Makes nothing."""
         self._partitions = self._new_partitions(1)
         [first] = self._partitions
         [count] = good(self._run(together([(first, first.known())])))
@@ -140,12 +140,12 @@ class ClusterStore:
         return Examined((*said, *([number] if count else [])), all(each.opens for each in examined))
 
     def count(self, queues: Sequence[str]) -> Load:
-        """How much lies in all partitions."""
+        """How much is in all partitions."""
         runs: list[tuple[Partition, Run[Any]]] = [(each, each.counting(queues)) for each in self._partitions]
         return added(good(self._run(together(runs))))
 
     def _counted(self) -> _Exchange[int]:
-        """How many partitions the namespace has, for ever: the first who opens it says so."""
+        """How many partitions the namespace has. Whoever opens it first decides that, for ever."""
         [first] = self._partitions
         [count] = good((yield from together([(first, first.counted(self._wanted or DEFAULT_PARTITIONS))])))
         if self._wanted and count != self._wanted:

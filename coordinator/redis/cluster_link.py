@@ -1,4 +1,4 @@
-"""ClusterLink: where a Redis Cluster is, and the two clients of it that send what they are given."""
+"""ClusterLink: the addresses of a Redis Cluster, and the two clients (sync and async) that send requests to it."""
 
 from __future__ import annotations
 
@@ -35,32 +35,32 @@ _Sync: Any = redis.RedisCluster
 _Async: Any = redis.asyncio.RedisCluster
 _SyncNode: Any = cluster.ClusterNode
 _AsyncNode: Any = asyncio_cluster.ClusterNode
-# A command, and the key by which its node is found.
+# A key, by which the node is found, and a command.
 Request = tuple[str, Sequence[Any]]
-# What is only asked of a node, and names no key of its own.
+# Commands for a node that name no key.
 _KEYLESS = frozenset({"INFO", "PUBLISH"})
 TROUBLE = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
-# The async client closes connections under the hands of those that use them, when it looks for a slot's new node. They
-# stumble over that with an AttributeError.
+# When the async client looks for a slot's new node, it closes connections that others are using, which fails there
+# with an AttributeError.
 ASYNC_TROUBLE = (*TROUBLE, AttributeError)
-# Seconds between attempts. (The client library would make some by itself, for minutes if a node is silent.)
+# Seconds between attempts. (The client library's own attempts would take minutes if a node is silent.)
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
-# Seconds. A wait is a blocking call that may not be cut by these: see cluster_watch.py. (Shorter than with a single
-# server, because the client may ask several nodes for the slots before it asks again.)
+# Seconds. These must not cut a worker's wait, which is a blocking call: see cluster_watch.py. (Shorter than for one
+# server, because the client may ask several nodes for the slots before it repeats a command.)
 _DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 3.0, "socket_timeout": 3.0}
 
 _NOT_ASKED: Any = object()
 
 
 class _Side(NamedTuple):
-    """Of one event loop: its client, and room for those who ask at the same time."""
+    """The client of one event loop, and a limit for how many use it at the same time."""
 
     client: Any
     room: Semaphore
 
 
 class ClusterLink:
-    """A cluster by the addresses of some of its nodes. Connects when it is first used."""
+    """A cluster, by the addresses of some of its nodes. Connects on first use."""
 
     def __init__(self, url: str) -> None:
         parts = urlsplit(url)
@@ -105,7 +105,7 @@ class ClusterLink:
         return _Side(client, Semaphore(MOST_CONNECTIONS))
 
     def any_client(self) -> Any:
-        """A client of one node that may be silent for long: each passes on what is published on the others."""
+        """A client of a random node, which may be silent for long. Nodes pass on what is published on the others."""
         try:
             return self.place_of(random.choice(self.client.get_primaries())).client(waits=True)
         except TROUBLE as error:
@@ -125,7 +125,7 @@ class ClusterLink:
         return Place(scheme, ((node.host, node.port),), options=options)
 
     def exchange(self, requests: Sequence[Request]) -> list[Any]:
-        """Send all at once to their nodes; the replies, in order. What went wrong is a reply too."""
+        """Send all requests to their nodes at once. Returns the replies in order, errors among them."""
         ends = time.monotonic() + self._patience
         try:
             if len(requests) == 1:
@@ -209,13 +209,13 @@ class ClusterLink:
 async def _aclose(side: _Side) -> None:
     client = side.client
     await client.aclose()
-    for node in client.get_nodes():  # it closes nothing while it wants to look at the cluster anew
+    for node in client.get_nodes():  # the client leaves them open while it intends to look at the cluster anew
         with suppress(*ASYNC_TROUBLE):
             await node.disconnect()
 
 
 def _place(url: str, netloc: str) -> Place:
-    """A URL with one of its hosts, read as the URL of a single server."""
+    """Reads a cluster's URL with one of its hosts, like the URL of a single server."""
     parts = urlsplit(url)
     return read_place(urlunsplit(parts._replace(scheme=parts.scheme.removesuffix("+cluster"), netloc=netloc)))
 
@@ -225,14 +225,14 @@ def _to(client: Any, key: str, command: Sequence[Any]) -> dict[str, Any]:
 
 
 def _plain(error: Exception) -> Exception:
-    """What is behind an error of the client."""
+    """The error behind an error of the client."""
     if isinstance(error, exceptions.RedisClusterException) and isinstance(error.__cause__, Exception):
         return error.__cause__
     return exceptions.ConnectionError("the connection was closed") if isinstance(error, AttributeError) else error
 
 
 def _again(reply: Any) -> bool:
-    """Whether a request is worth sending once more, alone: then the client looks where its node is now."""
+    """Whether to send a request once more, alone, so that the client looks for its node's new address."""
     refused = isinstance(reply, exceptions.ResponseError) and not isinstance(
         reply, exceptions.MovedError | exceptions.AskError | exceptions.ClusterDownError | exceptions.TryAgainError
     )

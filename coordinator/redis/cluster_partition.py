@@ -1,4 +1,4 @@
-"""Partition: one partition's side of a command: the scripts to run, and what their replies mean."""
+"""Partition: the dialogue with one partition of a cluster: scripts to run, and what their replies mean."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from .partitions_plan import Above, Filled, Note, Ready, Ring, Used
 from .wire import arguments, filled, unfolded
 
 R = TypeVar("R")
-# What is sent at once to a partition, and the replies to it, errors among them.
+# Commands sent to a partition at once, and the replies to them, errors among them.
 Run = Generator[Sequence[tuple[Any, ...]], list[Any], R]
-# How long a wake-up is kept for a worker that was just about to wait, in ms.
+# How long a wake-up is kept, in ms, for a worker that is just about to wait.
 _RING_KEPT = 10_000
-# How long a note about an idempotency key is kept beside the key's own time: longer than a job should take. And how
-# long its job may take to appear: a client that dies before it made the job must not keep the key. In ms.
+# A note about an idempotency key is kept longer than the key, by more than a job should take (ms). And how long after
+# the note its job may take to appear (ms): a client that dies before it made the job must not keep the key.
 NOTE_KEPT, _NOTE_FRESH = 30 * 86_400_000, 30_000
 
 
@@ -30,7 +30,7 @@ class Partition(Dialogue):
     _is_whole = False
 
     def carried(self, command: Command[Any]) -> Run[Any]:
-        """A command on this partition."""
+        """Carry a command out on this partition."""
         if isinstance(command, Ready):
             return self._own("store/ready", command.queues, list)
         if isinstance(command, Ring):
@@ -64,11 +64,11 @@ class Partition(Dialogue):
         return read(reply)
 
     def examining(self) -> Run[Any]:
-        """What the node and the partition say of themselves."""
+        """What the node and the partition report about themselves."""
         return examining(self.prefix, self.url, whole=False, replicas=0)
 
     def counting(self, queues: Sequence[str]) -> Run[Any]:
-        """How much lies in the partition."""
+        """How much is in the partition."""
         return counting(self.prefix, queues)
 
     def known(self) -> Run[int]:
@@ -79,8 +79,8 @@ class Partition(Dialogue):
         return int(known or 0)
 
     def counted(self, count: int) -> Run[int]:
-        """How many partitions the namespace has; `count` if it is new. One without the record was made on a single
-        server."""
+        """How many partitions the namespace has; `count` if it is new. A namespace without the record was made on a
+        single server."""
         schema, partitions = f"{self.prefix}schema", f"{self.prefix}partitions"
         known, made = yield [("GET", partitions), ("GET", schema)]
         if known is None:
@@ -95,8 +95,8 @@ def _used(reply: list[Any]) -> Used:
 
 
 def together(runs: Sequence[tuple[Partition, Run[Any]]]) -> Generator[Sequence[Request], list[Any], list[Any]]:
-    """Runs on several partitions in step: what they send at the same time goes out at once. Answers each one's result,
-    or the error that ended it."""
+    """Run the dialogues with several partitions in step, so that what they send at the same time goes out at once.
+    Returns the result of each, or the error that ended it."""
     outcomes: list[Any] = [None] * len(runs)
     sending: dict[int, Sequence[tuple[Any, ...]]] = {}
 

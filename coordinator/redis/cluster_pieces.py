@@ -16,7 +16,7 @@ _TROUBLE = (ConnectionError, TimeoutError, OSError)
 
 
 class _Piece:
-    """What one node is asked, by one of its connections. `numbers` are those of the requests."""
+    """Requests to one node, over one connection. `numbers` are their numbers among all requests."""
 
     def __init__(self, node: Any, numbers: list[int]) -> None:
         self._node = node
@@ -29,7 +29,7 @@ class _Piece:
         self._connection.send_packed_command(self._connection.pack_commands(commands))
 
     def read(self, command: Sequence[Any], *, wait: bool) -> Any:
-        """The next reply; an error that the server answered with is one."""
+        """The next reply, which may be an error that the server answered with."""
         if not wait and not self._connection.can_read(timeout=0):
             raise TimeoutError("the node does not answer")
         try:
@@ -40,14 +40,14 @@ class _Piece:
         return reply
 
     def close(self) -> None:
-        if self._left:  # nobody must read what is left
+        if self._left:  # unread replies must not be taken for those of later commands
             self._connection.disconnect()
         self._node.connection_pool.release(self._connection)
 
 
 def at_once(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], within: float) -> list[Any]:
-    """The replies, in order; what went wrong with one is in its place. All nodes are waited for at the same time, for
-    so many seconds since one of them said something."""
+    """The replies in order, errors among them. Waits for all nodes at the same time, until none of them has said
+    anything for this many seconds."""
     heard = time.monotonic()
     replies: list[Any] = [None] * len(requests)
     by_node: dict[str, tuple[Any, list[int]]] = {}

@@ -1,4 +1,4 @@
-"""How a worker waits for deliveries on a cluster."""
+"""DoorWatch: how a worker waits for deliveries on a cluster."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ from .cluster_link import ASYNC_TROUBLE, TROUBLE, ClusterLink
 from .partitions_plan import Ring
 from .scripts import script
 
-# Seconds. A wait is asked for in pieces, which end before the client's own time-out and so notice a dead node.
+# Seconds. A wait is split into pieces that end before the client's own timeout, and so notice a dead node.
 _PIECE = 2.0
-# After trouble, so that who looks and waits in turn does not spin.
+# Seconds to pause after trouble, so that a worker that looks and waits in turn does not spin.
 _PAUSE = 0.2
-# Milliseconds that an interruption lies there.
+# For how many ms an interruption is kept.
 _KEPT = 10_000
 
 
 class DoorWatch:
     """A blocking pop at the doors of queues. All workers wait in partition 0, with one connection each, wherever the
-    deliveries are: so one delivery wakes one of them. Who was woken takes what the ring said."""
+    deliveries are, so that one delivery wakes one worker. A woken worker claims where the ring said."""
 
     def __init__(self, link: ClusterLink, prefix: str, queues: tuple[str, ...]) -> None:
         self._link = link
@@ -69,13 +69,13 @@ class DoorWatch:
         return True
 
     async def ainterrupt(self) -> None:
-        """Wake this wait alone. In one step, as nobody may be waiting: a key of its own must not stay."""
+        """Wake only this wait. In one step, because nobody may be waiting, and the key must not stay."""
         ring = script("store/ring").source
         with suppress(*ASYNC_TROUBLE):
             await self._link.aclient.execute_command("EVAL", ring, 1, self._prefix, self._own, 0, 1, _KEPT)
 
     async def aopen(self) -> None:
-        """Nothing to open: rings are kept for a while."""
+        """Nothing to open: rings are kept for a moment."""
 
     def close(self) -> None:
         """Nothing to close: the connections are the store's."""

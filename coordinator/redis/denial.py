@@ -1,5 +1,5 @@
-"""Denial: a server that refuses a user whom it has let in, as when a password is rotated, or an ACL is loaded with a
-mistake that is put right after a while. Who is let in no more may try again: nothing was written."""
+"""Denial: a server refuses a user whom it had let in, as when a password is rotated, or an ACL is loaded with a mistake
+that is corrected after a while. Then nothing was written, so a caller may try again."""
 
 from __future__ import annotations
 
@@ -10,21 +10,21 @@ from redis import exceptions
 from ...contracts.errors import BatonpassError, Unreachable
 from .failures import failure, first_line, in_script
 
-# Seconds of denial after which waiting is given up: a program that is started anew may have another password.
+# After this many seconds of denial, waiting is given up: the program may have to be started with another password.
 LASTING = 600.0
-# No script may run, or nothing be read, or on none of our keys: so a store could never have been opened.
+# Errors of a user who may run no script, read nothing, or use none of our keys, and so can't ever have opened a store.
 _WHOLE = ("'evalsha'", "'eval'", "'mget'", "key")
 
 
 class Denial:
-    """Whether a store was let in, and since when it is denied. A store shares it with its siblings."""
+    """Whether a store was ever let in, and since when it is denied. Shared with the store's siblings."""
 
     def __init__(self) -> None:
         self.let_in = False
         self.since: float | None = None
 
     def failure(self, error: Exception, url: str) -> BatonpassError:
-        """What happened at the server of that URL, and what to do."""
+        """The error for the user: what happened at the server, and what to do."""
         told = failure(error, url)
         if not self.let_in or not _is_denied(error):
             return told
@@ -38,7 +38,7 @@ class Denial:
 
 
 def _is_denied(error: Exception) -> bool:
-    """Whether the user may do nothing at all. One that lacks a single command has never had it, as a rule."""
+    """Whether the user may do nothing at all. (A user who lacks a single command has usually never had it.)"""
     if isinstance(error, exceptions.AuthenticationError):
         return True
     text = first_line(error)

@@ -1,5 +1,5 @@
-"""Dialogue: what is said to a server about one namespace or partition, and what its replies mean. Who sends it, and
-over what connection, is others' business."""
+"""Dialogue: what is said to a server about one namespace or partition, and what its replies mean. Sending it is left to
+the caller."""
 
 from __future__ import annotations
 
@@ -22,18 +22,18 @@ from .wire import answer, arguments, unfolded
 from .witness import Witness
 
 R = TypeVar("R")
-# What is sent at once, and the replies to it. An error that the server answered with is among them.
+# Commands sent at once, and the replies to them, errors of the server among them.
 Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
 # How long replicas may take to confirm a write, in ms.
 _CONFIRMED_WITHIN = 1000
-# Commands whose loss costs a repetition at most: they are not worth waiting for replicas.
+# Losing the effect of one of these only means a repetition, so they don't wait for replicas.
 _REPEATABLE = READING | {AckEvents, Claim, Heartbeat, Reap, TakeEvents}
 
 
 class Dialogue:
-    """`prefix` is that of all keys, `scripts` finds a script, `replicas` is how many must confirm a write."""
+    """`prefix` begins all keys, `scripts` finds a script, `replicas` is how many must confirm a write."""
 
-    _is_whole = True  # and not one of a cluster's partitions
+    _is_whole = True  # a whole namespace, not a partition of a cluster
 
     def __init__(
         self, url: str, prefix: str, scripts: Callable[[str], Script], denial: Denial, *, replicas: int = 0
@@ -46,19 +46,19 @@ class Dialogue:
         self.witness = Witness(url)
 
     def asked(self, command: Command[R], name: str, argv: Sequence[Any]) -> Calls[R]:
-        """A command with all that it may need: scripts, replicas that confirm, a look at the store."""
+        """Carry a command out, with everything that may take: sending scripts, replicas' confirmation, a witness."""
         result = yield from self._once(command, name, argv)
         return cast("R", (yield from self.finished(result))) if isinstance(result, Unfinished) else result
 
     def finished(self, piece: Unfinished) -> Calls[Any]:
-        """The rest of a command whose script stopped on its way, not to hold others up."""
+        """Ask for the rest of a command whose script stopped early so as not to hold up others."""
         answer: Any = piece
         while isinstance(answer, Unfinished):
             answer = answer.joined((yield from self._once(answer.next, *arguments(answer.next))))
         return answer
 
     def _once(self, command: Command[R], name: str, argv: Sequence[Any]) -> Calls[R]:
-        """What `asked` does with one script, which may not come to an end."""
+        """As `asked`, for one run of a script, which may stop early."""
         kind = type(command.asked if isinstance(command, GoOn) else command)
         confirmed = self.replicas if kind not in _REPEATABLE else 0
         looks = self.witness.due(command)
@@ -81,12 +81,12 @@ class Dialogue:
         return cast("R", result)
 
     def spans(self, command: ReadSpans) -> Calls[list[bytes]]:
-        """Pieces of logs, which no script reads."""
+        """Read pieces of logs, by plain commands."""
         keys = needed(command.spans)
         return list(held_by(command.spans, (yield from self._segments(keys)))) if keys else []
 
     def _script(self, known: Script, argv: Sequence[Any], then: list[tuple[Any, ...]]) -> Calls[list[Any]]:
-        """A script and other commands at once; its reply and theirs. The server may have to be sent the script."""
+        """A script, and other commands at once; its reply and theirs. Sends the script if the server lacks it."""
         replies = yield [("EVALSHA", known.sha, 1, self.prefix, *argv), *then]
         if isinstance(replies[0], exceptions.NoScriptError):
             replies = yield [("EVAL", known.source, 1, self.prefix, *argv), *then]
@@ -95,7 +95,7 @@ class Dialogue:
         return replies
 
     def answer(self, command: Command[R], reply: Any) -> R:
-        """What a script's reply means, which may lack what `lacks` tells; raises what it refused."""
+        """What a script's reply means; raises what it refused. It may still lack what `lacks` tells."""
         self.denial.since = None
         reply = unfolded(reply)
         if reply[0] != b"+":
@@ -103,7 +103,7 @@ class Dialogue:
         return answer(command, reply)
 
     def _whole(self, result: R) -> Calls[R]:
-        """The result of a command in READERS with what its script left to be read."""
+        """The result of a command in READERS, with what its script left for plain commands to read."""
         keys = lacking(result)
         return (yield from self.filled(result, keys)) if keys else result
 
@@ -118,17 +118,17 @@ class Dialogue:
         return dict(zip(keys, values, strict=True))
 
     def _confirming(self) -> list[tuple[Any, ...]]:
-        """WAIT is about the connection's own last write. A retry may come by another connection and write nothing: so
-        something that replicas get is sent before it."""
+        """Wait for the replicas. WAIT is about the connection's own last write, and a retry may come over another
+        connection and write nothing, so something that replicas get is sent first."""
         return [("PUBLISH", f"{self.prefix}sync", ""), ("WAIT", self.replicas, _CONFIRMED_WITHIN)]
 
     def look(self, how: str) -> tuple[Any, ...]:
-        """What is sent to see whether the store went back in time."""
+        """The command that finds out whether the store went back in time."""
         witness = self.scripts("store/witness")
         return (how, witness.sha if how == "EVALSHA" else witness.source, 1, self.prefix, *self.witness.question())
 
     def learn(self, seen: Any) -> Calls[None]:
-        """Take what a look has seen. The server may have to be sent its script."""
+        """Take in what `look` has seen. Sends its script if the server lacks it."""
         if isinstance(seen, exceptions.NoScriptError):
             [seen] = yield [self.look("EVAL")]
         if not isinstance(seen, Exception):
@@ -140,7 +140,7 @@ class Dialogue:
             f"{self.prefix}{name}" for name in ("schema", "epoch", "moved", "partitions")
         )
         newest = ("XREVRANGE", f"{self.prefix}events", "+", "-", "COUNT", 1)
-        # A user who lacks channels would never be woken. (One who may only read may not publish.)
+        # A user without rights to the channels would never be woken. (A user who may only read may not publish.)
         publish = ("PUBLISH", f"{self.prefix}live:", "")
         info, found, events, published = yield [
             ("INFO",), ("MGET", schema, epoch, moved, partitions), newest, publish
@@ -164,11 +164,11 @@ class Dialogue:
         self.denial.let_in = True
 
     def trouble(self, error: Exception) -> BatonpassError:
-        """The client's error in our words."""
+        """Our error for an error of the client."""
         self.witness.hurry()
         return self.denial.failure(error, self.url)
 
 
 def lacks(command: Command[Any], result: object) -> list[str]:
-    """What a script has left of its result, to be read by plain commands."""
+    """What a script has left out of its result, to be read by plain commands."""
     return lacking(result) if type(command) in READERS else []

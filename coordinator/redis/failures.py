@@ -1,4 +1,4 @@
-"""What the client library or the server raised, in our words."""
+"""Our errors for what the client library or the server raised."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ...contracts.errors import BadSetup, BatonpassError, Overloaded, Unreachabl
 
 _ACL = "~bp:* &bp:* and the commands in worker.acl, client.acl or reader.acl of batonpass/coordinator/redis/acl"
 _FRAME = re.compile(r"^Error running script .*@user_script: \d+: -?| script: [0-9a-f]{40}, on @user_script:\d+$")
-# What a script's call is refused with: by Redis up to 7.0, by later ones and Valkey.
+# How a call in a script is refused: by Redis up to 7.0, by newer ones and Valkey.
 _NO_PERMISSION = ("The user executing the script can't", "ACL failure in script")
 
 _NO_LOGIN = "it asks for a password, and the URL has none: redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST"
@@ -28,23 +28,23 @@ def raise_first(replies: Iterable[Any]) -> None:
 
 
 def first_line(error: Exception) -> str:
-    """What an error says, without where in our scripts it arose."""
-    # Of the Sentinels that it asked the client shows all that it knows about their connections.
+    """What an error says, without the place in our script."""
+    # With Sentinels, the client shows all that it knows about its connections to them.
     text = (str(error) or type(error).__name__).splitlines()[0].partition(" : <redis")[0].rstrip(".")
-    # A script's error says where in it. Redis 6.2 puts that before it, and says it with a dash: "-READONLY You can't".
+    # A script's error names the place in it. Redis 6.2 puts that first, then a dash: "-READONLY You can't".
     return _FRAME.sub("", text)
 
 
 def in_script(text: str) -> bool:
-    """Whether it is a command within a script that the user may not run."""
+    """Whether a script called a command that the user may not run."""
     return any(words in text for words in _NO_PERMISSION)
 
 
 def failure(error: Exception, url: str) -> BatonpassError:
-    """What happened at the server of that URL, and what to do."""
+    """The error for the user: what happened at the server, and what to do."""
     text = first_line(error)
     if isinstance(error, exceptions.AuthenticationError):
-        # What a server says to who gives no password, depending on what it was asked first.
+        # How a server answers a client without a password, depending on what it was asked first.
         told = _NO_LOGIN if text.startswith(("HELLO must", "NOAUTH", "Authentication required")) else text
         return BadSetup(f"{url} refused the login: {told}")
     if isinstance(error, exceptions.NoPermissionError) or in_script(text):

@@ -12,7 +12,7 @@ from ..rows import PlaceRow
 
 @dataclass(frozen=True, slots=True)
 class GoOn(c.Command[Any]):
-    """A command once more, from where its script stopped."""
+    """The command that asks for the rest."""
 
     asked: c.Command[Any]
     at: bytes
@@ -20,7 +20,7 @@ class GoOn(c.Command[Any]):
 
 @dataclass(frozen=True, slots=True)
 class Unfinished:
-    """What a script found before it stopped, and where it has to go on."""
+    """What a script had found when it stopped, and where it has to go on."""
 
     asked: c.Command[Any]
     found: list[Any] = field(default_factory=list[Any])
@@ -28,11 +28,11 @@ class Unfinished:
 
     @property
     def next(self) -> GoOn:
-        """What to ask now."""
+        """The command to send now."""
         return GoOn(self.asked, self.rests[0])
 
     def joined(self, answer: Any) -> Any:
-        """This and the answer to `next`."""
+        """This result joined with that of `next`."""
         join = _JOINED.get(type(self.asked))
         if join is None:
             return answer
@@ -45,7 +45,7 @@ def _places(asked: c.Places, rows: list[PlaceRow]) -> list[PlaceRow]:
     return sorted(rows, key=lambda row: (row.place.key, row.place.scope), reverse=True)[: asked.limit]
 
 
-# What is not a list is found at once, or not at all.
+# Other results than lists come in one piece: a script has found them when it stops, or goes on to look for them.
 _JOINED: dict[type[c.Command[Any]], Callable[[Any, list[Any]], list[Any]]] = {
     c.Timeline: lambda asked, rows: rows[: asked.limit],
     c.Places: _places,

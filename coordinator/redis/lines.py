@@ -27,7 +27,7 @@ pack: Callable[[tuple[Any, ...]], bytes] = getattr(hiredis, "pack_command")  # n
 
 
 def _most(pool: Any) -> int:
-    """How many connections may wait for the next command: the client needs some of its pool's, too."""
+    """How many connections to keep idle: the client needs some of its pool's, too."""
     return min(_MOST, int(getattr(pool, "max_connections", _MOST)) // 2)
 
 
@@ -42,7 +42,7 @@ class Lines:
 
     def ask(self, *command: Any) -> Any:
         """The reply to a command; an error of the client library if the server refuses it or is not there."""
-        if self._pid != os.getpid():  # a fork: the connections are the parent's
+        if self._pid != os.getpid():  # after a fork, the connections belong to the parent
             self._idle, self._pid = deque(), os.getpid()
         try:
             connection = self._idle.pop()
@@ -55,7 +55,7 @@ class Lines:
             self._keep(connection)
             raise
         except BaseException:
-            self._drop(connection)  # nobody must read what is left of the reply
+            self._drop(connection)  # nobody may read the rest of the reply
             raise
         self._keep(connection)
         return reply
@@ -67,7 +67,7 @@ class Lines:
             self._pool.release(connection)
 
     def renew(self) -> None:
-        """Hang up where nobody is asking: a server that was silent on one connection may be gone for all of them."""
+        """Close the idle connections: when a server was silent on one, it may be gone for all of them."""
         self.close()
         self._pool.disconnect(inuse_connections=False)
 
@@ -76,7 +76,7 @@ class Lines:
         while True:
             try:
                 connection = self._idle.pop()
-            except IndexError:  # other threads take some meanwhile, or close them too: a look before says nothing
+            except IndexError:  # not checked first: other threads take some, or close them, at the same time
                 return
             self._drop(connection)
 
@@ -86,7 +86,7 @@ class Lines:
 
 
 class AsyncLines:
-    """The connection that the async code of one event loop shares: each loop has a client and lines of its own."""
+    """The connection that an event loop's async code shares. Each loop has a client and lines of its own."""
 
     def __init__(self, client: Any) -> None:
         self._client = client
@@ -104,7 +104,7 @@ class AsyncLines:
         return await self._line.ask(pack(command), at_once=at_once)
 
     async def ready(self) -> bool:
-        """Have a connection to ask by at once; False where the client is asked instead."""
+        """Have a connection, so that `asked` can send at once. False if the client has to be asked instead."""
         if self._alone:
             return False
         if not self._usable:
@@ -112,7 +112,7 @@ class AsyncLines:
         return True
 
     def asked(self, *command: Any) -> Future[Any]:
-        """The reply to come of a command that is sent now, by a connection that was ready."""
+        """Send a command now, over the connection that `ready` has made sure of. Returns the reply to come."""
         if self._usable:
             reply: Future[Any] = self._line.ask(pack(command))
         else:
@@ -121,7 +121,7 @@ class AsyncLines:
         return reply
 
     async def ask_all(self, *commands: tuple[Any, ...]) -> list[Any]:
-        """The replies to commands that are sent at once; what is wrong with one is in its place."""
+        """Send several commands at once. Returns the replies in order, errors among them."""
         if self._alone:
             async with self._client.pipeline(transaction=False) as pipe:
                 for command in commands:
@@ -132,22 +132,22 @@ class AsyncLines:
             await self._opening.done()
         asked = [self._line.ask(pack(command)) for command in commands]
         try:
-            await asked[-1]  # replies come in the order of what was asked: it is the last one
-        except Exception:  # in its place
+            await asked[-1]  # replies come in order, so this is the last one
+        except Exception:  # returned below, in its place
             pass
         except BaseException:
             for future in asked:
-                future.cancel()  # nobody waits any more
+                future.cancel()  # nobody waits for it any more
             raise
         return [future.exception() or future.result() for future in asked]
 
     async def renew(self) -> None:
-        """As `Lines.renew`."""
+        """See `Lines.renew`."""
         for connection in list(self._pool._available_connections):
-            await connection.disconnect(nowait=True)  # the pool's own way waits until the other side has closed
+            await connection.disconnect(nowait=True)  # the pool's own way waits until the other side has closed, too
 
     def hang_up(self) -> None:
-        """Have the server forget what it was asked and has not done yet."""
+        """Disconnect, so that the server drops what it was asked and has not done yet."""
         if self._line is not None:
             self._line.close(ConnectionError("closed"))
 

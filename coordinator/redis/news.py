@@ -1,4 +1,4 @@
-"""News: one subscription for all tasks of an event loop that wait for events, whatever number they are.
+"""News: one subscription for all tasks of an event loop that wait for events.
 
 A connection for each would take a server's connections and a process's files: 1,024 by default, half as many waits.
 """
@@ -17,13 +17,13 @@ from .lines import pack
 from .once import Once
 from .place import TROUBLE, connected_by
 
-# Seconds between two subscriptions: a server may take the connection and refuse the rest, again and again.
+# The least time between two subscriptions, in seconds: a server may accept each connection and refuse what follows.
 _PAUSE = 0.2
 
 
 class News:
-    """Wakes those who joined when something is published on their channel, or when the connection is lost. `find` gives
-    a client of a server that is told of everything."""
+    """Wakes those who joined a channel when something is published on it, or when the connection is lost. `find` gives
+    a client of a server that hears of everything."""
 
     def __init__(self, find: Callable[[], Awaitable[Any]]) -> None:
         self._find = find
@@ -34,12 +34,12 @@ class News:
         self._next = 0.0
 
     def has(self, channel: str, woken: asyncio.Event) -> bool:
-        """Whether news there are waking that event."""
+        """Whether news of a channel wake that event."""
         return woken in self._joined.get(channel, ())
 
     async def join(self, channel: str, woken: asyncio.Event) -> None:
-        """Have an event set by news of a channel, or of all that a pattern fits; an error of the client library if the
-        server is not there."""
+        """Have an event set whenever there are news of a channel, or of all channels that fit a pattern. Raises an
+        error of the client library if the server is not there."""
         while self._subscription is None or self._subscription.closed:
             await self._opening.done()
         if channel not in self._joined:
@@ -47,7 +47,7 @@ class News:
         self._joined.setdefault(channel, set()).add(woken)
 
     def leave(self, channel: str, woken: asyncio.Event) -> None:
-        """The opposite of `join`, also of one that has not come to its end."""
+        """The opposite of `join`, also for one that was interrupted."""
         waiting = self._joined.get(channel, set())
         waiting.discard(woken)
         if not waiting and self._joined.pop(channel, None) is not None and self._subscription:
@@ -82,7 +82,7 @@ class News:
                 await each.aclose()
 
     async def aclose(self) -> None:
-        """Hang up. Who waits is woken."""
+        """Disconnect. Wakes everybody who waits."""
         await self._opening.stop()
         await self._hang_up()
 
@@ -104,16 +104,16 @@ class _Subscription(asyncio.Protocol):
         self._transport.set_protocol(self)
 
     def send(self, *command: str) -> None:
-        """What the server answers is of no use to anybody."""
+        """Send a command. Nobody needs the server's answer."""
         if not self.closed:
             self._transport.write(pack(command))
 
     def data_received(self, data: bytes) -> None:
-        """Tell of news."""
+        """Pass on the news."""
         try:
             self._reader.feed(data)
             while not self.closed and (said := self._reader.gets()) is not False:
-                if isinstance(said, Exception):  # it does not let us subscribe
+                if isinstance(said, Exception):  # the subscription was refused
                     self.close()
                 elif said[0] in (b"message", b"pmessage"):
                     self._tell(said[1].decode())
@@ -121,11 +121,11 @@ class _Subscription(asyncio.Protocol):
             self.close()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The other side hung up."""
+        """The server has disconnected."""
         self.close()
 
     def close(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         if not self.closed:
             self.closed = True
             self._transport.abort()

@@ -1,4 +1,4 @@
-"""How somebody waits for events on Redis."""
+"""NewsWatch: how clients wait for events on Redis."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..loops import PerLoop
 from .news import News
 from .place import TROUBLE, connected_by
 
-# Seconds. After trouble, so that who looks and waits in turn does not spin.
+# Seconds to pause after trouble, so that a client that looks and waits in turn does not spin.
 _PAUSE = 0.2
 
 
 class NewsWatch:
-    """Sync code has a subscription of its own, by a client that `find` gives; tasks share that of their loop. A lost
-    connection counts as a wake-up: the caller looks at the store, which says what is wrong."""
+    """In sync code, a subscription of its own, over a client that `find` gives. Tasks share that of their loop. A lost
+    connection counts as a wake-up: the caller then looks at the store, and gets the error."""
 
     def __init__(self, channel: str, find: Callable[[], Any], shared: PerLoop[News]) -> None:
         self._channel = channel
@@ -35,10 +35,10 @@ class NewsWatch:
         try:
             if self._pubsub is None:
                 self._subscribe()
-                return  # a change between the look before and this subscription is seen by looking again
+                return  # the caller has to look again, because there may have been news before the subscription
             if self._pubsub.get_message(timeout=timeout):
                 while self._pubsub.get_message(timeout=0):
-                    pass  # who is woken looks at all that is there: what came so far must not wake it again
+                    pass  # a woken caller looks at everything, so what came so far must not wake it again
         except TROUBLE:
             self.close()
             time.sleep(min(_PAUSE, timeout))

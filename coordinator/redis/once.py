@@ -1,4 +1,4 @@
-"""Once: what many tasks want done at the same time, and one does for all."""
+"""Once: what several tasks want done at the same time is done once for all of them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from redis.exceptions import ConnectionError as Lost
 
 
 class Once:
-    """Calls `do` for all who ask until it ends: they share its end, and its error. Who goes away leaves it to the
-    others."""
+    """Calls `do` for all who ask until it ends: they share its end, or its error. One that stops waiting does not stop
+    it for the others."""
 
     def __init__(self, do: Callable[[], Coroutine[Any, Any, None]]) -> None:
         self._do = do
@@ -27,16 +27,16 @@ class Once:
     async def _done(self) -> None:
         try:
             await self._do()
-        except asyncio.CancelledError:  # it was stopped: those who ask were not cancelled
+        except asyncio.CancelledError:  # by `stop`: those who wait were not cancelled
             raise Lost("closed while it was opened") from None
 
     def _over(self, task: asyncio.Task[None]) -> None:
         self._task = None
         if not task.cancelled():
-            task.exception()  # it is not lost, though nobody may be there any more
+            task.exception()  # marks it as seen, because there may be nobody left to see it
 
     async def stop(self) -> None:
-        """End what is being done, as nobody needs it any more."""
+        """Stop what is being done, because nobody needs it any more."""
         if self._task is not None:
             self._task.cancel()
             await asyncio.wait([self._task])

@@ -1,4 +1,4 @@
-"""Partitions: which of a store's partitions a command concerns, and what is made of their answers.
+"""Partitions: which of a store's partitions a command concerns, and what their answers come to.
 
 Everything about a job and its thread lives in one partition, so that most commands are one round trip to one of them,
 and a second one (to the doors in partition 0) if workers have to be woken. Only claims, upkeep, lists and the events
@@ -40,7 +40,7 @@ def plan(command: c.Command[R], count: int) -> Plan[R]:
 
 
 def claim_at(command: c.Claim, knock: Ring) -> Plan[Any]:
-    """Claim where a ring said that there is something. What is left of its number is passed on to another worker."""
+    """Claim where a ring said that there are deliveries. The rest of their number is passed on to another worker."""
     [answer] = good((yield [(knock.partition, command)]))
     found = yield from told(knock.partition, answer)
     left = knock.number - len(found)
@@ -50,7 +50,7 @@ def claim_at(command: c.Claim, knock: Ring) -> Plan[Any]:
 
 
 def partition(command: c.Command[Any]) -> int:
-    """The partition of what a command is about: its job's, its checkpoint's, else its thread's. Agents are in 0."""
+    """The partition that a command concerns: its job's, its checkpoint's, else its thread's. Agents are in 0."""
     if (fence := getattr(command, "fence", None)) is not None:
         return _of(fence.job_id)
     if isinstance(command, c.Put):
@@ -62,7 +62,7 @@ def partition(command: c.Command[Any]) -> int:
 
 
 def _of(minted: str) -> int:
-    """The partition in an id. What is none is nowhere to be found, so any will do."""
+    """The partition in an id. What is not an id can't be found anywhere, so any partition will do."""
     return partition_of(minted) if is_id(minted, minted[:1]) else 0
 
 
@@ -98,7 +98,7 @@ def _save(command: c.Save, count: int) -> Plan[Any]:
 
 
 def _together(checkpoint_id: str, thread: str, count: int) -> Plan[None]:
-    """Refuse to go on from a checkpoint of another partition: nothing can be in both."""
+    """Refuse to go on from another partition's checkpoint: nothing can be in two partitions."""
     at = partition_of(checkpoint_id) % count
     if home(thread) % count != at:
         good((yield [(at, c.Restore(checkpoint_id))]))
@@ -109,9 +109,9 @@ def _together(checkpoint_id: str, thread: str, count: int) -> Plan[None]:
 
 
 def _claim(command: c.Claim, count: int) -> Plan[c.Claimed]:
-    """Look into all partitions at once, then claim in those that have something, in the order of the queues. What one
-    of these refuses is raised if no other gave anything: leases that were given are not thrown away for it."""
-    places = random.sample(range(count), count)  # no partition's deliveries starve another's
+    """Look into all partitions at once, then claim in those that have deliveries, in the order of the queues. If one
+    refuses, that is only raised if no other gave a lease: leases must not be thrown away for it."""
+    places = random.sample(range(count), count)  # no partition may starve the others
     queues = tuple(queue for queue, _ in command.queues)
     lengths = yield [(at, Ready(queues)) for at in places]
     if all(isinstance(outcome, Exception) for outcome in lengths):
@@ -144,7 +144,7 @@ def _claim(command: c.Claim, count: int) -> Plan[c.Claimed]:
 
 
 def _deal(command: c.Claim, lots: list[tuple[int, int]], leases: list[str]) -> Iterator[tuple[int, c.Claim]]:
-    """Give leases to the first lots, which are taken off; one claim per partition."""
+    """Give the leases to the first lots, and remove those. One claim per partition."""
     wanted: Counter[int] = Counter()
     while lots and len(leases) > wanted.total():
         at, number = lots.pop(0)
@@ -167,7 +167,7 @@ def _heartbeat(command: c.Heartbeat, count: int) -> Plan[list[str]]:
 
 
 def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
-    """All partitions at once. Who is present is noted in partition 0 alone."""
+    """Reap all partitions at once. A worker's presence is only recorded in partition 0."""
     elsewhere = replace(command, worker="", queues=(), presence=0)
     outcomes = yield [(at, elsewhere if at else command) for at in range(count)]
     rings = [
@@ -175,7 +175,7 @@ def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
         for at, outcome in enumerate(outcomes)
         if isinstance(outcome, c.Reaped)
         for queue, number in Counter(outcome.queues).items()
-        # One more than there are: who waits first may be the very worker that is frozen.
+        # One more than there are deliveries: the worker that waits first may be the frozen one.
         for first in (True, *[False] * min(number, SPARE))
     ]
     if rings:
@@ -188,7 +188,7 @@ def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
 def _timeline(command: c.Timeline, count: int) -> Plan[list[Any]]:
     at = home(command.thread) % count
     if command.before and partition_of(command.before) % count != at:
-        # A checkpoint of another thread, if it is there at all.
+        # A checkpoint of another thread, if it exists.
         good((yield [(partition_of(command.before) % count, c.Restore(command.before))]))
         raise refusal("not_on", command.before, command.thread)
     [rows] = good((yield [(at, command)]))

@@ -26,7 +26,7 @@ _SINGLE = re.compile(r"\d+-\d+")
 
 
 def events(command: c.Events, count: int) -> Plan[list[EventRow]]:
-    """A page of all partitions' events, or of a subject's or thread's, which are all in one."""
+    """A page of the events of all partitions, or of a subject or thread, whose events are all in one."""
     read = _parse(command.after, count)
     about = command.subject or command.which.thread
     places = [home(about) % count] if about else range(count)
@@ -40,34 +40,34 @@ def events(command: c.Events, count: int) -> Plan[list[EventRow]]:
     ends: list[tuple[int, ...]] = []
     outcomes = yield asked
     if any(isinstance(each, Trimmed) and at in begun for at, each in zip(places, outcomes, strict=True)):
-        return (yield from events(command, count))  # it was trimmed in between
+        return (yield from events(command, count))  # some were trimmed in between
     for (at, _), rows in zip(asked, _untrimmed(outcomes, asked, read), strict=True):
         found += [(_time(row.position), at, row) for row in rows]
         if len(rows) == full or (rows and filtered):
             ends.append(_time(rows[-1].position))
     if not found and not command.after:
         return [EventRow(position(asked[0][0], read), {})]
-    # Beyond the end of a partition's full share there may be more of that time: the next page has it. (Of a share of
-    # what is wanted nobody knows whether it was full.)
+    # Beyond a partition's full share there may be more events of the same time, which the next page will have. (A share
+    # with a filter does not tell whether it was full.)
     until = min(ends, default=None) if len(asked) > 1 else None
     found.sort(key=lambda each: each[:2])
     here = found if until is None else [each for each in found if each[0] <= until]
     page = [_placed(row, at, read) for _, at, row in here[: command.limit]]
     left = found[len(page) :]
     held = {at for _, at, row in left if row.fields}
-    passed = [_placed(row, at, read) for _, at, row in left if at not in held]  # nothing there is wanted
+    passed = [_placed(row, at, read) for _, at, row in left if at not in held]  # none there is wanted
     return page + passed[-1:]
 
 
 def trim_events(command: c.TrimEvents, count: int) -> Plan[int]:
-    """Each partition keeps its share."""
+    """Each partition keeps its share of the events."""
     share = replace(command, keep=-(-command.keep // count))
     return sum(good((yield [(at, share) for at in range(count)])))
 
 
 def begin(places: Sequence[int], read: list[str]) -> Plan[None]:
-    """Where the events that are kept begin. A cursor tells it of each partition: what is trimmed there before it is
-    read was missed."""
+    """A cursor for the oldest events that are kept. It names a position in each partition, so that a reader misses
+    nothing that is trimmed later without noticing."""
     found = yield [(at, c.Events(BEGINNING, limit=1)) for at in places]
     good([each for each in found if not isinstance(each, Trimmed)])
     for at, outcome in zip(places, found, strict=True):
@@ -75,7 +75,7 @@ def begin(places: Sequence[int], read: list[str]) -> Plan[None]:
 
 
 def _untrimmed(outcomes: list[Any], asked: Sequence[Ask], read: list[str]) -> list[Any]:
-    """The answers. What was trimmed in some partitions is said with the position that is good in all."""
+    """The answers. If some partitions have trimmed, the error names a position that is valid in all."""
     gone = {at: each for (at, _), each in zip(asked, outcomes, strict=True) if isinstance(each, Trimmed)}
     for at, error in gone.items():
         read[at] = error.first_available
@@ -86,7 +86,7 @@ def _untrimmed(outcomes: list[Any], asked: Sequence[Ask], read: list[str]) -> li
 
 
 def last_event(command: c.LastEvent, count: int) -> Plan[str]:
-    """The position of the newest events of all."""
+    """The position of the newest event of all."""
     read: list[str] = good((yield [(at, command) for at in range(count)]))
     newest = max(range(count), key=lambda at: (_time(read[at]), at))
     return position(newest, read)
@@ -98,7 +98,7 @@ def _placed(row: EventRow, at: int, read: list[str]) -> EventRow:
 
 
 def position(at: int, read: list[str]) -> str:
-    """The position of somebody who has read so far."""
+    """The cursor of a reader who has read up to here."""
     return "~".join([f"{at}.{read[at] or BEGINNING}", *read])
 
 

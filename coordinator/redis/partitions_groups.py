@@ -1,4 +1,4 @@
-"""Groups of consumers over several partitions: each has its place in each of them."""
+"""Groups of consumers over several partitions: a group has a position in each of them."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .partitions_plan import Plan, good
 
 
 def join(command: c.JoinGroup, count: int) -> Plan[None]:
-    """Everywhere, so that no event is before the group."""
+    """Join in all partitions, so that the group sees every event from now on."""
     good((yield [(at, command) for at in range(count)]))
 
 
 def take(command: c.TakeEvents, count: int) -> Plan[c.Taken]:
-    """A batch of each partition, with its share. What is found counts, where others are away."""
+    """A batch from each partition, of its share. What is found counts, even if other partitions are unreachable."""
     share = replace(command, limit=max(command.limit // count, 1))
     outcomes = yield [(at, share) for at in range(count)]
     batches: list[c.Batch] = []
@@ -33,20 +33,20 @@ def take(command: c.TakeEvents, count: int) -> Plan[c.Taken]:
 
 
 def _first_available(at: int, count: int) -> Plan[str]:
-    """Where the events that are kept begin, in each partition."""
+    """A position at the oldest events that are kept, in each partition."""
     read = [""] * count
     yield from begin(range(count), read)
     return position(at, read)
 
 
 def ack(command: c.AckEvents, count: int) -> Plan[bool]:
-    """Where the batch is."""
+    """The partition that a batch is from."""
     [held] = good((yield [(command.partition % count, command)]))
     return bool(held)
 
 
 def listed(command: c.ListGroups, count: int) -> Plan[list[c.GroupRow]]:
-    """What is left in all of them."""
+    """What is left to take, in all partitions."""
     lag, taken, about = Counter[str](), Counter[str](), dict[str, bytes]()
     for rows in good((yield [(at, command) for at in range(count)])):
         for row in rows:
@@ -57,7 +57,7 @@ def listed(command: c.ListGroups, count: int) -> Plan[list[c.GroupRow]]:
 
 
 def delete(command: c.DeleteGroup, count: int) -> Plan[None]:
-    """Everywhere. It may be gone from some, if whoever deleted it did not get to the end."""
+    """Delete in all partitions. Some may lack it, if an earlier deletion was interrupted."""
     outcomes = yield [(at, command) for at in range(count)]
     gone = [each for each in outcomes if isinstance(each, NotFound)]
     good(outcomes if len(gone) == count else [each for each in outcomes if each not in gone])

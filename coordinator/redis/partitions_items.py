@@ -1,4 +1,4 @@
-"""Items over several partitions: each lives in that of its first label."""
+"""Items over several partitions: each is in the partition of its first label."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ T = TypeVar("T")
 
 
 def write(command: c.WriteItems, count: int) -> Plan[None]:
-    """All partitions at once."""
+    """Write to all partitions at once."""
     dealt = _dealt(command.changes, lambda change: change.name, count)
     first = next(iter(dealt), 0)
     good(
@@ -28,13 +28,13 @@ def write(command: c.WriteItems, count: int) -> Plan[None]:
 
 
 def refresh(command: c.RefreshItems, count: int) -> Plan[None]:
-    """All partitions at once."""
+    """Refresh in all partitions at once."""
     dealt = _dealt(command.names, lambda name: name, count)
     good((yield [(at, c.RefreshItems(tuple(names))) for at, names in dealt.items()]))
 
 
 def read(command: c.ReadItems, count: int) -> Plan[list[ItemRow | None]]:
-    """All partitions at once; the answers in the order that was asked for."""
+    """Read from all partitions at once, and return what was found in the order that was asked for."""
     dealt = _dealt(command.names, lambda name: name, count)
     answers = good((yield [(at, c.ReadItems(tuple(names))) for at, names in dealt.items()]))
     left = {at: iter(rows) for at, rows in zip(dealt, answers, strict=True)}
@@ -42,7 +42,7 @@ def read(command: c.ReadItems, count: int) -> Plan[list[ItemRow | None]]:
 
 
 def page(command: c.ListItems, count: int) -> Plan[ItemPage]:
-    """A page of the partition of the first label; without one a page of all partitions' items."""
+    """A page from the partition of the first label, or without one, from all partitions."""
     pages: list[ItemPage] = good((yield [(at, command) for at in _places(command.prefix, count)]))
     rows = sorted((row for page in pages for row in page.rows), key=lambda row: row.name.path)
     cut, start = _cut(rows, lambda row: row.name.path, [page.start for page in pages], command.limit)
@@ -51,7 +51,7 @@ def page(command: c.ListItems, count: int) -> Plan[ItemPage]:
 
 
 def spaces(command: c.ListSpaces, count: int) -> Plan[SpacePage]:
-    """`page` for labels."""
+    """`page` for labels. Each partition answers in order."""
     pages: list[SpacePage] = good((yield [(at, command) for at in _places(command.prefix, count)]))
     found = sorted(labels for page in pages for labels in page.spaces)
     cut, start = _cut(found, space_path, [page.start for page in pages], command.limit)
@@ -59,7 +59,7 @@ def spaces(command: c.ListSpaces, count: int) -> Plan[SpacePage]:
 
 
 def _cut(found: list[T], path: Callable[[T], str], starts: Sequence[str], limit: int) -> tuple[list[T], str]:
-    """What is known to come next, and where to go on: "" after all that was found, or behind what the limit cut off."""
+    """The items that are known to come next, and where to go on: "" if that was all, or behind what the limit cut."""
     start = min(filter(None, starts), default="")
     known = [each for each in found if not start or path(each) < start]
     return known[:limit], start if len(known) <= limit else ""

@@ -1,4 +1,4 @@
-"""The lists of jobs over several partitions, page by page."""
+"""Lists of jobs over several partitions, page by page."""
 
 from __future__ import annotations
 
@@ -9,13 +9,13 @@ from .. import commands as c
 from ..rows import JobRow
 from .partitions_plan import Above, Plan, good
 
-# How many more than its even share each partition is asked for: chance is not even.
+# Each partition is asked for this many more than its even share, because jobs are spread by chance.
 _MORE = 8
 
 
 @dataclass
 class _Line:
-    """A partition's jobs, newest first, as far as they were read."""
+    """A partition's jobs, newest first, as far as they have been read."""
 
     below: str = ""
     rows: list[JobRow] = field(default_factory=list[JobRow])
@@ -23,7 +23,7 @@ class _Line:
 
 
 def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
-    """A page. Partitions are read on as their jobs are used up."""
+    """A page. Reads more from a partition whenever its jobs are used up."""
 
     def place(row: JobRow) -> tuple[float, str]:
         return row.updated if command.dead else row.created, row.id
@@ -54,6 +54,6 @@ def list_jobs(command: c.ListJobs, count: int) -> Plan[list[JobRow]]:
 
 
 def inbox(command: c.Inbox, count: int) -> Plan[list[JobRow]]:
-    """A page of all partitions' jobs that ask, in one order."""
+    """A page of the jobs that ask, of all partitions, in one order."""
     pages = good((yield [(at, command) for at in range(count)]))
     return sorted((row for page in pages for row in page), key=lambda row: (row.asked, row.id))[: command.limit]

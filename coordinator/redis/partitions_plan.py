@@ -1,5 +1,5 @@
 """Plans: what a command over partitions asks each of them. Generators without I/O, so that sync and async code share
-them: a plan yields what to ask which partition, all of that at once, and is sent the outcomes in the same order."""
+them: a plan yields questions to partitions, to be asked all at once, and is sent the outcomes in the same order."""
 
 from __future__ import annotations
 
@@ -13,20 +13,20 @@ from .. import commands as c
 R = TypeVar("R")
 Ask = tuple[int, c.Command[Any]]
 Plan = Generator[Sequence[Ask], list[Any], R]
-# How many waiting workers are woken for several deliveries, at most.
+# How many waiting workers to wake for several deliveries, at most.
 SPARE = 8
 
 
 @dataclass(frozen=True, slots=True)
 class Ready(c.Command[list[int]]):
-    """How many deliveries lie in each of a partition's queues, then in how many ms the next timer or lease is due."""
+    """How many deliveries are in each queue of a partition, and then, in how many ms its next timer or lease is due."""
 
     queues: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class Ring(c.Command[None]):
-    """Wake one worker that waits for a queue: `partition` has `number` deliveries there. Asked of partition 0."""
+    """Wake a worker that waits for a queue: `partition` has `number` deliveries there. Asked of partition 0."""
 
     queue: str
     partition: int
@@ -44,7 +44,7 @@ class Above(c.Command[str]):
 
 @dataclass(frozen=True, slots=True)
 class Used:
-    """The first use of an idempotency key: by which job ("" for none), and whether it was noted a moment ago."""
+    """The first use of an idempotency key: the job ("" if there is none), and whether the note is from just now."""
 
     job_id: str
     payload_digest: str
@@ -53,7 +53,7 @@ class Used:
 
 @dataclass(frozen=True, slots=True)
 class Note(c.Command[Used]):
-    """Look up an idempotency key in a partition; if nobody used it, note there that `job_id` of another one does.
+    """Look up an idempotency key in a partition. If it is unused, note there that `job_id` of another partition has it.
 
     A note about the job `void` counts for nothing, and goes.
     """
@@ -67,15 +67,15 @@ class Note(c.Command[Used]):
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A partition's answer, and the queues in which it made deliveries ready besides."""
+    """A partition's answer, and the queues in which it also made deliveries ready."""
 
     answer: Any
     queues: list[str]
 
 
 def told(at: int, answer: Any) -> Plan[Any]:
-    """What a partition answered. Workers are woken for what it made ready besides; if that fails, they find it a little
-    later."""
+    """The answer of a partition. Wakes workers for the deliveries that it also made ready. If that fails, workers find
+    them a little later."""
     if not isinstance(answer, Filled):
         return answer
     yield [
@@ -87,7 +87,7 @@ def told(at: int, answer: Any) -> Plan[Any]:
 
 
 def good(outcomes: list[Any]) -> list[Any]:
-    """The answers; the first error among them, raised."""
+    """The answers. Raises the first error among them."""
     for outcome in outcomes:
         if isinstance(outcome, Exception):
             raise outcome

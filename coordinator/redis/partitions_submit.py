@@ -18,7 +18,7 @@ from .partitions_plan import Note, Plan, Used, good, told
 
 
 def submit(command: c.Submit, count: int) -> Plan[JobRow]:
-    """Make a job, or answer the one that used the key first, wherever that is."""
+    """Make a job, or return the one that used the key first, in whatever partition it is."""
     at = partition_of(command.job_id) % count
     noted = home(command.idem) % count if command.idem else at
     if noted == at:
@@ -32,7 +32,7 @@ def submit(command: c.Submit, count: int) -> Plan[JobRow]:
         if found:
             return found
         if not there and partition_of(first.job_id) % count == at:
-            # Noted by a submit like this one, which may have ended there: done under that id, it is done once.
+            # The note is from a submit like this one, which may have died: with the same id, the job is made once.
             own = command.thread == command.job_id
             command = replace(command, job_id=first.job_id, thread=first.job_id if own else command.thread)
             break
@@ -46,7 +46,7 @@ def _at_home(command: c.Submit, at: int, count: int) -> Plan[JobRow]:
     while True:
         [answer] = yield [(at, command)]
         outcome = yield from told(at, answer)
-        stranger = isinstance(outcome, JobRow) and not outcome.state  # the script found a note without its job
+        stranger = isinstance(outcome, JobRow) and not outcome.state  # the script found a note, but not its job
         if not command.idem or not (stranger or isinstance(outcome, KeyConflict)):
             break
         [first] = good((yield [(at, Note(command.idem))]))
@@ -63,7 +63,7 @@ def _at_home(command: c.Submit, at: int, count: int) -> Plan[JobRow]:
 
 
 def _noted(command: c.Submit, first: Used, count: int) -> Plan[tuple[JobRow | None, bool]]:
-    """The job that a note is about, if its partition says too that it used the key; and whether it is there at all."""
+    """The job that a note names, if its partition says too that it used the key; and whether it exists at all."""
     where = partition_of(first.job_id) % count
     used, job = yield [(where, Note(command.idem)), (where, c.ReadJob(first.job_id))]
     there = not isinstance(job, NotFound)
@@ -75,7 +75,7 @@ def _noted(command: c.Submit, first: Used, count: int) -> Plan[tuple[JobRow | No
 
 
 def _check_pending(command: c.Submit, first: Used, there: bool) -> None:
-    """A note counts no more when its job is there (the key's time is over), or did not appear in its time."""
+    """A note is void if its job exists (then the key has expired), or did not appear in time."""
     if first.fresh and not there:
         raise Overloaded(f"another submit with the key {command.key!r} is in progress: try again in a moment")
 

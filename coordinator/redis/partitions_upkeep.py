@@ -1,4 +1,4 @@
-"""What is done to all jobs or threads of several partitions, a portion at a time."""
+"""Upkeep of all jobs or threads of several partitions, a portion at a time."""
 
 from __future__ import annotations
 
@@ -9,13 +9,14 @@ from .partitions_plan import Plan, good
 
 
 def threads(command: c.Threads, count: int) -> Plan[list[str]]:
-    """A page of all partitions' threads, in one order."""
+    """A page of the threads of all partitions, in one order."""
     pages = good((yield [(at, command) for at in range(count)]))
     return sorted(name for page in pages for name in page)[: command.limit]
 
 
 def prune_jobs(command: c.PruneJobs, count: int) -> Plan[c.Freed]:
-    """One partition after the other. Where to go on: the number of the job there times `count`, plus that partition."""
+    """One partition after the other. The number to go on from is the job's number there times `count`, plus the
+    partition."""
     start, at = divmod(command.start, count)
     freed = 0
     while at < count:

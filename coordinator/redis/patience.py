@@ -20,25 +20,25 @@ from redis.exceptions import TimeoutError
 from redis.retry import Retry as _Retry
 
 T = TypeVar("T")
-# Seconds. How long a user waits for an answer at most, about; and each of two attempts (`socket_timeout`).
+# Seconds. About the longest that a user waits for an answer, and the limit of each of two attempts (`socket_timeout`).
 WITHIN = 10.0
 ANSWER_WITHIN = WITHIN / 2
 
-# redis-py before 8 retries what a socket says of a server that is not there, before it says so in its own words.
+# Errors of a server that is not there. redis-py before 8 repeats on the socket's own before it turns them into its own.
 _GONE: tuple[type[Any], ...] = (Lost, ConnectionError)
 
 _began: ContextVar[float | None] = ContextVar("began", default=None)
 
 
 def patience(socket_timeout: float) -> float:
-    """How long after it was first asked something may be asked again, in seconds: once at least, also of a server that
-    is given more time to answer than usual."""
-    return max(WITHIN - socket_timeout, socket_timeout) * 1.25  # a busy process notices late that the time is over
+    """For how many seconds after its first attempt a command may be repeated. Enough to repeat it once, even if the
+    server is given more time to answer than usual."""
+    return max(WITHIN - socket_timeout, socket_timeout) * 1.25  # a busy process notices late that time is up
 
 
 @contextmanager
 def asked(began: float) -> Generator[None]:
-    """A block in which patience runs since an earlier time: what it asks was asked before, in another way."""
+    """A block whose commands were first sent at an earlier time, by other means: their patience runs from then on."""
     token = _began.set(began)
     try:
         yield
@@ -47,17 +47,17 @@ def asked(began: float) -> Generator[None]:
 
 
 def first_asked() -> float:
-    """When what is asked now was asked first."""
+    """When the command that is being sent now was first sent."""
     return _began.get() or time.monotonic()
 
 
 def over(began: float, seconds: float) -> bool:
-    """Whether so many seconds have gone by."""
+    """Whether this many seconds have passed."""
     return time.monotonic() - began >= seconds
 
 
 class Repeats(_Retry):
-    """As the client library repeats what failed, as long as there is patience. `late`: also what got no answer."""
+    """How the client library repeats what failed, as long as patience lasts. `late`: also what got no answer."""
 
     def __init__(self, backoff: AbstractBackoff, retries: int, seconds: float, *, late: bool) -> None:
         super().__init__(backoff, retries, (*_GONE, TimeoutError) if late else _GONE)

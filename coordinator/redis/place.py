@@ -30,7 +30,7 @@ _Async: Any = redis.asyncio.Redis
 _SyncSentinel: Any = Sentinel
 _AsyncSentinel: Any = asyncio_sentinel.Sentinel
 
-# What a server, or who sits at its address, can answer; what is not among it is a mistake of ours.
+# What can go wrong at a server, or whatever is at its address. Any other error is a mistake of ours.
 TROUBLE = (ConnectionError, TimeoutError, ResponseError, InvalidResponse, OSError)
 
 
@@ -38,7 +38,7 @@ def _truth(text: str) -> bool:
     return text.lower() not in ("0", "false", "no")
 
 
-# The client library's options that may stand in a URL, and how they are read.
+# The client library's options that a URL may have, and how to read them.
 _OPTIONS: dict[str, Callable[[str], Any]] = {
     "client_name": str,
     "db": int,
@@ -54,16 +54,16 @@ _OPTIONS: dict[str, Callable[[str], Any]] = {
     "ssl_password": str,
 }
 _FILES = ("ssl_ca_certs", "ssl_certfile", "ssl_keyfile")
-# Seconds. The kernel asks a silent connection for a sign of life: that keeps firewalls from forgetting it, and ends it
-# if nobody answers. (The client library would ask by PING, which a server with a full disk answers with an error.)
+# After so many seconds of silence the kernel probes a connection. That keeps firewalls from forgetting it, and closes
+# it if nobody answers. (The client library would send PING, which a server with a full disk answers with an error.)
 _SILENT = 30
-# Who waits for work or news asks for so long at most, a little more than `_LOOK` in claiming.py, and waits for the
-# answer as for any other after that: jobs lie meanwhile if a firewall has forgotten the connection.
+# The longest wait for work or news, in seconds: a little more than `_LOOK` in claiming.py. The answer may then take as
+# long as any other. Jobs have to wait meanwhile if a firewall has forgotten the connection.
 _LONGEST_WAIT = 5.0
 
 
 def _named() -> dict[str, Any]:
-    """As what a server lists our connections. (The client library would look its own version up for each client.)"""
+    """How our connections are shown by a server. (The client library would look its own version up for each client.)"""
     try:
         from redis.driver_info import DriverInfo
     except ImportError:  # before 7.4
@@ -73,14 +73,14 @@ def _named() -> dict[str, Any]:
 
 NAMED = _named()
 _DEFAULTS = {"max_connections": 10_000, "socket_connect_timeout": ANSWER_WITHIN, "socket_timeout": ANSWER_WITHIN}
-# It takes some 1.5 s until a server that refuses connections is given up, and 5 s with Sentinels, which need some for a
-# failover. patience.py has how long one is asked that is silent.
+# After about 1.5 s a server that refuses connections is given up. With Sentinels it is 5 s, because a failover takes
+# some. For how long a silent server is asked is in patience.py.
 _REPEATS, _REPEATS_BY_SENTINEL = 4, 10
 _FIRST_PAUSE, _LONGEST_PAUSE = 0.1, 1.0
 
 
 def _keepalive() -> dict[int, int]:
-    """What the kernel does: three questions, 10 s apart, and an end to a connection whose data nobody acknowledges."""
+    """What the kernel does: three probes, 10 s apart, and an end to a connection whose data nobody acknowledges."""
     wanted = {"TCP_KEEPIDLE": _SILENT, "TCP_KEEPALIVE": _SILENT, "TCP_KEEPINTVL": 10, "TCP_KEEPCNT": 3}
     wanted["TCP_USER_TIMEOUT"] = 60_000
     return {getattr(socket, name): value for name, value in wanted.items() if hasattr(socket, name)}
@@ -112,11 +112,11 @@ class Place:
 
     @cached_property
     def patience(self) -> float:
-        """How long after it was first asked something may be asked again, in seconds."""
+        """For how many seconds after its first attempt a command may be repeated."""
         return patience(float(self.options.get("socket_timeout", ANSWER_WITHIN)))
 
     def client(self, *, waits: bool = False) -> Any:
-        """A client for sync code; one that `waits` may be silent for long, and does not repeat what failed."""
+        """A client for sync code. One that `waits` may be silent for long, and does not repeat what failed."""
         return self._client(_Sync, _SyncSentinel, Repeats, waits)
 
     def aclient(self, *, waits: bool = False) -> Any:
@@ -125,8 +125,8 @@ class Place:
 
     @contextmanager
     def opening(self, client: Any) -> Generator[None]:
-        """A block in which a server that is silent is not asked again: whoever mistook an address is not kept waiting
-        for minutes. (With Sentinels the next repeat may ask another server.)"""
+        """A block in which a silent server is not asked again, so that a mistaken address is reported within seconds.
+        (With Sentinels, the next attempt may find another server.)"""
         usual = client.get_retry()
         if not self.service:
             client.set_retry(Retry(_backoff(), _REPEATS, supported_errors=(ConnectionError,)))
@@ -140,7 +140,7 @@ class Place:
         if waits:
             options["socket_timeout"] += _LONGEST_WAIT
         repeats = 0 if waits else _REPEATS_BY_SENTINEL if self.service else _REPEATS
-        # A connection that was lost is made again to the same server: who is the master now only a new one is told.
+        # A lost connection is made again to the same server. Only a new one asks the Sentinels who the master is now.
         again = retry(_backoff(), repeats, self.patience, late=not self.service)
         options |= {"db": self.db, "retry": again}
         options |= {"socket_keepalive": True, "socket_keepalive_options": _keepalive()}
@@ -166,12 +166,12 @@ class Place:
 
 
 def prefix_of(namespace: str, partition: int | str) -> str:
-    """What every key of a partition begins with."""
+    """How every key of a partition begins."""
     return f"bp:{{{quote(namespace, safe='')}:{partition}}}:"
 
 
 def connected_by(client: Any) -> list[Any]:
-    """The clients to be closed with a client: itself, and those that ask the Sentinels for it."""
+    """The clients to close with a client: itself, and those that ask the Sentinels for it."""
     manager = getattr(client.connection_pool, "sentinel_manager", None)
     return [client, *(manager.sentinels if manager else [])]
 

@@ -1,4 +1,4 @@
-"""The Lua scripts: one file per operation, each put together with the libraries that it names."""
+"""The Lua scripts: a file for each operation, put together with the libraries that it names."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from pathlib import Path
 
 _FOLDER = Path(__file__).with_name("lua")
 _USES = re.compile(r"^--@ uses (.+)$", re.MULTILINE)
-# What a library defines: a function, or a constant on a line. (`function` alone fills a name that was declared before.)
+# A definition in a library: a function, or a constant in one line. (`function` alone fills an earlier declaration.)
 _DEFINITION = re.compile(r"^local function (\w+)\(.*?^end\n|^local (\w+) = [^\n]*\n", re.MULTILINE | re.DOTALL)
-# What does not ask first whether the namespace is being moved, as all others do: lib/moved.lua.
+# The scripts that run even while the namespace is being moved. All others ask lib/moved.lua first.
 UNASKED = frozenset({"store/above", "store/fill", "store/mark", "store/ready", "store/ring", "store/witness"})
 _WORD, _FILLED = re.compile(r"\w+"), re.compile(r"^(?=.)", re.MULTILINE)
 _COMMENT = re.compile(r"^ *--[^\n]*\n", re.MULTILINE)
@@ -20,7 +20,7 @@ _COMMENT = re.compile(r"^ *--[^\n]*\n", re.MULTILINE)
 
 @dataclass(frozen=True)
 class Script:
-    """A script as the server gets it, and the name by which EVALSHA calls it."""
+    """A script as sent to the server, and the digest by which EVALSHA calls it."""
 
     name: str
     source: str
@@ -29,8 +29,8 @@ class Script:
 
 @cache
 def script(name: str) -> Script:
-    """The script of an operation, with what it needs of its libraries in front: each function costs a script some time,
-    used or not. `save+put` is `save` with the libraries that `put` has, too."""
+    """The script of an operation, behind those parts of its libraries that it needs (each function costs a script time,
+    even if it is not called). `save+put` is `save` with the libraries of `put`, too."""
     operation, _, more = name.partition("+")
     body = _read(operation)
     asked = [] if operation in UNASKED else ["moved"]
@@ -41,7 +41,7 @@ def script(name: str) -> Script:
 
 
 def _without_unused(definitions: str, body: str) -> str:
-    """The definitions that a script needs: they use those before them alone."""
+    """The definitions that a script needs. A definition can only use earlier ones."""
     definitions = _COMMENT.sub("", definitions)
     rest, kept = definitions, body
     for found in reversed(list(_DEFINITION.finditer(definitions))):
@@ -54,7 +54,7 @@ def _without_unused(definitions: str, body: str) -> str:
 
 @dataclass
 class _Piece:
-    """What a library defines by a name, or code between that ('')."""
+    """A definition of a library, with its name, or code between definitions (name '')."""
 
     name: str
     text: str
@@ -70,8 +70,8 @@ class _Piece:
 
 
 def _nested(definitions: str, body: str) -> str:
-    """The same, with what one function alone uses inside that: it is made when that is called, if it is. (Not in what
-    the operation's own functions need: they may need it for each of many.)"""
+    """The same definitions, but a function that only one other function uses is moved into that, where it is only made
+    when needed. (Not into the operation's own functions, which may run for each of many things.)"""
     pieces, used = _pieces(definitions), set(_WORD.findall(body))
     for_many = {word for piece in _pieces(body) if piece.is_function for word in piece.words}
     for piece in reversed(pieces):
@@ -103,7 +103,7 @@ def _used(body: str) -> list[str]:
 
 
 def names() -> list[str]:
-    """All operations that have a script."""
+    """The names of all operations' scripts."""
     return sorted(path.stem for path in _FOLDER.glob("*.lua"))
 
 

@@ -1,8 +1,8 @@
-"""What large checkpoints are read with: their logs' segments, by plain commands.
+"""Reading large checkpoints: their logs' segments are read by plain commands.
 
-A script hands small bodies over itself, in the same round trip. For large ones that would cost more than another round
-trip: a script copies every byte some four times (900 us for 840 KB, where MGET takes 200 us; Redis 7.0).
-Logs are only ever appended to, so that what is read later is what the script saw.
+A script returns small parts itself, in the same round trip. For large ones that would take longer than another round
+trip, because a script copies every byte about four times (900 us for 840 KB, where MGET takes 200 us; Redis 7.0). Logs
+are only ever appended to, so what is read later is what the script saw.
 """
 
 from __future__ import annotations
@@ -23,18 +23,18 @@ READERS: frozenset[type[Command[Any]]] = frozenset({Restore, Latest, Claim, Find
 
 
 def lacking(answer: object) -> list[str]:
-    """The segments that an answer of a command in READERS still needs, by their keys without prefix."""
+    """The segments that the answer of a command in READERS still lacks, by their keys without the prefix."""
     spans = [span for spans in _unread(answer) for span in spans]
     return needed(spans) if spans else []
 
 
 def needed(spans: Iterable[Span]) -> list[str]:
-    """The segments in which these spans lie, each once."""
+    """The segments in which these spans are, each once."""
     return list(dict.fromkeys(key for span in spans for key, _, _ in _segments(span)))
 
 
 def filled(answer: R, found: Mapping[str, bytes | None]) -> R:
-    """The answer with what was found. What is gone is empty: its hash tells."""
+    """The answer with what was read. A missing segment reads as empty, and the checkpoint's hash will tell."""
     given: Any = answer
     if isinstance(given, CheckpointRow):
         given = _whole(given, found)
@@ -87,7 +87,7 @@ def _joined(segments: Iterable[tuple[str, int, int]], found: Mapping[str, bytes 
 
 
 def _segments(span: Span) -> Iterator[tuple[str, int, int]]:
-    """The segments of a span: key, and from where to where in it."""
+    """The segments of a span: the key, and the range in each."""
     at = span.first
     while at < span.last:
         number, first = divmod(at, SEGMENT)

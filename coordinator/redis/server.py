@@ -1,4 +1,4 @@
-"""What must be true of a Redis server, and what its user should be told."""
+"""What a Redis server must be like, and what to warn its user of."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from ..refusals import refusal
 from ..rows import SCHEMA_VERSION
 from ..safety import UnsafeStore as UnsafeStore
 
-# By which field of INFO a server says what it is, what that is called, and the oldest version that will do. The first
-# that is there counts: the others answer with a `redis_version` that they are compatible with.
+# The field of INFO by which each product is recognised, its name, and the oldest version that works. The first field
+# that is there decides, because the others' `redis_version` is only the one that they are compatible with.
 _PRODUCTS = (
     ("valkey_version", "Valkey", (7, 2)),
     ("redis_version", "Redis", (6, 2)),
@@ -20,7 +20,7 @@ _PRODUCTS = (
 
 
 def check_server(info: Mapping[str, Any], schema: bytes | None, url: str, replicas: int = 0) -> None:
-    """Refuse a server or a namespace that will not do; warn of one that forgets. `replicas` must confirm writes."""
+    """Refuse a server or namespace that can't be used, and warn of a forgetful one. `replicas` must confirm writes."""
     check_version(info, url)
     check_schema(schema, url)
     check_replicas(info, url, replicas)
@@ -29,7 +29,7 @@ def check_server(info: Mapping[str, Any], schema: bytes | None, url: str, replic
 
 
 def check_schema(schema: bytes | None, url: str) -> None:
-    """Refuse a namespace that a newer Batonpass made. None: it is new."""
+    """Refuse a namespace made by a newer Batonpass. `None` is a new namespace."""
     if schema is not None and int(schema) > SCHEMA_VERSION:
         raise BadSetup(
             f"{url}: a newer Batonpass made this namespace (schema {int(schema)}, this one knows {SCHEMA_VERSION})"
@@ -37,7 +37,7 @@ def check_schema(schema: bytes | None, url: str) -> None:
 
 
 def check_replicas(info: Mapping[str, Any], url: str, replicas: int) -> None:
-    """Refuse a server that has fewer replicas than must confirm writes."""
+    """Refuse a server with fewer replicas than must confirm writes."""
     connected = int(info.get("connected_slaves", 0))
     if connected < replicas:
         raise BadSetup(
@@ -47,8 +47,8 @@ def check_replicas(info: Mapping[str, Any], url: str, replicas: int) -> None:
 
 
 def check_namespace(mark: bytes | None, partitions: bytes | None, url: str) -> None:
-    """Refuse a namespace that was moved, or is being moved or filled, and one of which a single server's store would
-    see a part."""
+    """Refuse a namespace that was moved, or is being moved or filled, and a cluster's, of which this store would only
+    see one partition."""
     if mark is not None:
         raise refusal("elsewhere", mark.decode())
     if partitions is not None and int(partitions) != 1:
@@ -78,7 +78,7 @@ def _product(info: Mapping[str, Any]) -> tuple[str, str, tuple[int, int]]:
 
 
 def dangers(info: Mapping[str, Any]) -> Iterator[str]:
-    """What may lose acknowledged writes."""
+    """How the server may lose acknowledged writes."""
     if not int(info.get("aof_enabled", 0)):
         yield "has no append-only file: a restart loses what was acknowledged (CONFIG SET appendonly yes)"
     elif info.get("aof_last_write_status", "ok") != "ok":

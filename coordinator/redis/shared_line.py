@@ -1,7 +1,7 @@
 """SharedLine: one connection for all that an event loop asks at the same time.
 
 What is asked in one turn of the loop is written at once, and the server reads it at once. Each command is carried out
-and answered by itself, in order. A caller that goes away leaves the others alone: its reply is dropped.
+and answered on its own, in order. If a caller stops waiting, its reply is dropped, and the others are not affected.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ from redis.exceptions import InvalidResponse, ReadOnlyError
 from redis.exceptions import TimeoutError as Late
 
 _NOT_YET = object()
-_ENOUGH = 16  # commands that are written before the turn is over
+_ENOUGH = 16  # so many commands are written without waiting for the end of the turn
 
 
 class SharedLine(asyncio.Protocol):
@@ -39,21 +39,21 @@ class SharedLine(asyncio.Protocol):
         self._transport.set_protocol(self)
 
     def ask(self, packed: bytes, *, at_once: bool = False) -> asyncio.Future[Any]:
-        """The reply to a command; an error of the client library if the server refuses it or is gone.
+        """Send a command. The future gets the reply, or an error of the client library.
 
-        Asked `at_once` it does not wait for what others ask in this turn, nor does what was asked before it.
+        With `at_once`, it and what is already waiting are sent now, and not at the end of this turn of the loop.
         """
         future: asyncio.Future[Any] = self.loop.create_future()
-        if self.closed:  # in the turn in which it was opened
+        if self.closed:  # lost in the same turn in which it was opened
             future.set_exception(Lost("the connection was lost"))
             return future
         if not self._asked:
             self._transport.write(packed)
-        else:  # somebody else is asking: more of them may come in this turn
+        else:  # the line is in use, so others may ask in this turn, too
             if not self._unsent:
                 self.loop.call_soon(self._send)
             self._unsent.append(packed)
-            if at_once or len(self._unsent) == _ENOUGH:  # the server can begin
+            if at_once or len(self._unsent) == _ENOUGH:  # the server can begin with these
                 self._send()
         now = self.loop.time()
         self._asked.append((future, now))
@@ -71,7 +71,7 @@ class SharedLine(asyncio.Protocol):
         self._waits = False
         if not self._asked or self._patience is None:
             return
-        due = max(self._asked[0][1], self._heard) + self._patience  # a long answer may take long to come
+        due = max(self._asked[0][1], self._heard) + self._patience  # a long reply takes time to arrive
         if due <= self.loop.time():
             self.close(Late("the server does not answer"))
         else:
@@ -97,7 +97,7 @@ class SharedLine(asyncio.Protocol):
             future.set_result(reply)
 
     def _refuse(self, future: asyncio.Future[Any], error: Exception) -> None:
-        if isinstance(error, ReadOnlyError):  # it was the master: the client looks for the new one
+        if isinstance(error, ReadOnlyError):  # the master has become a replica: the client must find the new one
             error = Lost(str(error))
         if not future.done():
             future.set_exception(error)
@@ -105,12 +105,12 @@ class SharedLine(asyncio.Protocol):
             self.close(error)
 
     def connection_lost(self, exc: Exception | None) -> None:
-        """The other side hung up."""
+        """The server has disconnected."""
         self.close(Lost("the connection was lost"))
 
     def close(self, error: Exception) -> None:
-        """Hang up: who waits for a reply gets the error."""
-        if not self.closed:  # a TLS transport that was closed since can't be aborted again
+        """Disconnect. All who wait for a reply get the error."""
+        if not self.closed:  # aborting a closed TLS transport would fail
             self.closed = True
             self._transport.abort()
         while self._asked:

@@ -1,4 +1,4 @@
-"""Side: what the async code of one event loop asks a Redis server by."""
+"""Side: how the async code of one event loop reaches a Redis server."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .patience import over
 from .place import connected_by
 from .together import Together
 
-MOST_CONNECTIONS = 64  # of those that ask at the same time, each by one of its own
+MOST_CONNECTIONS = 64  # in use at the same time by callers that need one each
 
 
 class Side(NamedTuple):
@@ -26,7 +26,7 @@ class Side(NamedTuple):
     room: Semaphore
 
     async def piped(self, commands: Sequence[tuple[Any, ...]], began: float, patience: float) -> list[Any]:
-        """The replies to commands that are sent at once, errors among them. Asked first `began`, and for so long."""
+        """Send several commands at once; the replies, errors among them. They were first asked at `began`."""
         waits = self.room.locked()
         async with self.room, self.client.pipeline(transaction=False) as pipe:
             if waits and over(began, patience):
@@ -37,7 +37,7 @@ class Side(NamedTuple):
             return replies
 
     async def aclose(self) -> None:
-        """Hang up."""
+        """Disconnect."""
         with Ending() as ending:
             with ending.part():
                 await self.lines.aclose()

@@ -34,7 +34,7 @@ from .watch import QueueWatch
 from .wire import arguments
 
 R = TypeVar("R")
-# What the client deals with: a server without the script, a connection that was lost. Commands may be sent twice.
+# Errors after which a command is sent again: a server that lacks the script, a lost connection.
 _LOST = (exceptions.ConnectionError, exceptions.TimeoutError)
 _ONCE_MORE = (exceptions.NoScriptError, *_LOST, OSError)
 
@@ -56,7 +56,7 @@ class RedisStore:
         self._given_url = url
         self.namespace = namespace
         self._scripts = scripts
-        # Everything of a partition carries one hash tag, so that its scripts stay in one slot of a cluster.
+        # All keys of a partition have the same hash tag, so that a script stays in one slot of a cluster.
         self.prefix = prefix_of(namespace, 0)
         self._place = read_place(url)
         self.url = self._place.url
@@ -132,15 +132,15 @@ class RedisStore:
             raise self._dialogue.trouble(error) from error
 
     async def _areply(self, command: Command[Any], name: str, argv: Sequence[Any]) -> Any:
-        """The reply to a command, with a look at the store behind it if it is time for one."""
+        """The reply to a command. Also looks whether the store went back in time, if it is time for that."""
         side = self._async.here()
         looks = self._dialogue.witness.due(command)
         if not looks and type(command) is Complete and command.checkpoint is None:
             return await side.ends.ask(argv)
         sent = ("EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
         if not looks:
-            # The server can work on a claim while the agents of another one run in this turn. If it got both at the end
-            # of the turn, it would answer both at once, and so on: worker and server would wait for each other.
+            # So the server works on a claim while this turn still runs the agents of another one. If both claims were
+            # sent at the end of the turn, both would be answered at once, and worker and server would wait in turns.
             if at_once := type(command) is Claim:
                 side.ends.send()
             return await side.lines.ask(*sent, at_once=at_once)
@@ -196,7 +196,7 @@ class RedisStore:
         return await side.piped(commands, began, patience)
 
     async def acall_after(self, watch: Watch, timeout: float, command: Command[R]) -> R:
-        """Wait, then carry a command out: the server does both, and answers once."""
+        """Wait, then carry a command out. The server does both, and replies once."""
         assert isinstance(watch, QueueWatch)
         name, argv = arguments(command)
         reply = await watch.await_reply(timeout, "EVALSHA", self._scripts(name).sha, 1, self.prefix, *argv)
@@ -207,7 +207,7 @@ class RedisStore:
         return await self._arun(self._dialogue.filled(result, keys)) if keys else result
 
     def watch(self, topic: Topic) -> Watch:
-        """Wakes by pub/sub, or by a blocking pop for deliveries so that one delivery wakes one worker."""
+        """Wakes by pub/sub. For deliveries by a blocking pop, so that one delivery wakes one worker."""
         if topic.queues:
             return QueueWatch(self._place, self.prefix, topic.queues)
         return NewsWatch(
@@ -215,7 +215,7 @@ class RedisStore:
         )
 
     def behind(self) -> None:
-        """Nothing: what was answered is kept as it will be."""
+        """Nothing: what was answered is already stored."""
 
     def sibling(self) -> RedisStore:
         """Other connections to the same server."""
@@ -226,7 +226,7 @@ class RedisStore:
         try:
             with self._place.opening(self._sync):
                 self._run(self._dialogue.opening())
-        except TypeError as error:  # how the client says that it does not know an option of the URL
+        except TypeError as error:  # the client's way to say that it does not know an option of the URL
             raise BadSetup(f"store URL of {self.url} can't be used: {first_line(error)}") from None
         except TROUBLE as error:
             raise self._dialogue.trouble(error) from error
@@ -235,7 +235,7 @@ class RedisStore:
         await to_thread.run_sync(self.open)
 
     def examine(self) -> Examined:
-        """What the server and the namespace say of themselves. Opens, makes and changes nothing."""
+        """What the server and the namespace report about themselves. Makes and changes nothing."""
         try:
             with self._place.opening(self._sync):
                 return self._run(examining(self.prefix, self.url, whole=True, replicas=self._dialogue.replicas))
@@ -243,7 +243,7 @@ class RedisStore:
             raise self._dialogue.trouble(error) from error
 
     def count(self, queues: Sequence[str]) -> Load:
-        """How much lies in the namespace."""
+        """How much is in the namespace."""
         try:
             return self._run(counting(self.prefix, queues))
         except TROUBLE as error:

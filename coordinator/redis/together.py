@@ -1,6 +1,6 @@
-"""Together: ends of jobs that come in one turn of an event loop go to the server as one call of their script.
+"""Together: jobs that end in the same turn of an event loop are ended by one call of the script.
 
-Each is a commit for itself and has its own reply. What a call costs before it does anything is shared.
+Each is still a commit of its own, with its own reply. They share what a call costs before it does anything.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from .lines import AsyncLines
 from .scripts import Script
 from .wire import unfolded
 
-_MOST = 16  # in one call: others have their turn in between, and the server can begin
+_MOST = 16  # per call, so that others get their turn in between, and the server can begin
 
 
 class Together:
-    """For the code of one event loop: asks a script that takes the arguments of several commands in a row, and answers
-    a list then."""
+    """For one event loop. Calls a script that takes the arguments of several commands in a row, and then returns a list
+    of replies."""
 
     def __init__(self, lines: AsyncLines, script: Callable[[], Script], prefix: str) -> None:
         self._lines = lines
@@ -34,7 +34,7 @@ class Together:
     async def ask(self, argv: Sequence[Any]) -> Any:
         """The reply to one command; an error of the client library if the server refuses it or is not there.
 
-        An error may be due to what others asked in the same call. Then it is `ConnectionError`: ask again, alone.
+        The error may be due to others in the same call. Then it is a `ConnectionError`: ask again, alone.
         """
         if not self._waiting and not await self._lines.ready():
             return await self._lines.ask("EVALSHA", self._script().sha, 1, self._prefix, *argv)
@@ -47,7 +47,7 @@ class Together:
         return await reply
 
     def send(self) -> None:
-        """Don't wait for those that come later in this turn."""
+        """Send what is waiting now, and not at the end of this turn."""
         waiting, self._waiting = self._waiting, []
         if not waiting:
             return
@@ -63,10 +63,10 @@ def _hand_out(waiting: Sequence[Future[Any]], asked: Future[Any]) -> None:
     replies: list[Any] = []
     if error is None:
         replies = [asked.result()] if len(waiting) == 1 else unfolded(asked.result())
-        if len(waiting) > 1 and isinstance(replies[0], bytes):  # all are refused at once: lib/moved.lua
+        if len(waiting) > 1 and isinstance(replies[0], bytes):  # one refusal for all: lib/moved.lua
             replies = [replies] * len(waiting)
     for index, reply in enumerate(waiting):
-        if reply.done():  # who asked has gone away
+        if reply.done():  # its caller has stopped waiting
             continue
         if error is not None:
             reply.set_exception(error)

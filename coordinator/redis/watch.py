@@ -1,4 +1,4 @@
-"""How a worker waits for deliveries on Redis."""
+"""QueueWatch: how a worker waits for deliveries on Redis."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ _CLOSED_WITHIN = 2.0  # seconds
 
 
 class QueueWatch:
-    """A blocking pop on the queues' wake-ups. A lost connection counts as one: who waits looks at the store, which says
-    what is wrong."""
+    """A blocking pop on the queues' wake-ups. A lost connection counts as one: the worker then looks at the store, and
+    gets the error."""
 
     def __init__(self, place: Place, prefix: str, queues: tuple[str, ...]) -> None:
         self._place = place
@@ -27,7 +27,7 @@ class QueueWatch:
         self._async: Any = None
         self._alines: AsyncLines | None = None  # of `_async`
         self._interrupting = Lock()
-        self._asking: CancelScope | None = None  # what interrupts
+        self._asking: CancelScope | None = None  # around the command that interrupts
 
     def wait(self, timeout: float) -> None:
         try:
@@ -47,10 +47,10 @@ class QueueWatch:
             await self.aclose()
 
     async def await_reply(self, timeout: float, *command: Any) -> Any:
-        """Wait for deliveries, then have a command carried out; its reply, None if it was not.
+        """Wait for deliveries, then have a command carried out. Returns its reply, or None if it was not carried out.
 
-        The server gets both at once and goes on with the second when the first is over: no round trip in between. On
-        a line, because the client does a lot around a call, while a job waits.
+        The server gets both commands at once, and goes on with the second when the first is over, without a round trip
+        in between. Over a line of our own, because a job waits, and the client does much else around a call.
         """
         await self.aopen()
         lines = self._alines = self._alines or AsyncLines(self._async)
@@ -60,7 +60,7 @@ class QueueWatch:
             waited = reply = None
             await self.aclose()
         except BaseException:
-            lines.hang_up()  # what nobody waits for must not be claimed
+            lines.hang_up()  # nothing may be claimed for a worker that does not wait any more
             raise
         if not isinstance(waited, Exception) and not isinstance(reply, Exception):
             return reply
@@ -69,14 +69,14 @@ class QueueWatch:
         return None
 
     async def ainterrupt(self) -> None:
-        """Wake this wait alone, from another connection of its client."""
+        """Wake only this wait, over another connection of its client."""
         async with self._interrupting:
             if self._async is None:
                 return
             with CancelScope() as self._asking, suppress(*TROUBLE):
                 async with self._async.pipeline(transaction=True) as pipe:
                     pipe.rpush(self._interrupt, 1)
-                    pipe.pexpire(self._interrupt, 10_000)  # in case that nobody was waiting
+                    pipe.pexpire(self._interrupt, 10_000)  # nobody may have been waiting
                     await pipe.execute()
 
     def close(self) -> None:
@@ -90,8 +90,8 @@ class QueueWatch:
         ending, lines = connected_by(self._async), self._alines
         self._async = self._alines = None
         if self._asking is not None:
-            self._asking.cancel()  # a connection that is closed while it opens trips its client up
-        with move_on_after(_CLOSED_WITHIN, shield=True):  # whoever waited may have been cancelled
+            self._asking.cancel()  # the client trips over a connection that is closed while it is opened
+        with move_on_after(_CLOSED_WITHIN, shield=True):  # the caller may have been cancelled
             async with self._interrupting:
                 if lines is not None:
                     await lines.aclose()

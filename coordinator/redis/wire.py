@@ -1,4 +1,4 @@
-"""What goes over the wire: a command as a script's arguments, and a script's reply as the command's answer.
+"""The wire format: a command as a script's arguments, and a script's reply as the command's answer.
 
 Plain functions without I/O, so that the sync and the async client share all of it.
 """
@@ -24,7 +24,7 @@ from .wire_checkpoints import checkpoint_args, checkpoint_row, commit_line, fenc
 from .wire_values import Arg, flat, pairs, read_text, unpacked
 
 R = TypeVar("R")
-_PACKED = 0x90  # with what a packed list begins, or more
+_PACKED = 0x90  # a packed list begins with this byte or a greater one
 
 
 def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
@@ -44,7 +44,7 @@ def arguments(command: c.Command[Any]) -> tuple[str, list[Arg]]:
 
 
 def unfolded(reply: Any) -> list[Any]:
-    """A script's reply, which may have come in one piece."""
+    """A script's reply, unpacked if it came in one piece."""
     if isinstance(reply, bytes):
         if reply[0] >= _PACKED:
             return unpacked(reply)
@@ -54,7 +54,7 @@ def unfolded(reply: Any) -> list[Any]:
 
 
 def answer(command: c.Command[R], reply: list[Any]) -> R:
-    """The command's answer, or the refusal that the script replied with, raised. `Unfinished` if it has to go on."""
+    """The command's answer. Raises what the script refused. `Unfinished` if the script stopped early."""
     if isinstance(command, GoOn):
         return cast("R", answer(command.asked, reply))
     if reply[0] == b">":
@@ -70,7 +70,7 @@ def _unfinished(command: c.Command[Any], at: bytes | list[bytes], *found: Any) -
 
 
 def filled(command: c.Command[Any], reply: list[Any]) -> list[str]:
-    """The queues in which a script, as it says, made deliveries ready that its command does not name."""
+    """The queues in which a script made deliveries ready, besides those that its command names."""
     at = _FILLING.get(type(command))
     return [read_text(queue) for queue in reply[at:] if isinstance(queue, bytes)] if at else []
 
@@ -130,12 +130,12 @@ def _stream_rows(m: c.ReadStream, reply: list[Any]) -> list[StreamRow]:
     return [StreamRow(m.job_id, read_text(position), data) for position, data in reply]
 
 
-# Commands with a checkpoint that may have a place: `+put` is what their scripts need then.
+# Commands whose checkpoint may have a place. Then their scripts need `+put`.
 _SAVING = (c.Save, c.HandOff, c.Complete, c.Suspend, c.Spawn)
-# Which argument says where to go on from, of scripts that may stop before they have found all.
+# For scripts that may stop early: the number of the argument that says where to go on.
 _GOING_ON = {"find": 4, "latest": 2, "places": 6, "put+put": 8, "put": 8, "save_unleased": 5, "save_unleased+put": 5}
 _GOING_ON["timeline"] = 5
-# Where the queues that `filled` tells of begin in the reply.
+# Where, in the reply, the queues for `filled` begin.
 _FILLING: dict[type[c.Command[Any]], int] = {
     **dict.fromkeys((c.Claim, c.Complete, c.Fail, c.HandOff, c.Release, c.Spawn, c.Suspend), 1),
     **dict.fromkeys((c.Cancel, c.Submit), 2),

@@ -1,4 +1,4 @@
-"""What checkpoints are on the wire, whichever command they are in."""
+"""The wire format of checkpoints, in whatever command."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .wire_values import Arg, read_text
 
 
 def fence_args(fence: Fence | None) -> list[Arg]:
-    """A proof of ownership, or none."""
+    """A fence, or none."""
     return [fence.job_id, fence.token, fence.lease_id] if fence else ["", "", ""]
 
 
@@ -28,11 +28,11 @@ def checkpoint_args(new: NewCheckpoint | None) -> list[Arg]:
 
 
 def checkpoint_row(parts: list[bytes]) -> CheckpointRow:
-    """A stored checkpoint: id, thread, name, commit line, record, what each of its spans holds."""
+    """A stored checkpoint: id, thread, name, commit line, record, and what each of its spans holds."""
     id_, thread, name, commit, record, *bodies = parts
     lengths = record[32:40], record[40:50]
     if not (lengths[0].isdigit() and lengths[1].isdigit()):
-        return CheckpointRow(read_text(id_), read_text(thread), record, "")  # damaged: who opens it says so
+        return CheckpointRow(read_text(id_), read_text(thread), record, "")  # damaged: opening it reports that
     state = 50 + int(lengths[0])
     native = state + int(lengths[1])
     held = record[50:state], read_text(commit), record[state:native], record[native:]
@@ -40,7 +40,7 @@ def checkpoint_row(parts: list[bytes]) -> CheckpointRow:
 
 
 def commit_line(_: object, reply: list[Any]) -> CommitLine:
-    """What a script added to a checkpoint."""
+    """The commit line that a script added to a checkpoint."""
     step_index, parent, created, expires, spans, seal, *place = reply[0].decode().split(" ", 6)
     parent, spans = "" if parent == "-" else parent, "" if spans == "-" else spans
     where = place_from(place[0]) if place else None

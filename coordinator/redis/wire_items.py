@@ -1,4 +1,4 @@
-"""What goes over the wire for items."""
+"""The wire format of items."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ def _row(name: ItemName, parts: list[bytes]) -> ItemRow:
 
 
 def read_answer(m: c.ReadItems, reply: list[Any]) -> list[ItemRow | None]:
-    """The items, None for each that is not there."""
+    """The items, None for each that does not exist."""
     return [_row(name, parts) if parts else None for name, parts in zip(m.names, reply, strict=True)]
 
 

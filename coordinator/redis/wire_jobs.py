@@ -1,4 +1,4 @@
-"""What goes over the wire for jobs."""
+"""The wire format of jobs."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def submit_args(m: c.Submit) -> list[Arg]:
 
 
 def _terms(terms: c.Terms) -> bytes:
-    """What a job is bound to, as far as it is not as usual."""
+    """A job's terms, as far as they differ from the usual ones."""
     if terms == _USUAL:
         return b""
     packed: bytes = msgpack.packb({name: value for name, value in asdict(terms).items() if value})
@@ -48,7 +48,7 @@ def _terms(terms: c.Terms) -> bytes:
 
 
 def _about(target: c.Target) -> bytes:
-    """What an event says more: names and texts in turn, in one piece."""
+    """More fields of an event: names and texts in turn, in one piece."""
     if not target.about:
         return b""
     packed: bytes = msgpack.packb([text for pair in target.about.items() for text in pair])
@@ -112,7 +112,7 @@ def redrive_args(m: c.Redrive) -> list[Arg]:
 
 
 def children_args(children: Iterable[c.Child]) -> Iterable[bytes]:
-    """Each child in one piece, as lua/lib/children.lua takes it apart."""
+    """Each child packed into one piece; lua/lib/children.lua unpacks it."""
     for child in children:
         to = child.target
         where = (child.job_id, digest(child.job_id), str(child.number), to.agent, to.contract, to.queue, to.lane)
@@ -130,20 +130,20 @@ def spawn_args(m: c.Spawn) -> list[Arg]:
 # reading
 
 
-# Not by functions of ours: a job has many fields, and waits for its worker to read them.
+# Not functions of ours, for speed: a job has many fields, and waits for its worker to read them.
 _READERS: dict[str, Callable[[bytes], Any]] = {
     "int": int,
     "str": methodcaller("decode", "utf-8", "replace"),
     "bytes": bytes,
 }
-# What the job's fields are called in Redis and here, and how they are read. What else is stored is the scripts' own.
+# Field names in Redis and in a row, and how each is read. Fields that are not listed here are the scripts' own.
 _JOB_FIELDS = {field.name.encode(): (field.name, _READERS[str(field.type)]) for field in fields(JobRow)}
 _JOB_FIELDS[b"delivery"] = ("ready", lambda entry: int(bool(entry)))
 
 
-# What a claim tells of a job, in this order: what it wrote or has to know, then the rest, then what only a job has that
-# has asked or has had children. The others are known. (lua/claim.lua has the names, too: sent, they cost each claim
-# more than all else that it is sent.)
+# What a claim's reply says of a job, in this order: what the claim wrote or looked at, then the others, then those of
+# jobs that have asked or had children. The rest is known. (lua/claim.lua has the names, too: sending them would cost
+# more than all else in a claim.)
 TOLD = (
     *("id", "queue", "lease", "token", "lease_until", "updated", "lane", "slot", "deadline", "brood", "parent"),
     *("priority", "agent", "hop", "tip", "attempt", "failing", "asked", "children"),
@@ -163,7 +163,7 @@ def job_row(items: list[bytes]) -> JobRow:
 
 
 def submitted(m: c.Submit, reply: list[Any]) -> JobRow:
-    """The job. Of a new one the script answers only what it added, or just when, if the rest is as in most."""
+    """The job. For a new one, the script replies with what it added, or in the usual case just with the time."""
     known: dict[str, Any] = {"id": m.job_id, "thread": m.thread, "key": m.key, "idem": m.idem, "key_ttl": m.key_ttl}
     to = m.target
     known |= {"agent": to.agent, "contract": to.contract, "queue": to.queue, "envelope": to.envelope}
@@ -184,7 +184,7 @@ def _job_values(items: list[bytes]) -> dict[str, Any]:
 
 def _delivery(worker: str, parts: list[Any]) -> Delivery:
     values = parts[0]
-    told = compress(zip(_CLAIMED, values, strict=False), values)  # half of them are empty
+    told = compress(zip(_CLAIMED, values, strict=False), values)  # half of the fields are empty
     row = JobRow(worker=worker, state="working", **{name: read(value) for (name, read), value in told})
     checkpoint = None
     if parts[1]:
@@ -194,7 +194,7 @@ def _delivery(worker: str, parts: list[Any]) -> Delivery:
 
 
 def claimed(m: c.Claim, reply: list[Any]) -> c.Claimed:
-    """What a claim got."""
+    """The deliveries that a claim got."""
     due = reply.pop() if reply and isinstance(reply[-1], int) else -1
     return c.Claimed((_delivery(m.worker, each) for each in reply if not isinstance(each, bytes)), due=due)
 

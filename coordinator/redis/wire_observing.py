@@ -1,4 +1,4 @@
-"""What goes over the wire about events."""
+"""The wire format of events and groups."""
 
 from __future__ import annotations
 

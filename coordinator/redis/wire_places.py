@@ -1,4 +1,4 @@
-"""What goes over the wire for places."""
+"""The wire format of places."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .wire_values import Arg, read_text
 
 
 def _spot(scope: str, key: str) -> str:
-    """How the scripts call a place: see lua/lib/places.lua."""
+    """A place as the scripts know it, a spot: see lua/lib/places.lua."""
     return f"{escaped(scope)}\0{escaped(key)}\0"
 
 
@@ -77,7 +77,7 @@ def _write(name: bytes, value: bytes, *bodies: bytes) -> Write:
 
 
 def find_answer(_: object, reply: list[Any]) -> PlaceRow | None:
-    """The place, if there is one."""
+    """The place, or None."""
     return place_row(reply[0]) if reply[0] else None
 
 
@@ -87,5 +87,5 @@ def place_rows(_: object, reply: list[Any]) -> list[PlaceRow]:
 
 
 def of_run_answer(_: object, reply: list[Any]) -> list[tuple[str, str]]:
-    """Thread and id of each."""
+    """Thread and id of each checkpoint."""
     return sorted((read_text(thread), read_text(id_)) for thread, id_ in reply)

@@ -1,4 +1,4 @@
-"""Values as arguments and in replies."""
+"""The wire format of single values."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ Arg = str | int | bytes
 
 
 def read_text(value: Any) -> str:
-    """A text of a reply."""
+    """A text in a reply."""
     return value.decode("utf-8", "replace") if isinstance(value, bytes) else str(value)
 
 
@@ -21,11 +21,11 @@ def pairs(mapping: Mapping[str, bytes]) -> Iterable[Arg]:
 
 
 def flat(items: list[bytes]) -> dict[str, bytes]:
-    """Names and values that came in turn."""
+    """Names and values from a list that has them in turn."""
     return {items[i].decode(): items[i + 1] for i in range(0, len(items), 2)}
 
 
 def unpacked(items: bytes) -> list[Any]:
-    """A list that a script gave as one piece (by `cmsgpack`, which every server has)."""
+    """A list that a script packed into one piece (by `cmsgpack`, which every server has)."""
     values: list[Any] = msgpack.unpackb(items, raw=True)
     return values

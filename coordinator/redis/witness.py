@@ -1,4 +1,4 @@
-"""Witness: remembers what was seen of a store, so that a store that went back in time is noticed."""
+"""Witness: remembers what was seen of a store, to notice if the store goes back in time."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from ..commands import Claim, Command, Events, LastEvent, Reap, TrimEvents
 from ..safety import UnsafeStore
 
 _log = logging.getLogger("batonpass.store")
-# Seconds between two looks at the store. A server that syncs its file every second loses up to two.
+# Seconds between two looks at the store. (A server that syncs its file every second can lose up to two.)
 _PAUSE = 1.0
-# Of a worker that only asks for work and keeps the store up, nothing is lost that it knew: it looks more seldom.
+# A worker that only claims and reaps knows of nothing that could be lost, so it looks less often.
 _SELDOM = 5.0
 _ASKING = frozenset[type[Command[Any]]]({Claim, Reap, TrimEvents})
 _TELLING = frozenset[type[Command[Any]]]({Events, LastEvent})
@@ -25,7 +25,7 @@ _CAUSE = (
 
 
 class Witness:
-    """What the handles of one store object have seen: the newest event's position and the namespace's epoch."""
+    """What the handles of one store have seen: the position of the newest event, and the namespace's epoch."""
 
     def __init__(self, url: str) -> None:
         self._url = url
@@ -33,21 +33,21 @@ class Witness:
         self._next = time.monotonic() + _PAUSE
 
     def due(self, command: Command[Any]) -> bool:
-        """Whether it is time for a look. A command that tells how far the store is comes with one."""
+        """Whether to look at the store now. Always with a command whose answer tells how far the store is."""
         late = time.monotonic() - self._next
         return late > (_SELDOM - _PAUSE if type(command) in _ASKING else 0) or type(command) in _TELLING
 
     def hurry(self) -> None:
-        """Something was wrong with the connection: have the next call look."""
+        """The connection had trouble: let the next call look."""
         self._next = 0.0
 
     def question(self) -> tuple[str, str]:
-        """What the script `store/witness` is asked."""
+        """The arguments of the script `store/witness`."""
         self._next = time.monotonic() + _PAUSE
         return self._seen
 
     def learn(self, position: bytes, epoch: bytes, went_back: int = 0) -> None:
-        """What the script answered, or what was found when the store was opened."""
+        """Remember what the script answered, or what was found when the store was opened."""
         known, _ = self._seen
         self._seen = (position.decode(), epoch.decode())
         if went_back:
@@ -55,7 +55,7 @@ class Witness:
             warnings.warn(text, UnsafeStore, stacklevel=2)
 
     def refused(self, command: Command[Any], reply: Sequence[Any]) -> None:
-        """Look at a refusal: a lease that the store knows nothing of means that it lost what it had written."""
+        """Look at a refusal: if the store does not know a lease that it gave, it has lost writes."""
         if reply[0] == b"!fenced" and int(reply[5]) < int(reply[2]):
             proof = f"of job {_text(reply[1])} it knows token {int(reply[5])}, but issued {int(reply[2])}"
         elif reply[0] == b"!no_job" and getattr(command, "fence", None):

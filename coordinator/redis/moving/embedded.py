@@ -1,6 +1,6 @@
-"""Embedded: all that a namespace keeps in a SQLite file, as the pieces that Redis keeps (keys: lua/lib/base.lua).
+"""Embedded: everything that a namespace keeps in a SQLite file, as pieces for Redis (keys: lua/lib/base.lua).
 
-Left behind is what does not last: presence of workers, what jobs streamed lately, the starts that a rate counts.
+What does not last is left behind: workers' presence, what jobs streamed lately, the starts that a rate counts.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from .kinds import Form, Piece
 from .reading import PIECE, portions
 
 _JOB = [field.name for field in fields(JobRow)]
-# What a job on Redis has from the first; what else is none is not there.
+# The fields that every job on Redis has. Others are only there if they are not empty.
 _ALWAYS = {
     *("id", "thread", "agent", "contract", "queue", "tip", "key", "idem", "key_ttl", "hop", "attempt", "token"),
     *("crashes", "lease", "worker", "closed", "created", "updated", "state", "reason", "due", "envelope"),
@@ -39,7 +39,7 @@ Index = defaultdict[str, list[tuple[bytes, bytes]]]
 
 
 class Embedded:
-    """Goes through a namespace in a file, in which nobody runs or waits for children. `rows` is how many were seen."""
+    """Goes through a namespace in a file in which no job runs or waits for children. `rows` is how many it has seen."""
 
     def __init__(self, connection: Connection, namespace: str, now: int) -> None:
         self._db = connection
@@ -93,7 +93,7 @@ class Embedded:
         yield from _pairs("gates", "zset", self._of("lane, at FROM gate"))
 
     def _ready(self) -> Iterator[Piece]:
-        """Deliveries in their queues: their entries come before all that the server will make."""
+        """Deliveries in their queues. Their entries come before all that the server will add."""
         queues: defaultdict[str, list[Any]] = defaultdict(list)
         ahead: Index = defaultdict(list)
         for id_, queue, ready in self._of("id, queue, ready FROM job", "AND ready > 0 ORDER BY ready"):
@@ -166,7 +166,7 @@ class Embedded:
         self._used |= {span.log for span in read_spans(spans.decode("utf-8", "replace").removeprefix("-"))}
 
     def _writes(self) -> Iterator[Piece]:
-        """What was written at places, which may have no checkpoint yet."""
+        """What was written at places, also at those without a checkpoint."""
         places = "scope AS s JOIN place AS p ON p.scope = s.number WHERE s.namespace = ?"
         for thread, scope, key in self._ask(
             f"SELECT s.thread, s.name, p.key FROM {places} AND p.step_index IS NULL", self._namespace
@@ -180,7 +180,7 @@ class Embedded:
             yield Piece(0, where, "hash", [(_bytes(name), _bytes(spans or "-") + b" " + data)])
 
     def _log(self, log: str) -> Iterator[Piece]:
-        """A log in segments: what was freed of one is filled with zeros, one of which nothing is left is not there."""
+        """A log in segments. What was freed inside a segment is filled with zeros. Empty segments are left out."""
         number = next((number for (number,) in self._ask("SELECT number FROM log WHERE name = ?", log)), 0)
         end, segments = 0, dict[int, bytearray]()
         pieces = "SELECT place - ?, data FROM piece WHERE place >= ? AND place < ? ORDER BY place"
@@ -236,7 +236,7 @@ class Embedded:
             yield from _group(*group, at)
 
     def _told(self) -> Iterator[tuple[int, bytes, dict[bytes, bytes]]]:
-        """Events, each with its number and its new position: when it was, and how many were at that time."""
+        """Each event with its number and its new position, which is made of its time and a count within that."""
         ms = count = 0
         for number, text in self._of("number, fields FROM event", "ORDER BY number"):
             told = json.loads(text)
@@ -249,7 +249,7 @@ class Embedded:
 def _group(
     name: str, front: int, batches: Mapping[str, Sequence[int]], about: bytes, at: Mapping[int, bytes]
 ) -> Iterator[Piece]:
-    """A group of consumers: what it has taken, and what of that is not done."""
+    """A group of consumers: what it has taken, and what of that is not done yet."""
     place: dict[str, Any] = {"front": at[front], "passed": front, "about": about}
     for batch, (first, last, until) in batches.items():
         place[f"#{batch}"] = b"%s %s %d" % (at[first], at[last], until)
@@ -263,7 +263,7 @@ def _ends(batches: Mapping[str, Sequence[int]]) -> Iterator[int]:
 
 
 def _indexes(row: JobRow) -> dict[str, int]:
-    """Where a job is looked for, and at which number."""
+    """The index in which a job is found, and its number there."""
     unended = row.state in _UNENDED
     found = {"jobs": row.created}
     if row.thread != row.id:
@@ -288,7 +288,7 @@ def _bytes(value: str | int | bytes) -> bytes:
 
 
 def _pairs(key: str, form: Form, pairs: Iterable[tuple[Any, Any]]) -> Iterator[Piece]:
-    """Fields of a hash, or members of a sorted set, as pieces that can be sent."""
+    """Fields of a hash, or members of a sorted set, in pieces small enough to send."""
     for portion in portions({_bytes(name): _bytes(value) for name, value in pairs}):
         yield Piece(0, key, form, portion)
 

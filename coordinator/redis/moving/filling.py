@@ -1,4 +1,4 @@
-"""Filling: pieces are written to the new namespace, and compared with what is there."""
+"""Filling: writes the pieces to the new namespace, and compares them with what is there."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from .kinds import Piece
 from .marks import overtaken
 from .side import Ask, Side
 
-# Calls, and bytes, that one script makes.
+# How many calls one script makes, and how many bytes it writes.
 _CALLS, _BYTES = 200, 1_000_000
 _AT_ONCE = 100
-# What expires so soon, in ms, may be gone when it is compared. (What expires is not counted.)
+# What expires within so many ms may be gone when it is compared. (Expiring keys are not counted.)
 _SOON = 60_000
-# By which command a key says how many elements it has.
+# The command that counts a key's elements.
 _SIZES: Mapping[str, str] = {"hash": "HLEN", "list": "LLEN", "stream": "XLEN", "string": "EXISTS", "zset": "ZCARD"}
 
 
@@ -31,7 +31,7 @@ class Filling:
         self._waiting: dict[int, list[bytes]] = {}
 
     def clear(self) -> None:
-        """Take away what an earlier try has left."""
+        """Delete what an earlier attempt has left."""
         for page in self._target.scan():
             for at, key in page:
                 if key not in ("moved", "partitions"):
@@ -39,7 +39,7 @@ class Filling:
         self.flush()
 
     def note_partitions(self) -> None:
-        """Have the namespace say how many partitions it has."""
+        """Record how many partitions the namespace has."""
         self._call(0, "SETNX", "partitions", str(self._target.count))
         self.flush()
         [count] = self._target.ask([(0, "GET", "partitions")])
@@ -49,7 +49,7 @@ class Filling:
             )
 
     def forget_partitions(self) -> None:
-        """... and take that back."""
+        """The opposite of `note_partitions`."""
         self._call(0, "DEL", "partitions")
         self.flush()
 
@@ -80,7 +80,7 @@ class Filling:
             self._send({at: self._waiting.pop(at)})
 
     def flush(self) -> None:
-        """Write what waits."""
+        """Write what is waiting."""
         waiting, self._waiting = self._waiting, {}
         self._send(waiting)
 
@@ -91,7 +91,7 @@ class Filling:
 
 
 class Comparing:
-    """Compares pieces with what the new namespace has, and counts them."""
+    """Compares pieces with what is in the new namespace, and counts them."""
 
     def __init__(self, target: Side) -> None:
         self._target = target
@@ -99,13 +99,13 @@ class Comparing:
         self._counted: Counter[int] = Counter()
 
     def add(self, piece: Piece) -> None:
-        """Compare a piece, now or a little later; `Corrupted` if it is not there as it should be."""
+        """Compare a piece, now or a little later. Raises `Corrupted` if it is missing or different."""
         self._waiting.append(piece)
         if len(self._waiting) >= _AT_ONCE:
             self.flush()
 
     def flush(self) -> None:
-        """Compare what waits."""
+        """Compare what is waiting."""
         waiting, self._waiting = self._waiting, []
         for piece, found in zip(waiting, self._target.ask([_question(piece) for piece in waiting]), strict=True):
             if piece.form == "last":
@@ -116,7 +116,7 @@ class Comparing:
                 self._differs(f"the key {piece.key} of partition {piece.at} is not what it should be")
 
     def count(self) -> int:
-        """Whether there is nothing besides; how many elements there are in all."""
+        """Check that nothing else is there. Returns how many elements there are in all."""
         self.flush()
         found: Counter[int] = Counter()
         for page in self._target.scan():
@@ -136,7 +136,7 @@ class Comparing:
 
 
 def _question(piece: Piece) -> Ask:
-    """What asks for that which a piece should be."""
+    """The command that reads what a piece should be."""
     at, key, form = piece.at, piece.key, piece.form
     if form == "stream":
         return at, "XRANGE", key, piece.elements[0][0], piece.elements[-1][0]

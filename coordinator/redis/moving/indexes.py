@@ -1,4 +1,4 @@
-"""What every partition has of what one of them had: gates of lines, groups of consumers, how far events are trimmed."""
+"""Indexes: what every partition keeps for itself: gates of lines, groups of consumers, how far events were trimmed."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ...rows import NEVER
 from .kinds import Piece, of_path
 from .reading import Reader
 
-# Where an event goes: of which partition it is, and its fields.
+# Gives the partitions of an event, from its old partition and its fields.
 OfEvent = Callable[[int, Mapping[bytes, bytes]], int]
 
 
 def with_items(reader: Reader, at: int, index: Piece, count: int) -> Iterator[Piece]:
-    """The items of which these are the members: a digest alone does not tell where one belongs."""
+    """The items that have these members. A digest alone does not tell where an item belongs."""
     members = [member for member, _ in index.elements]
     found = reader.read([(at, f"e:{member[-32:].decode()}", "hash") for member in members])
     for member, pieces in zip(members, found, strict=True):
@@ -24,8 +24,8 @@ def with_items(reader: Reader, at: int, index: Piece, count: int) -> Iterator[Pi
 
 
 def gates(reader: Reader, at: int, line: str, count: int) -> Iterator[Piece]:
-    """When a lane's line moves, in each partition where somebody is in it. Where nobody runs whose end would let the
-    next one out, it moves at once."""
+    """When a lane's line moves, in each partition where somebody waits in it. If nobody runs there whose end would move
+    it, it moves at once."""
     lane = line.partition(":")[2]
     waiting = _partitions(reader, at, line, count)
     entered = _partitions(reader, at, f"la:{lane}", count)
@@ -42,7 +42,7 @@ def _partitions(reader: Reader, at: int, key: str, count: int) -> set[int]:
 
 
 def trimmed(reader: Reader, at: int, targets: Sequence[int]) -> Iterator[Piece]:
-    """The newest event that was trimmed. How many were is counted anew."""
+    """The newest event that was trimmed. The number of trimmed events begins anew."""
     [found] = reader.ask([(at, "GET", "trimmed")])
     position = found.partition(b" ")[0]
     for to in targets:
@@ -50,7 +50,7 @@ def trimmed(reader: Reader, at: int, targets: Sequence[int]) -> Iterator[Piece]:
 
 
 def groups(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> Iterator[Piece]:
-    """Groups of consumers: each goes on in every partition from where it was in the one that is split."""
+    """Groups of consumers. In each new partition, a group goes on where it was in the one that is split."""
     [names] = reader.ask([(at, "HGETALL", "groups")])
     found = reader.ask([(at, "HGETALL", f"h:{digest.decode()}") for digest in names])
     passed: list[Counter[int]] = [Counter() for _ in names]
@@ -68,7 +68,7 @@ def groups(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> Iter
 
 
 def last_event(reader: Reader, at: int, targets: Sequence[int], of: OfEvent) -> Iterator[Piece]:
-    """New events come behind all that groups and cursors know, also where the new server's clock is behind."""
+    """Makes new events come after all that groups and cursors know, even if the new server's clock is behind."""
     newest, gone, dealt = reader.ask(
         [(at, "XREVRANGE", "events", "+", "-", "COUNT", 1), (at, "GET", "trimmed"), (at, "GET", "dealt")]
     )

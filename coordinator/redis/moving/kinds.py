@@ -1,6 +1,6 @@
-"""Kinds of keys (lua/lib/base.lua lists them), and to which partition what lies in them belongs.
+"""Kinds of keys (listed in lua/lib/base.lua), and the partition to which the contents of each belong.
 
-Homes are of MAX_PARTITIONS, as in ids. Modulo a namespace's number they are partitions.
+A home is a number below MAX_PARTITIONS, as in ids. Modulo the number of a namespace's partitions, it is the partition.
 """
 
 from __future__ import annotations
@@ -15,9 +15,9 @@ Form = Literal["string", "hash", "list", "zset", "stream", "last"]
 
 
 class Piece(NamedTuple):
-    """A part of one of the new namespace's keys. `at` is its partition; `elements` are a text, pairs of a hash or a
-    zset, members of a list from number `first` on, or entries of a stream; "last" is an id below which a stream gives
-    none any more. `ttl` in ms, 0 for ever."""
+    """A part of a key of the new namespace, in partition `at`. `elements` are a text, pairs of a hash or a zset, the
+    members of a list from number `first` on, or the entries of a stream, which gives no more ids up to "last". `ttl` is
+    in ms, 0 for ever."""
 
     at: int
     key: str
@@ -27,7 +27,7 @@ class Piece(NamedTuple):
     first: int = 0
 
 
-# What a job, a fan-out or a checkpoint has: it is with that.
+# Keys of a job, a fan-out or a checkpoint: in the partition of that.
 OF_IDS: Mapping[str, Form] = {
     **dict.fromkeys(("j", "n", "f"), "hash"),
     **dict.fromkeys(("c", "l"), "string"),
@@ -36,7 +36,7 @@ OF_IDS: Mapping[str, Form] = {
     "u": "hash",
     "v": "zset",
 }
-# What a thread has.
+# Keys of a thread: in the partition of the thread.
 OF_THREADS: Mapping[str, Form] = {
     **dict.fromkeys(("t", "m", "k"), "hash"),
     **dict.fromkeys(("o", "y", "g"), "zset"),
@@ -53,12 +53,12 @@ def _of_name(member: bytes) -> int:
 
 
 def of_path(member: bytes) -> int:
-    """Where an item is, of which `items` has this member: it begins with the first label."""
+    """The home of an item, from its member in `items`, which begins with the first label."""
     first, _, _ = member.partition(b"\0")
     return home(labels_from([first.decode("utf-8", "surrogatepass")])[0])
 
 
-# What each partition has one of, or one for each queue, lane or run: an element is with what it names.
+# Keys that each partition has, or has for each queue, lane or run: an element goes where that which it names goes.
 SPLIT: Mapping[str, tuple[Form, Callable[[Any], int]]] = {
     **dict.fromkeys(("jobs", "leases", "timers", "limits", "dead", "asking", "opening", "closing"), ("zset", _of_id)),
     **dict.fromkeys(("expiry", "a", "la", "lw", "ls", "r"), ("zset", _of_id)),
@@ -66,6 +66,6 @@ SPLIT: Mapping[str, tuple[Form, Callable[[Any], int]]] = {
     **dict.fromkeys(("items", "lapses"), ("zset", of_path)),
     "q": ("stream", lambda fields: _of_id(fields[b"job"])),
 }
-# What somebody makes anew who opens the namespace, waits or works there; and what goes along with another key: gates
-# with lines, items' values and groups' places with their indexes.
+# Keys that are not moved as such: made anew by whoever opens the namespace, waits or works there; or moved together
+# with another key (gates with lines, items' values and groups' positions with their indexes).
 LEFT = frozenset({"schema", "epoch", "partitions", "moved", "rewound", "dealt", "d", "p", "w", "x", "e", "gates", "h"})

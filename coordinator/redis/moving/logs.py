@@ -1,7 +1,7 @@
-"""Logs: they are with the checkpoint that began them; what threads of other partitions use of one is copied to them.
+"""Logs go with the checkpoint that began them. What threads of other partitions use of a log is copied to those.
 
-On a single server a copy or a fork of a thread shares logs with the first one, wherever that will live. Each partition
-then gets the bytes that are used there, and counts their uses: so the log of one checkpoint may be in several.
+On a single server, a copy or fork of a thread shares logs with the original, whatever partition each will be in. Each
+partition then gets the bytes that are used there, and counts their uses, so that a log may be in several partitions.
 """
 
 from __future__ import annotations
@@ -22,16 +22,16 @@ _CHECKPOINT = re.compile(rb"c[0-9a-z]{23}\Z")
 
 
 class Logs:
-    """Which spans of logs are used elsewhere, and the pieces of logs."""
+    """Which spans of logs are used in other partitions, and the logs as pieces."""
 
     def __init__(self, reader: Reader, count: int) -> None:
         self._reader = reader
         self._count = count
-        # Old partition and log -> new partition -> span -> uses, of new partitions that are not the log's own.
+        # Old partition and log -> new partition (other than the log's own) -> span -> how often it is used there.
         self._elsewhere: dict[tuple[int, str], dict[int, Counter[bytes]]] = {}
 
     def note(self, at: int, to: int, key: str, elements: list[Any]) -> None:
-        """Look at a key, which goes to a partition, for spans that it uses: commit lines, and what was written."""
+        """Look for the spans that a key uses (commit lines, and what was written), given the partition it goes to."""
         if key[:2] == "t:":
             used = [line.split(b" ", 5)[4] for name, line in elements if _CHECKPOINT.match(name)]
         elif key[:2] == "k:":
@@ -45,7 +45,7 @@ class Logs:
                     self._elsewhere.setdefault((at, name), {}).setdefault(to, Counter())[span] += 1
 
     def pieces(self, at: int, key: str) -> Iterator[Piece]:
-        """What becomes of a log's uses, and of one of its segments."""
+        """The pieces for a log's uses, or for one of its segments."""
         kind, log, *_ = key.split(":")
         home = partition_of(log) % self._count
         elsewhere = self._elsewhere.get((at, log))
@@ -62,7 +62,7 @@ class Logs:
             yield from self._shared(at, log, {home: left, **elsewhere} if left else elsewhere)
 
     def _left(self, at: int, log: str, elsewhere: dict[int, Counter[bytes]]) -> Counter[bytes]:
-        """The uses of a log where it belongs."""
+        """A log's uses in its own partition."""
         [found] = self._reader.ask([(at, "HGETALL", f"u:{log}")])
         left = Counter({span: int(uses) for span, uses in found.items() if span != b"end"})
         for uses in elsewhere.values():

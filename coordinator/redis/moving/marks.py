@@ -1,14 +1,14 @@
-"""Marks: what keeps all others out of the two namespaces of a repartition.
+"""Marks keep everybody else out of the two namespaces of a repartition.
 
-Each partition has one, a text: what goes on, the number of the try that put it there, and the other place. By it
-lib/moved.lua refuses all. In the old namespace it is `moving`, then `moved`; that of the first partition decides:
-while it is `moving` the move can be repeated or canceled, then it can only be ended. In the new namespace it is
-`filling`, then `ready`, then none. One that is filled from a file is `taking` before: somebody may have opened it, and
-it is looked through once nobody else can write to it.
+Each partition has a mark, a text: its kind, the number of the attempt that put it there, and the other namespace. While
+there is one, lib/moved.lua refuses everybody. In the old namespace the kind is `moving`, then `moved`. The mark of the
+first partition decides: while it is `moving`, the move can be repeated or canceled; after that, only completed. In the
+new namespace it is `filling`, then `ready`, then there is none. When a namespace is filled from a file, it is `taking`
+first: somebody may have opened it, so it is inspected once nobody else can write to it.
 
-Who takes over a move that somebody has begun, who may be dead or only slow, looks at all marks of the new namespace
-first, then puts its own number on the first partition of the old one: from there on no other try can end the move. Then
-it replaces what it saw, and nothing else: what somebody has changed meanwhile, or opened, stays.
+Another attempt may be dead, or just slow. To take over from it, an attempt first reads all marks of the new namespace,
+and then puts its own number on the first partition of the old one: from then on no other attempt can complete the move.
+Then it replaces the marks that it read, and only those: what somebody has changed or opened since stays.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from .side import Side
 
 @dataclass(frozen=True)
 class Mark:
-    """What a partition says of itself. `kind` is "" where there is no mark."""
+    """The mark of a partition. `kind` is "" if there is none."""
 
     kind: str = ""
     token: str = ""
@@ -33,12 +33,12 @@ class Mark:
         return f"{self.kind} {self.token} {self.where}" if self.kind else ""
 
     def as_(self, kind: str) -> Mark:
-        """The same try's mark of another kind."""
+        """The same attempt's mark of another kind."""
         return replace(self, kind=kind)
 
 
 def new_token() -> str:
-    """The number of a try."""
+    """A number for an attempt."""
     return token_hex(8)
 
 
@@ -49,15 +49,15 @@ def read(side: Side) -> list[Mark]:
 
 
 def change(side: Side, at: int, known: Mark, new: Mark, *, unused: bool = False, schema: str = "") -> None:
-    """Put a mark where another one, or none, is known to be; `Conflict` if somebody was first. A partition must be new
-    to be `unused`; it gets its schema when it is opened."""
+    """Replace a known mark, or none, by another. Raises `Conflict` if somebody else was first. With `unused`, the
+    partition must be new; it gets its schema when it is opened."""
     [[told, *there]] = side.run("store/mark", [(at, [known.text, new.text, int(unused), schema])])
     if told != b"+" or there[0].decode() != new.text:
         raise overtaken(side)
 
 
 def overtaken(side: Side) -> Conflict:
-    """What is told to a try that is not alone."""
+    """The error for an attempt that is not alone."""
     return Conflict(
         f"{side.name} was used, or another `batonpass repartition` has begun there meanwhile: leave it to that, or "
         "begin anew"

@@ -1,4 +1,4 @@
-"""Move: a repartition from its first mark to its last. Repeated after a crash at any point it comes to the same end."""
+"""Move: a repartition from its first mark to its last. Repeated after a crash at any point, it ends the same."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .marks import Mark
 from .side import Side
 from .walk import Walk
 
-# Told what is done, and with how many keys.
+# Called with what is being done, and with the number of keys so far.
 Progress = Callable[[str, int], None]
 
 
 class Moved(NamedTuple):
-    """What was moved: from where, to where, into how many partitions; keys copied, and elements compared."""
+    """What was moved: from where, to where, to how many partitions; keys copied, and elements compared."""
 
     source: str
     target: str
@@ -27,7 +27,7 @@ class Moved(NamedTuple):
 
 
 class Move:
-    """The two places of a repartition, by their URLs."""
+    """The two namespaces of a repartition, by their URLs."""
 
     def __init__(self, source: str, target: str, progress: Progress = lambda done, keys: None) -> None:
         self._source = Side(source)
@@ -42,7 +42,7 @@ class Move:
             raise NotFound(f"there is no namespace {self._source.namespace!r} in {self._source.name}")
 
     def run(self) -> Moved:
-        """Copy, compare, switch. What is refused is refused before anything was written."""
+        """Copy, compare, switch. Refuses before it writes anything."""
         theirs, ours = marks.read(self._target), marks.read(self._source)
         self._check(ours, theirs)
         keys = elements = 0
@@ -56,7 +56,7 @@ class Move:
         return Moved(self._source.name, self._target.name, self._target.count, keys, elements)
 
     def cancel(self) -> None:
-        """Give a move up that was not ended: the old namespace goes on, what was copied goes."""
+        """Give up an incomplete move: the old namespace is usable again, and what was copied is deleted."""
         theirs, ours = marks.read(self._target), marks.read(self._source)
         if ours[0].kind == "moved" or self._target.name not in {mark.where for mark in ours}:
             raise BadSetup(f"{self._source.name} is not being moved to {self._target.name}: there is nothing to cancel")
@@ -72,9 +72,9 @@ class Move:
             marks.change(self._source, at, self._moving, Mark())
 
     def drop_old(self) -> int:
-        """Free what a move that is done has left in the old namespace, but for its marks; how many keys."""
+        """Delete what a complete move has left in the old namespace, except its marks. Returns the number of keys."""
         done = marks.read(self._source)[0]
-        # The new one may have been moved on since.
+        # The new namespace may have been moved on since.
         theirs = {each.kind for each in marks.read(self._target)}
         if (done.kind, done.where) != ("moved", self._target.name) or theirs - {"", "moved"}:
             raise BadSetup(f"{self._source.name} was not moved to {self._target.name} yet: nothing was dropped")
@@ -115,7 +115,7 @@ class Move:
             )
 
     def _begin(self, ours: list[Mark], theirs: list[Mark]) -> None:
-        """From here on nobody else writes to either namespace."""
+        """Keep everybody else from writing to either namespace."""
         self._take_over(ours)
         self._take(theirs)
         Filling(self._target, self._filling.text).note_partitions()
@@ -152,13 +152,13 @@ class Move:
             raise
 
     def _switch(self) -> None:
-        """Nobody takes the new namespace any more who has not begun before; then the one write that decides."""
+        """Let no later attempt take over. Then the one write that decides."""
         for at in self._target.partitions:
             marks.change(self._target, at, self._filling, self._filling.as_("ready"))
         marks.change(self._source, 0, self._moving, self._moving.as_("moved"))
 
     def _open(self) -> None:
-        """Once the old namespace says that it was moved, the new one may be used: its first partition comes last."""
+        """Make the new namespace usable, once the old one says that it was moved. The first partition comes last."""
         done = marks.read(self._source)
         for at, known in enumerate(done):
             marks.change(self._source, at, known, done[0])

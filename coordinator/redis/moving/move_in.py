@@ -1,4 +1,4 @@
-"""MoveIn: what lies in a SQLite file goes to a new namespace on Redis. Run again after a crash it ends the same."""
+"""MoveIn: moves a SQLite file to a new namespace on Redis. Run again after a crash, it ends the same."""
 
 from __future__ import annotations
 
@@ -21,9 +21,9 @@ from .marks import Mark
 from .move import Progress
 from .side import Side
 
-# The keys that a namespace has from the moment on that somebody opens it; a job or a state brings others.
+# The keys that a namespace has as soon as somebody opens it. Other keys mean jobs or states.
 _OPENED = frozenset({"schema", "epoch", "partitions"})
-# What must not be under way, how it is looked for, and what to do about it.
+# What must not be under way, how to look for it, and what to do about it.
 _UNDER_WAY = (
     ("live workers", "SELECT count(DISTINCT worker) FROM presence WHERE namespace = ? AND until > ?",
      "stop them first (one that was killed is forgotten after 5 seconds)"),
@@ -37,7 +37,7 @@ _UNDER_WAY = (
 
 
 class MovedIn(NamedTuple):
-    """What was moved: from where, to where; rows read, and elements compared."""
+    """What was moved: from where, to where; how many rows were read, and elements compared."""
 
     source: str
     target: str
@@ -46,7 +46,7 @@ class MovedIn(NamedTuple):
 
 
 class MoveIn:
-    """A file and a new namespace, by their URLs. The file is only read, and nobody can write to it meanwhile."""
+    """A file and a new namespace, by their URLs. The file is only read, and locked against writers meanwhile."""
 
     def __init__(
         self,
@@ -66,7 +66,7 @@ class MoveIn:
         self._clock = clock
 
     def run(self) -> MovedIn:
-        """Copy, compare, open. What is refused is refused before anything was written."""
+        """Copy, compare, open. Refuses before it writes anything."""
         there = self._check_target()
         examined = self._store.examine()
         if not examined.opens:
@@ -78,7 +78,7 @@ class MoveIn:
             return self._fill(Embedded(connection, self._namespace, self._clock()))
 
     def cancel(self) -> None:
-        """Give up a move that was not ended: what was copied goes."""
+        """Give up an incomplete move: what was copied is deleted."""
         there = marks.read(self._target)[0]
         if there.where != self._filling.where or there.kind not in ("taking", "filling"):
             raise BadSetup(f"{self._target.name} is not being filled from {self._filling.where}: nothing to cancel")
@@ -103,8 +103,8 @@ class MoveIn:
         return there
 
     def _take(self, there: Mark) -> None:
-        """Keep all others out of the target, then look whether somebody has used it in the last moment: what is there
-        when it is `filling` is ours, and cleared away."""
+        """Keep everybody else out of the target, then check that nobody has used it just before. Whatever is there once
+        it is `filling` is ours, and deleted."""
         if there.kind != "filling":
             taking = self._filling.as_("taking")
             marks.change(self._target, 0, there, taking)
@@ -115,7 +115,7 @@ class MoveIn:
         marks.change(self._target, 0, there, self._filling)
 
     def _is_used(self) -> bool:
-        """Whether there is more in the target than a look leaves."""
+        """Whether there is more in the target than opening it leaves."""
         return any(key not in _OPENED and key != "moved" for page in self._target.scan() for _, key in page)
 
     def _used(self) -> BadSetup:

@@ -1,4 +1,4 @@
-"""Reader: the values of keys, in pieces of a size that can be sent."""
+"""Reader: the values of keys, in pieces small enough to send."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from typing import Any
 from .kinds import Form, Piece
 from .side import Ask, Side
 
-# How many elements a piece has at most.
+# The most elements in a piece.
 PIECE = 500
-# ... and how many bytes, about, where it can be split by those.
+# About the most bytes in a piece, where it can be split.
 _BYTES = 1_000_000
 
 
 class Reader:
-    """Reads a namespace that nobody writes to. A key whose time was over has no pieces."""
+    """Reads a namespace that nobody writes to. A key that has expired gives no pieces."""
 
     def __init__(self, side: Side) -> None:
         self.ask = side.ask
@@ -60,7 +60,7 @@ def _first(at: int, key: str, form: Form) -> Ask:
 
 
 def _next(at: int, key: str, form: Form, first: int, last: Any) -> Ask:
-    """The next page, behind `first` elements, of which one was the last."""
+    """The next page, after `first` elements, the last of which is given."""
     if form == "stream":
         return at, "XRANGE", key, b"(" + last[0] if last else "-", "+", "COUNT", PIECE
     if form == "list":
@@ -71,14 +71,14 @@ def _next(at: int, key: str, form: Form, first: int, last: Any) -> Ask:
 def _elements(form: Form, value: list[Any]) -> list[Any]:
     if form != "zset":
         return value
-    # The protocol's third version has pairs, and numbers.
+    # Version 3 of the protocol has pairs, and numbers.
     in_pairs = bool(value) and isinstance(value[0], list)
     pairs = value if in_pairs else zip(value[::2], value[1::2], strict=True)
     return [(member, repr(score).encode() if isinstance(score, float) else score) for member, score in pairs]
 
 
 def portions(value: dict[bytes, bytes]) -> Iterator[list[tuple[bytes, bytes]]]:
-    """Pairs, in parts of a size that can be sent."""
+    """Pairs, in parts small enough to send."""
     portion: list[tuple[bytes, bytes]] = []
     size = 0
     for pair in value.items():

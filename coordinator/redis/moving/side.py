@@ -1,4 +1,4 @@
-"""Side: one of the two places of a repartition, read and written key by key."""
+"""Side: one of the two namespaces of a repartition, read and written key by key."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _SCANNED = 500
 
 
 class _Server:
-    """A single server, asked as a cluster is."""
+    """A single server, with the interface of a cluster's link."""
 
     def __init__(self, url: str) -> None:
         self.place = read_place(url)
@@ -43,10 +43,10 @@ class _Server:
 
 
 class Side:
-    """A namespace, by the URL of its store. `count` is how many partitions it has, or would have if it is new."""
+    """A namespace, by the URL of its store. `count` is its number of partitions, or what that would be if it is new."""
 
     def __init__(self, url: str) -> None:
-        store = open_store(url)  # says what is wrong with the URL
+        store = open_store(url)  # reports what is wrong with the URL
         if not isinstance(store, RedisStore | ClusterStore):
             raise BadSetup(f"{store.url} is no Redis: `batonpass move` takes a SQLite file to one")
         parts = urlsplit(url)
@@ -62,7 +62,7 @@ class Side:
         self.count = self._kept(wanted)
 
     def _kept(self, wanted: int) -> int:
-        """How many partitions there are. One without the record was made on a single server."""
+        """The number of partitions. A namespace without the record was made on a single server."""
         schema, partitions = self.ask([(0, "GET", "schema"), (0, "GET", "partitions")])
         self.exists = schema is not None
         if partitions is not None or self.exists:
@@ -74,14 +74,14 @@ class Side:
         return range(self.count)
 
     def ask(self, asks: Sequence[Ask]) -> list[Any]:
-        """Plain commands, all at once; their replies."""
+        """Send plain commands, all at once; their replies."""
         requests = [
             (self._prefix(at), (command, f"{self._prefix(at)}{key}", *rest)) for at, command, key, *rest in asks
         ]
         return self._exchange(requests) if requests else []
 
     def run(self, name: str, asks: Sequence[tuple[int, Sequence[Any]]]) -> list[list[Any]]:
-        """A script in several partitions at once, each with its arguments; the replies."""
+        """Run a script in several partitions at once, with arguments for each; the replies."""
         known = script(name)
         prefixes = [self._prefix(at) for at, _ in asks]
         sent = [(p, ("EVALSHA", known.sha, 1, p, *argv)) for p, (_, argv) in zip(prefixes, asks, strict=True)]
@@ -106,7 +106,7 @@ class Side:
         return replies
 
     def scan(self, pattern: str = "*") -> Iterator[list[tuple[int, str]]]:
-        """All keys of the namespace, page by page: the partition of each, and what follows its prefix."""
+        """All keys of the namespace, page by page: partition, and name without the prefix."""
         try:
             for client in self._clients():
                 yield from self._scanned(client, pattern)

@@ -1,7 +1,7 @@
-"""Walk: all that a namespace keeps, as the pieces that one with more partitions would keep.
+"""Walk: everything that a namespace keeps, as pieces for a namespace with more partitions.
 
-Partitions only split: the new number is a multiple of the old one, so that every element goes to a partition that gets
-what comes from its own alone, and entries of streams keep their ids and their order.
+Partitions are only split: the new number is a multiple of the old one. So a new partition gets elements from only one
+old partition, and entries of streams keep their ids and their order.
 """
 
 from __future__ import annotations
@@ -18,12 +18,12 @@ from .logs import Logs
 from .reading import Reader
 from .side import Side
 
-# Keys that are read at once.
+# How many keys to read at once.
 _AT_ONCE = 100
 
 
 class Walk:
-    """Goes through a namespace, for one with `count` partitions. `keys` is how many were seen."""
+    """Goes through a namespace, for one with `count` partitions. `keys` is how many it has seen."""
 
     def __init__(self, source: Side, count: int) -> None:
         self._source = source
@@ -36,7 +36,7 @@ class Walk:
         for page in self._source.scan():
             for start in range(0, len(page), _AT_ONCE):
                 yield from self._pieces(page[start : start + _AT_ONCE])
-        # What logs are used by is known by now.
+        # By now it is known what uses the logs.
         for page in self._source.scan("[lu]:*"):
             for at, key in page:
                 self.keys += 1
@@ -59,7 +59,7 @@ class Walk:
             yield from self._split(at, key)
 
     def _whole(self, page: list[tuple[int, str, Form]]) -> Iterator[Piece]:
-        """Keys that go as they are."""
+        """Keys that move unchanged."""
         homes = self._homes(page)
         for (at, key, _), to, pieces in zip(page, homes, self._reader.read(page), strict=True):
             for piece in pieces:
@@ -69,7 +69,7 @@ class Walk:
                 yield piece._replace(at=to % self._count)
 
     def _check_job(self, job: str, fields: Mapping[bytes, bytes]) -> None:
-        """A job must be with its thread, and with the checkpoint that it goes on from."""
+        """Check that a job would be in the partition of its thread, and of the checkpoint that it goes on from."""
         thread, tip = (fields.get(name, b"").decode("utf-8", "surrogatepass") for name in (b"thread", b"tip"))
         places = {home(thread), *([partition_of(tip)] if tip else [])}
         if any((place - partition_of(job)) % self._count for place in places):
@@ -79,7 +79,7 @@ class Walk:
             )
 
     def _homes(self, page: list[tuple[int, str, Form]]) -> list[int]:
-        """Where keys belong: by the id in them, or by their thread's name."""
+        """The homes of keys: from the id in them, or their thread's name."""
         names: dict[tuple[int, str], Any] = {
             (at, key[2:34]): None for at, key, _ in page if key.partition(":")[0] in OF_THREADS
         }
@@ -123,11 +123,11 @@ class Walk:
             )
 
     def _targets(self, at: int) -> range:
-        """The partitions that get what comes from this one."""
+        """The new partitions that an old one is split into."""
         return range(at, self._count, self._source.count)
 
     def _of_event(self, at: int, fields: Mapping[bytes, bytes]) -> int:
-        """Where who asks for its subject looks, unless that gets events of another partition."""
+        """Where a reader looks for events of this subject, unless its new partition gets none from this old one."""
         to = home(fields[b"subject"].decode("utf-8", "surrogatepass")) % self._count
         return to if to % self._source.count == at else at
 
@@ -140,8 +140,8 @@ class Walk:
             yield piece._replace(at=to, elements=elements)
 
     def _intent(self, at: int, key: str) -> Iterator[Piece]:
-        """The first use of an idempotency key, with its job; and a note about it where others look first. Notes that
-        are there are about jobs of other partitions, which leave them again."""
+        """The first use of an idempotency key goes with its job, and a note about it goes where others look first. The
+        existing notes are about jobs of other partitions, which will leave them anew."""
         piece = next(self._reader.each(at, key, "hash"), None)
         found = dict(piece.elements) if piece else {}
         if piece is None or b"noted" in found:
@@ -154,6 +154,6 @@ class Walk:
         there, [kept] = [], self._source.ask([(at, "HGET", f"j:{job}", "key_ttl")])
         if (other := first % self._source.count) != at:
             [there] = self._source.ask([(other, "HMGET", key, "job", "noted")])
-        if not (there and there[0] and not there[1]):  # the key is another job's there
+        if not (there and there[0] and not there[1]):  # there, another job has the key
             elements = [(b"job", found[b"job"]), (b"payload", found[b"payload"]), (b"noted", b"0")]
             yield piece._replace(at=first, elements=elements, ttl=(piece.ttl or int(kept or 0)) + NOTE_KEPT)
