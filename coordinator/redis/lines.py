@@ -19,6 +19,7 @@ from redis.exceptions import ConnectionError
 from redis.exceptions import ResponseError as _Refused
 
 from .once import Once
+from .private import idle, is_lost
 
 _MOST = 32
 
@@ -143,8 +144,8 @@ class AsyncLines:
 
     async def renew(self) -> None:
         """See `Lines.renew`."""
-        for connection in list(self._pool._available_connections):
-            await connection.disconnect(nowait=True)  # the pool's own way waits until the other side has closed, too
+        for connection in idle(self._pool):
+            await connection.disconnect(nowait=True)
 
     def hang_up(self) -> None:
         """Disconnect, so that the server drops what it was asked and has not done yet."""
@@ -161,7 +162,7 @@ class AsyncLines:
 
         connection = await self._pool.get_connection()
         try:
-            if connection._reader.at_eof():  # the pool does not look
+            if is_lost(connection):
                 await connection.disconnect(nowait=True)
                 await connection.connect()
         except BaseException:

@@ -16,6 +16,7 @@ import hiredis
 from .lines import pack
 from .once import Once
 from .place import TROUBLE, connected_by
+from .private import take_over
 
 # The least time between two subscriptions, in seconds: a server may accept each connection and refuse what follows.
 _PAUSE = 0.2
@@ -100,8 +101,7 @@ class _Subscription(asyncio.Protocol):
         self._tell = tell
         self._lost = lost
         self._reader: Any = hiredis.Reader()
-        self._transport: asyncio.WriteTransport = connection._writer.transport
-        self._transport.set_protocol(self)
+        self._transport = take_over(connection, self)
 
     def send(self, *command: str) -> None:
         """Send a command. Nobody needs the server's answer."""

@@ -15,6 +15,8 @@ from redis.exceptions import ConnectionError as Lost
 from redis.exceptions import InvalidResponse, ReadOnlyError
 from redis.exceptions import TimeoutError as Late
 
+from .private import error_reader, take_over
+
 _NOT_YET = object()
 _ENOUGH = 16  # so many commands are written without waiting for the end of the turn
 
@@ -29,14 +31,13 @@ class SharedLine(asyncio.Protocol):
         self._patience: float | None = connection.socket_timeout
         reader: Any = hiredis.Reader  # typed in part only
         self._reader = reader(
-            protocolError=InvalidResponse, replyError=connection._parser.parse_error, notEnoughData=_NOT_YET
+            protocolError=InvalidResponse, replyError=error_reader(connection), notEnoughData=_NOT_YET
         )
         self._asked: deque[tuple[asyncio.Future[Any], float]] = deque()  # and when
         self._unsent: list[bytes] = []
         self._heard = 0.0  # when the server last said something
         self._waits = False
-        self._transport: asyncio.WriteTransport = connection._writer.transport
-        self._transport.set_protocol(self)
+        self._transport = take_over(connection, self)
 
     def ask(self, packed: bytes, *, at_once: bool = False) -> asyncio.Future[Any]:
         """Send a command. The future gets the reply, or an error of the client library.
