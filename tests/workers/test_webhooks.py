@@ -6,17 +6,14 @@ import json
 import signal
 import subprocess
 import sys
-import threading
 from collections.abc import AsyncIterator, Callable, Iterator
-from contextlib import asynccontextmanager, contextmanager
-from dataclasses import dataclass, field, replace
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from contextlib import asynccontextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import anyio
 import pytest
-from standardwebhooks import Webhook
 
 import batonpass as bp
 from batonpass.coordinator.calls import adrive, webhooks
@@ -26,70 +23,10 @@ from tests.commandline import CommandLine
 from tests.harness.waiting import wait_until
 from tests.sqlite.beside import other
 
+from .receiver import CUT, HANG, Receiver, serving
+
 QUICK = (0.01,) * 4
-
-
-@dataclass
-class Receiver:
-    """What a web server got and accepted, and how it answers: what `answers` says, then always 200."""
-
-    url: str = ""
-    secret: str = ""
-    answers: list[int] = field(default_factory=list[int])
-    asked: list[str] = field(default_factory=list[str])
-    paths: set[str] = field(default_factory=set[str])
-    accepted: list[dict[str, Any]] = field(default_factory=list[dict[str, Any]])
-    over: threading.Event = field(default_factory=threading.Event)
-
-    @property
-    def ids(self) -> list[str]:
-        return [event["id"] for event in self.accepted]
-
-
-HANG, CUT = 1, 2
 GOOD_AND_BAD = {"good": "active", "bad": "paused"}
-
-
-def handler(receiver: Receiver) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = self.rfile.read(int(self.headers["content-length"]))
-            receiver.asked.append(self.headers["webhook-id"])
-            receiver.paths.add(self.path)
-            answer = receiver.answers.pop(0) if receiver.answers else 200
-            if answer == HANG:
-                receiver.over.wait(60)
-            if answer in (HANG, CUT):
-                self.close_connection = True
-                return
-            if answer == 200:
-                assert self.headers["content-type"].startswith("application/cloudevents+json")
-                event = Webhook(receiver.secret).verify(body, dict(self.headers))
-                assert self.headers["webhook-id"] == "evt_" + event["id"].replace(".", "_")
-                receiver.accepted.append(event)
-            self.send_response(answer)
-            self.send_header("location", receiver.url + "/elsewhere")
-            self.send_header("content-length", "0")
-            self.end_headers()
-
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
-    return Handler
-
-
-@contextmanager
-def serving(receiver: Receiver, port: int = 0) -> Iterator[int]:
-    server = ThreadingHTTPServer(("127.0.0.1", port), handler(receiver))
-    receiver.url = f"http://127.0.0.1:{server.server_port}/hook"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.01}, daemon=True)
-    thread.start()
-    try:
-        yield server.server_port
-    finally:
-        receiver.over.set()
-        server.shutdown()
-        server.server_close()
 
 
 @pytest.fixture
