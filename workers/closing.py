@@ -17,6 +17,7 @@ from ..coordinator.store import Store
 from .fallback import falling_back
 from .joining import counting
 from .outcomes import failing
+from .raised import to_log
 from .session import LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
@@ -48,7 +49,7 @@ class Closing:
                 await adrive(self._store, counting(session))
         command = failing(agent, session, error)
         again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
-        trace = None if isinstance(error, BatonpassError) else error
+        trace = None if isinstance(error, BatonpassError) else to_log(agent, error)
         try:
             instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
             if instead is not None and agent is not None:

@@ -6,7 +6,7 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from traceback import walk_tb
-from types import CodeType, FrameType
+from types import FrameType
 from typing import Any, cast
 
 from ..contracts.agent import Agent
@@ -21,17 +21,33 @@ def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
 
     The agent's code is what lies in its own package, and what is not installed.
     """
-    package = _package(agent.fn.__module__)
     for each in _causes(error):
         for frame, line in reversed(list(walk_tb(each.__traceback__))):
-            module = str(frame.f_globals.get("__name__", ""))
-            if _package(module) == package or not _is_installed(frame):
-                return f"{_file(frame.f_code, module)}:{line} in {frame.f_code.co_name}"
+            if _is_users(agent, frame):
+                return f"{_file(frame)}:{line} in {frame.f_code.co_name}"
     return None
+
+
+def to_log(agent: Agent[Any] | None, error: BaseException) -> tuple[type[BaseException], BaseException, Any]:
+    """An error as `logging` takes it, without our frames above the agent's code: they are the same each time."""
+    theirs = each = error.__traceback__
+    while each and agent and not _is_users(agent, each.tb_frame):
+        if each.tb_frame.f_code.co_filename.startswith(_OURS):
+            theirs = each.tb_next
+        each = each.tb_next
+    return type(error), error, theirs if each else error.__traceback__
+
+
+def _is_users(agent: Agent[Any], frame: FrameType) -> bool:
+    return _package(_module(frame)) == _package(agent.fn.__module__) or not _is_installed(frame)
 
 
 def _package(module: str) -> str:
     return module.partition(".")[0]
+
+
+def _module(frame: FrameType) -> str:
+    return str(frame.f_globals.get("__name__", ""))
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
@@ -50,8 +66,8 @@ def _is_installed(frame: FrameType) -> bool:
     return name.startswith(("<", _OURS, *_NOT_USERS)) or "site-packages" in name
 
 
-def _file(code: CodeType, module: str) -> str:
+def _file(frame: FrameType) -> str:
     """A file from its package on: `nodes.py` alone may be any of several."""
-    path = Path(code.co_filename)
-    deep = module.count(".") + (path.stem == "__init__")
+    path = Path(frame.f_code.co_filename)
+    deep = _module(frame).count(".") + (path.stem == "__init__")
     return "/".join(path.parts[-1 - deep :])

@@ -52,6 +52,20 @@ async def test_where_it_came_from(agent: Callable[..., Any], told: str) -> None:
     assert re.fullmatch(told.replace("{here}", "tests/workers/test_raised.py"), str(failed.value.error))
 
 
+@pytest.mark.parametrize("agent", [raises, steps, wraps])
+async def test_the_log_has_no_frames_of_ours_above_the_agents(
+    agent: Callable[..., Any], caplog: pytest.LogCaptureFixture
+) -> None:
+    with pytest.raises(bp.JobFailed):
+        await only(agent, retries=1).run("a", Ask(), timeout=30)
+    [told] = [record for record in caplog.records if record.name == "batonpass.worker" and record.exc_info]
+    trace = caplog.handler.format(told).rpartition("Traceback (most recent call last):\n")[2]
+    files = re.findall(r'File "(.+?)", line', trace)
+    assert files
+    assert not [file for file in files[: files.index(__file__)] if "/workers/" in file]
+    assert files[-1] == __file__
+
+
 def test_an_agent_in_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     package = tmp_path / "site-packages" / "raised_desk"
     package.mkdir(parents=True)
