@@ -7,6 +7,7 @@ import sqlite3
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager, closing
 from html import unescape
+from pathlib import Path
 from typing import Any
 
 import anyio
@@ -337,3 +338,18 @@ async def test_a_store_that_is_away(own_redis: RedisServer) -> None:
                 while (await visitor.http.get("/ui/")).status_code == 503:
                     await anyio.sleep(0.05)
             assert "There are no open questions" in await visitor.open("/ui/inbox")
+
+
+async def test_a_store_that_was_deleted(tmp_path: Path) -> None:
+    """Waiting does not help, and what was written since may be lost: neither is promised."""
+    file = tmp_path / "batonpass.db"
+    with service_of(app, f"sqlite:///{file}") as address:
+        async with visiting(address) as visitor:
+            await visitor.open("/ui/inbox")
+            for end in ("", "-wal", "-shm"):
+                await anyio.Path(f"{file}{end}").unlink()
+            with anyio.fail_after(DEADLINE):
+                while (shown := await visitor.http.get("/ui/")).status_code == 200:
+                    await anyio.sleep(0.05)
+            assert (shown.status_code, "was deleted" in shown.text) == (500, True)
+            assert "Nothing is lost" not in shown.text

@@ -22,6 +22,7 @@ from batonpass.contracts.errors import (
     Refused,
     Unavailable,
     UnknownAgent,
+    Unreachable,
     Unserializable,
 )
 from batonpass.contracts.jsonable import as_json
@@ -96,11 +97,14 @@ def refusing(
 
 
 def problem_of(error: BatonpassError) -> Problem:
-    """One of our errors. What no caller can mend (a missing key, damaged records) is the service's own: 500."""
+    """One of our errors. What no caller can mend (a missing key, damaged records, a store's file that was deleted) is
+    the service's own: 500."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
     fields: Sequence[str] = ()
     if isinstance(error, BadRequest):
         status = error.status
+    if isinstance(error, Unreachable) and error.lasting:
+        status = 500
     if isinstance(error, BadRequest | ContractViolation):
         fields = error.fields
     return Problem(status, _line(str(error)), tuple(map(_line, fields)))
