@@ -30,6 +30,8 @@ async def read(http: Any) -> dict[str, Any]:
         assert family.name.startswith("batonpass_")
         assert family.documentation
         for sample in family.samples:
+            if family.type != "gauge":
+                continue
             if sample.labels:
                 found.setdefault(sample.name, {})[sample.labels["agent"]] = sample.value
             else:

@@ -1,30 +1,50 @@
-"""Metrics: how the store stands, as text that Prometheus reads. Only what a store counts by its indexes."""
+"""Metrics: how the store stands and what has happened, as text that Prometheus reads. The store counts by its indexes,
+and what happened it tells as events: nobody counts anything for this."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
+from itertools import accumulate
 
 from prometheus_client import CollectorRegistry, generate_latest
-from prometheus_client.core import GaugeMetricFamily, Metric
+from prometheus_client.core import CounterMetricFamily, GaugeMetricFamily, HistogramMetricFamily, Metric
 from prometheus_client.registry import Collector
 
+from batonpass.contracts import event as kinds
+
 from .standing import Standing
+from .tally import BUCKETS, Tally, Times
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
+# A counter that appears with its first count never grew, as Prometheus sees it: these are there from the beginning.
+_OF_AGENTS = (
+    *(kinds.SUBMITTED, kinds.STARTED, kinds.HANDED_OFF, kinds.COMPLETED, kinds.FAILED, kinds.RETRYING, kinds.REJECTED),
+    *(kinds.CANCELED, kinds.RELEASED, kinds.CRASHED, kinds.LEASE_EXPIRED, kinds.SAVED, kinds.NOT_SCHEDULED),
+)
+_OF_NOBODY = (kinds.REWOUND,)
 
 
-def exposition(standing: Standing) -> bytes:
+def exposition(standing: Standing, tally: Tally) -> bytes:
     """All metrics."""
     registry = CollectorRegistry()
-    registry.register(_Read(standing))
+    registry.register(_Read(standing, tally))
     return generate_latest(registry)
 
 
 class _Read(Collector):
-    def __init__(self, standing: Standing) -> None:
+    def __init__(self, standing: Standing, tally: Tally) -> None:
         self._standing = standing
+        self._tally = tally
 
     def collect(self) -> Iterable[Metric]:
+        yield from self._stands()
+        yield self._happened()
+        yield _took("wait", "How long jobs were ready before a worker started them", self._tally.waits)
+        yield _took(
+            "run", "How long workers ran jobs at a time, until these ended or were given away", self._tally.runs
+        )
+
+    def _stands(self) -> Iterable[Metric]:
         load, agents = self._standing.load, self._standing.agents
         for name, told, numbers in (
             (
@@ -54,3 +74,20 @@ class _Read(Collector):
             ("dead_letters", "Jobs that failed and were not redriven or deleted", load.dead),
         ):
             yield GaugeMetricFamily(f"batonpass_{name}", told, value=number)
+
+    def _happened(self) -> Metric:
+        told = "Events since this service was first asked, by their type and agent"
+        counted = CounterMetricFamily("batonpass_events", told, labels=["type", "agent"])
+        none = {(kind, each.agent): 0 for each in self._standing.agents for kind in _OF_AGENTS}
+        none |= {(kind, ""): 0 for kind in _OF_NOBODY}
+        for (kind, agent), number in {**none, **self._tally.events}.items():
+            counted.add_metric([kind.removeprefix("batonpass."), agent], number)
+        return counted
+
+
+def _took(name: str, told: str, times: Mapping[str, Times]) -> Metric:
+    family = HistogramMetricFamily(f"batonpass_job_{name}_seconds", told, labels=["agent"])
+    ends = [*map(str, BUCKETS), "+Inf"]
+    for agent, each in times.items():
+        family.add_metric([agent], list(zip(ends, accumulate(each.buckets), strict=True)), each.sum)
+    return family

@@ -26,6 +26,7 @@ from .metrics import MEDIA_TYPE, exposition
 from .page.routes import page
 from .refusing import BadRequest, Problem, answer, refusing, told, unrouted
 from .standing import Gauge
+from .tally import Tally
 
 _HEALTH = "/health"
 
@@ -82,9 +83,11 @@ class _Service:
     def __init__(self, coordinator: Coordinator, gauge: Gauge) -> None:
         self._coordinator = coordinator
         self._gauge = gauge
+        self._tally = Tally(coordinator)
 
     async def metrics(self, _: Request) -> Response:
-        told = exposition(await self._gauge.look())
+        await self._tally.look()
+        told = exposition(await self._gauge.look(), self._tally)
         return Response(told, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
 
     async def inbox(self, request: Request) -> Response:

@@ -1,0 +1,73 @@
+"""`GET /metrics`: what has happened, counted from the events."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import batonpass as bp
+
+from .test_serve import caller, service
+from .workers.serving import Ask, Reply, reached, serving
+
+busy = bp.App("busy")
+
+
+@busy.agent("first", accepts=Ask, hands_to={"second": Ask})
+async def first(ask: Ask, ctx: bp.Context) -> bp.Handoff:
+    return ctx.hand_off("second", await ctx.step("more", lambda: ask))
+
+
+@busy.agent("second", accepts=Ask, returns=Reply, retries=bp.Retry(attempts=2, first=0.01))
+def second(ask: Ask) -> Reply:
+    if ask.text == "bad":
+        raise ValueError("no")
+    return Reply(text=ask.text)
+
+
+async def counted(http: Any) -> dict[tuple[str, str], float]:
+    """The counter, by type and agent, and how many each histogram has."""
+    found: dict[tuple[str, str], float] = {}
+    for family in text_string_to_metric_families((await http.get("/metrics")).raise_for_status().text):
+        for sample in family.samples:
+            if sample.name == "batonpass_events_total":
+                found[sample.labels["type"], sample.labels["agent"]] = sample.value
+            elif sample.name.endswith("_seconds_count"):
+                found[sample.name.removeprefix("batonpass_job_"), sample.labels["agent"]] = sample.value
+    return found
+
+
+@pytest.mark.each_store
+async def test_what_happened_is_counted_once(store_url: str) -> None:
+    with service(store_url) as address:
+        async with caller(address) as http, serving(busy, store_url) as coordinator:
+            early = await coordinator.submit("first", Ask(text="early"))
+            await early.result()
+            before = await counted(http)
+            assert {*before.values()} == {0}  # it begins with the first look
+            assert {("job.failed", "second"), ("lease.expired", "first"), ("store.rewound", "")} <= before.keys()
+            jobs = [await coordinator.submit("first", Ask(text=text)) for text in ("good", "good", "bad")]
+            for job, state in zip(
+                jobs, (bp.JobState.COMPLETED, bp.JobState.COMPLETED, bp.JobState.FAILED), strict=True
+            ):
+                await reached(job, state)
+            expected = {
+                ("job.submitted", "first"): 3,
+                ("job.started", "first"): 3,
+                ("job.submitted", "second"): 1,  # when the retry was due
+                ("checkpoint.saved", "first"): 3,
+                ("job.handed_off", "second"): 3,
+                ("job.started", "second"): 4,
+                ("job.retrying", "second"): 1,
+                ("job.completed", "second"): 2,
+                ("job.failed", "second"): 1,
+                ("wait_seconds_count", "first"): 3,
+                ("wait_seconds_count", "second"): 4,
+                ("run_seconds_count", "first"): 3,
+                ("run_seconds_count", "second"): 4,
+            }
+            for _ in range(2):
+                found = await counted(http)
+                assert {name: value for name, value in found.items() if value} == expected
