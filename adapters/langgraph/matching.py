@@ -20,14 +20,16 @@ _OPERATORS = ("$eq", "$ne", *_ORDERS)
 
 
 def check_filter(wanted: object) -> None:
-    """Refuse a filter with an operator that there is none of."""
+    """Refuse a filter with an operator that there is none of. What an operator compares with is a value, whatever names
+    it has."""
     if isinstance(wanted, Mapping):
         asked: Mapping[Any, Any] = cast("Any", wanted)
         operators = _has_operators(asked)
         for name, value in asked.items():
-            if operators and name not in _OPERATORS:
+            if not operators:
+                check_filter(value)
+            elif name not in _OPERATORS:
                 raise BadSetup(f"the filter has {name!r} for an operator, but there are {', '.join(_OPERATORS)}")
-            check_filter(value)
     elif isinstance(wanted, list | tuple):
         for value in cast("Sequence[Any]", wanted):
             check_filter(value)

@@ -120,6 +120,13 @@ def test_bad_input_is_refused_before_anything_is_written(op: Any, error: Any, ma
     assert memory.search(()) == []
 
 
+def test_what_a_filter_compares_with_may_have_any_names(memory: Memory) -> None:
+    memory.put(("a",), "k", {"schema": {"$ref": "x", "n": 1}})
+    assert told(memory.search((), filter={"schema": {"$ne": {"$ref": "y"}}})) != []
+    assert told(memory.search((), filter={"schema": {"$eq": {"$ref": "x", "n": 1}}})) != []
+    assert memory.search((), filter={"schema": {"$eq": {"$ref": "y"}}}) == []
+
+
 def test_what_is_damaged_is_named_and_hides_nothing(url: str, caplog: pytest.LogCaptureFixture) -> None:
     with BatonpassStore.from_url(url) as store:
         store.put(("a",), "good", {"n": 1})

@@ -108,6 +108,15 @@ def test_an_embedding_that_is_not_as_it_says(url: str) -> None:
             assert store.search(()) == []
 
 
+def test_another_measure_is_refused(url: str) -> None:
+    """LangGraph's Postgres and SQLite stores have others: it would be another order, without a word."""
+    distance: Any = {**INDEX, "distance_type": "l2"}
+    with pytest.raises(bp.BadSetup, match="distance_type='l2', but this store compares by the cosine: leave it out"):
+        BatonpassStore.from_url(url, index=distance)
+    cosine: Any = {**INDEX, "distance_type": "cosine"}
+    BatonpassStore.from_url(url, index=cosine).close()
+
+
 def test_vectors_of_another_embedding_are_named(shared_url: str) -> None:
     with BatonpassStore.from_url(shared_url, index=INDEX) as store:
         store.put(("a",), "k", {"text": "red"})
