@@ -42,6 +42,11 @@ def fence_of(shared: Checkpointing, thread: str, names: Mapping[str, Any] | None
     """The lease under which this context owns a thread of a saver's, or the run whose config has these names does."""
     mine = (id(shared), thread)
     owning = _owned.get({}).get(mine)
+    if owning is not None and owning.over:
+        raise Fenced(
+            f"the block of own({thread!r}) in which this run began has ended, and with it the lease: wait for what "
+            "runs in a block before it ends, or begin the run outside of it"
+        )
     if owning is not None and owning.fence is not None:
         return owning.fence
     if names is None:
@@ -68,6 +73,7 @@ class Owning:
         self._keeper: _Keeper | None = None
         self._token: Token[Mapping[tuple[int, str], Owning]] | None = None
         self.fence: Fence | None = None
+        self.over = False
         self._took_over = False
 
     def __enter__(self) -> Owning:
@@ -118,6 +124,7 @@ class Owning:
         self._keeper.stop()
         try:
             _owned.reset(self._token)
+            self.over = True  # for what was begun in it and still runs, with a copy of the context
         except ValueError:  # the block of a generator may end in another context than that in which it began
             self.fence = None  # there, too, it is over
         return fence

@@ -127,6 +127,24 @@ async def test_a_block_left_in_the_middle_of_a_generator_gives_the_thread_back(
     assert (await graph.aget_state(config)).values["turns"] == 3
 
 
+async def test_a_run_that_outlives_its_block_is_told_so(saver: BatonpassSaver, thread: str) -> None:
+    graph = chat(saver)
+    config: Any = {"configurable": {"thread_id": thread}}
+    over = asyncio.Event()
+
+    async def late() -> None:
+        await over.wait()
+        with pytest.raises(bp.Fenced, match=r"the block of own\(.* has ended"):
+            await graph.ainvoke(say("late"), config)
+
+    async with saver.own(thread):
+        running = asyncio.create_task(late())
+    over.set()
+    await running
+    await graph.ainvoke(say("the next"), config)
+    assert (await graph.aget_state(config)).values["turns"] == 1
+
+
 async def test_a_cancelled_block_gives_the_thread_back(saver: BatonpassSaver, thread: str) -> None:
     """As when a web framework cancels the response to a client who has gone: it cancels each await, not one."""
     with anyio.CancelScope() as scope:
