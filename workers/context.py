@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from functools import cached_property
@@ -217,7 +218,7 @@ class Context(About):
 
         async def act(asked: Act) -> Any:
             if isinstance(asked, Perform):
-                return await _called(fn, args, kwargs)
+                return await _performed(asked, fn, args, kwargs)
             if isinstance(asked, Ask):
                 return await afollow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):
@@ -242,6 +243,21 @@ async def _called(fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[s
         return await fn(*args, **kwargs)
     result = await in_thread(lambda: fn(*args, **kwargs))
     return await result if inspect.isawaitable(result) else result
+
+
+async def _performed(asked: Perform, fn: Callable[..., Any], args: Sequence[Any], kwargs: Mapping[str, Any]) -> Any:
+    if inspect.iscoroutinefunction(fn):
+        return await fn(*args, **kwargs)
+
+    def begins() -> Any:
+        asked.begin()
+        return fn(*args, **kwargs)
+
+    try:
+        return await _called(begins, (), {})
+    except CancelledError:
+        asked.call_off()
+        raise
 
 
 def current() -> Context:

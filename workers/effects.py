@@ -6,6 +6,7 @@ from asyncio import CancelledError
 from collections.abc import Generator, Mapping
 from dataclasses import dataclass
 from itertools import count
+from threading import Lock
 from typing import Any, Literal, TypeAlias, cast
 
 from ..contracts.errors import Ambiguous, BadSetup, NotDone, OverBudget
@@ -38,9 +39,28 @@ class TakeBack(Record):
     """Commit that nothing was done, also while the attempt is being cancelled."""
 
 
-@dataclass(frozen=True, slots=True)
 class Perform:
-    """Call the effect's function. What it raises is thrown in."""
+    """Call the effect's function. What it raises is thrown in.
+
+    In a thread it may begin late, or never: what comes first, `begin` there or `call_off` of who waits, counts.
+    """
+
+    def __init__(self) -> None:
+        self.called_off = False
+        self._begun = False
+        self._lock = Lock()
+
+    def begin(self) -> None:
+        """From now on it may have happened."""
+        with self._lock:
+            if self.called_off:
+                raise NotDone("the attempt ended before it began")
+            self._begun = True
+
+    def call_off(self) -> None:
+        """It need not begin any more."""
+        with self._lock:
+            self.called_off = not self._begun
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,8 +108,10 @@ def effecting(
     full, digest, recorded = steps.begin("effect", key, arguments)
     if recorded is not None:
         return recorded.result
+    repeats = False
     try:
         if journal.get(_PREFIX + key) is not None:
+            repeats = unsure == "repeat"
             first = journal.get(_ASKS + key, 1)
             settled = yield from _settled(about, key, unsure, last_error, first, by_state=steps.editable)
             if settled:
@@ -102,10 +124,13 @@ def effecting(
             except (OverBudget, CancelledError):  # it may be written, and nothing has begun
                 yield TakeBack({_PREFIX + key: None})
                 raise
+        performing = Perform()
         try:
-            result = yield Perform()
-        except NotDone:
-            yield TakeBack({_PREFIX + key: None})
+            result = yield performing
+        except (NotDone, CancelledError) as error:
+            # What was tried before and is repeated may have happened then.
+            if isinstance(error, NotDone) or (performing.called_off and not repeats):
+                yield TakeBack({_PREFIX + key: None})
             raise
         yield Commit(full, digest, result)
     finally:

@@ -168,6 +168,36 @@ async def test_one_that_was_canceled_before_it_began_is_not_ambiguous(store_url:
         assert bank.keys == [f"{job.id}.0.pay"]
 
 
+@pytest.mark.parametrize("unsure", ["stop", "repeat"])
+async def test_one_that_never_got_a_thread_is_not_ambiguous(store_url: str, unsure: Any) -> None:
+    """All threads are taken. Of one that is repeated nobody knows whether it happened before."""
+    bank = Bank(*["after"] if unsure == "repeat" else [])
+
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        paying = partial(ctx.effect, "pay", bank.pay, ctx.effect_key("pay"))
+        if ctx.attempt == 2 - (unsure == "stop"):
+            threads = anyio.to_thread.current_default_thread_limiter()
+            holders = [object() for _ in range(int(threads.available_tokens))]
+            for holder in holders:
+                threads.acquire_on_behalf_of_nowait(holder)
+            with anyio.move_on_after(0.2) as over:
+                await paying(unsure=unsure)
+            for holder in holders:
+                threads.release_on_behalf_of(holder)
+            assert over.cancelled_caught
+            raise ValueError("later")
+        return Reply(text=str(await paying()))
+
+    async with serving(only(pays, retries=4), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        if unsure == "stop":
+            assert (await job.result(timeout=30)).text == "1"
+        else:
+            with pytest.raises(bp.JobFailed, match="its outcome is unknown"):
+                await job.result(timeout=30)
+        assert bank.keys == [f"{job.id}.0.pay"]
+
+
 @pytest.mark.parametrize("which", [0, 1])
 async def test_one_that_may_be_repeated(store_url: str, which: int) -> None:
     bank = Bank("after")
