@@ -85,7 +85,7 @@ class JobInfo:
     - `question` is what an input_required job asks. `error` is the last error's text.
     - `expires_at` is when the job fails unless a worker starts it (None once one has). `deadline` is when it fails
       unless it ends.
-    - `guard` is its limits. `spent` is what was used up to the last handoff, or in all once the job is completed.
+    - `guard` is its limits. `spent` is what was used up to the last handoff, or in all once the job has ended.
     - `parent` is the job that waits, or waited, for this one. `children` counts those of its own last fan-out in this
       hop.
     - `unreadable` names what is damaged, or encrypted with a key that this client lacks: the "envelope" (then `path`,

@@ -292,8 +292,15 @@ def _lease(row: JobRow) -> Lease:
 def _spent(row: JobRow, before: Spent) -> Spent:
     with suppress(Corrupted, MissingKey):  # who reads the result is told
         if row.result:
-            return _result(row)[2]
+            return _result(row)[2] if row.state == JobState.COMPLETED else before.at_least(_spent_till(row))
     return before
+
+
+@understood("what job {0.id} spent")
+def _spent_till(row: JobRow) -> Spent:
+    """What the chain had spent when the job ended last without a result."""
+    _, _, tokens, cost, *_ = open_letter(row.result, of=f"what job {row.id} spent")
+    return NOTHING.at_least(Spent(tokens, cost))
 
 
 @understood("the result of job {0.id}")

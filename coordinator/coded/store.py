@@ -159,6 +159,11 @@ def _spent(job_id: str) -> str:
     return f"record {c.SPENT!r} of job {job_id}"
 
 
+def _result_kind(job_id: str, state: str) -> str:
+    """What is kept in the place of a job's result, by how it ended: of one without a result what it spent."""
+    return f"the result of job {job_id}" if state.endswith("completed") else _spent(job_id)
+
+
 def _save(codec: Codec, m: c.Save) -> c.Save:
     records = _records(codec, m.records, m.fence.job_id) if m.fence else m.records
     return replace(m, checkpoint=cast("c.NewCheckpoint", _new(codec, m.checkpoint)), records=records)
@@ -269,7 +274,7 @@ def _item(codec: Codec, item: Any) -> Any:
     if isinstance(item, JobRow):
         return _job(codec, item)
     if isinstance(item, OutcomeRow):
-        kind = f"the result of job {item.job_id}" if item.state.endswith("completed") else _spent(item.job_id)
+        kind = _result_kind(item.job_id, item.state)
         error = told(codec, item.error, item.job_id)
         return replace(item, error=error, result=_tried(codec, item.result, kind) if item.result else b"")
     if isinstance(item, EventRow):
@@ -306,7 +311,7 @@ def _kept(codec: Codec, row: ItemRow) -> ItemRow:
 
 
 _BLOBS = {
-    **{name: f"the {name} of" for name in ("envelope", "result", "question", "terms")},
+    **{name: f"the {name} of" for name in ("envelope", "question", "terms")},
     **dict.fromkeys(("answer", "otherwise"), "the answer to"),
 }
 
@@ -315,6 +320,8 @@ def _job(codec: Codec, row: JobRow) -> JobRow:
     read: dict[str, Any] = {
         name: _tried(codec, getattr(row, name), f"{about} job {row.id}") for name, about in _BLOBS.items()
     }
+    if row.result:
+        read["result"] = _tried(codec, row.result, _result_kind(row.id, row.state))
     return replace(row, error=told(codec, row.error, row.id), **read)
 
 

@@ -94,16 +94,18 @@ def begin(records: Records, row: JobRow, **about: object) -> None:
 
 
 def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "", spent: bytes = b"") -> None:
-    """Bring the job to an end: its key starts to age, its parent is told (also what was `spent` without a result), and
-    its thread is the next one's that waits for it (with an `heir` the caller sees to that). Its journal is dropped,
+    """Bring the job to an end: its key starts to age, its parent is told (what was `spent` is in the result's place),
+    and its thread is the next one's that waits for it (with an `heir` the caller sees to that). Its journal is dropped,
     unless it may go on with that when it is redriven. Its parent may read how its own children ended."""
+    if state != "completed":
+        row.result = spent or records.journal(row.id).get(SPENT, row.result)
     waited, in_line = row.reason == "thread_busy", row.waits > 0
     row.state, row.reason, row.ready, row.due, row.waits = state, reason, 0, 0, 0
     records.unstage(row.id)
     if row.fan and not row.verdict:
         _decide(records, row, "cut")
     if row.brood:
-        _tell_parent(records, row, spent)
+        _tell_parent(records, row)
     elif row.parent and state == "completed":
         _make_good(records, row)
     if state != "failed":
@@ -157,14 +159,13 @@ def _give_turn(records: Records, name: str) -> None:
         store(records, following)
 
 
-def _tell_parent(records: Records, child: JobRow, spent: bytes) -> None:
+def _tell_parent(records: Records, child: JobRow) -> None:
     """Count the end of a child. If that decides the fan-out its parent goes on. What is completed too late to count is
     kept for a parent that may fan out again, so that it is not done twice; of others that are late, what they spent."""
     row = records.job(child.parent)
     if row is None or row.fan != child.brood:
         return
-    completed = child.state == "completed"
-    result = child.result if completed else spent or records.journal(child.id).get(SPENT, b"")
+    completed, result = child.state == "completed", child.result
     state, fan = child.state, "" if completed else child.fan
     if row.verdict and not (completed and row.verdict in ("broken", "cut") and _may_go_on(row)):
         if not ((result or fan) and (_may_go_on(row) or (row.brood and row.state != "completed"))):

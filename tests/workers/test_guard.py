@@ -58,7 +58,7 @@ async def test_a_loop_is_parked_with_its_path_and_goes_on_without_redoing_the_ho
         assert desk.drafts == ["." * n for n in range(6)]
         [event] = [event async for event in coordinator.events(job=job.id) if event.type.endswith("job.failed")]
         assert (event.data["reason"], event.data["error"]) == ("chain_guard", told)
-        assert (await job.info()).spent == bp.Spent(50, 2.5)
+        assert (await job.info()).spent == bp.Spent(60, 3.0)
 
         await coordinator.redrive(job.id)  # as it is it does not get any further
         assert "6 rounds" in await parked(job)
@@ -153,6 +153,40 @@ async def test_what_a_failed_attempt_spent_counts(store_url: str) -> None:
     async with serving(only(fails, retries=bp.Retry(attempts=9, first=0.01)), store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), guard=bp.Guard(tokens=50))
         assert "tokens spent: 60 of 50" in await parked(job)
+
+
+@pytest.mark.parametrize("how", ["fails", "rejects", "is canceled"])
+@pytest.mark.parametrize("signed", [False, True])
+async def test_what_the_last_hop_spent_is_told_however_the_job_ends(signed: bool, how: str, store_url: str) -> None:
+    app = bp.App("two")
+
+    @app.agent("a", accepts=Ask, hands_to={"b": Ask})
+    def first(ask: Ask, ctx: bp.SyncContext) -> bp.Handoff[Ask]:
+        ctx.spend(tokens=10)
+        return ctx.hand_off("b", ask)
+
+    @app.agent("b", accepts=Ask, returns=Reply, retries=1)
+    async def second(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.step("paid", lambda: ctx.spend(tokens=5))
+        if how == "rejects":
+            ctx.reject("no")
+        if how == "is canceled":
+            await ctx.emit("paid")
+            await anyio.sleep_forever()
+        raise ValueError(how)
+
+    codec = bp.Codec(sign={"key": b"k" * 16}) if signed else None
+    async with bp.connect(store_url, app=app, codec=codec) as coordinator, app.worker(coordinator):
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        if how == "is canceled":
+            async for _ in job.stream():
+                break
+            await job.cancel()
+        assert (await reached(job, *(state for state in bp.JobState if state.ended))).spent == bp.Spent(15)
+        assert [info.spent for info in await coordinator.jobs()] == [bp.Spent(15)]
+        if how == "fails":
+            await coordinator.redrive(job.id)
+            assert (await reached(job, bp.JobState.FAILED)).spent == bp.Spent(15)
 
 
 async def test_what_was_spent_before_a_question_counts_after_it(store_url: str) -> None:

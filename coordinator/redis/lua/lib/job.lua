@@ -137,7 +137,7 @@ end
 -- Tells the parent that a child ended. If that decides the fan-out, the parent goes on, and its queue is returned. A
 -- child that completes too late to count is still recorded if the parent may fan out again, so that its work is not
 -- repeated. Of other late children, only what they spent is recorded.
-local function tell_parent(id, fan, state, reason, spent)
+local function tell_parent(id, fan, state, reason)
   local child = redis.call('HMGET', P .. 'j:' .. id, 'parent', 'number', 'error', 'result', 'fan')
   local parent = child[1]
   redis.call('ZREM', P .. 'v:' .. fan, id)
@@ -146,10 +146,7 @@ local function tell_parent(id, fan, state, reason, spent)
   if job[1] ~= fan then
     return
   end
-  local late, shown, result = job[2] ~= '', state, state == 'completed' and child[4] or spent
-  if state ~= 'completed' and (result or '') == '' then
-    result = redis.call('HGET', P .. 'n:' .. id, 'spent')
-  end
+  local late, shown, result = job[2] ~= '', state, child[4] ~= '' and child[4]
   local below = state ~= 'completed' and child[5] or ''
   local over = job[11] == 'completed' or job[11] == 'canceled' or job[11] == 'rejected'
   if late and (state ~= 'completed' or job[2] == 'met' or over) then
@@ -251,16 +248,22 @@ end
 -- - its journal is dropped, unless a redrive may go on with it. How its own children ended is kept if its parent may
 --   still read that.
 -- In `fields`, `delivery` and `queue` are set if it was ready, `reason` tells whether it waited for its thread, `spent`
--- is what a child spent that has no result. `now` is a text. Returns the queues of what became ready.
+-- is what was spent, if the job has no result. `now` is a text. Returns the queues of what became ready.
 local function finish(id, fields, state, reason, now, ...)
-  local filled, waited = {}, fields.reason == 'thread_busy'
+  local filled, waited, spent = {}, fields.reason == 'thread_busy', state ~= 'completed' and fields.spent
+  if state ~= 'completed' and not is_set(spent) then
+    spent = redis.call('HGET', P .. 'n:' .. id, 'spent')
+  end
   close(id, fields.closed, now, 'state', state, 'reason', reason, 'count', '', ...)
+  if spent then
+    redis.call('HSET', P .. 'j:' .. id, 'result', spent)
+  end
   if is_set(fields.fan) and fields.verdict == '' then
     redis.call('HSET', P .. 'j:' .. id, 'verdict', 'cut')
     decide(id, fields.fan)
   end
   if is_set(fields.brood) then
-    filled[1] = tell_parent(id, fields.brood, state, reason, fields.spent)
+    filled[1] = tell_parent(id, fields.brood, state, reason)
   elseif fields.brood == '' and state == 'completed' then  -- a child that was redriven
     filled[1] = make_good(id)
   end
