@@ -94,6 +94,7 @@ if TYPE_CHECKING:
     from batonpass.contracts.transcript import Message, Transcript
     from batonpass.contracts.transcript_losses import Losses
     from batonpass.contracts.webhook import WebhookInfo
+    from batonpass.contracts.worker import WorkerInfo
     from batonpass.coordinator.client import Coordinator
     from batonpass.coordinator.coded.codec import Codec
     from batonpass.coordinator.connection import Connection, connect
@@ -185,6 +186,7 @@ __all__ = [
     "Unserializable",
     "WebhookInfo",
     "Worker",
+    "WorkerInfo",
     "WrongState",
     "checkpoint",
     "connect",
@@ -218,6 +220,7 @@ _HOMES = {
     "contracts.transcript": "Message Transcript",
     "contracts.transcript_losses": "Losses",
     "contracts.webhook": "WebhookInfo",
+    "contracts.worker": "WorkerInfo",
     "coordinator.client": "Coordinator",
     "coordinator.coded.codec": "Codec",
     "coordinator.connection": "Connection connect",

@@ -7,11 +7,12 @@ from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 
+from .listed import Listed
 from .nothing import nothing
 
 
 @dataclass(frozen=True, kw_only=True)
-class CheckpointSummary:
+class CheckpointSummary(Listed):
     """A checkpoint without its state, as lists show it.
 
     - `step_index` counts the thread's checkpoints from 0.

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
+from .listed import Listed
+
 SUBMITTED = "batonpass.job.submitted"
 STARTED = "batonpass.job.started"
 SAVED = "batonpass.checkpoint.saved"
@@ -40,7 +42,7 @@ TYPES: frozenset[str] = frozenset(value for name, value in globals().items() if 
 
 
 @dataclass(frozen=True, kw_only=True)
-class Event:
+class Event(Listed):
     """One event, with CloudEvents' attributes `id`, `type`, `source`, `subject` (the job, else the thread or the
     schedule) and `time`.
 

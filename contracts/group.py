@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .listed import Listed
+
 
 @dataclass(frozen=True, kw_only=True)
-class GroupInfo:
+class GroupInfo(Listed):
     """A group of consumers.
 
     `lag` is how many events no consumer has taken yet. `taken` is how many batches of events are being worked on, or

@@ -7,14 +7,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, TypeAlias
 
-from .jsonable import jsonable
+from .listed import Listed
 
 # What becomes of times that passed while no worker was up: the latest of them is made up for, or none.
 CatchUp: TypeAlias = Literal["latest", "none"]
 
 
 @dataclass(frozen=True, kw_only=True)
-class Schedule:
+class Schedule(Listed):
     """A schedule as it is now. `options` are the `submit` options for its jobs.
 
     `last_at` is when it was last due, and `last_job` the job submitted then. If none could be submitted, it is None and
@@ -33,9 +33,3 @@ class Schedule:
     last_at: datetime | None
     last_job: str | None
     error: str | None
-
-    def as_dict(self) -> dict[str, Any]:
-        """Its values for JSON, with times as text."""
-        from dataclasses import asdict
-
-        return jsonable(asdict(self))

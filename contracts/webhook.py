@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from .listed import Listed
+
 
 @dataclass(frozen=True, kw_only=True)
-class WebhookInfo:
+class WebhookInfo(Listed):
     """A webhook.
 
     `state` is active, paused, or unreadable (damaged, or encrypted with a key that is not here). `failures` is how

@@ -22,12 +22,14 @@ from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
 from ..contracts.webhook import WebhookInfo
+from ..contracts.worker import WorkerInfo
 from .backup import Progress, back_up
 from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel, webhooks
 from .calls.declaring import declaring
 from .calls.inputs import contract_wanted
 from .consumer import Consumer
 from .job import Job
+from .live import workers_of
 from .scheduling import Scheduling
 from .store import Topic
 
@@ -343,6 +345,13 @@ class Coordinator(Scheduling):
     async def declare(self, app: App) -> None:
         """Record an app's agents, so that clients without the app can submit to them."""
         await adrive(self.store, declaring(app))
+
+    async def workers(self) -> list[WorkerInfo]:
+        """List the live workers, with the agents that they serve and their versions.
+
+        One that ended or was killed may still be listed, for up to 5 s.
+        """
+        return await to_thread.run_sync(workers_of, self.store)
 
     async def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
         """Copy the whole store, with all namespaces, to a new file, while others keep writing. The copy opens as a

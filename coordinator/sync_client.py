@@ -22,12 +22,14 @@ from ..contracts.inbox import InboxItem
 from ..contracts.job import JobInfo
 from ..contracts.options import SubmitOptions
 from ..contracts.webhook import WebhookInfo
+from ..contracts.worker import WorkerInfo
 from .backup import Progress, back_up
 from .calls import checkpoints, dead, drive, events, groups, inbox, jobs, travel, webhooks
 from .calls.declaring import declaring
 from .calls.inputs import contract_wanted
 from .consumer import SyncConsumer
 from .job import SyncJob
+from .live import workers_of
 from .store import Topic
 from .sync_scheduling import SyncScheduling
 
@@ -285,6 +287,10 @@ class SyncCoordinator(SyncScheduling):
     def declare(self, app: App) -> None:
         """Record an app's agents, so that clients without the app can submit to them."""
         drive(self.store, declaring(app))
+
+    def workers(self) -> list[WorkerInfo]:
+        """List the live workers, with the agents that they serve and their versions."""
+        return workers_of(self.store)
 
     def backup(self, path: str | PathLike[str], *, progress: Progress | None = None) -> None:
         """Copy the whole store, with all namespaces, to a new file, while others keep writing. The copy opens as a

@@ -6,6 +6,7 @@ import json
 from datetime import UTC, datetime
 
 import anyio
+import pytest
 
 import batonpass as bp
 
@@ -16,7 +17,7 @@ class Order(bp.Contract, name="asdict.order"):
     when: datetime
 
 
-app = bp.App("shop")
+app = bp.App("shop", version="2.4")
 
 
 @app.agent("ship", accepts=Order, returns=Order)
@@ -42,3 +43,43 @@ async def test_jobs_questions_and_schedules_are_json() -> None:
     assert item["question"] == {"ship": "2026-01-02T00:00:00Z", "marks": ["eA=="]}
     assert item["answer"] == "asdict.order@1"
     assert schedule.as_dict()["payload"] == {"when": "2026-01-02T00:00:00Z"}
+
+
+async def test_all_that_is_listed_is_json(store_url: str) -> None:
+    async with bp.connect(store_url, app=app) as coordinator, app.worker(coordinator):
+        await coordinator.save(thread="t", agent="a", state={"when": WHEN}, context={"day": "Friday"}, step="first")
+        await coordinator.webhook("pager", "https://hooks.example.com/jobs", types="job.*")
+        async with coordinator.consume("billing") as events:
+            event = await anext(aiter(events))
+        listed = [
+            *(await coordinator.timeline("t")),
+            await coordinator.latest(thread="t"),
+            *(await coordinator.groups()),
+            *(await coordinator.webhooks()),
+            *(await coordinator.workers()),
+            event,
+        ]
+    found = [each.as_dict() for each in listed if each]
+    assert [json.loads(json.dumps(each)) for each in found] == found
+    assert [each.get("state") for each in found][:2] == [None, {"when": "2026-01-02T00:00:00Z"}]
+    assert {"step": "first", "context": {"day": "Friday"}}.items() <= found[0].items()
+
+
+@pytest.fixture(params=["memory", "sqlite", "redis"])
+def url(request: pytest.FixtureRequest) -> str:
+    return "memory://listed" if request.param == "memory" else str(request.getfixturevalue(f"{request.param}_url"))
+
+
+async def test_live_workers_are_listed(url: str) -> None:
+    async with bp.connect(url, app=app) as coordinator:
+        assert await coordinator.workers() == []
+        async with app.worker(coordinator, agents=["ship"]) as worker:
+            with anyio.fail_after(10):  # until it has asked for a job
+                while not (found := await coordinator.workers()):
+                    await anyio.sleep(0.01)
+            [listed] = found
+            assert listed.id == worker.id
+            assert (listed.app, listed.version, listed.agents) == ("shop", "2.4", ("ship",))
+            if not url.startswith("memory:"):
+                with bp.connect(url, codec=bp.Codec(sign={"k": b"k" * 32}, plain=True)) as elsewhere:
+                    assert elsewhere.workers() == [listed]

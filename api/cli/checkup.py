@@ -13,12 +13,13 @@ from batonpass.coordinator.book import Declaration, open_declaration, parse_ref
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
 from batonpass.coordinator.commands import Declared, ListJobs
+from batonpass.coordinator.live import Taker, live_workers, queues_of, serving, takers
 from batonpass.coordinator.operations.jobs import POISON
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .jobs import died
-from .live import Taker, judged, live_workers, queues_of, serving, takers
+from .live import judged
 from .printing import cell
 
 # Of so many jobs, the newest, it is looked where they wait; agents that are declared are looked at in any case.

@@ -8,12 +8,13 @@ from typing import cast
 
 from anyio import CapacityLimiter, to_thread
 
-from batonpass.cli.live import LiveWorker, Taker, live_workers, queues_of, serving, takers
+from batonpass.contracts.worker import WorkerInfo
 from batonpass.coordinator.book import Declaration, open_declaration
 from batonpass.coordinator.checkup import Examines, Load, Queued
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.coded.store import CodedStore
 from batonpass.coordinator.commands import Declared
+from batonpass.coordinator.live import Taker, live_workers, queues_of, serving, takers
 
 
 @dataclass(frozen=True)
@@ -35,7 +36,7 @@ class Standing:
 
     load: Load
     agents: tuple[Serving, ...]
-    workers: tuple[LiveWorker, ...]
+    workers: tuple[WorkerInfo, ...]
 
 
 class Gauge:

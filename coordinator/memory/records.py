@@ -295,7 +295,10 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         self._presence.update({(queue, worker): until for queue in queues})
 
     def takers(self, queue: str) -> int:
-        return sum(1 for (of, _), until in self._presence.items() if of == queue and until > self.now)
+        return len(self.workers(queue))
+
+    def workers(self, queue: str) -> frozenset[str]:
+        return frozenset(name for (of, name), until in self._presence.items() if of == queue and until > self.now)
 
 
 def _copied(row: ThreadRow) -> ThreadRow:

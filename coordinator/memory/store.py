@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from threading import Lock
 from typing import TypeVar
 
 from ..bell import Bell, BellWatch
+from ..checkup import Load, Queued
 from ..coded.codec import Codec
 from ..commands import Command
 from ..operations import run
@@ -55,6 +56,12 @@ class MemoryStore:
         """Wait, then carry a command out."""
         await watch.await_(timeout)
         return await self.acall(command)
+
+    def count(self, queues: Sequence[str]) -> Load:
+        """Who takes from its queues: the only thing that is asked of a store that nobody keeps running."""
+        with self._lock:
+            self._records.now = self._clock()
+            return Load(queues={queue: Queued(workers=self._records.workers(queue)) for queue in queues})
 
     def watch(self, topic: Topic) -> BellWatch:
         """Any change rings."""

@@ -36,6 +36,7 @@ def test_jobs_of_all_partitions_run_once(desk: Desk) -> None:
         assert len({partition_of(job.id) % 16 for job in jobs}) > 12
         assert len(coordinator.jobs(state="completed", limit=100)) == 80
         assert Counter(event.type for event in coordinator.events())["batonpass.job.completed"] == 80
+        assert [worker.agents for worker in coordinator.workers()] == [("steps",)] * 2  # each once
     assert set(desk.ran().values()) == {1}
 
 

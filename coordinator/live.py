@@ -1,0 +1,61 @@
+"""Live workers, and what they serve."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from typing import Protocol, cast
+
+from ..contracts.contract import ContractRef
+from ..contracts.job import BANDS
+from ..contracts.worker import WorkerInfo
+from .book import Declaration, open_declaration, queue_of
+from .checkup import Load, Queued
+from .coded.store import CodedStore
+from .commands import Declared
+from .presence import Present, open_present
+from .store import Store
+
+# So many older versions of a contract are looked at: a version may be a date.
+_OLDER = 10
+Taker = tuple[str, ContractRef]
+
+
+class Counts(Protocol):
+    """A store that, once it is open, says who takes from its queues. All do: it is no command, and changes nothing."""
+
+    def count(self, queues: Sequence[str]) -> Load: ...
+
+
+def workers_of(store: Store) -> list[WorkerInfo]:
+    """All live workers of an open store's namespace."""
+    queues = queues_of(takers({name: open_declaration(kept) for name, kept in store.call(Declared()).items()}))
+    counting = cast("Counts", store.inner if isinstance(store, CodedStore) else store)
+    return live_workers(counting.count([queue for names in queues.values() for queue in names]), queues)
+
+
+def takers(declared: Mapping[str, Declaration]) -> Iterator[Taker]:
+    """Agents with the contracts that may wait for them: that of today, and older versions."""
+    for name, declaration in sorted(declared.items()):
+        accepts = declaration.accepts
+        for version in range(accepts.version, max(accepts.version - _OLDER, 1) - 1, -1):
+            yield name, ContractRef(accepts.name, version)
+
+
+def queues_of(found: Iterable[Taker]) -> dict[Taker, list[str]]:
+    """The queues of agents, one for each priority."""
+    return {taker: [queue_of(*taker, band) for band in BANDS.values()] for taker in found}
+
+
+def serving(load: Load, queues: Sequence[str]) -> frozenset[Present]:
+    """The live workers that take from some of the queues."""
+    return frozenset(open_present(text) for queue in queues for text in load.queues.get(queue, Queued()).workers)
+
+
+def live_workers(load: Load, queues: Mapping[Taker, Sequence[str]]) -> list[WorkerInfo]:
+    """All live workers, those of an app together."""
+    agents: dict[Present, dict[str, None]] = {}
+    for (agent, _), names in queues.items():
+        for worker in serving(load, names):
+            agents.setdefault(worker, {})[agent] = None
+    found = [WorkerInfo(**worker._asdict(), agents=tuple(sorted(names))) for worker, names in agents.items()]
+    return sorted(found, key=lambda worker: (worker.app, worker.id))
