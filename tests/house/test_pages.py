@@ -7,7 +7,7 @@ import dataclasses
 import re
 import secrets
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncGenerator
 from contextlib import asynccontextmanager
 from pathlib import Path
 from types import SimpleNamespace
@@ -83,12 +83,12 @@ async def test_an_agent_with_resources() -> None:
             counted.append(text)
 
     @asynccontextmanager
-    async def open_pool() -> AsyncIterator[Pool]:
+    async def open_pool() -> AsyncGenerator[Pool]:
         yield Pool()
         counted.append("closed")
 
     given = {"Topic": Topic, "open_pool": open_pool, "asynccontextmanager": asynccontextmanager}
-    names = await run(shown("lifespan="), {**given, "AsyncIterator": AsyncIterator, "Pool": Pool, "bp": bp})
+    names = await run(shown("lifespan="), {**given, "AsyncGenerator": AsyncGenerator, "Pool": Pool, "bp": bp})
     assert await names["shop"].run("count", Topic(text="rain")) == bp.State()
     assert counted == ["rain", "closed"]
 
