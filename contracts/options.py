@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 
@@ -32,6 +32,8 @@ class SubmitOptions(TypedDict, total=False):
       code is stopped as on cancel. A job that failed for either reason is a dead letter, and has no time limit once
       redriven.
     - `guard` limits the job's path and what it may cost: see `Guard` for the defaults.
+    - `trace` is the caller's trace context, as the W3C's headers by name ({"traceparent": ...}). It goes with the job
+      unchanged, through handoffs and to children: `ctx.trace`.
     """
 
     key: str | None
@@ -43,6 +45,7 @@ class SubmitOptions(TypedDict, total=False):
     expires: Duration | None
     deadline: Duration | datetime | None
     guard: Guard
+    trace: Mapping[str, str]
     on_busy: OnBusy
 
 

@@ -287,6 +287,27 @@ async def test_a_job_is_submitted_with_all_options(sqlite_url: str) -> None:
             assert (await submitted(deadline=5)).deadline
 
 
+async def test_a_jobs_trace_is_the_callers(sqlite_url: str) -> None:
+    traced = bp.App("traced")
+
+    @traced.agent("plain", accepts=Ask, returns=Reply)
+    async def plain(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=str(dict(ctx.trace)))
+
+    async with serving(traced, sqlite_url) as coordinator:
+        with service(sqlite_url) as address:
+            async with caller(address) as http:
+                for more, trace in (
+                    ({}, {"traceparent": "00-a", "baggage": "user=ann"}),
+                    ({"trace": {"traceparent": "00-b"}}, {"traceparent": "00-b"}),
+                ):
+                    headers = {"Traceparent": "00-a", "baggage": "user=ann", "x-other": "1"}
+                    given = {"agent": "plain", "payload": {"text": "rain"}, **more}
+                    sent = (await http.post("/jobs", json=given, headers=headers)).json()
+                    result = await coordinator.job(sent["id"], returns=Reply).result(timeout=DEADLINE)
+                    assert result.text == str(trace)
+
+
 async def nobody_else(address: str, job: str) -> None:
     """Without the token nothing is told and nothing is done; nor does a web page of another origin get leave."""
     for shown in ("wrong", TOKEN[:-1], TOKEN + "x", "\u00e9"):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator, Sequence
+from collections.abc import Generator, Mapping, Sequence
 from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
@@ -112,6 +112,11 @@ class About:
 
         self._session.heard = True
         return self._session.inherited or Transcript()
+
+    @property
+    def trace(self) -> Mapping[str, str]:
+        """The trace context that the job was submitted with, as the W3C's headers by name. Empty if there is none."""
+        return self._session.trace
 
     @property
     def guard(self) -> Guard:

@@ -66,6 +66,7 @@ class LeaseSession:
     draining = False
     inherited: Transcript | None = None
     heard = False
+    trace: Mapping[str, str] = MappingProxyType({})
     remembered: Checkpoint | None = None
     asked: Any = None
     _lost: Fenced | None = None
@@ -131,8 +132,9 @@ class LeaseSession:
         return self._journal
 
     def guard(self, envelope: Envelope) -> None:
-        """Take the job's limits."""
+        """Take the job's limits, and what else goes with it."""
         self.budget.limit(envelope)
+        self.trace = envelope.trace
 
     def spend(self, tokens: int = 0, cost: float = 0.0) -> None:
         """Count what the agent used. Stored with the next write."""

@@ -87,6 +87,7 @@ class Submission(_Body):
     expires: float | None = None
     deadline: _Deadline | None = None
     guard: Limits | None = None
+    trace: dict[str, str] | None = None
     on_busy: OnBusy | None = None
 
     @property

@@ -29,6 +29,7 @@ from .standing import Gauge
 from .tally import Tally
 
 _HEALTH = "/health"
+_TRACE = ("traceparent", "tracestate", "baggage")  # the W3C's headers, which clients that trace send on their own
 
 
 def application(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
@@ -131,7 +132,9 @@ class _Service:
 
     async def submit(self, request: Request) -> Response:
         given = await body(request, Submission)
-        job = await self._coordinator.submit(given.agent, given.payload, **given.options)
+        options = given.options
+        options.setdefault("trace", {name: text for name, text in request.headers.items() if name in _TRACE})
+        job = await self._coordinator.submit(given.agent, given.payload, **options)
         return answer({"id": job.id})
 
     async def show(self, request: Request) -> Response:

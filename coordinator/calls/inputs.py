@@ -17,6 +17,7 @@ from ...contracts.errors import BadSetup
 
 # A hundred years: longer ones are mistakes, and would overflow a store's clock.
 _LONGEST = 100 * 366 * 86_400.0
+_MOST_HEADERS = 8192  # characters: as many as a baggage header may have
 # In exact steps: floats round the last moment of the year 9999 up, to one that can't be read again.
 _MS, _EPOCH = timedelta(milliseconds=1), datetime.fromtimestamp(0, UTC)
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MS
@@ -51,6 +52,17 @@ def mapping(value: Mapping[str, Any], what: str) -> Mapping[str, Any]:
     if not isinstance(given, Mapping):
         raise BadSetup(f"{what}={value!r}, but it must be a dict: values by name")
     return value
+
+
+def headers(value: Mapping[str, str], what: str) -> dict[str, str]:
+    """Short texts by name from a caller."""
+    given: Any = mapping(value, what)
+    if not all(isinstance(each, str) for pair in given.items() for each in pair):
+        raise BadSetup(f"{what}={value!r}, but it must be a dict of texts by name")
+    size = sum(len(text(each, what)) for pair in given.items() for each in pair)
+    if size > _MOST_HEADERS:
+        raise BadSetup(f"{what}= has {size} characters: it goes with every handoff, so it may have {_MOST_HEADERS}")
+    return dict(given)
 
 
 def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:

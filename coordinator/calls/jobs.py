@@ -26,6 +26,7 @@ from ...contracts.handoff import Envelope
 from ...contracts.intent import Intent
 from ...contracts.job import BANDS, PRIORITIES, Children, JobInfo, JobState, Lease, OnBusy
 from ...contracts.names import digest, home, is_id, mint, partition_of
+from ...contracts.nothing import nothing
 from ...contracts.options import SubmitOptions
 from ...contracts.understood import understood
 from ..book import Book, lane_within, parse_ref, queue_of, target
@@ -36,7 +37,7 @@ from ..letters import open_envelope, open_letter, seal_envelope, seal_plain
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
-from .inputs import count, identifier, instant, milliseconds, name_wanted, text
+from .inputs import count, headers, identifier, instant, milliseconds, name_wanted, text
 
 R = TypeVar("R")
 _PAGE = 200
@@ -49,7 +50,6 @@ def submit(
     options: SubmitOptions,
     *,
     origin: str = "",
-    trace: Mapping[str, str] | None = None,
     transcript: Mapping[str, Any] | None = None,
     about: Mapping[str, str] | None = None,
     once: tuple[str, ...] = (),
@@ -74,7 +74,7 @@ def submit(
         payload=data,
         path=(agent,),
         checkpoint=origin or None,
-        trace=dict(trace or {}),
+        trace=headers(options["trace"], "trace") if "trace" in options else nothing(),
         transcript=transcript,
         guard=options.get("guard", DEFAULT),
     )
