@@ -100,7 +100,11 @@ class Conflict(BatonpassError):
 
 
 class KeyConflict(Conflict):
-    """The idempotency key was already used with another payload."""
+    """The idempotency key was already used with another payload. `job_id` is the first one's job ("" for a fork)."""
+
+    def __init__(self, message: str, *, job_id: str = "") -> None:
+        super().__init__(message)
+        self.job_id = job_id
 
 
 class ThreadBusy(Conflict):

@@ -63,7 +63,8 @@ def _not_on(checkpoint_id: str, thread: str) -> BatonpassError:
 
 def _key(key: str, first: str) -> BatonpassError:
     return KeyConflict(
-        f"the key {key!r} was already used with another payload, by job {first}: use another key, or that job"
+        f"the key {key!r} was already used with another payload, by job {first}: use another key, or that job",
+        job_id=first,
     )
 
 

@@ -91,20 +91,23 @@ def submit(
         origin=origin,
         terms=bound,
     )
-    return (yield from _sent(book, command, intent))
+    return (yield from _sent(book, command, intent, contract))
 
 
-def _sent(book: Book, command: Submit, intent: Intent | None) -> Call[JobRow]:
+def _sent(book: Book, command: Submit, intent: Intent | None, contract: ContractRef) -> Call[JobRow]:
     """Send a submit. Its key may have been used with the same values as another version of their contract, in a rolling
     deploy."""
     try:
         row: JobRow = yield command
-    except KeyConflict:
+    except KeyConflict as conflict:
         for other in (yield from book.as_versions(command.target.agent, intent)) if intent else ():
             with suppress(KeyConflict):
                 row = yield replace(command, payload_digest=other.digest())
                 return row
-        raise
+        if contract.version == 1:
+            raise
+        told = f"If all that changed is the contract ({contract} renamed a field, or gave it another type), use that job"
+        raise KeyConflict(f"{conflict}. {told}", job_id=conflict.job_id) from None
     return row
 
 

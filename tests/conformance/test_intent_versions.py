@@ -90,5 +90,23 @@ def test_it_is_another_payload(bench: Bench, before: bp.App, made: Any, after: b
     bench.run(bench.face(OLD).declare(OLD))
     first = bench.run(bench.face(before).submit("take", made, key="k"))
     bench.run(bench.face(NEW).declare(NEW))
-    with bench.refused(bp.KeyConflict, first.id):
+    with bench.nothing_changes(), pytest.raises(bp.KeyConflict, match=first.id) as refused:
         bench.run(bench.face(after).submit("take", again, key="k"))
+    assert refused.value.job_id == first.id
+
+
+class Renamed(bp.Contract, name="intent.changed", version=2):
+    words: str
+
+
+def test_a_renamed_field_is_told_as_a_reason(bench: Bench) -> None:
+    bench.run(bench.face(OLD).declare(OLD))
+    first = bench.run(bench.face(OLD).submit("take", Order(text="a"), key="k"))
+    with pytest.raises(bp.KeyConflict, match="or that job$"):
+        bench.run(bench.face(OLD).submit("take", Order(text="b"), key="k"))
+    app = bp.App("changing")
+    app.agent("take", accepts=Renamed, returns=Renamed)(lambda order: order)
+    says = rf"by job {first.id}: .*\. If all that changed is the contract \(intent.changed@2 renamed a field"
+    with pytest.raises(bp.KeyConflict, match=says) as refused:
+        bench.run(bench.face(app).submit("take", Renamed(words="a"), key="k"))
+    assert refused.value.job_id == first.id
