@@ -27,13 +27,33 @@ def test_every_command_has_json_and_help(cli: CommandLine) -> None:
     groups = {"schedule", "webhooks", "groups"}
     commands = [[name] for name in listed if name not in groups]
     for group in groups & set(listed):
-        commands += [[group, name] for name in re.findall(r"^  ([a-z]+)  ", cli(group, "--help").out, re.MULTILINE)]
+        told = cli(group, "--help").out.partition("Commands:")[2]
+        assert not re.search(r"\.$", told, re.MULTILINE)  # neither cut nor otherwise than the commands without a group
+        commands += [[group, name] for name in re.findall(r"^  ([a-z]+)  ", told, re.MULTILINE)]
     assert len(commands) > 30
     for command in commands:
         told = cli(*command, "--help")
         assert told.code == 0
         assert "--json" in told.out
         assert "--store" in told.out or command in (["move"], ["repartition"])  # which name two
+
+
+@pytest.mark.parametrize(
+    ("words", "completed"),
+    [
+        (("sub",), {"submit"}),
+        (("schedule", ""), {"add", "list", "remove"}),
+        (("submit", "--prio"), {"--priority"}),
+        (("--json", "jobs", "--state", "c"), {"completed", "canceled"}),
+    ],
+)
+def test_shells_complete_words(cli: CommandLine, words: tuple[str, ...], completed: set[str]) -> None:
+    script = cli("--show-completion", "bash").out
+    assert "_BATONPASS_COMPLETE=complete_bash" in script
+    asked = {"_BATONPASS_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("batonpass", *words))}
+    more = {**asked, "COMP_CWORD": str(len(words))}
+    told = subprocess.run([sys.executable, "-m", "batonpass"], env=os.environ | more, capture_output=True, text=True)
+    assert set(told.stdout.split()) == completed, told.stderr
 
 
 def test_what_all_commands_take_may_stand_before_the_command(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:

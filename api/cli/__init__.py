@@ -29,7 +29,14 @@ Environment:
   BATONPASS_ACCEPT_PLAIN    1 also accepts unprotected data
   BATONPASS_TOKEN           The token for `serve`
   BATONPASS_WEBHOOK_SECRET  The signing secret for webhooks
-  BATONPASS_DEMO_MODEL      The demo's model, with OPENAI_API_KEY and OPENAI_BASE_URL"""
+  BATONPASS_DEMO_MODEL      The demo's model, with OPENAI_API_KEY and OPENAI_BASE_URL
+
+\b
+Exit codes:
+  0    Success
+  1    The job did not complete; with `doctor`: something does not work
+  2    Bad input, or no store; one line says why
+  130  Ctrl-C; what runs until then, such as `worker`, has code 0"""
 
 app = typer.Typer(
     name="batonpass",
@@ -37,7 +44,6 @@ app = typer.Typer(
     help="Run jobs that pass from agent to agent and survive crashes.",
     epilog=_ENVIRONMENT,
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
     context_settings={"max_content_width": 120},
@@ -66,7 +72,7 @@ def main() -> None:
     """Run the command line."""
     warn_by(lambda text: typer.echo(f"batonpass: {text}", err=True))
     try:
-        app()
+        app(prog_name="batonpass")
     except JobError as error:
         _stop(str(error), 1)
     except BatonpassError as error:

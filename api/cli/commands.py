@@ -81,13 +81,16 @@ class Commands(TyperGroup):
 
 def _made(name: str, target: Callable[..., None] | typer.Typer) -> Any:
     if isinstance(target, typer.Typer):
-        return typer.main.get_command(target)
+        group: Any = typer.main.get_command(target)
+        for command in group.commands.values():
+            command.short_help = _summary(command.help)
+        return group
     single = typer.Typer(add_completion=False, rich_markup_mode=None)
-    single.command(name=name, short_help=_summary(target))(target)
+    single.command(name=name, short_help=_summary(target.__doc__))(target)
     return typer.main.get_command(single)
 
 
-def _summary(command: Callable[..., None]) -> str:
-    """A command's first sentence, whole: what is longer than a line, click would cut."""
-    line = (command.__doc__ or "").partition("\n")[0]
+def _summary(told: str | None) -> str:
+    """The first sentence of what a command tells, whole: what is longer than a line, click would cut."""
+    line = (told or "").partition("\n")[0]
     return line.partition(". ")[0].removesuffix(".")
