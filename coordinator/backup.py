@@ -21,11 +21,11 @@ class BacksUp(Protocol):
 
 
 def back_up(store: Store, path: str | os.PathLike[str], progress: Progress | None = None) -> None:
-    """Copy the store to a new file; `BadSetup` says how else a store that can't is backed up."""
+    """Copy the store to a new file. For a store that can't do that, `BadSetup` says how to back it up."""
     given: Any = path  # users without a type checker give anything
     if not isinstance(given, str | os.PathLike):
         raise BadSetup(f"{path!r} is not the path of a file to write")
-    if isinstance(store, CodedStore):  # what is coded is copied as it is
+    if isinstance(store, CodedStore):  # the contents are copied as they are, encrypted or not
         store = store.inner
     if isinstance(store, BacksUp):
         store.backup(os.fspath(path), progress)

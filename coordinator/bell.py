@@ -21,7 +21,7 @@ class Bell:
         _ALL.add(self)
 
     def forked(self) -> None:
-        """In a new process nobody waits yet, and who held the lock is not here."""
+        """After a fork: nobody waits in the new process, and the thread that held the lock does not exist here."""
         self._changed = Condition()
         self._called: set[tuple[asyncio.AbstractEventLoop, Callable[[], None]]] = set()
 
@@ -36,7 +36,7 @@ class Bell:
             self._rings += 1
             self._changed.notify_all()
             for loop, act in self._called:
-                with suppress(RuntimeError):  # it is closed: nobody waits there any more
+                with suppress(RuntimeError):  # the loop is closed: nobody waits there any more
                     loop.call_soon_threadsafe(act)
 
     def call(self, loop: asyncio.AbstractEventLoop, act: Callable[[], None]) -> None:
@@ -50,7 +50,7 @@ class Bell:
             self._called.discard((loop, act))
 
     def wait(self, seen: int, timeout: float) -> int:
-        """Block until it has rung more than `seen` times, or `timeout` seconds; answers the count."""
+        """Block until it has rung more than `seen` times, at most `timeout` seconds. Returns the count."""
         with self._changed:
             self._changed.wait_for(lambda: self._rings != seen, timeout)
             return self._rings

@@ -1,4 +1,4 @@
-"""Book: what a client knows of agents and contracts: its app, or all apps of its process, then the store's record."""
+"""Book: what a client knows of agents and contracts: from its app, or all apps of its process, then from the store."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ from .commands import Command, Declared, Takers, Target
 from .other_versions import Other, carried, meanings, open_others
 from .schemas import fit_schema
 
-# Seconds for which the store's record of agents is not asked for again: so long a client goes by what was declared.
+# For this many seconds, the store's record of agents is not read again.
 _FRESH = 5.0
 
 
@@ -42,7 +42,7 @@ C = TypeVar("C", bound=Contract)
 
 
 class Numbers(NamedTuple):
-    """How many deliveries of an agent may run at once, and how many start in how many ms; 0 for any."""
+    """How many deliveries of an agent may run at once, and how many may start within how many ms. 0: any number."""
 
     concurrency: int = 0
     starts: int = 0
@@ -59,7 +59,7 @@ class Declaration:
     kind: str
     bounds: Bounds
     numbers: Numbers
-    others: Mapping[ContractRef, Other]  # other versions of what it accepts, which were declared before
+    others: Mapping[ContractRef, Other]  # versions of what it accepts that were declared earlier
 
     def schema_of(self, ref: ContractRef) -> dict[str, Any]:
         """The schema of a version of what it accepts."""
@@ -67,8 +67,8 @@ class Declaration:
 
 
 class Book:
-    """Looks agents and contracts up. `app` None means all apps of this process; `first` goes before others, and before
-    all the agent that was `given`."""
+    """Looks agents and contracts up. With `app` None, in all apps of this process. `first` is looked at before others,
+    and an agent that was `given` before everything."""
 
     def __init__(self, app: App | None, first: App | None = None, given: Agent[Any] | None = None) -> None:
         self._app = app
@@ -78,12 +78,12 @@ class Book:
         self._asked = 0.0
 
     def seen_by(self, app: App) -> Book:
-        """What a worker of an app goes by: its own agents before those of other apps in its process, which may be of
-        other namespaces and have agents of the same names."""
+        """The book of an app's worker: its own agents come first, because other apps of the process may belong to other
+        namespaces and have agents of the same names."""
         return Book(self._app, app)
 
     def knowing(self, agent: str | Agent[Any]) -> Book:
-        """What a call goes by that was given an agent itself: other apps of the process may have one of its name."""
+        """The book for a call that was given an agent: other apps of the process may have one of the same name."""
         return Book(self._app, self._first, agent) if isinstance(agent, Agent) else self
 
     def _apps(self) -> list[App]:
@@ -91,7 +91,7 @@ class Book:
         return known if self._first is None else [self._first, *known]
 
     def agent(self, name: str, contract: str = "") -> Agent[Any] | None:
-        """The agent's declaration in this process: of several, one that accepts the contract of that name, if any."""
+        """The agent's declaration in this process. If there are several, preferably one that accepts that contract."""
         found = self._given if self._given is not None and self._given.name == name else None
         if found is not None and contract in ("", contract_ref(found.accepts).name):
             return found
@@ -108,7 +108,7 @@ class Book:
         return found.state_version if found else 1
 
     def migrated(self, checkpoint: Checkpoint) -> Checkpoint:
-        """A checkpoint as its agent's present version has it, if this process knows the agent."""
+        """A checkpoint migrated to its agent's present state version, if this process knows the agent."""
         app = next((app for app in self._apps() if checkpoint.agent in app), None)
         return app.migrated(checkpoint) if app else checkpoint
 
@@ -120,15 +120,15 @@ class Book:
         return next((contract for contract in known if contract_ref(contract) == ref), None)
 
     def read(self, ref: ContractRef, data: bytes) -> Contract | Payload:
-        """A stored payload as its class, upcast if only that of a newer version is here, or as a mapping where this
-        process has none of them."""
+        """A stored payload as its class, upcast if this process only has a newer version of it, or as a mapping if this
+        process has none."""
         newer = (app.present(ref) for app in self._apps())
         contract = self.contract(ref) or next(filter(None, newer), None)
         return self.load(contract, ref, data) if contract else load_mapping(ref, data)
 
     def said(self, wanted: type[C], values: Any) -> C:
-        """An answer, or what a schedule gives, as a class. It does not say of which version it is: what does not fit is
-        read as older ones."""
+        """An answer, or a schedule's payload, as a class. Neither records its contract's version, so what does not fit
+        is read as older versions."""
         try:
             return convert(wanted, values)
         except ContractViolation:
@@ -172,11 +172,11 @@ class Book:
         return agent.bounds if agent is not None else (yield from self.declaration(name)).bounds
 
     def lane(self, name: str, contract: ContractRef, payload: bytes) -> Generator[Command[Any], Any, str]:
-        """The lane of a delivery, "" if the agent has no limits."""
+        """The lane of a delivery, "" if its agent has no limits."""
         return lane_within((yield from self.bounds(name, contract)), name, contract, payload)
 
     def intent(self, name: str, payload: object, ref: ContractRef, data: bytes) -> Generator[Command[Any], Any, Intent]:
-        """What a payload says that goes to an agent as these bytes."""
+        """The intent of a payload for an agent, given as bytes."""
         agent = self.agent(name, ref.name)
         if isinstance(payload, Contract):
             return intent_of(payload, ref, data)
@@ -185,7 +185,7 @@ class Book:
         return stranger_intent(ref, data, (yield from self.declaration(name)).schema_of(ref))
 
     def as_versions(self, name: str, intent: Intent) -> Generator[Command[Any], Any, list[Intent]]:
-        """What was said to an agent, worded as the other versions of its contract that are recorded."""
+        """The same intent, in the words of the other recorded versions of its contract."""
         if intent.state:
             return []
         try:
@@ -197,7 +197,7 @@ class Book:
         return [intent.as_version(ref, known[ref]) for ref in same]
 
     def address(self, name: str, payload: object) -> Generator[Command[Any], Any, tuple[ContractRef, bytes]]:
-        """What goes to an agent, checked against what it accepts: the contract and the payload's bytes."""
+        """The contract and the bytes of a payload, checked against what the agent accepts."""
         wanted = contract_ref(type(payload)).name if isinstance(payload, Contract) else ""
         agent = self.agent(name, wanted) or (yield from self.declaration(name))
         ref = contract_ref(agent.accepts) if isinstance(agent, Agent) else agent.accepts
@@ -221,7 +221,8 @@ class Book:
     def _meant(
         self, name: str, values: dict[str, Any], but: ContractRef
     ) -> Generator[Command[Any], Any, tuple[ContractRef, bytes] | None]:
-        """Values that do not fit what was looked at as another version that the agent's workers take, if they fit."""
+        """Values that don't fit the declared version, as another one that the agent's workers read, if they fit
+        that."""
         try:
             recorded = yield from self.declaration(name)
         except UnknownAgent:
@@ -239,7 +240,7 @@ def _mapping(name: str, payload: object) -> dict[str, Any]:
 
 
 def _dump(recorded: Agent[Any] | Declaration, values: dict[str, Any]) -> bytes:
-    """Plain values for an agent; if this process does not have its class, they are checked by the recorded schema."""
+    """Plain values for an agent. If this process does not have the class, the recorded schema checks them."""
     if isinstance(recorded, Agent):
         return dump_payload(convert(recorded.accepts, dict(values)))
     if recorded.accepts == contract_ref(State):
@@ -256,25 +257,25 @@ def target(
     priority: int = 0,
     lane: str = "",
 ) -> Target:
-    """Where a delivery goes; `about` is what its event says more, `lane` what `Book.lane` says."""
+    """The target of a delivery. `about` has more fields for its event, `lane` is as from `Book.lane`."""
     return Target(agent, str(contract), queue_of(agent, contract, priority), envelope, about or {}, lane)
 
 
 def lane_within(bounds: Bounds, agent: str, contract: ContractRef, payload: bytes) -> str:
-    """The lane of a delivery to an agent of such bounds, "" if it has no limits."""
+    """The lane of a delivery to an agent with these bounds, "" if it has no limits."""
     if not bounds.limited:
         return ""
     return lane_of(agent, contract, load_mapping(contract, payload).get(bounds.limit_by) if bounds.limit_by else None)
 
 
 def lane_of(agent: str, contract: ContractRef, value: object = None) -> str:
-    """The lane of an agent's deliveries with one contract version, of one value of the field that it limits by."""
+    """The lane of an agent's deliveries of one contract version, for one value of the field in its `limit_by`."""
     return digest("lane", agent, str(contract), json.dumps(value, sort_keys=True, default=str))
 
 
 @lru_cache(maxsize=256)
 def queue_of(agent: str, contract: ContractRef, priority: int = 0) -> str:
-    """The queue of an agent's deliveries with one contract version and of one priority."""
+    """The queue of an agent's deliveries of one contract version and one priority."""
     return digest("queue", agent, str(contract), str(priority))
 
 
@@ -285,7 +286,7 @@ def parse_ref(text: str) -> ContractRef:
 
 
 def close_declaration(agent: Agent[Any], app: App, before: Declaration | None = None) -> bytes:
-    """An agent's declaration as recorded, which takes over what the one `before` knows of other versions."""
+    """An agent's declaration as recorded. Takes over what the previous one (`before`) knew about other versions."""
     ref = contract_ref(agent.accepts)
     about: dict[str, Any] = {"accepts": str(ref), "schema": schema_of(agent.accepts), "app": app.name}
     about["kind"] = agent.kind

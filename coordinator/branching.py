@@ -1,4 +1,4 @@
-"""Branching: how what goes on from a checkpoint at a place is put where its framework finds it."""
+"""Branching: where to put the successor of a placed checkpoint, so that its framework finds it."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from .rows import Place
 
 @dataclass(frozen=True, slots=True)
 class Origin:
-    """A checkpoint from which another goes on. `changed` names the values that the other has anew; `latest` is the
-    latest key of the place's scope; `alone` says that the other is the first of a new thread."""
+    """A placed checkpoint that gets a successor. `changed` names the values that are new in that, `latest` is the
+    latest key in the place's scope, `alone` means that the successor is the first checkpoint of a new thread."""
 
     checkpoint: Checkpoint
     place: Place
@@ -25,7 +25,7 @@ class Origin:
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """The key under which the framework finds what goes on, and what of it is the framework's own."""
+    """The key under which the framework will find the successor, and its native part."""
 
     key: str
     native: Any
@@ -33,15 +33,15 @@ class Branch:
 
 
 class Brancher(Protocol):
-    """What an adapter whose framework has places may have beside `run`: static, and without importing it."""
+    """What an adapter may define beside `run` if its framework has places. Static, without importing the framework."""
 
     @staticmethod
     def branch(origin: Origin) -> Branch:
-        """Where what goes on from a checkpoint is put; `BadSetup` if that can't be."""
+        """Where to put the successor. Raises `BadSetup` if there can be none."""
         ...
 
 
 def brancher(framework: str) -> Brancher | None:
-    """The framework's, if it has one: without, what goes on is seen here, and not by the framework."""
+    """The framework's rule, if it has one. Without, the framework will not see the successor, only we do."""
     found = adapter_of(framework)
     return cast("Brancher", found) if hasattr(found, "branch") else None

@@ -1,4 +1,4 @@
-"""Checkup: what a store says of itself to those who keep it running."""
+"""Checkup: what a store reports about itself to its operators."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ Level = Literal["ok", "warn", "fail"]
 
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was looked at. "warn": it works, but somebody should act; "fail": it does not work. The text says
-    what to do."""
+    """The result of one check. "warn": it works, but somebody should act. "fail": it does not work. The text says what
+    to do."""
 
     level: Level
     about: str
@@ -21,7 +21,7 @@ class Finding:
 
 @dataclass(frozen=True)
 class Examined:
-    """What was found; `opens` is False if the store can't be opened, or if that would make or migrate it."""
+    """The results. `opens` is False if the store can't be opened, or if opening would make or migrate it."""
 
     findings: tuple[Finding, ...]
     opens: bool = True
@@ -29,7 +29,7 @@ class Examined:
 
 @dataclass(frozen=True)
 class Queued:
-    """One queue: deliveries that are ready, for how many ms the first of them has been, and the live workers that take
+    """One queue: how many deliveries are ready, for how long the first has been (ms), and the live workers that take
     them."""
 
     waiting: int = 0
@@ -39,8 +39,8 @@ class Queued:
 
 @dataclass(frozen=True)
 class Load:
-    """How much lies in a namespace: jobs in all, those that run, that wait for a time, that ask a person and that
-    failed, and what is asked about queues; and `now` by the store's clock, in ms since 1970."""
+    """How much is in a namespace: jobs in all, running, waiting for a time, asking a person, and failed; the queues
+    that were asked about; and `now` by the store's clock, in ms since 1970."""
 
     jobs: int = 0
     running: int = 0
@@ -52,19 +52,19 @@ class Load:
 
 
 class Examines(Protocol):
-    """A store that can be looked at. Neither makes, migrates or changes anything."""
+    """A store that can be inspected. Inspecting makes, migrates and changes nothing."""
 
     def examine(self) -> Examined:
-        """What it is, and whether it keeps what it acknowledges. Needs no `open`; `Unreachable` if nobody answers."""
+        """What it is, and whether it keeps what it acknowledges. Needs no `open`. `Unreachable` if nobody answers."""
         ...
 
     def count(self, queues: Sequence[str]) -> Load:
-        """How much lies there. Comes after `examine`, and only if the store opens."""
+        """How much is in it. Only after `examine`, and only if the store opens."""
         ...
 
 
 def added(loads: Sequence[Load]) -> Load:
-    """What lies in all of a namespace's partitions."""
+    """The loads of a namespace's partitions, added up."""
     queues: dict[str, Queued] = {}
     for load in loads:
         for name, queued in load.queues.items():
@@ -86,7 +86,7 @@ def added(loads: Sequence[Load]) -> Load:
 
 
 def size(count: int) -> str:
-    """A number of bytes, short."""
+    """A number of bytes, in short form."""
     if count < 1e6:
         return f"{count / 1e3:.0f} kB"
     return f"{count / 1e6:.1f} MB" if count < 1e9 else f"{count / 1e9:.1f} GB"

@@ -1,7 +1,7 @@
 """Cron: the times of an expression in a time zone, in ms since 1970.
 
-As Debian's cron: a time that the clocks skip comes when they have been put forward, one that they repeat comes once,
-and what recurs in every hour or minute goes by the time that passes.
+As in Debian's cron: a time that the clocks skip comes right after the change, a time that they repeat comes once, and
+what recurs every hour or minute goes by the time that really passes.
 """
 
 from __future__ import annotations
@@ -13,12 +13,12 @@ from zoneinfo import ZoneInfo
 from ..contracts.errors import BadSetup
 from .calls.inputs import text
 
-# Around a change of the clocks the order of times is not that of their names.
+# Around a change of the clocks, local times are not in the order of time.
 _CHANGE = timedelta(hours=3)
 
 
 def check(cron: str, timezone: str) -> None:
-    """Refuse what can't be understood, or is never due."""
+    """Refuse an expression that is malformed, or never due."""
     from cronsim import CronSim, CronSimError
 
     text(cron, "cron expression")
@@ -35,12 +35,12 @@ def check(cron: str, timezone: str) -> None:
 
 
 def following(cron: str, timezone: str, after: int) -> int | None:
-    """The first time after a time; None if there is none."""
+    """The first time after a given time, or None."""
     return next((at for at in _times(cron, _local(after, timezone)) if at > after), None)
 
 
 def latest(cron: str, timezone: str, after: int, now: int) -> int | None:
-    """The last time after one time and up to another; None if there is none."""
+    """The last time after one given time and up to another, or None."""
     from cronsim import CronSim
 
     first = following(cron, timezone, after)

@@ -1,4 +1,4 @@
-"""Editing: whether a framework can go on with what a person has changed."""
+"""Editing: whether a framework can go on from a state that a person has edited."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ from .frameworks import adapter_of
 
 
 class Editable(Protocol):
-    """What an adapter may have beside `run`: static, and without importing its framework."""
+    """What an adapter may define beside `run`. Static, and without importing the framework."""
 
     @staticmethod
     def check_edit(source: Checkpoint, state: Any) -> None:
-        """Refuse, by `BadSetup`, a state that can't take the place of the checkpoint's."""
+        """Raise `BadSetup` for a state that can't replace the checkpoint's."""
         ...
 
     @staticmethod
     def holds_payload(source: Checkpoint) -> bool:
-        """Whether who goes on from the checkpoint has the payload in its state, and never looks at it again."""
+        """Whether a run that resumes from the checkpoint has the payload in its state, and never reads it again."""
         ...
 
 
 def check_edit(source: Checkpoint, state: Any) -> None:
-    """Have the checkpoint's framework look at the state, if it does that."""
+    """Have the checkpoint's adapter check the state, if it has a check."""
     found = adapter_of(source.framework)
     if hasattr(found, "check_edit"):
         cast("Editable", found).check_edit(source, state)
 
 
 def check_payload(source: Checkpoint) -> None:
-    """Refuse another payload that would change nothing."""
+    """Refuse an edited payload that nothing would read."""
     found = adapter_of(source.framework)
     if hasattr(found, "holds_payload") and cast("Editable", found).holds_payload(source):
         raise BadSetup(

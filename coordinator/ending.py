@@ -1,4 +1,4 @@
-"""Ending: several things are closed, whatever one of them says."""
+"""Ending: closes several things, even if some can't be closed."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from types import TracebackType
 
 
 class Ending:
-    """`with Ending() as ending:`, and within it each thing is closed `with ending.part():`. One that can't be closed
-    does not keep the others open; the first error is raised when all have had their turn. (A cancellation ends it
-    at once: shield what must not be cut short.)"""
+    """Use `with Ending() as ending:`, and close each thing inside of it in a block `with ending.part():`. All parts
+    run, and then the first error is raised. (`AsyncExitStack` would raise the last one, and go on after a cancellation.
+    This ends at once when it is cancelled, so shield what must be closed anyway.)"""
 
     def __init__(self) -> None:
         self._first: Exception | None = None
@@ -21,7 +21,7 @@ class Ending:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._first is not None and error is None:  # a cancellation must reach who cancels
+        if self._first is not None and error is None:  # a cancellation has to reach whoever cancelled
             raise self._first
 
     @contextmanager

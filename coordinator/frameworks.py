@@ -1,4 +1,4 @@
-"""Frameworks: what the adapter of one offers to those who do not run it, found by the entry-point group."""
+"""Frameworks: finds adapters by their entry points, also where their frameworks are not installed."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from typing import Any
 GROUP = "batonpass.adapters"
 
 
-@cache  # a look through every installed package takes milliseconds, in which an event loop would stand still
+@cache  # looking through all installed packages takes milliseconds, which would block an event loop
 def adapter_of(framework: str) -> Any:
-    """The adapter's class, its framework not imported; None if no package that is installed here has one."""
+    """The adapter's class, without importing its framework. None if no installed package has one."""
     for point in entry_points(group=GROUP, name=framework):
         return point.load()
     return None

@@ -1,4 +1,4 @@
-"""Items: what is kept for long, outside of threads and jobs, under labels and a key."""
+"""Items: values that are kept outside of threads and jobs, under labels and a key."""
 
 from __future__ import annotations
 
@@ -9,60 +9,60 @@ from typing import NamedTuple
 from ..contracts.names import digest
 from .rows import escaped, unescaped
 
-# What texts between a path and the next one begin with, and those behind all that labels lead to.
+# Appended to a path, the first is still below the next path. The second is above everything under some labels.
 BEHIND, BEYOND = "\x7f", "\3"
 
-# The first label of what is not the users': their memories refuse it, and lists leave it out.
+# The first label of our own items. Users' memories refuse it, and lists leave it out.
 SCHEDULES = "batonpass.schedules"
 
 
 class ItemName(NamedTuple):
-    """Where an item is: its labels, the outermost first and one at least, and its key under them."""
+    """Where an item is: its labels, at least one, the outermost first, and its key under them."""
 
     labels: tuple[str, ...]
     key: str
 
     @property
     def path(self) -> str:
-        """A text in an order that is that of labels and key, and from which both can be read."""
+        """A text that sorts like labels and key, and from which both can be read."""
         return f"{space_path(self.labels)}\1{escaped(self.key)}\0"
 
     @property
     def digest(self) -> str:
-        """What a store calls it."""
+        """How a store names it."""
         return digest(*self.labels, self.key)
 
     @property
     def about(self) -> str:
-        """How it is called in errors; what is coded is bound to this."""
+        """How errors name it. A codec binds the value to this."""
         return f"the item {self.key!r} under {self.labels!r}"
 
 
 def space_path(labels: Sequence[str]) -> str:
-    """What the paths of all items under these labels, and under more, begin with."""
+    """How the paths of all items begin that are under these labels."""
     return "".join([f"\2{escaped(label)}\0" for label in labels])
 
 
 def name_from(path: str) -> ItemName:
-    """The item that has a path; ValueError if none can."""
+    """The item of a path. ValueError if no item can have it."""
     *labels, key, _ = path.split("\0")
     return ItemName(labels_from(labels), unescaped(key[1:]))
 
 
 def labels_of(path: str) -> tuple[str, ...]:
-    """The labels that a `space_path` is of."""
+    """The labels of a `space_path`."""
     return labels_from(path.split("\0")[:-1])
 
 
 def labels_from(marked: Sequence[str]) -> tuple[str, ...]:
-    """Labels as paths hold them."""
+    """Labels as in paths."""
     return tuple([unescaped(label[1:]) for label in marked])
 
 
 @dataclass(frozen=True, slots=True)
 class ItemChange:
-    """What becomes of an item: a new value, or none, which deletes it. `ttl` is how long it is kept after that, in ms,
-    0 for ever. `index` is what searches look at."""
+    """A change of an item: a new value, or None to delete it. It is kept for `ttl` ms from then on, 0 for ever. `index`
+    is what searches look at."""
 
     name: ItemName
     value: bytes | None
@@ -72,8 +72,8 @@ class ItemChange:
 
 @dataclass(frozen=True, slots=True)
 class ItemNews:
-    """An event about an item that is put. Only the first of several who have read the same says it: who finds the item
-    as it was last written at `since` (ms since 1970, 0 if it was not there)."""
+    """An event about an item that is written. Of several clients that read the same item, only the first emits it: the
+    one that finds the item as last written at `since` (ms since 1970, 0 if it did not exist)."""
 
     kind: str
     subject: str
@@ -94,7 +94,7 @@ class ItemRow:
     index: bytes = b""
 
     def lives(self, now: int) -> bool:
-        """Whether its time is not over."""
+        """Whether it has not expired."""
         return not 0 < self.expires <= now
 
 

@@ -24,11 +24,11 @@ def seal_letter(value: Any, *, path: str) -> bytes:
 
 
 def seal_plain(value: Any, *, path: str) -> bytes:
-    """`seal_letter` for lists and dicts of texts, numbers and bytes alone: nothing has to be looked at."""
+    """`seal_letter` for lists and dicts of only texts, numbers and bytes, which need no look at each value."""
     try:
         body = _TEXTS.pack(value)
     except (ValueError, TypeError, OverflowError):
-        return seal_letter(value, path=path)  # says what is wrong in our words
+        return seal_letter(value, path=path)  # raises our own error
     return _closed(body)
 
 
@@ -37,7 +37,7 @@ def _closed(body: bytes) -> bytes:
 
 
 def open_letter(data: bytes, *, of: str) -> Any:
-    """Verify and unpack; `of` says in the error whose bytes are damaged."""
+    """Verify and unpack. `of` names the letter in errors."""
     check_open(data, of)
     if data[:1] != FORMAT or content_hash(data[17:]) != data[1:17]:
         raise Corrupted(f"{of} is not what was stored")
@@ -46,7 +46,7 @@ def open_letter(data: bytes, *, of: str) -> Any:
 
 def seal_envelope(envelope: Envelope) -> bytes:
     """An envelope as stored bytes."""
-    # The path as a list: a tuple would be packed and unpacked as a message of its own, while a job waits.
+    # The path as a list, because a tuple would be packed as a message of its own, and a job waits for this.
     fields = [*envelope.contract, envelope.payload, list(envelope.path), envelope.sender, envelope.checkpoint]
     more: list[Any] = [None if envelope.transcript is None else dict(envelope.transcript), *_limits(envelope)]
     while more and more[-1] is None:

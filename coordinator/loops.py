@@ -1,7 +1,7 @@
-"""PerLoop: what belongs to one event loop, such as connections: one for each loop that asks.
+"""PerLoop: things that belong to one event loop, such as connections. Each loop that asks gets its own.
 
-It is closed when its loop ends: what runs a loop to its end (`asyncio.run`, `anyio.run`, a `Runner`) closes the async
-generators that were begun in it, and one of those holds it.
+They are closed when their loop ends: whatever runs a loop to its end (`asyncio.run`, `anyio.run`, a `Runner`) closes
+the async generators that were begun in it, and one of those holds them.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ class _Held(NamedTuple, Generic[T]):
 
 
 class PerLoop(Generic[T]):
-    """Usable from any thread. `make` is called in the loop that asks first, `close` in the same one."""
+    """Usable from any thread. `make` is called in the loop that asks, and `close` in the same loop."""
 
     def __init__(self, make: Callable[[], T], close: Callable[[T], Awaitable[None]]) -> None:
         self._make = make
@@ -36,7 +36,7 @@ class PerLoop(Generic[T]):
         self._held: dict[asyncio.AbstractEventLoop, _Held[T]] = {}
 
     def here(self) -> T:
-        """That of the running loop."""
+        """The running loop's."""
         loop = asyncio.get_running_loop()
         held = self._held.get(loop)
         return held.made if held is not None else self._begin(loop)
@@ -44,10 +44,10 @@ class PerLoop(Generic[T]):
     def _begin(self, loop: asyncio.AbstractEventLoop) -> T:
         made = self._make()
         life = self._life(loop, made)
-        with suppress(StopIteration):  # it waits for nothing
+        with suppress(StopIteration):  # the generator runs to its `yield` without waiting
             life.asend(None).send(None)
         self._held[loop] = _Held(made, life, os.getpid())
-        for gone in [each for each in list(self._held) if each.is_closed()]:  # by who closes no generators
+        for gone in [each for each in list(self._held) if each.is_closed()]:  # by code that closes no generators
             self._held.pop(gone, None)  # another thread may find it at the same time
         return made
 
@@ -58,7 +58,7 @@ class PerLoop(Generic[T]):
             await self._hang_up(loop, made)
 
     async def _hang_up(self, loop: asyncio.AbstractEventLoop, made: T) -> bool:
-        """In that loop, and once: it may be ending already, and end all its generators at the same time."""
+        """Close it in its loop, once: the loop may be ending already, and closing all its generators."""
         held = self._held.get(loop)
         if held is None or held.made is not made:
             return False
@@ -71,7 +71,7 @@ class PerLoop(Generic[T]):
             await held.life.aclose()  # it has nothing to wait for any more
 
     async def aclose(self) -> None:
-        """Close all, each in its loop. (After a fork the loops of the parent only look as if they ran.)"""
+        """Close all, each in its loop. (After a fork, the parent's loops only look as if they were running.)"""
         here, ending = asyncio.get_running_loop(), list[Future[None]]()
         with Ending() as all_of_them:
             for loop, held in list(self._held.items()):
@@ -80,7 +80,7 @@ class PerLoop(Generic[T]):
                         await self._end(loop, held)
                 elif loop.is_running() and held.pid == os.getpid():
                     ending.append(asyncio.run_coroutine_threadsafe(self._end(loop, held), loop))
-            with anyio.move_on_after(_CLOSED_WITHIN):  # a loop that blocks keeps what is its own until it ends
+            with anyio.move_on_after(_CLOSED_WITHIN):  # a blocked loop closes its own when it ends
                 for each in ending:
                     with all_of_them.part():
                         await asyncio.wrap_future(each)

@@ -1,8 +1,8 @@
-"""Other versions: what plain values may be that do not fit the contract as their agent was declared last.
+"""Other versions: reads plain values that don't fit the version of the contract that their agent declared last.
 
-Programs without a contract's class (over HTTP, on the command line) do not say of which version their values are. In a
-rolling deploy, and for long after it, some send the version before; and a worker of the old release that starts anew
-declares its agents once more. So a declaration takes along the schemas of the versions that were declared before it.
+Programs without the contract's class (over HTTP, on the command line) don't say which version their values are of. In a
+rolling deploy, and for long after it, some send the previous version. And when a worker of the old release restarts, it
+declares its agents again. So a declaration takes along the schemas of the versions that were declared before.
 """
 
 from __future__ import annotations
@@ -19,19 +19,19 @@ if TYPE_CHECKING:
     from ..contracts.app import App
     from .book import Declaration
 
-# Versions of one contract that are remembered, the newest.
+# How many versions of one contract are remembered, newest first.
 _KEPT = 8
 
 
 class Other(NamedTuple):
-    """Another version of what an agent accepts, and whether who declared the agent last reads it."""
+    """Another version of what an agent accepts, and whether the workers that declared the agent last can read it."""
 
     schema: dict[str, Any]
     read: bool
 
 
 class Meaning(NamedTuple):
-    """What values may be; `sure` if that may be submitted whether or not a worker that takes it is there now."""
+    """A reading of the values. `sure`: it may be submitted even if no live worker takes that version."""
 
     contract: ContractRef
     data: bytes
@@ -39,7 +39,7 @@ class Meaning(NamedTuple):
 
 
 def carried(agent: Agent[Any], app: App, before: Declaration | None) -> dict[ContractRef, Other]:
-    """The versions beside its own that an agent's declaration takes along from the one before."""
+    """The other versions that an agent's declaration takes along from the one before it."""
     if before is None:
         return {}
     now, read = contract_ref(agent.accepts), app.versions(agent.accepts)
@@ -49,9 +49,10 @@ def carried(agent: Agent[Any], app: App, before: Declaration | None) -> dict[Con
 
 
 def meanings(recorded: Declaration, values: Mapping[str, Any], but: ContractRef) -> Iterator[Meaning]:
-    """What values that are no `but` fit, newest first.
+    """The versions that the values fit, newest first, except `but`.
 
-    An older version may want less: values that have a field which it does not know are a newer one's with a fault.
+    Older versions often require less. Values with a field that a version does not know are not read as that version:
+    they are more likely meant for a newer one, with a mistake in them.
     """
     last = {recorded.accepts: Other(recorded.schema, read=True)} if recorded.accepts != but else {}
     for ref, (schema, read) in {**last, **recorded.others}.items():
@@ -65,6 +66,6 @@ def meanings(recorded: Declaration, values: Mapping[str, Any], but: ContractRef)
 
 
 def open_others(recorded: Mapping[str, Any]) -> dict[str, Other]:
-    """The other versions as they are recorded, by what they are called; none in a declaration of an older release."""
+    """The recorded other versions, by reference. A declaration of an older release has none."""
     found = cast("dict[str, list[Any]]", recorded)
     return {name: Other(dict(schema), bool(read)) for name, (schema, read) in found.items()}

@@ -1,4 +1,4 @@
-"""Presence: what a live worker says of itself. Stores keep it as the worker's name."""
+"""Presence: what a live worker tells about itself. Stores record it as the worker's name."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ..contracts.understood import understood
 
 
 class Present(NamedTuple):
-    """A live worker: its id, its version of Batonpass, its app and that one's version, "" if it has none."""
+    """A live worker: its id, its version of Batonpass, its app, and the app's version ("" if it has none)."""
 
     id: str
     batonpass: str

@@ -1,4 +1,4 @@
-"""Questions as stored, beside a job's record: what a question says besides itself."""
+"""Questions as stored with a job, and what else is stored about them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from .snapshots import from_ms
 
 @dataclass(frozen=True)
 class Wanted:
-    """What a stored question says besides itself."""
+    """What is stored about a question besides the question itself."""
 
     kind: str = ""
     answer: ContractRef | None = None
@@ -48,7 +48,7 @@ def suspending(fence: Fence, question: Any, terms: AskTerms, kind: str, last: Ne
 
 @understood("the terms of the question of job {0.id}")
 def wanted(row: JobRow) -> Wanted:
-    """What a job's question says besides itself."""
+    """What is stored about a job's question besides the question itself."""
     if not row.terms:
         return Wanted()
     kind, ref, schema, options, error = open_letter(row.terms, of=f"the terms of job {row.id}")
@@ -56,7 +56,7 @@ def wanted(row: JobRow) -> Wanted:
 
 
 def item(row: JobRow) -> InboxItem:
-    """The question of a job that asks. What can't be read is left out and said: a list must not end with one."""
+    """A job's question. Parts that can't be read are left out and named, so that a list can't fail because of one."""
     try:
         about, question, default, unreadable = *_told(row), False
     except (Corrupted, MissingKey):
@@ -86,6 +86,6 @@ def item(row: JobRow) -> InboxItem:
 
 @understood("the question of job {0.id}")
 def _told(row: JobRow) -> tuple[Wanted, Any, Any]:
-    """What is wanted, the question, and the default answer."""
+    """The wanted contract, the question, and the default answer, as stored."""
     default = open_letter(row.otherwise, of=f"the default answer to job {row.id}") if row.otherwise else None
     return wanted(row), open_letter(row.question, of=f"the question of job {row.id}"), default

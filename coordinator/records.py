@@ -12,22 +12,22 @@ from .rows import CheckpointRow, ConsumerGroup, EventRow, JobRow, OutcomeRow, Pl
 
 
 class Records(Protocol):
-    """The records of one namespace inside of one transaction. Rows given out are the caller's own to change."""
+    """The records of one namespace, within one transaction. The caller may change the rows that it gets."""
 
     @property
     def now(self) -> int:
-        """The store's clock, in ms since 1970: the same during the whole transaction."""
+        """The store's clock, in ms since 1970. It stands still during a transaction."""
         ...
 
     def job(self, job_id: str) -> JobRow | None: ...
     def add_job(self, row: JobRow) -> None: ...
     def put_job(self, row: JobRow) -> None: ...
     def jobs(self, limit: int, before: str, state: str, agent: str, *, dead: bool) -> list[JobRow]:
-        """Newest first, of a state and an agent if not ""; `dead`: only failed ones, the last to fail first."""
+        """Jobs, newest first, of a state and an agent if not "". `dead`: only failed ones, the last to fail first."""
         ...
 
     def asking(self, limit: int, after: int, after_id: str) -> list[JobRow]:
-        """Jobs that ask, by when they did and their ids; those behind a time and an id."""
+        """Jobs that ask, in the order of when they asked and of their ids, after a given time and id."""
         ...
 
     def thread(self, name: str) -> ThreadRow: ...
@@ -35,15 +35,15 @@ class Records(Protocol):
     def has_thread(self, name: str) -> bool: ...
     def drop_thread(self, name: str) -> None: ...
     def threads(self, limit: int, after: str) -> list[str]:
-        """Names in order, from the one behind `after` on."""
+        """Names of threads in order, those after `after`."""
         ...
 
     def add_turn(self, thread: str, job_id: str) -> None:
-        """Have a job wait for a thread, behind those that wait already."""
+        """Let a job wait for a thread, last in its line."""
         ...
 
     def drop_turn(self, thread: str, job_id: str) -> None:
-        """Have a job wait no more, if it does."""
+        """Take a job out of a thread's line, if it is there."""
         ...
 
     def turns(self, thread: str, limit: int) -> list[str]:
@@ -51,15 +51,15 @@ class Records(Protocol):
         ...
 
     def next_turn(self, thread: str) -> str:
-        """The job that waits for a thread first, "" if none does."""
+        """The first of them, "" if there is none."""
         ...
 
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
-        """The thread's jobs, ended or not."""
+        """All jobs of a thread, ended or not."""
         ...
 
     def oldest_jobs(self, start: int, limit: int) -> list[JobRow]:
-        """From number `start` on, in the order of their creation."""
+        """Jobs in the order of their creation, from number `start` on."""
         ...
 
     def drop_job(self, job_id: str) -> None: ...
@@ -69,46 +69,46 @@ class Records(Protocol):
     def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None: ...
     def drop_checkpoint(self, checkpoint_id: str) -> None: ...
     def checkpoints(self, thread: str, limit: int, before: str, *, named: bool = False) -> list[CheckpointRow]:
-        """Newest first, without state and native, without those that have expired; only those with a name."""
+        """Unexpired checkpoints, newest first, without state and native. `named`: only those with a name."""
         ...
 
     def line(self, thread: str, start: int, limit: int) -> list[tuple[int, CheckpointRow]]:
-        """Oldest first, from a step index on, each with its own; also those that have expired."""
+        """Checkpoints with their step indexes, oldest first, from a step index on. Expired ones, too."""
         ...
 
     def nth_newest(self, thread: str, n: int) -> int | None:
-        """The step index of the n-th newest checkpoint; None if there are not so many."""
+        """The step index of the n-th newest checkpoint. None if there are fewer."""
         ...
 
     def put_name(self, row: CheckpointRow, name: str, expires: int) -> None:
-        """Change a checkpoint's name, and when it will have expired (0: never)."""
+        """Change a checkpoint's name, and when it expires (0: never)."""
         ...
 
     def find_name(self, thread: str, name: str) -> str: ...
     def count_names(self, thread: str) -> int: ...
 
     def place(self, thread: str, scope: str, key: str) -> str:
-        """The checkpoint at a place, expired or not; "" if there is none."""
+        """The checkpoint at a place, expired or not. "" if there is none."""
         ...
 
     def latest_key(self, thread: str, scope: str) -> str | None:
-        """The greatest key of a scope with a checkpoint that has not expired."""
+        """The greatest key in a scope whose checkpoint has not expired."""
         ...
 
     def put_place(self, thread: str, place: Place, checkpoint_id: str, step_index: int) -> str:
-        """Let a checkpoint be what is at a place; answers which one was."""
+        """Put a checkpoint at a place. Returns the one that was there."""
         ...
 
     def place_of(self, row: CheckpointRow) -> tuple[str, str] | None:
-        """Scope and key of the place where a checkpoint is, whatever its record says. Slow."""
+        """Scope and key of a checkpoint's place, found by searching, if its record can't be read. Slow."""
         ...
 
     def drop_place(self, thread: str, scope: str, key: str) -> list[str]:
-        """Forget a place, and what was written there: the spans of that."""
+        """Remove a place, and what was written there. Returns the spans of that."""
         ...
 
     def places(self, thread: str, limit: int) -> list[tuple[str, str]]:
-        """Scope and key of the first of a thread's places, in that order, with a checkpoint or without."""
+        """Scope and key of a thread's first places in that order, with or without a checkpoint."""
         ...
 
     def placed(
@@ -121,8 +121,8 @@ class Records(Protocol):
         before: tuple[str, str] | None = None,
         whole: bool = False,
     ) -> list[tuple[Place, CheckpointRow]]:
-        """Places with a checkpoint that has not expired, by key and scope, the greatest first: those of a scope, with a
-        key, behind a key and scope. Without state and native unless `whole`."""
+        """Places with an unexpired checkpoint, the greatest key and scope first. Can be limited to a scope, to a key,
+        and to those after a key and scope. Without state and native, unless `whole`."""
         ...
 
     def writes(self, thread: str, scope: str, key: str) -> list[Write]:
@@ -130,12 +130,12 @@ class Records(Protocol):
         ...
 
     def put_writes(self, thread: str, scope: str, key: str, writes: Sequence[Write]) -> list[str | None]:
-        """Note writes at a place, made if it is not there. For each the spans of the one that it replaced or took away,
-        "" if it replaced none; None if nothing changed."""
+        """Store writes at a place, which is made if needed. Returns for each the spans of the write that it replaced or
+        removed ("" if none), or None if it changed nothing."""
         ...
 
     def of_run(self, run: str, limit: int) -> list[tuple[str, str]]:
-        """Thread and id of a run's checkpoints, expired or not, in order."""
+        """Thread and id of a run's checkpoints in order, expired or not."""
         ...
 
     def item(self, name: ItemName) -> ItemRow | None:
@@ -144,47 +144,47 @@ class Records(Protocol):
 
     def put_item(self, row: ItemRow) -> None: ...
     def drop_item(self, name: ItemName) -> None:
-        """Forget an item, if it is there."""
+        """Delete an item, if it exists."""
         ...
 
     def items(self, start: str, end: str, limit: int) -> list[ItemRow]:
-        """Items whose paths lie from `start` up to `end`, in their order, without those that have expired."""
+        """Unexpired items in the order of their paths, from path `start` up to (not including) `end`."""
         ...
 
     def log_length(self, log: str) -> int: ...
     def append_log(self, append: Append) -> None: ...
     def read_log(self, span: Span) -> bytes: ...
     def use(self, span: Span) -> None:
-        """Note that a checkpoint, or a write, uses a span."""
+        """Count one more user (a checkpoint or a write) of a span."""
         ...
 
     def disuse(self, span: Span) -> bool:
-        """Note that a user of it is gone; True if it was the last one that used exactly this span."""
+        """Count one user less. Returns True if it was the last one of exactly this span."""
         ...
 
     def grown(self, span: Span) -> bool:
-        """Whether it is seen at once that one living span has all of it, as of a text that only grew."""
+        """Whether a quick look finds one used span that covers it, as in texts that only grew."""
         ...
 
     def used(self, log: str) -> list[tuple[int, int]]:
-        """The spans of a log that are in use, in order of their beginnings."""
+        """The spans of a log that are in use, by where they begin."""
         ...
 
     def free_log(self, span: Span, used: Sequence[tuple[int, int]]) -> None:
-        """Free what lies in `span` and in none of `used`, as far as the store keeps it apart."""
+        """Free what is in `span` but in none of `used`, as far as the store can free parts."""
         ...
 
     def first_use(self, idem: str) -> tuple[str, str] | None:
-        """The job and the payload's digest that first used an idempotency key."""
+        """The job that first used an idempotency key, and its payload's digest."""
         ...
 
     def put_first_use(self, idem: str, job_id: str, payload_digest: str) -> None: ...
     def forget_first_use(self, idem: str, job_id: str, at: int) -> None:
-        """Forget the use of a key at a time, if it was that job's and is not forgotten yet."""
+        """Let a key expire at a time, if that job used it and it does not expire yet."""
         ...
 
     def drop_first_use(self, idem: str, job_id: str) -> None:
-        """Forget the use of a key at once, if it was that job's."""
+        """Delete a key now, if that job used it."""
         ...
 
     def journal(self, job_id: str) -> dict[str, bytes]: ...
@@ -193,75 +193,74 @@ class Records(Protocol):
 
     def stage(self, job_id: str, children: Sequence[Child]) -> None: ...
     def staged(self, job_id: str, limit: int) -> list[Child]:
-        """Children that a job has put by, in the order in which it did."""
+        """Children that a job has staged, in that order."""
         ...
 
     def count_staged(self, job_id: str) -> int: ...
     def unstage(self, job_id: str, first: int | None = None) -> None:
-        """Forget what a job has put by, or the first of it."""
+        """Remove a job's staged children, all or the first of them."""
         ...
 
     def unfinished(self, fan: str, limit: int) -> list[JobRow]:
-        """Children of a fan-out that have not ended, by their numbers."""
+        """Unended children of a fan-out, by their numbers."""
         ...
 
     def put_outcome(self, job_id: str, fan: str, row: OutcomeRow) -> None: ...
     def outcomes(self, job_id: str, fan: str, start: int, limit: int) -> list[OutcomeRow]:
-        """Those with the numbers `start` to `start + limit`."""
+        """How children ended: those with the numbers from `start` to `start + limit`."""
         ...
 
     def drop_outcomes(self, job_id: str) -> None:
-        """Forget how the children of all of a job's fan-outs ended."""
+        """Delete how the children of all of a job's fan-outs ended."""
         ...
 
     def put_chore(self, kind: str, about: str) -> None:
-        """Note something that `reap` has left to do, if it is not noted yet."""
+        """Leave something for `reap` to do, if it is not noted yet."""
         ...
 
     def chores(self, kind: str, limit: int) -> list[str]:
-        """What was noted of a kind, the oldest first."""
+        """What is left to do of a kind, oldest first."""
         ...
 
     def drop_chore(self, kind: str, about: str) -> None: ...
 
     def add_to_stream(self, job_id: str, data: Sequence[bytes], kept: int, until: int) -> None:
-        """Add to what a job streams; the last `kept` stay, until a time."""
+        """Add to what a job streams. The last `kept` stay, until a time."""
         ...
 
     def stream(self, job_id: str, after: int, limit: int) -> list[StreamRow]: ...
     def drop_stream(self, job_id: str) -> None: ...
     def drop_old_streams(self, limit: int) -> None:
-        """Free what is older than it is kept: so many streams at most."""
+        """Free expired streams, `limit` at most."""
         ...
 
     def ready(self, queue: str, limit: int, after: int) -> list[JobRow]:
-        """Ready deliveries of a queue, first in first out, from behind a place in it on, without those that are
-        overdue."""
+        """Ready deliveries of a queue in order, those after a place in it, without overdue ones."""
         ...
 
     def count_waiting(self, queues: Sequence[str], lane: str, most: int) -> int:
-        """How many deliveries are ready in queues, overdue or not, and how many in a lane's line; at most `most`."""
+        """How many deliveries are ready in queues, overdue or not, and in a lane's line. Counts up to `most`."""
         ...
 
     def in_lane(self, lane: str) -> tuple[int, int]:
-        """How many deliveries run in a lane, and how many are ready that were let out of its line."""
+        """How many deliveries run in a lane, and how many were let out of its line and are ready."""
         ...
 
     def first_in_line(self, lane: str, priority: int | None = None) -> JobRow | None:
-        """The delivery that is let out of a lane's line next; of one priority if given."""
+        """The delivery that is next in a lane's line, optionally of one priority."""
         ...
 
     def nth_start(self, lane: str, n: int, after: int) -> int:
-        """When the n-th last delivery of a lane was started after a time; 0 if there are not so many."""
+        """When the n-th last delivery of a lane since a time was started. 0 if there were fewer."""
         ...
 
     def add_start(self, lane: str, at: int, until: int) -> None:
-        """Note that a delivery was started; it counts until a time."""
+        """Record that a delivery was started. It counts until a time."""
         ...
 
     def drop_old_starts(self, limit: int) -> None: ...
     def gate(self, lane: str) -> int:
-        """When the first in a lane's line is let out, `NEVER` if no time does that, 0 if it has no gate."""
+        """When a lane's gate opens, `NEVER` if not by time, 0 if it has no gate."""
         ...
 
     def put_gate(self, lane: str, at: int) -> None: ...
@@ -270,20 +269,20 @@ class Records(Protocol):
     def expired_leases(self, limit: int) -> list[JobRow]: ...
     def due_timers(self, limit: int) -> list[JobRow]: ...
     def overdue(self, limit: int) -> list[JobRow]:
-        """Unended jobs that had to be started, or to end, before now: those with the earliest limit first."""
+        """Unended jobs that have expired or are past their deadlines, the earliest first."""
         ...
 
     def expired_checkpoints(self, limit: int) -> list[CheckpointRow]: ...
     def expired_items(self, limit: int) -> list[ItemName]:
-        """Those whose time was over first."""
+        """Expired ones, the earliest first."""
         ...
 
     def next_due(self) -> int:
-        """When the next lease, timer, limit of a job or gate is due, 0 for none."""
+        """When the next lease, timer, job's limit or gate is due. 0 for none."""
         ...
 
     def add_event(self, fields: Mapping[str, str]) -> int:
-        """Append an event; answers its number, which only grows."""
+        """Append an event. Returns its number, which only grows."""
         ...
 
     def events(self, after: str, limit: int) -> list[EventRow]: ...
@@ -301,7 +300,7 @@ class Records(Protocol):
     def put_group(self, row: ConsumerGroup) -> None: ...
     def drop_group(self, name: str) -> None: ...
     def trim_events(self, keep: int, limit: int) -> int:
-        """Free the oldest events but `keep`, `limit` at most; how many."""
+        """Delete the oldest events except `keep`, `limit` at most. Returns how many."""
         ...
 
     def declare(self, agents: Mapping[str, bytes]) -> None: ...

@@ -1,6 +1,6 @@
-"""How a store says no: a code and its arguments, in the words that the user reads.
+"""Refusals: a code and its arguments become an error in the words that the user reads.
 
-The Lua scripts answer with the code, the Python operations raise the error: one wording for both.
+The Lua scripts answer with the code, and the Python operations raise the error, so the wording is the same.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ _ENDED = ("completed", "failed", "canceled", "rejected")
 
 
 class Ungrounded(BatonpassError):
-    """What a checkpoint shares is not there any more, or went on otherwise: it has to be sent with more of its state.
-    Callers never see it."""
+    """What a checkpoint shares is gone, or its logs have grown differently: it has to be sent with more of its state.
+    Callers never see this."""
 
 
 def refusal(code: str, *arguments: str) -> BatonpassError:

@@ -9,9 +9,9 @@ from typing import NamedTuple
 from ..contracts.nothing import nothing
 
 SCHEMA_VERSION = 6
-# A time that does not come, in ms since 1970: in lua/lib/base.lua, too.
+# A time that never comes, in ms since 1970. Also in lua/lib/base.lua.
 NEVER = 9 * 10**15
-# The place in its queue of a delivery that does not go ahead is behind this.
+# The places in a queue of deliveries that don't go ahead are above this.
 BEHIND = 1 << 52
 
 
@@ -19,22 +19,21 @@ BEHIND = 1 << 52
 class JobRow:
     """A job as stored. Times are the store's, in ms since 1970; "" and 0 mean "none".
 
-    `ready` orders the deliveries of a queue (0: not in it): up to BEHIND those that go ahead of the others. `closed` is
-    the operation and lease that ended the last delivery, so that a retry after a lost reply is recognised. `failing` is
-    when the hop's first attempt failed (below 0 while the job waits: for how long it had failed until then), `expires`
-    0 as soon as the job has started.
-    `began` is the checkpoint that its first delivery went on from. `lane` is that of its delivery, `slot` the lane in
-    which it has a place, `waits` its order among those that wait in line there (0: it does not).
+    `ready` is its place in its queue (0: not there). Those that go ahead of the others have places up to BEHIND.
+    `closed` is the operation and the lease that ended the last delivery, to recognise a retry after a lost reply.
+    `failing` is when the hop's first attempt failed (while the job waits, below 0: for how long it had been failing).
+    `expires` is 0 once the job has started. `began` is the checkpoint from which its first delivery went on. `lane` is
+    the lane of its delivery, `slot` the lane in which it has a place, and `waits` its rank in that lane's line (0: it
+    does not wait there).
 
-    `asked` names the newest question: when it was asked, later than the one before. `answered` is that of the last
-    question that was answered, and the answer's digest, "default" or "timeout". `escalation` is who is asked when the
-    time is over, a line for each: for how long (ms), and who; `escalated` is how many of them were. `terms` is what the
-    question says besides itself, `otherwise` the answer that is taken if nobody gives one.
-    A child has its `parent`, the fan-out that it is counted in (`brood`: "" when it is not any more) and its `number`
-    there. A parent has its last fan-out (`fan`) with the number of its `children`,
-    how many were `done` and how many `lost` (failed, rejected, canceled), and what decides it: `need` that are done,
-    or more than `spare` that are lost. `verdict` is "" while it is open, then "met", "broken", or "cut" (the parent
-    ended first).
+    `asked` names the newest question: when it was asked, but later than the one before. `answered` is the name of the
+    last question that was answered, and the answer's digest, "default" or "timeout". `escalation` says who is asked
+    when the time is over, in a line for each (how long in ms, and who); `escalated` is how many of them were asked.
+    `terms` is what else is stored about the question, `otherwise` the answer that is taken if nobody gives one. A child
+    has its `parent`, the fan-out that it counts for (`brood`; "" when it does not count any more), and its `number` in
+    it. A parent has its last fan-out (`fan`), the number of its `children`, how many were `done` and how many `lost`
+    (failed, rejected, canceled), and what decides it: `need` are done, or more than `spare` are lost. `verdict` is ""
+    while it is undecided, then "met", "broken", or "cut" (the parent ended first).
     """
 
     id: str
@@ -93,13 +92,13 @@ class JobRow:
 
     @property
     def limit(self) -> int:
-        """When the job fails if it has not ended: at its deadline, or because it expires; 0 for never."""
+        """When the job fails if it has not ended: at its deadline, or when it expires. 0 for never."""
         return min((at for at in (self.expires, self.deadline) if at), default=0)
 
 
 @dataclass(slots=True)
 class ThreadRow:
-    """A thread as stored: its newest checkpoint, how many were ever saved, and the unended job that runs on it."""
+    """A thread as stored: its newest checkpoint, how many were ever saved, and the unended job on it."""
 
     name: str
     tip: str = ""
@@ -109,8 +108,9 @@ class ThreadRow:
 
 @dataclass(slots=True)
 class ConsumerGroup:
-    """How far a group of consumers is: the number of the last event that was taken, and the batches that are not done:
-    id -> the last event before what is left of it, its own last, when its lease ends. `about` is its maker's own."""
+    """How far a group of consumers is: the number of the last event that was taken, and the batches that are not done,
+    by id: the event before the rest of the batch, its last event, and when its lease ends. `about` is kept for the
+    group's maker."""
 
     name: str
     front: int = 0
@@ -119,10 +119,10 @@ class ConsumerGroup:
 
 
 class Place(NamedTuple):
-    """Where in a thread a framework finds a checkpoint: a scope and a key in it, and the digest of the run that put it
+    """Where a framework finds a checkpoint in a thread: a scope, and a key in it. And the digest of the run that put it
     there ("" for none).
 
-    Stored as one text, in an order that is that of scope and key: neither holds a NUL there.
+    Stored as one text that sorts like scope and key, which contain no NUL in it.
     """
 
     scope: str
@@ -136,27 +136,27 @@ class Place(NamedTuple):
 
 
 def escaped(text: str) -> str:
-    """A text without NUL; the order of texts stays what it was."""
+    """A text without NUL, which sorts like the given one."""
     return text.replace("\1", "\1\2").replace("\0", "\1\1")
 
 
 def place_from(text: str) -> Place:
-    """The place that a stored text says; ValueError if it says none."""
+    """The place in a stored text. ValueError if it is not one."""
     scope, key, run = text.split("\0")
     return Place(unescaped(scope), unescaped(key), run)
 
 
 def unescaped(text: str) -> str:
-    """What `escaped` was given."""
+    """The opposite of `escaped`."""
     return text.replace("\1\1", "\0").replace("\1\2", "\1")
 
 
 @dataclass(slots=True)
 class CommitLine:
-    """What a store adds to a checkpoint when it commits it, and the seal over that and the header.
+    """What a store adds to a checkpoint when it commits it, and the seal over this and the header.
 
-    Stored as one line of text, `step_index parent created_at expires_at spans seal`, with "-" for none. The text of its
-    place follows, if it has one: no seal covers that, but the header says it too.
+    Stored as one line of text, `step_index parent created_at expires_at spans seal`, with "-" for none. If the
+    checkpoint has a place, its text follows. No seal covers that, but the header has it, too.
     """
 
     step_index: int
@@ -169,7 +169,7 @@ class CommitLine:
 
     @property
     def sealed(self) -> str:
-        """The text that the seal covers, without the header."""
+        """The part of the text that the seal covers."""
         return f"{self.step_index} {self.parent or '-'} {self.created} {self.expires} {self.spans or '-'}"
 
     def line(self) -> str:
@@ -182,7 +182,7 @@ class CommitLine:
 class CheckpointRow:
     """A checkpoint as stored. `commit` is `CommitLine.line()`. `bodies` is what each of its spans holds.
 
-    Lists leave `state`, `native` and `bodies` empty. `name` can be changed at any time: no seal covers it.
+    Lists leave `state`, `native` and `bodies` empty. `name` can change at any time, so no seal covers it.
     """
 
     id: str
@@ -197,10 +197,10 @@ class CheckpointRow:
 
 @dataclass(slots=True)
 class Write:
-    """What was written at a place under a name. `data` is as its writer packed it. What lies in logs is named by
-    `spans` and, when it was read, in `bodies`.
+    """What was written at a place, under a name. `data` is as its writer packed it. `spans` names what is in logs, and
+    `bodies` has that, once it was read.
 
-    The first of a name stays, unless the later one says `again`. One that is `gone` takes the one of its name away.
+    The first write of a name stays, unless a later one says `again`, or `gone`, which removes it.
     """
 
     name: str
@@ -237,15 +237,15 @@ class StreamRow:
     data: bytes
 
 
-# What the state of an outcome begins with that came when the fan-out was over, and is kept for what it spent.
+# Begins the state of an outcome that came after the fan-out was decided, and is kept for what the child spent.
 LATE = "late"
 
 
 @dataclass(frozen=True, slots=True)
 class OutcomeRow:
-    """How a child of a fan-out ended: what was counted, whatever became of the child later. Without a result, `result`
-    is what it spent. One that is not counted has `LATE` and a blank before its state. `fan` is the last fan-out of a
-    child that was not completed: its own children may have ended after it."""
+    """How a child of a fan-out ended, as counted, whatever became of the child later. Without a result, `result` is
+    what it spent. If it was not counted, its state has `LATE` and a blank in front. `fan` is the last fan-out of a
+    child that did not complete, because its own children may have ended after it."""
 
     job_id: str
     number: int

@@ -1,4 +1,4 @@
-"""Safety: what a store says of itself when it may not keep what it acknowledged."""
+"""Safety: the warning of a store that may not keep what it acknowledged."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Schemas: plain values checked by the JSON Schema that the store keeps, where nobody has the class."""
+"""Schemas: checks plain values by a JSON Schema from the store, in processes without the class."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..contracts.errors import ContractViolation
 
 
 def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) -> bytes:
-    """Plain values as JSON, which fits a schema, that of a contract or of `what`; else `ContractViolation`."""
+    """Plain values as JSON, checked by a schema. Raises `ContractViolation`, about its contract or about `what`."""
     from jsonschema import Draft202012Validator
     from referencing import Registry
 
@@ -20,7 +20,7 @@ def fit_schema(what: ContractRef | str, schema: Mapping[str, Any], values: Any) 
         data = to_json(values, bytes_mode="base64", inf_nan_mode="constants")
     except ValueError as error:
         raise ContractViolation(f"not a valid {what}: it can't be written as JSON: {error}") from None
-    # Nothing is fetched for a schema that somebody stored. (Typed in part only.)
+    # A stored schema may not make us fetch anything. (The library is typed in part only.)
     validator: Any = Draft202012Validator(schema, registry=Registry())
     problems = [
         f"{'.'.join(map(str, error.absolute_path)) or '(whole)'}: {error.message}"

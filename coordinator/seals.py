@@ -7,7 +7,7 @@
     seal   = sha1(header + " " + commit)                      (sha1 is what a Redis script has)
 
 So the seal covers every byte of the record: header, state, native, parts, parent, index and times. It is checked on
-every read. It finds damage; that nobody forged a record is a matter of a keyed codec.
+every read. It detects damage, but not forgery: that takes a codec with a key.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ FORMAT = b"\x01"
 
 
 def content_hash(data: bytes) -> bytes:
-    """The hash of a record's part, 128 bits of XXH3: against damage, at the speed of memory. An absent part needs
+    """The hash of a part of a record: 128 bits of XXH3, which detect damage at the speed of memory. An absent part has
     none."""
     return xxh3_128_digest(data) if data else b""
 
 
 def seal(header: bytes, step_index: int, parent: str, created: int, expires: int, spans: str) -> CommitLine:
-    """What a store adds to a checkpoint on commit."""
+    """What a store adds to a checkpoint on commit, sealed together with the header."""
     commit = CommitLine(step_index, parent, created, expires, spans, "")
     commit.seal = seal_of(header, commit.sealed)
     return commit
@@ -41,7 +41,7 @@ def seal_of(header: bytes, sealed: str) -> str:
 
 
 def read_commit(line: str, checkpoint_id: str) -> CommitLine:
-    """A stored commit line; `Corrupted` if it is not one, to the letter."""
+    """Reads a stored commit line. `Corrupted` if it is not exactly one."""
     try:
         step_index, parent, created, expires, spans, sealed, *place = line.split(" ", 6)
         parent, spans = "" if parent == "-" else parent, "" if spans == "-" else spans

@@ -1,4 +1,4 @@
-"""Between a checkpoint as users see it and as stores keep it. Opening one verifies every byte."""
+"""Snapshots: converts checkpoints between what users see and what stores keep. Opening one verifies every byte."""
 
 from __future__ import annotations
 
@@ -27,14 +27,14 @@ from .rows import CheckpointRow, CommitLine, Place
 from .seals import FORMAT, content_hash, read_commit, seal_of
 
 _NO_CONTEXT = pack({})
-# Of texts, numbers and bytes alone nothing has to be looked at.
+# Types that can't contain anything that needs a closer look.
 _TEXTS = msgpack.Packer()
 _NO_PARTS: tuple[list[Any], list[Span]] = ([], [])
 
 
 @dataclass(slots=True)
 class Draft:
-    """A checkpoint about to be saved, and what the next one may share with it."""
+    """A checkpoint that is about to be saved, and what the next one may share with it."""
 
     new: NewCheckpoint
     nodes: Base
@@ -56,12 +56,12 @@ def draft(
     more: Mapping[str, Any] | None = None,
     place: Place | None = None,
 ) -> Draft:
-    """Pack a snapshot; `Unserializable` names a value that could not come back.
+    """Pack a snapshot. `Unserializable` names a value that could not be restored.
 
-    What the checkpoint `base` keeps is not kept again, as far as `sharing` allows. `more` is what few headers say.
-    New logs are named after `log`, by default after the checkpoint. `place` is where a framework finds it.
+    What the checkpoint `base` already keeps is referenced, as far as `sharing` allows. `more` is for what few headers
+    have. New logs are named after `log`, by default after the checkpoint. `place` is where a framework finds it.
     """
-    plain = not more  # then the header holds but texts, numbers and bytes
+    plain = not more  # then the header has only texts, numbers and bytes
     if place is not None:
         more = {**(more or {}), "place": [place.scope, place.key]}
     checkpoint_id = checkpoint_id or mint("c", home(thread))
@@ -100,7 +100,7 @@ def draft(
 
 
 def _has_parts(node: Node | None) -> bool:
-    """Whether there may be parts in it."""
+    """Whether it may contain parts."""
     return node is not None and type(node) is not Inline
 
 
@@ -109,7 +109,7 @@ def _header(about: list[Any], *, plain: bool) -> bytes:
         try:
             packed: bytes = _TEXTS.pack(about)
             return packed
-        except (ValueError, TypeError, OverflowError):  # said in our words below
+        except (ValueError, TypeError, OverflowError):  # raised in our words below
             pass
     return pack(about, path="checkpoint")
 
@@ -126,18 +126,18 @@ def _nodes(snapshot: Snapshot, base: Base | None, writer: Writer) -> tuple[Node,
 
 
 def with_whole_state(snapshot: Snapshot, base: Base | None) -> Snapshot:
-    """What is new in the state of `base` as a snapshot of all of it."""
+    """A snapshot of the whole state, made of `base` and what is new."""
     state: Any = value(base.state) if base else {}
     return replace(snapshot, state=amended(state, snapshot.changes, snapshot.append), changes={}, append={})
 
 
 def amended(state: Any, changes: Mapping[str, Any], append: Mapping[str, Any]) -> Any:
-    """A state with some values changed and some continued."""
+    """A state with some values changed and some appended to."""
     return value(amend(Inline(pack(state)), changes, append, Writer("", Sharing.REFER), "state"))
 
 
 def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint:
-    """A stored checkpoint for another thread. It keeps what it is made of: nothing that lies in logs is sent."""
+    """A stored checkpoint for another thread. It shares the original's logs, so that no contents are sent."""
     commit, header = _verified(row)
     header[0] = thread
     more: dict[str, Any] = header[10] if len(header) > 10 else {}
@@ -158,13 +158,13 @@ def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint
 
 
 def copy_of(checkpoint_id: str, commit: CommitLine, more: Mapping[str, Any]) -> dict[str, Any]:
-    """What the header of a copy says in addition: of what, and when that was saved."""
+    """What a copy's header says in addition: what it is a copy of, and when that was saved."""
     first = more.get("copy")
     return {"copy": [checkpoint_id, first[1] if first else commit.created]}
 
 
 def close_snapshot(snapshot: Snapshot, **about: Any) -> NewCheckpoint:
-    """A snapshot as a store gets it; arguments as of `draft`."""
+    """A snapshot as a store takes it. The arguments are those of `draft`."""
     return draft(snapshot, **about).new
 
 
@@ -172,8 +172,8 @@ _FIELDS = frozenset(field.name for field in fields(Checkpoint))
 
 
 class _Saved(Checkpoint):
-    """A checkpoint that was just committed. What was sent is unpacked when it is first looked at: few savers look, and
-    so the caller's later changes of its own objects do not show."""
+    """A checkpoint that was just committed. Its state is unpacked from the sent bytes when it is first read: few
+    callers read it, and what they changed in their own objects since must not show."""
 
     __qualname__ = "Checkpoint"
     __hash__ = Checkpoint.__hash__
@@ -200,14 +200,14 @@ class _Saved(Checkpoint):
 def saved(draft: Draft, commit: CommitLine) -> Checkpoint:
     """The checkpoint that was just committed."""
     checkpoint = _Saved.__new__(_Saved)
-    # A field with a default is never missing: those that may differ from theirs are said.
+    # Sets the attributes directly. Those with a default may be left out if they have it.
     checkpoint.__dict__.update(_draft=draft, _commit=commit, version=draft.nodes.version)
     return checkpoint
 
 
 @dataclass(slots=True)
 class Opened:
-    """A stored checkpoint that was verified. `damaged` names what is not what was saved."""
+    """A stored checkpoint that was verified. `damaged` names the values that failed."""
 
     row: CheckpointRow
     about: dict[str, Any]
@@ -232,24 +232,25 @@ class Opened:
     @property
     @understood("checkpoint {0.row.id}")
     def partial(self) -> Checkpoint:
-        """What is not damaged of it; the rest is left out, and named in `damaged`."""
+        """The checkpoint without its damaged values, which `damaged` names."""
         roots = list(self.roots)
         for part in self.parts:
             if part.part is not None:
                 put_in(roots, part)
-        made = Checkpoint.__new__(Checkpoint)  # what is frozen is slow to make, and `about` has all fields by name
+        made = Checkpoint.__new__(Checkpoint)  # faster than the constructor of a frozen class; `about` has all fields
         made.__dict__.update(self.about, state=roots[STATE], native=roots[NATIVE], damaged=tuple(self.damaged))
         return made
 
     @property
     def base(self) -> Base:
-        """What the next checkpoint may share with it; `Corrupted` if anything is damaged: it would look right there."""
+        """What the next checkpoint may share with it. `Corrupted` if anything is damaged, which the next one would
+        hide."""
         self._check()
         below: tuple[dict[Path, Part], dict[Path, Part]] = ({}, {})
         for part in self.parts:
             assert part.part is not None
             below[part.root][part.path] = part.part
-        # Unpacked again: what users got is theirs to change.
+        # Unpacked again, because users may have changed what they got.
         state = node_of(unpack(self.row.state[1:]), below[STATE])
         native = node_of(unpack(self.row.native[1:]), below[NATIVE]) if self.row.native else None
         return Base(self.row.id, state, native, self.about["version"])
@@ -257,7 +258,7 @@ class Opened:
 
 @understood("checkpoint {0.id}")
 def open_row(row: CheckpointRow) -> Opened:
-    """Verify a stored checkpoint; `Corrupted` names it if even its record is damaged."""
+    """Verify a stored checkpoint. `Corrupted` names it if not even its record can be read."""
     commit, header = _verified(row)
     state_hash, native_hash, *entries = header[7:10]
     damaged: list[str] = []
@@ -273,7 +274,7 @@ def open_row(row: CheckpointRow) -> Opened:
 
 
 def open_checkpoint(row: CheckpointRow) -> Checkpoint:
-    """Verify and unpack a stored checkpoint; `Corrupted` names it and the value that is damaged."""
+    """Verify and unpack a stored checkpoint. `Corrupted` names it and the damaged value."""
     return open_row(row).checkpoint
 
 
@@ -285,10 +286,10 @@ def open_summary(row: CheckpointRow) -> CheckpointSummary:
 
 
 def listed(row: CheckpointRow) -> CheckpointSummary:
-    """A stored checkpoint for a list: one that can't be read must not hide the others."""
+    """A stored checkpoint for a list. One that can't be read must not hide the others."""
     try:
         return open_summary(row)
-    except MissingKey:  # its seal was compared, and covers what is in clear
+    except MissingKey:  # the seal was right, so what is not encrypted can be shown
         about = _about(
             row.id, [row.thread, None, None, "", "", "", _NO_CONTEXT], read_commit(row.commit, row.id), row.name
         )
@@ -312,7 +313,7 @@ def _verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
 
 
 def _about(checkpoint_id: str, header: list[Any], commit: CommitLine, name: str) -> dict[str, Any]:
-    """What a header and a commit say of a checkpoint, by the names of `CheckpointSummary`."""
+    """What a header and a commit line say, by the field names of `CheckpointSummary`."""
     thread, job, hop, agent, step, framework, context = header[:7]
     more: dict[str, Any] = header[10] if len(header) > 10 else {}
     copy: list[Any] = more.get("copy") or [None, 0]

@@ -1,4 +1,4 @@
-"""Store: the seam between the coordinator and what it keeps things in."""
+"""Store: the seam between the coordinator and its stores."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ from . import commands as c
 from .coded.codec import Codec
 
 R = TypeVar("R")
-# Events are kept by number, since that bounds what they take: so many are some 150 MB on Redis, and the last 40 minutes
-# of a hundred jobs a second, which is how long one who reads them may be away.
+# How many events are kept. So many take about 150 MB on Redis, and are the last 40 minutes of a hundred jobs a second:
+# that is how long a reader of events may be away.
 KEPT_EVENTS = 1_000_000
 
 
@@ -23,9 +23,9 @@ class Topic:
 
 
 class Watch(Protocol):
-    """A wake-up. It may come for nothing, and it may be lost: look at the store after each wait.
+    """A source of wake-ups. They may come without a reason, and may get lost: look at the store after each wait.
 
-    Opened before the first look, so that a change between the look and the wait wakes too.
+    Open it before the first look, so that a change between that and the wait is not missed.
     """
 
     def wait(self, timeout: float) -> None:
@@ -35,7 +35,7 @@ class Watch(Protocol):
     async def await_(self, timeout: float) -> None: ...
 
     async def ainterrupt(self) -> None:
-        """End the wait that another task is in."""
+        """End a wait that is going on in another task."""
         ...
 
     async def aopen(self) -> None: ...
@@ -46,10 +46,10 @@ class Watch(Protocol):
 
 
 class Behind(Protocol):
-    """What a store has answered soon, and is about to keep."""
+    """What a store has answered already, but not stored durably yet."""
 
     def settle(self) -> None:
-        """Return when it is kept; `Unreachable` if it may get lost."""
+        """Return when it is durable. `Unreachable` if it may get lost."""
         ...
 
     async def asettle(self) -> None: ...
@@ -59,18 +59,18 @@ class Store(Protocol):
     """Carries commands out, each atomically. One store object serves one event loop or any number of threads."""
 
     codec: Codec | None
-    """What its contents are coded by."""
+    """The codec for its contents."""
     kept_events: int
-    """How many events the workers on this store keep at least."""
+    """How many events its workers keep, at least."""
 
     @property
     def url(self) -> str:
-        """Where it keeps things, as a URL without secrets."""
+        """Its address, as a URL without secrets."""
         ...
 
     @property
     def namespace(self) -> str:
-        """What keeps its users apart from others on the same store."""
+        """Separates its users from others of the same store."""
         ...
 
     def call(self, command: c.Command[R]) -> R: ...
@@ -78,15 +78,16 @@ class Store(Protocol):
     async def acall(self, command: c.Command[R]) -> R: ...
 
     async def acall_after(self, watch: Watch, timeout: float, command: c.Command[R]) -> R:
-        """Wait with a watch of this store, then carry a command out: in the same round trip where that is possible.
+        """Wait with a watch of this store, then carry a command out, if possible in the same round trip.
 
-        The command may be carried out for a caller that has gone away while it waited: let the wait end by itself or
-        by `ainterrupt`, not by cancellation.
+        Don't cancel this: the command may still be carried out, with nobody to receive the answer. Let the wait end on
+        its own, or by `ainterrupt`.
         """
         ...
 
     def behind(self) -> Behind | None:
-        """What this handle has answered to `Put(soon=True)` and may not have kept yet; None where all is kept."""
+        """What this handle has answered to `Put(soon=True)` and may not have stored durably yet. None if there is
+        nothing."""
         ...
 
     def watch(self, topic: Topic) -> Watch: ...
@@ -106,7 +107,7 @@ class Store(Protocol):
     async def aclose(self) -> None: ...
 
 
-# Commands that give nobody anything to do.
+# Commands after which nobody has anything new to do.
 _QUIET = (
     c.AckEvents,
     c.Declare,
@@ -132,11 +133,11 @@ _QUIET = (
 
 
 def rings(command: c.Command[R], answer: R, told: bool) -> bool:
-    """Whether a finished command may have given somebody something to do. `told`: it has added events."""
+    """Whether a command that was carried out may have given somebody something to do. `told`: it added events."""
     if isinstance(command, _QUIET):
         return False
     if isinstance(command, c.Reap):
         return isinstance(answer, c.Reaped) and answer.moved > 0
     if isinstance(command, c.Claim):
-        return told  # one that starts nothing may let others out of their lines
+        return told  # even if it started nothing, it may have let others out of their lines
     return type(command) not in c.READING

@@ -1,4 +1,4 @@
-"""Transcripts of states: what a checkpoint says in no framework's form, and what another framework loses of it."""
+"""Transcripts of states: a checkpoint's conversation independent of its framework, and what another one loses of it."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from ..contracts.transcript_losses import Losses
 from .frameworks import adapter_of
 
 INHERITED = "inherited"
-"""Where a checkpoint's `native` keeps the transcript that its job brought along from another agent."""
+"""The key in a checkpoint's `native` of the transcript that its job brought along from another agent."""
 
 
 @dataclass(frozen=True)
 class Saved:
-    """What a checkpoint holds, and what its job had brought along: what a transcript is made of."""
+    """What a transcript is made of: a checkpoint's contents, and what its job had brought along."""
 
     framework: str
     state: Any
@@ -25,21 +25,21 @@ class Saved:
 
 
 class Translator(Protocol):
-    """What an adapter may have beside `run`: static, and without importing its framework."""
+    """What an adapter may define beside `run`. Static, and without importing the framework."""
 
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
-        """The conversation, whole: with what the job had brought along."""
+        """The whole conversation, with what the job had brought along."""
         ...
 
     @staticmethod
     def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
-        """The messages that the framework is started with, as plain dicts."""
+        """The messages to start the framework with, as plain dicts."""
         ...
 
 
 def saved_as(framework: str, state: Any, native: Any) -> Saved:
-    """A stored checkpoint, apart from the transcript that it keeps."""
+    """The contents of a stored checkpoint, separated from the transcript in it."""
     own, stored = apart(native)
     return Saved(framework, state, own, Transcript.load(stored) if stored is not None else None)
 
@@ -52,7 +52,7 @@ def apart(native: Any) -> tuple[Any, Any]:
 
 
 def transcript_of(saved: Saved, losses: Losses, *, agent: str = "", checkpoint: str = "") -> Transcript:
-    """The transcript of what a checkpoint holds. A framework that has no translator gives its state as variables."""
+    """The transcript of a checkpoint's contents. If the framework has no translator, its state becomes variables."""
     translator = _translator(saved.framework)
     made = translator.read_transcript(saved, losses) if translator else _plain(saved)
     about = {"framework": saved.framework, "agent": agent, "checkpoint": checkpoint}
@@ -60,14 +60,14 @@ def transcript_of(saved: Saved, losses: Losses, *, agent: str = "", checkpoint: 
 
 
 def count_lost(kind: str, transcript: Transcript, losses: Losses) -> None:
-    """Count what an agent of that kind will not be told of a transcript. (A plain function is given it as it is.)"""
+    """Count what an agent of that kind will not get of a transcript. (A plain function gets it as it is.)"""
     translator = _translator(kind)
     if translator is not None:
         translator.write_transcript(transcript, losses)
 
 
 def told(losses: Losses) -> dict[str, str]:
-    """Losses as an event's data: `lost`, JSON of how often by name."""
+    """Losses as an event's data: `lost`, a JSON object of how often each occurred."""
     return {"lost": json.dumps(losses.counts)} if losses else {}
 
 
@@ -77,7 +77,7 @@ def _translator(kind: str) -> Translator | None:
 
 
 def _plain(saved: Saved) -> Transcript:
-    """Of a plain function its recorded steps; of anything else its state."""
+    """The recorded steps of a plain function; of anything else, the state."""
     values = _values(saved.state)
     if "asking" in _values(saved.native):
         own = Transcript(completed=[Work(kind="step", name=name, output=result) for name, result in values.items()])

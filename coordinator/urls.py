@@ -21,9 +21,9 @@ _PASSWORD = re.compile(r"(password=)[^&]*")
 
 
 def open_store(url: str, namespace: str | None = None) -> Store:
-    """The store that a URL names. Opens nothing yet. A namespace in the call goes before one in the URL."""
+    """The store that a URL names, not opened yet. A namespace in the call has precedence over one in the URL."""
     _check_url(url)
-    if "#" in url:  # what comes after it would be left out; the URL may hold a password, so it is not shown
+    if "#" in url:  # what follows would be ignored; and the URL may hold a password, so the error does not show it
         raise BadSetup("a store URL can't contain #: in a name or a password, write %23")
     query = dict(parse_qsl(_split(url).query, keep_blank_values=True))
     in_url = query.pop("namespace", "default")
@@ -39,8 +39,8 @@ def open_store(url: str, namespace: str | None = None) -> Store:
 
 
 def without_secrets(url: str) -> str:
-    """A URL as it may be shown, without its passwords. One that can't be used may have a / or ? in a password, and then
-    other parts than it seems: so whatever is before the last @ counts as the login."""
+    """A URL without its passwords, to be shown. A malformed URL may have a / or ? in its password and so seem to have
+    other parts than it has, so everything before the last @ counts as the login."""
     scheme, mark, rest = _PASSWORD.sub(r"\1***", url).partition("://")
     login, at, place = rest.rpartition("@")
     user, colon, _ = login.partition(":")
@@ -48,12 +48,12 @@ def without_secrets(url: str) -> str:
 
 
 def namespace_of(url: str, namespace: str | None = None) -> str:
-    """The namespace that a URL names. One in the call goes before it."""
+    """The namespace that a URL names. One in the call has precedence."""
     return namespace or dict(parse_qsl(_split(url).query)).get("namespace", "default")
 
 
 def file_of(url: str) -> Path | None:
-    """The file that a SQLite store is kept in; None for another store."""
+    """The file of a SQLite store; None for another store."""
     parts = _split(url)
     return Path(unquote(parts.path)[1:]) if parts.scheme == "sqlite" else None
 
@@ -61,7 +61,7 @@ def file_of(url: str) -> Path | None:
 def _split(url: str) -> SplitResult:
     try:
         return urlsplit(url)
-    except ValueError as error:  # half of a bracket around an address
+    except ValueError as error:  # an address with only one bracket
         raise BadSetup(f"store URL {without_secrets(url)!r} can't be used: {error}") from None
 
 

@@ -1,5 +1,5 @@
-"""Written: the form of what frameworks write at places. A check over it, then what its writer says of the value, then
-the value, packed; or, where that is named instead, its kind, its length in items, and the hash of its spans' bytes."""
+"""Written: the format of what frameworks write at places: a checksum, then a description by the writer, then the packed
+value, or (if the value is in logs) its kind, its length in items, and the hash of its spans' bytes."""
 
 from __future__ import annotations
 
@@ -21,21 +21,21 @@ _TEXTS: Any = msgpack.Packer()
 
 
 def close_write(about: list[Any]) -> bytes:
-    """A write's data: texts, numbers and bytes, of which none has to be looked at."""
+    """A write's data, made of only texts, numbers and bytes, which need no look at each value."""
     try:
         packed: bytes = _TEXTS.pack(about)
-    except (ValueError, TypeError, OverflowError):  # said in our words
+    except (ValueError, TypeError, OverflowError):  # raised in our words
         packed = pack([*about])
     return xxh3_64_digest(packed) + packed
 
 
 def is_written(data: bytes) -> bool:
-    """Whether this is what `close_write` made, as it was made."""
+    """Whether this is intact data from `close_write`."""
     return xxh3_64_digest(data[_CHECK:]) == data[:_CHECK]
 
 
 def open_write(write: Write, where: str) -> tuple[list[Any], Any]:
-    """What its writer said of a write that was read, and its value; `Corrupted` if it is not what was saved."""
+    """The writer's description and the value of a write that was read. `Corrupted` if it is damaged."""
     if not is_written(write.data):
         check_open(write.data, f"what was written at {where}")
         raise _damaged(where)
@@ -50,7 +50,7 @@ def open_write(write: Write, where: str) -> tuple[list[Any], Any]:
 
 
 def inlined(write: Write) -> Write:
-    """A write that was read, with its value instead of a name for where that is kept."""
+    """A write that was read, with its value instead of a reference to logs."""
     if not write.spans:
         return write
     about, held = open_write(write, write.name)
