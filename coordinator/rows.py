@@ -29,7 +29,9 @@ class JobRow:
     `asked` names the newest question: when it was asked, but later than the one before. `answered` is the name of the
     last question that was answered, and the answer's digest, "default" or "timeout". `escalation` says who is asked
     when the time is over, in a line for each (how long in ms, and who); `escalated` is how many of them were asked.
-    `terms` is what else is stored about the question, `otherwise` the answer that is taken if nobody gives one. A child
+    `terms` is what else is stored about the question, `otherwise` the answer that is taken if nobody gives one.
+
+    A child
     has its `parent`, the fan-out that it counts for (`brood`; "" when it does not count any more), and its `number` in
     it. A parent has its last fan-out (`fan`), the number of its `children`, how many were `done` and how many `lost`
     (failed, rejected, canceled), and what decides it: `need` are done, or more than `spare` are lost. `verdict` is ""

@@ -1,7 +1,7 @@
 """Calls: what the coordinator's methods do, written once for sync and async.
 
-A call is a generator that yields commands and is sent their answers; `drive` runs it on a store, `adrive` in async
-code.
+A call is a generator that yields commands and is sent their answers. `drive` runs it on a store, `adrive` does so in
+async code.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ def adrive(store: Store, call: Call[T]) -> Coroutine[Any, Any, T]:
 
 
 def follow(asking: Generator[Any, Any, T], do: Callable[[Any], Any]) -> T:
-    """Do all that a generator asks for, sending it what comes of it or throwing in what goes wrong, to its result."""
+    """Run a generator to its result: do what it asks for, send it what that returns, and throw in what that raises."""
     try:
         asked = next(asking)
         while True:

@@ -1,6 +1,6 @@
-"""Again: what has to be packed a second time, as it was the first time.
+"""Again: packs something a second time with the values that it had the first time.
 
-While a store answers other tasks run: a caller's objects may have changed when the answer is there.
+Other tasks run while a store answers, so a caller's objects may have changed when the answer arrives.
 """
 
 from __future__ import annotations
@@ -14,11 +14,11 @@ from ...contracts.codec import pack, unpack
 from ..parts.nodes import value
 from ..snapshots import Draft
 
-_CONTEXT = 6  # its place in a header
+_CONTEXT = 6  # its index in a header
 
 
 def as_drafted(snapshot: Snapshot, made: Draft) -> Snapshot:
-    """The snapshot that a draft was made of, with its whole state."""
+    """The snapshot of which a draft was made, with its whole state, made of the draft."""
     header: list[Any] = unpack(made.new.header[1:])
     nodes = made.nodes
     return replace(
@@ -32,7 +32,7 @@ def as_drafted(snapshot: Snapshot, made: Draft) -> Snapshot:
 
 
 def kept(snapshot: Snapshot) -> Snapshot:
-    """A snapshot of what is new, with values of its own."""
+    """A snapshot of what is new, with copies of the values."""
     return replace(
         snapshot,
         changes=_own(snapshot.changes, "state"),

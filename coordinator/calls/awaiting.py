@@ -1,4 +1,4 @@
-"""Awaiting: how somebody waits for a job, also while the store is away."""
+"""Awaiting: how a caller waits for a job, also through an outage of the store."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from .events import Patience
 from .inputs import deadline
 
 T = TypeVar("T")
-# The longest wait between two looks: wake-ups make it short, this bounds what a lost one costs.
+# The longest wait between two looks. Usually wake-ups end it earlier; this limits what losing one costs.
 _LOOK = 1.0
 
 
 class Awaiting:
-    """One caller's wait. `rest`: how long to leave a store alone that did not answer, in seconds."""
+    """One caller's wait. `rest`: for how many seconds to leave a store alone that did not answer."""
 
     def __init__(self, job_id: str, timeout: Duration | None = None) -> None:
         self._end = deadline(timeout, "timeout")
@@ -26,11 +26,11 @@ class Awaiting:
 
     @property
     def left(self) -> float:
-        """How long to wait before the next look, in seconds; not at all when the time is over."""
+        """For how many seconds to wait before the next look. 0 when the time is up."""
         return min(self._end - time.monotonic(), _LOOK)
 
     def ask(self, call: Call[T]) -> Call[T | None]:
-        """What a call gives; None if the store is away, and may come back while there is time."""
+        """The result of a call. None if the store is away, and there is still time for it to come back."""
         try:
             answer = yield from call
         except Unavailable as error:

@@ -24,14 +24,14 @@ from . import Call, jobs
 from .again import as_drafted, kept
 from .inputs import identifier, mapping, milliseconds, text
 
-# How often changes are made again to a thread that others save to meanwhile.
+# How often changes are applied anew to a thread to which others save at the same time.
 _TRIES = 20
 _NOTHING: Mapping[str, Any] = {}
 
 
 @dataclass(slots=True)  # not frozen: one is made with every save
 class Place:
-    """Where a checkpoint goes, whose it is, and for how many seconds. `version` is its state's."""
+    """The thread of a new checkpoint, its agent, and after how many seconds it expires. `version` is its state's."""
 
     thread: str
     agent: str
@@ -49,7 +49,7 @@ def snapshot(
     context: Mapping[str, Any] | None,
     framework: str,
 ) -> Snapshot:
-    """What a caller of `save` gave."""
+    """The arguments of `save`."""
     if state is not None and (changes or append):
         raise BadSetup("give the whole state=, or what is new in it (changes=, append=), not both")
     return Snapshot(
@@ -70,7 +70,7 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     parent = checked(place.parent) if place.parent else ""
     if snapshot.state is not None or (snapshot.changes is _NOTHING and snapshot.append is _NOTHING):
         return (yield from _save(bases, place, snapshot, bases.get(place.thread), parent))
-    anything = bool(snapshot.changes or snapshot.append)  # else the state stays as it is
+    anything = bool(snapshot.changes or snapshot.append)  # otherwise the state stays the same
     snapshot = kept(snapshot)
     for _ in range(_TRIES):
         base = yield from _base_of(bases, place.thread, parent)
@@ -87,7 +87,7 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
         except (Conflict, NotFound):
             if parent:
                 raise
-            bases.forget(place.thread)  # somebody else has saved, or deleted: what is new belongs to what is there
+            bases.forget(place.thread)  # others have saved or deleted: the changes belong to what is there now
     raise Conflict(f"thread {place.thread!r} was changed by others during each of {_TRIES} attempts: try again later")
 
 
@@ -96,7 +96,7 @@ def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, par
     more = None if place.version == 1 else {"version": place.version}
     make = partial(draft, thread=place.thread, agent=place.agent, ttl=lives, codec=bases.codec, more=more)
     made = make(snapshot, base=base)
-    # Before a large state is sent whole: who saved to this thread before may have sent most of it.
+    # Look first, before a large state is sent whole: others may have saved most of it to this thread.
     if base is None and made.new.appends and (yield from latest(bases, place.thread)):
         base = bases.get(place.thread)
         made = make(as_drafted(snapshot, made), base=base)
@@ -112,7 +112,7 @@ def _save(bases: Bases, place: Place, snapshot: Snapshot, base: Base | None, par
 
 
 def _base_of(bases: Bases, thread: str, parent: str) -> Call[Base | None]:
-    """The checkpoint that changes are made to: the parent, by default the thread's newest."""
+    """The checkpoint to which changes are applied: the parent, by default the thread's newest."""
     known = bases.get(thread)
     if known is not None and parent in ("", known.id):
         return known
@@ -131,8 +131,8 @@ def restore(checkpoint_id: str, *, rest: bool = False) -> Call[Checkpoint]:
 
 
 def read(command: Restore | Latest) -> Call[Opened | None]:
-    """What is read, looked at. Large states may be read in two steps: if one is damaged because it was freed in
-    between, then reading it again says that it is gone."""
+    """Read something and open it. Large states may be read in two steps. If one looks damaged because it was freed
+    between them, reading it again says that it is gone."""
     row: CheckpointRow | None = yield command
     opened = open_row(row) if row else None
     if opened is not None and opened.damaged:
@@ -142,7 +142,7 @@ def read(command: Restore | Latest) -> Call[Opened | None]:
 
 
 def latest(bases: Bases, thread: str) -> Call[Checkpoint | None]:
-    """The thread's newest checkpoint, verified; None for a thread without any."""
+    """The thread's newest checkpoint, verified. None if it has none."""
     opened = yield from read(Latest(text(thread, "thread")))
     if opened is None:
         bases.forget(thread)
@@ -159,7 +159,7 @@ def expire(checkpoint_id: str) -> Call[None]:
 
 
 def hand_off(book: Book, checkpoint_id: str, to: str, payload: object, key: str | None) -> Call[JobRow]:
-    """A new job for an agent, going on from a checkpoint; without payload, with its state."""
+    """Make a new job that goes on from a checkpoint. Without a payload, with its state."""
     checkpoint = book.migrated((yield from restore(checkpoint_id)))
     if payload is None:
         payload = as_payload(book, to, checkpoint_id, checkpoint.state)
@@ -167,7 +167,7 @@ def hand_off(book: Book, checkpoint_id: str, to: str, payload: object, key: str 
 
 
 def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object:
-    """A state as what an agent accepts."""
+    """A state as a payload that the agent accepts."""
     if not isinstance(given, dict):
         kind = type(given).__name__
         raise ContractViolation(f"the state of checkpoint {checkpoint_id} is a {kind}, not a dict: give payload=")
@@ -178,7 +178,7 @@ def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object
 
 
 def checked(checkpoint_id: str) -> str:
-    """A checkpoint id, refused here if it can't be one."""
+    """A checkpoint id. Refused here if it can't be one."""
     identifier(checkpoint_id, "checkpoint")
     if not is_id(checkpoint_id, "c"):
         raise NotFound(f"{checkpoint_id!r} is not a checkpoint id: list them with `batonpass timeline THREAD`")

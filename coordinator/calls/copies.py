@@ -1,4 +1,4 @@
-"""Copying a thread: the same history again under another name."""
+"""Copying a thread: the same history under another name."""
 
 from __future__ import annotations
 
@@ -21,18 +21,18 @@ from . import Call, places
 from .forks import new_name
 from .inputs import text
 
-# Checkpoints that are copied at once, and how many stores look at for one page.
+# How many checkpoints are copied at once, and at how many a store looks for that.
 _PAGE = 100
 _LOOKED_AT = 500
 
 
 def copy(bases: Bases, thread: str, to: str) -> Call[int]:
-    """The thread's history again under another name; how many checkpoints. What they are made of is shared."""
+    """Copy a thread's history, sharing its contents. Returns how many checkpoints it has."""
     copies: dict[str, str] = {}
     names: dict[str, str] = {}
     start, last = 0, _Last()
     while True:
-        # A page may be short, or empty in the middle, because those whose time is over are left out.
+        # A page may be short or even empty before the end, because expired checkpoints are left out.
         rows: list[CheckpointRow] = yield Export(text(thread, "thread"), start, _PAGE)
         if not rows:
             start += _LOOKED_AT
@@ -51,27 +51,27 @@ def copy(bases: Bases, thread: str, to: str) -> Call[int]:
 
 
 def _copy_writes(thread: str, to: str) -> Call[None]:
-    """What was written at the thread's places, again at the copies of these."""
+    """Copy what was written at the thread's places to the places of these copies."""
     for row in (yield from places.every(thread, whole=True)):
         if not row.writes:
             continue
         scope, key, _ = row.place
         try:
             yield PutWrites(to, scope, key, row.writes)
-        except Ungrounded:  # as in _copy_page
+        except Ungrounded:  # see _copy_page
             found = yield from places.one(thread, scope, key)
             yield PutWrites(to, scope, key, [inlined(write) for write in (found.writes if found else ())])
 
 
 def _newest(thread: str) -> Generator[Command[Any], Any, int]:
-    """The step index of the thread's newest checkpoint, -1 if there is none."""
+    """The step index of the thread's newest checkpoint, -1 if it has none."""
     rows: list[CheckpointRow] = yield Timeline(thread, 1)
     return read_commit(rows[0].commit, rows[0].id).step_index if rows else -1
 
 
 @dataclass(slots=True)
 class _Last:
-    """What was copied last, when nothing can be shared with the original."""
+    """The checkpoint that was copied last, for when nothing can be shared with the original."""
 
     base: Base | None = None
 
@@ -88,7 +88,7 @@ def _copy_page(
         try:
             yield Import(to, count, [copied(row, to, copies[row.id]) for row in rows], parents)
             return
-        except Ungrounded:  # the other thread lives where the logs of this one can't be reached
+        except Ungrounded:  # the new thread is in a partition that can't reach the logs
             pass
     for row, parent in zip(rows, parents, strict=True):
         whole: CheckpointRow = yield Restore(row.id)

@@ -46,7 +46,7 @@ def page(
 def redrive(
     bases: Bases, book: Book, job_id: str, payload: object, changes: Mapping[str, Any] | None, guard: Guard | None
 ) -> Call[None]:
-    """Try a failed job again, with what it is given, its state and its guard as edited."""
+    """Retry a failed job, with its payload, state and guard as edited."""
     edit = Edit(changes or {}).own()
     row = yield from look(job_id)
     edited = payload is not None or guard is not None
@@ -62,7 +62,7 @@ def redrive(
 
 
 def _is_of(source: Source, row: JobRow) -> bool:
-    """Whether the checkpoint is of the job's present hop, and not of the one that handed the job on."""
+    """Whether the checkpoint is of the job's present hop, and not of the hop that handed the job on."""
     return (source.checkpoint.job, source.checkpoint.hop) == (row.id, row.hop)
 
 
@@ -77,7 +77,7 @@ def _addressed(book: Book, row: JobRow, payload: object, guard: Guard | None) ->
 
 
 def _edited(bases: Bases, book: Book, row: JobRow, edit: Edit) -> Call[str]:
-    """A checkpoint of the job's hop with some of its state changed; its id."""
+    """Save a checkpoint of the job's hop with some of its state changed. Returns its id."""
     if not row.tip:
         raise BadSetup(f"job {row.id} has no checkpoint yet: there is no state to change, so change the payload")
     source = yield from source_of(book, row.tip)

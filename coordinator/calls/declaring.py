@@ -1,4 +1,4 @@
-"""The calls that record an app's agents."""
+"""Declaring: the calls that record an app's agents."""
 
 from __future__ import annotations
 
@@ -10,12 +10,12 @@ from ..book import Declaration, Numbers, close_declaration, numbers_of, open_dec
 from ..commands import Declare, Declared, Reap, Reaped
 from . import Call
 
-# Lines that are looked at in one step, and the most steps: there may be a line for each value of an agent's limit_by=.
+# How many lines to look at in one step, and in how many steps. (With limit_by=, an agent has a line for each value.)
 _LINES, _STEPS = 500, 200
 
 
 def declaring(app: App) -> Call[None]:
-    """Record an app's agents. If one has other limits now, the lines of what may not run yet are looked at again."""
+    """Record an app's agents. If an agent's limits have changed, its lines are looked at again."""
     given: Any = app  # users without a type checker give anything
     if not isinstance(given, App):
         raise BadSetup(f"{given!r} is not a batonpass.App, whose agents declare() records")
@@ -35,8 +35,7 @@ def declaring(app: App) -> Call[None]:
 
 
 def recalling(app: App) -> Call[list[str]]:
-    """Record the agents again of which the store has no record any more: their names. What others have recorded since
-    stays."""
+    """Record those of these agents again that the store has lost. Returns their names. Newer records of others stay."""
     known: dict[str, bytes] = yield Declared()
     lost = {agent.name: close_declaration(agent, app) for agent in app if agent.name not in known}
     if lost:
@@ -51,5 +50,5 @@ def _limits(recorded: Declaration | None) -> Numbers | None:
 def _recorded(declaration: bytes) -> Declaration | None:
     try:
         return open_declaration(declaration)
-    except BatonpassError:  # it is replaced by one that can be read
+    except BatonpassError:  # unreadable, so it gets replaced
         return None

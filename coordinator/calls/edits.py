@@ -1,4 +1,4 @@
-"""Edit: what is changed in a state that something goes on from."""
+"""Edit: how a state is changed for what goes on from it."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .inputs import mapping
 
 @dataclass(frozen=True, slots=True)
 class Edit:
-    """What a fork changes in the state that it goes on from: nothing by default, some of it, or all."""
+    """What a fork changes in the state that it goes on from: nothing, some of it, or all of it."""
 
     changes: Mapping[str, Any] = field(default_factory=dict[str, Any])
     append: Mapping[str, Any] = field(default_factory=dict[str, Any])
@@ -30,11 +30,11 @@ class Edit:
         return bool(self.changes or self.append) or self.state is not None
 
     def own(self) -> Edit:
-        """The same with values of its own: the caller's may have changed when the store has answered."""
+        """The same edit with copies of its values: the caller may change them while the store answers."""
         return Edit(*(_own(given) for given in (dict(self.changes), dict(self.append), self.state)))
 
     def changed(self, before: Any) -> set[str]:
-        """The values of the state that it changes, by name."""
+        """The values that it changes, by name."""
         found = {*self.changes, *self.append}
         after: Any = self.state
         if isinstance(after, dict) and isinstance(before, dict):
@@ -50,8 +50,7 @@ class Edit:
         mapping(self.append, "append")
 
     def of(self, source: Checkpoint, base: Base, step: str) -> Snapshot:
-        """The snapshot to save; `BadSetup` if the framework could not go on from it. What it noted for itself goes
-        along."""
+        """The snapshot to save, with the framework's own notes. `BadSetup` if the framework could not go on from it."""
         if self.anything:
             check_edit(source, self._after(source.state))
         made = Snapshot(step=step, framework=source.framework, native=source.native, context=source.context)
@@ -59,7 +58,7 @@ class Edit:
             return replace(made, state=source.state if self.state is None else self.state)
         if base.version == source.version:
             return replace(made, changes=self.changes, append=self.append)
-        return replace(made, state=self._after(source.state))  # of one that was migrated
+        return replace(made, state=self._after(source.state))  # the source may have been migrated
 
     def _after(self, before: Any) -> Any:
         return amended(before, self.changes, self.append) if self.state is None else self.state

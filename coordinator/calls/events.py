@@ -25,7 +25,7 @@ _log = logging.getLogger("batonpass.events")
 PAGE = 500
 # Seconds between two attempts to reach a store that is away.
 _LONGEST_PAUSE = 1.0
-# Seconds between two looks of who has all but the newest. Each is one at all partitions, whoever else wants the server.
+# Seconds between two looks of a reader who is nearly up to date. (A look asks all partitions.)
 _REST = 0.02
 _PREFIX = "batonpass."
 _NUMBERS = frozenset({"hop", "token", "attempt", "due", "freed"})
@@ -33,21 +33,21 @@ _ATTRIBUTES = frozenset({"type", "subject", "time"})
 
 
 class Reader:
-    """Somebody's way through the events, page by page. `ended`: there are no more yet. `behind`: there are more."""
+    """One reader's way through the events, page by page. `ended`: there are no more yet. `behind`: there are more."""
 
     def __init__(self, after: str, job: str, which: Which, source: str, *, follow: bool) -> None:
         self.after: str = cursor(after)
         self.ended = self.behind = False
-        self._newest = None if follow else ""  # where the events ended when the first of them were read
+        self._newest = None if follow else ""  # where the events ended when the first page was read
         self._job = job
         self._which = which
         self._source = source
         self._memory = Memory(job, which)
-        self._stored = True  # what it read itself it remembers
+        self._stored = True  # whether the cursor came from the caller; what we read ourselves is remembered
         self.patience = Patience()
 
     def page(self) -> Call[list[Event]]:
-        """The next events. Each is given out once, whatever becomes of the connection meanwhile."""
+        """The next events. Each is returned once, even if the connection is lost in between."""
         before = self.after
         rows: list[EventRow] = yield Events(before, self._job, PAGE, self._which, self._stored)
         self._stored = False
@@ -56,7 +56,7 @@ class Reader:
         missed = yield from self._memory.missed(before, rows)
         self._memory.add(before, rows)
         self.after = rows[-1].position if rows else before
-        # How far a page of some events looked is not known, nor how many a full one of several partitions has.
+        # A page with a filter doesn't say how far it looked, nor one of several partitions how many a full one has.
         self.ended, self.behind = not rows, len(rows) == PAGE or is_short_of(self._newest, before, self.after)
         self.patience.over()
         late = [replace(read(row, self._source), cursor=before) for row in missed if self._memory.wanted(row)]
@@ -64,7 +64,7 @@ class Reader:
 
 
 class Patience:
-    """Of those who go on over the loss of a store, and who are woken a thousand times a second."""
+    """How a reader waits who survives outages, and is woken up to a thousand times a second."""
 
     def __init__(self, what: str = "events are") -> None:
         self._what = what
@@ -72,14 +72,14 @@ class Patience:
         self._looked = 0.0
 
     def rest(self) -> float:
-        """How long to wait before the next look, in seconds: not at all, if the last was long ago."""
+        """For how many seconds to wait before the next look. 0 if the last one was long ago."""
         now = time.monotonic()
         pause = max(self._looked + _REST - now, 0.0)
         self._looked = now + pause
         return pause
 
     def pause(self, error: Unavailable) -> float:
-        """How long to wait for a store that is away, in seconds; its error is raised if it will not come back."""
+        """For how many seconds to wait for a store that is away. Raises its error if it will not come back."""
         if isinstance(error, Unreachable) and error.lasting:
             raise error
         if not self._troubles:
@@ -88,7 +88,7 @@ class Patience:
         return min(0.1 * self._troubles, _LONGEST_PAUSE)
 
     def over(self) -> None:
-        """It is there."""
+        """The store has answered."""
         self._troubles = 0
 
 
@@ -116,7 +116,7 @@ def keep(count: int) -> int:
 
 
 def trim(count: int) -> Call[int]:
-    """Free the oldest events but so many."""
+    """Delete all but the newest events. Returns how many."""
     freed = 0
     while went := (yield TrimEvents(keep(count))):
         freed += went
@@ -138,7 +138,7 @@ def read(row: EventRow, source: str) -> Event:
     if "error" in data:
         data["error"] = clear(data["error"])
     return Event(
-        id=row.position.partition("~")[0],  # over several partitions the position says of each how far it was read
+        id=row.position.partition("~")[0],  # the rest of a position says how far each other partition was read
         type=fields["type"],
         source=source,
         subject=fields["subject"],

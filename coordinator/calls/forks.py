@@ -1,4 +1,4 @@
-"""Calls that go on from an earlier checkpoint: as a branch, a thread or a job of its own. What it keeps is shared."""
+"""Forks: calls that go on from an earlier checkpoint, as a branch, a thread or a job. They share its contents."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .travel import resolve
 def fork(
     bases: Bases, book: Book, checkpoint_id: str, edit: Edit, thread: str | None, key: str | None
 ) -> Call[Checkpoint]:
-    """A checkpoint that goes on from another one, on its thread or as the first of a new one."""
+    """Make a checkpoint that goes on from another one, on its thread or as the first of a new thread."""
     edit = edit.own()
     source = yield from source_of(book, checkpoint_id)
     origin = source.checkpoint
@@ -48,7 +48,7 @@ def fork(
                 [commit] = yield Import(target, 0, [made.new], [origin.id])
         except Ungrounded:
             continue
-        if key and (first := (yield from _there(fork_id))):  # somebody else may have been first
+        if key and (first := (yield from _there(fork_id))):  # another caller was first
             return _same(first, made, key)
         bases.put(target, made.nodes)
         return saved(made, commit)
@@ -56,7 +56,7 @@ def fork(
 
 
 def check(agent: object, payload: object, thread: str | None) -> None:
-    """Refuse what a fork can't be at once."""
+    """Refuse what contradicts itself."""
     if agent is not None and thread is not None:
         raise BadSetup("give thread= or agent=, not both: an agent's job has its own thread")
     if agent is None and payload is not None:
@@ -66,10 +66,10 @@ def check(agent: object, payload: object, thread: str | None) -> None:
 def fork_job(
     bases: Bases, book: Book, checkpoint_id: str, edit: Edit, to: str, payload: object, key: str | None
 ) -> Call[JobRow]:
-    """A new job that goes on from a checkpoint, with its state as edited.
+    """Make a new job that goes on from a checkpoint, with its state as edited.
 
-    The state arrives as a transcript, and as the contract's payload if that is not given and it fits; what the agent's
-    framework can't be told of it stands in the job's first event.
+    The agent gets the state as a transcript, and as its payload if none is given and the state fits. What its framework
+    can't be told is listed in the job's first event.
     """
     edit = edit.own()
     at = yield from source_of(book, checkpoint_id)
@@ -89,8 +89,8 @@ def fork_job(
 
 
 def _payload(book: Book, to: str, source: Checkpoint, state: object, edit: Edit) -> Call[object]:
-    """What the agent is given: the state, where it fits; else what the job's agent was given, where `to` accepts that
-    as its stand-in."""
+    """The agent's payload: the state, if it fits; otherwise the payload of the job's agent, if `to` accepts that, too,
+    and so can stand in for it."""
     try:
         payload = as_payload(book, to, source.id, state)
         yield from book.address(to, payload)
@@ -113,7 +113,7 @@ def _given(job_id: str, hop: int | None) -> Call[Envelope | None]:
 
 
 def rollback(bases: Bases, book: Book, thread: str, to: str) -> Call[Checkpoint]:
-    """A new checkpoint at the thread's tip with the state of an older one, which is its parent."""
+    """Save a checkpoint at the thread's tip with the state of an older one, which becomes its parent."""
     given: Any = to
     by_id = not isinstance(given, str) or is_id(given, "c")
     at = yield from resolve(to if by_id else None, None if by_id else thread, None if by_id else to)
@@ -135,7 +135,7 @@ def new_name(thread: str) -> str:
 
 
 def _keyed(checkpoint_id: str, thread: str, key: str) -> str:
-    """The id of the fork that a key makes: the same again is the same checkpoint."""
+    """The id of the fork with this key. So the same fork again is the same checkpoint."""
     return mint("c", home(thread))[:3] + digest("fork", checkpoint_id, thread, text(key, "key"))[:21]
 
 

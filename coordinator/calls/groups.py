@@ -1,4 +1,4 @@
-"""Calls of consumers, who share the events of a group."""
+"""Groups: calls of consumers, who share the events of a group."""
 
 from __future__ import annotations
 
@@ -21,14 +21,14 @@ from .events import read
 from .inputs import milliseconds, text
 
 _log = logging.getLogger("batonpass.events")
-# Seconds after which what is done is said even in the middle of a batch, and how much of a lease that is at most.
+# After so many seconds, progress within a batch is acknowledged. But at least after this share of a lease.
 _SAID_WITHIN, _OF_LEASE = 1.0, 1 / 3
 _STARTS = ("begin", "now")
-WEBHOOK = "webhook:"  # what the names of webhooks' groups begin with
+WEBHOOK = "webhook:"  # begins the names of webhooks' groups
 
 
 class Work:
-    """What one consumer of a group does. An event is done when the next one is asked for."""
+    """What one consumer of a group does. Asking for the next event means that the last one is done."""
 
     def __init__(self, group: str, which: Which, *, start: str, lease: Duration, batch: int, source: str) -> None:
         if not is_count(batch, most=MOST):
@@ -38,14 +38,14 @@ class Work:
         self._take = TakeEvents(self._group, mint("l"), milliseconds(lease, "lease", least=0.1), batch, which)
         self._source = source
         self._joined = self._asking = False
-        self._held: list[Batch] = []  # what is left of them; the first one is being worked on
-        self._done = ""  # the position in it up to which all is done
-        self._given = ""  # the position of the event that was given out last
+        self._held: list[Batch] = []  # the rest of each batch; the first is being worked on
+        self._done = ""  # the position in it up to which everything is done
+        self._given = ""  # the position of the event that was returned last
         self._said = 0.0
         self._within = min(_SAID_WITHIN, self._take.lease / 1000 * _OF_LEASE)
 
     def next(self) -> Call[Event | None]:
-        """What was given out is done; the next event, None if there is none yet. May be asked again after an error."""
+        """Mark the last event as done, and return the next one, or None. After an error it may be called again."""
         if not self._joined:
             yield self._join
             self._joined = True
@@ -63,29 +63,29 @@ class Work:
         return replace(read(row, self._source), id=at + row.position, cursor="")
 
     def ack(self, *, within: float = 0.0) -> Call[None]:
-        """The event that was given out last is done. Said now if the last time is longer ago than `within` seconds."""
+        """Mark the last event as done. The store is told if it was last told longer ago than `within` seconds."""
         self._done, self._given = self._given or self._done, ""
         if self._held and not self._held[0].rows:
             first = self._held[0]
             yield self._told(first, first.last)
             self._held, self._done = self._held[1:], ""
-            within = self._within  # the others are as they were
+            within = self._within  # the other batches have not changed
         if self._held and time.monotonic() - self._said >= within:
             yield from self.keep()
 
     def keep(self) -> Call[None]:
-        """Renew the lease of all that is held, and say how far that is done. What is another's by now is let go."""
+        """Renew the leases, and tell the store how far they are done. Drops batches that others have taken over."""
         for batch in list(self._held):
             done = self._done if batch is self._held[0] else ""
             if not (yield self._told(batch, done)):
                 _log.warning("a batch of group %r took longer than its lease: another consumer has it", self._group)
-                if batch is self._held[0]:  # what was done of it is no position in the next one
+                if batch is self._held[0]:  # its progress does not apply to the next batch
                     self._done = self._given = ""
                 self._held.remove(batch)
         self._said = time.monotonic()
 
     def give_back(self) -> Call[None]:
-        """What is not done is for others at once, also what was asked for when the consumer was cancelled."""
+        """Give back what is not done, also what was being asked for when the consumer was cancelled."""
         if self._asking:
             with suppress(NotFound, Trimmed):  # nothing to give back
                 yield from self._fetch()
@@ -99,7 +99,7 @@ class Work:
         try:
             taken: Taken = yield self._take
         except BatonpassError as error:
-            self._asking = isinstance(error, Unavailable)  # then it may have been carried out
+            self._asking = isinstance(error, Unavailable)  # it may have been carried out
             raise
         self._asking = False
         self._take = replace(self._take, batch=mint("l"))
@@ -112,7 +112,7 @@ class Work:
 
 
 def users(group: str) -> str:
-    """The name of a group that a user's consumers join."""
+    """The name of a group that users' consumers join."""
     if _name(group).startswith(WEBHOOK):
         raise BadSetup(
             f"group {group!r} sends the events of a webhook, which would miss the events you consume: use a name "
@@ -128,12 +128,12 @@ def listed() -> Call[list[GroupInfo]]:
 
 
 def move(group: str, to: str) -> Call[None]:
-    """Begin anew with a group that is there."""
+    """Move an existing group, and forget what it has taken."""
     yield JoinGroup(_name(group), _is_now(to), anew=True, known=True)
 
 
 def delete(group: str) -> Call[None]:
-    """Forget a group."""
+    """Delete a group."""
     yield DeleteGroup(_name(group))
 
 

@@ -1,4 +1,4 @@
-"""Calls about what jobs ask of people."""
+"""Inbox: calls about what jobs ask people."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _PAGE = 200
 
 
 def page(assignee: str | None, agent: str | Agent[Any] | None, limit: int, after: str | None) -> Call[list[InboxItem]]:
-    """Open questions, who asked first first; those of one assignee or agent if given."""
+    """Open questions, oldest first, optionally of one assignee or agent."""
     whose = name_wanted(agent)
     count(limit, "limit")
     found: list[InboxItem] = []
@@ -40,13 +40,13 @@ def page(assignee: str | None, agent: str | Agent[Any] | None, limit: int, after
 
 
 def asked(job_id: str) -> Call[InboxItem | None]:
-    """What a job asks; None if it asks nothing now."""
+    """A job's question. None if it asks nothing now."""
     row = yield from look(job_id)
     return item(row) if row.state == JobState.INPUT_REQUIRED else None
 
 
 def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call[None]:
-    """Answer a question, given by its job or by itself, with what fits its contract."""
+    """Answer a question, named by its id or its job's, with a value that fits its contract."""
     job_id, asked = named(of)
     if question is not None:
         about, asked = named(question)
@@ -70,7 +70,7 @@ def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call
 
 
 def named(text: str) -> tuple[str, int]:
-    """A question's id as the job and when it asked; a job's id names none (0)."""
+    """A question's id as the job's id and when it asked. A job's id alone has no such time (0)."""
     identifier(text, "job")
     job_id, dot, asked = text.partition(".")
     if not is_id(job_id, "j") or (dot and not (asked.isascii() and asked.isdigit() and len(asked) < 19)):
@@ -79,7 +79,7 @@ def named(text: str) -> tuple[str, int]:
 
 
 def plain_answer(value: Any) -> Any:
-    """An answer as it is stored: a contract as a mapping."""
+    """An answer as stored: a contract becomes a mapping."""
     if not isinstance(value, Contract):
         return value
     return dict(load_mapping(contract_ref(type(value)), dump_payload(value)))

@@ -15,19 +15,19 @@ from ...contracts.contract import Contract
 from ...contracts.duration import Duration, seconds_of
 from ...contracts.errors import BadSetup
 
-# A hundred years: longer ones are mistakes, and would overflow a store's clock.
+# A hundred years. Longer durations are mistakes, and would overflow a store's clock.
 _LONGEST = 100 * 366 * 86_400.0
 _MOST_HEADERS = 8192  # characters: as many as a baggage header may have
-# In exact steps: floats round the last moment of the year 9999 up, to one that can't be read again.
+# In exact steps, because floats would round the last moment of the year 9999 up to one that can't be read again.
 _MS, _EPOCH = timedelta(milliseconds=1), datetime.fromtimestamp(0, UTC)
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MS
-# A number, a place in a stream, or that and a place for each partition.
+# A number, a position in a stream, or a position with one for each partition.
 _PLACE = r"[0-9]{1,18}-[0-9]{1,18}"
 _CURSOR = re.compile(rf"[0-9]{{1,18}}|{_PLACE}|[0-9]{{1,4}}\.{_PLACE}(~({_PLACE})?)+", re.ASCII)
 
 
 def text(value: str, what: str) -> str:
-    """A name from a caller, which must be Unicode text: half of a surrogate pair is none."""
+    """A name from a caller. It must be Unicode text, which half of a surrogate pair is not."""
     given: Any = value
     if not isinstance(given, str):
         raise BadSetup(f"the {what} {value!r} is not text")
@@ -40,7 +40,7 @@ def text(value: str, what: str) -> str:
 
 
 def identifier(given: Any, kind: str) -> None:
-    """Refuse as an id what is no text: mostly the thing itself."""
+    """Refuse an id that is not text: mostly the object was passed instead of its id."""
     if not isinstance(given, str):
         said = "None" if given is None else f"a {type(given).__qualname__}"
         raise BadSetup(f"{said} is not a {kind} id: give the .id of a {kind}")
@@ -76,12 +76,12 @@ def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:
 
 
 def name_wanted(agent: str | Agent[Any] | None) -> str | None:
-    """The name of the agent whose things a caller wants to see; None for all."""
+    """The agent by which a caller filters; None for all."""
     return None if agent is None else text(name_of(agent), "agent")
 
 
 def contract_wanted(returns: type[Contract] | None) -> type[Contract] | None:
-    """The contract that a caller wants a result as, also one without a name."""
+    """The contract as which a caller wants a result. It may be one without a name."""
     given: Any = returns
     if given is not None and not (isinstance(given, type) and issubclass(given, Contract)):
         raise BadSetup(f"returns={given!r}, but it must be a contract: a subclass of batonpass.Contract")
@@ -89,13 +89,13 @@ def contract_wanted(returns: type[Contract] | None) -> type[Contract] | None:
 
 
 def count(given: int, what: str) -> None:
-    """How many a caller wants at most."""
+    """How many results a caller wants, at most."""
     if not is_count(given, least=0):
         raise BadSetup(f"{what}={given!r}, but it must be a number, 0 or more")
 
 
 def deadline(timeout: Duration | None, what: str) -> float:
-    """When a wait is over that a caller limits, by the clock that only goes on; never for None."""
+    """When a caller's timeout ends, by the monotonic clock. Never for None."""
     seconds = math.inf if timeout is None else seconds_of(timeout)
     if math.isnan(seconds):
         raise BadSetup(f"{what}={seconds}, but it must be a number of seconds, or a timedelta")
@@ -103,7 +103,7 @@ def deadline(timeout: Duration | None, what: str) -> float:
 
 
 def instant(value: datetime, what: str) -> int:
-    """A time from a caller, in ms since 1970; one before that is 1, one after the year 9999 its end."""
+    """A time from a caller, in ms since 1970. Earlier times are 1, those after the year 9999 its end."""
     given: Any = value
     if not isinstance(given, datetime):
         raise BadSetup(f"{what}={value!r}, but it must be a datetime")

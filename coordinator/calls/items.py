@@ -1,4 +1,4 @@
-"""Calls about items: what is kept for long under labels and a key."""
+"""Items: calls about values that are kept under labels and a key."""
 
 from __future__ import annotations
 
@@ -9,20 +9,20 @@ from ..commands import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItem
 from ..items import SCHEDULES, ItemChange, ItemName, ItemPage, ItemRow, SpacePage
 from . import Call
 
-# How many items a page holds, and how many are read or written at once.
+# How many items a page has, and how many are read or written at once.
 PAGE = 100
 _MOST = 500
 
 
 def write(changes: Iterable[ItemChange]) -> Call[None]:
-    """Put and delete items, 500 at a time. Of several changes of one item the last one counts."""
+    """Put and delete items, 500 at a time. If one is changed several times, the last change counts."""
     left = list({change.name: change for change in changes}.values())
     for at in range(0, len(left), _MOST):
         yield WriteItems(tuple(left[at : at + _MOST]))
 
 
 def read(names: Sequence[ItemName]) -> Call[dict[ItemName, ItemRow]]:
-    """The items of those names that are there."""
+    """Those of the items that exist."""
     unique, found = list(dict.fromkeys(names)), dict[ItemName, ItemRow]()
     for at in range(0, len(unique), _MOST):
         rows: list[ItemRow | None] = yield ReadItems(tuple(unique[at : at + _MOST]))
@@ -31,20 +31,20 @@ def read(names: Sequence[ItemName]) -> Call[dict[ItemName, ItemRow]]:
 
 
 def refresh(rows: Iterable[ItemRow]) -> Call[None]:
-    """Let the time of those items begin anew that are not kept for ever."""
+    """Start the time to live of these items anew."""
     names = list(dict.fromkeys(row.name for row in rows if row.ttl))
     for at in range(0, len(names), _MOST):
         yield RefreshItems(tuple(names[at : at + _MOST]))
 
 
 def page(prefix: tuple[str, ...], start: str, limit: int, *, indexed: bool) -> Call[ItemPage]:
-    """The next items under labels."""
+    """The next items under some labels."""
     found: ItemPage = yield ListItems(prefix, start, min(limit, PAGE), indexed)
     return replace(found, rows=[row for row in found.rows if row.name.labels[0] != SCHEDULES])
 
 
 def spaces(prefix: tuple[str, ...]) -> Call[list[tuple[str, ...]]]:
-    """All labels that begin with these and have items, in order."""
+    """All labels that begin with these, and have items, in order."""
     found, start = list[tuple[str, ...]](), ""
     while True:
         page: SpacePage = yield ListSpaces(prefix, start, _MOST)

@@ -1,4 +1,4 @@
-"""Calls about jobs."""
+"""Jobs: calls about jobs."""
 
 from __future__ import annotations
 
@@ -54,8 +54,8 @@ def submit(
     about: Mapping[str, str] | None = None,
     once: tuple[str, ...] = (),
 ) -> Call[JobRow]:
-    """Make a job; the same key answers with the first job. `about` is what its first event says more, `once` a key that
-    is no user's: whatever the payload is, there is one job of it."""
+    """Make a job, or return the first one with the same key. `about` has more fields for its first event. `once` is a
+    key of our own, for which there is one job whatever the payload is."""
     key, thread = options.get("key"), options.get("thread")
     wait, key_age, bound = _times(options) if options else _USUAL
     text(thread or "", "thread")
@@ -95,8 +95,8 @@ def submit(
 
 
 def _sent(book: Book, command: Submit, intent: Intent | None, contract: ContractRef) -> Call[JobRow]:
-    """Send a submit. Its key may have been used with the same values as another version of their contract, in a rolling
-    deploy."""
+    """Send a submit. In a rolling deploy, its key may have been used with the same values as another version of their
+    contract."""
     try:
         row: JobRow = yield command
     except KeyConflict as conflict:
@@ -112,7 +112,7 @@ def _sent(book: Book, command: Submit, intent: Intent | None, contract: Contract
 
 
 def terms(options: SubmitOptions) -> Terms:
-    """What a job is bound to, refused here if it can't be."""
+    """A job's terms. Refused here if they are invalid."""
     if strange := options.keys() - SubmitOptions.__annotations__.keys():
         raise TypeError(f"submit() got an unexpected keyword argument {min(strange)!r}")
     at, priority = options.get("at"), options.get("priority", "normal")
@@ -121,7 +121,7 @@ def terms(options: SubmitOptions) -> Terms:
     guard: Any = options.get("guard", DEFAULT)
     if not isinstance(guard, Guard):
         raise BadSetup(f"guard={guard!r}, but it must be a batonpass.Guard")
-    if priority not in tuple(BANDS):  # also what can't be hashed
+    if priority not in tuple(BANDS):  # a tuple, because `priority` may not be hashable
         raise BadSetup(f"priority={priority!r}, but it must be one of {', '.join(BANDS)}")
     on_busy = options.get("on_busy", "reject")
     if on_busy not in get_args(OnBusy):
@@ -142,16 +142,16 @@ def terms(options: SubmitOptions) -> Terms:
 
 
 def _times(options: SubmitOptions) -> tuple[int, int, Terms]:
-    """How long a job waits, how long its key is kept after its end (both in ms), and its terms."""
+    """A job's delay, how long its key is kept after its end (both in ms), and its terms."""
     wait = milliseconds(options.get("delay", 0.0), "delay")
     return wait, milliseconds(options.get("key_ttl", timedelta(days=1)), "key_ttl"), terms(options)
 
 
-_USUAL = _times({})  # to reckon them takes as long as a fifth of all else that is done before a job is sent
+_USUAL = _times({})  # computing them takes a fifth of the time before a job is sent
 
 
 def new_partition(thread: str | None, idem: str, origin: str) -> int | None:
-    """Where a new job lives: with what it goes on from, else where the same key finds it again, else anywhere."""
+    """The partition of a new job: that of what it goes on from, or else the one where its key is looked up first."""
     if origin:
         return partition_of(origin)
     return home(thread or idem) if thread or idem else None
@@ -178,7 +178,7 @@ def payload(book: Book, job_id: str) -> Call[Contract | Payload]:
 
 
 def cancel(job_id: str) -> Call[bool]:
-    """End the job; False if it had ended."""
+    """End the job. False if it had ended already."""
     ended: bool = yield Cancel(checked(job_id))
     return ended
 
@@ -186,7 +186,7 @@ def cancel(job_id: str) -> Call[bool]:
 def page(
     state: str | None, agent: str | Agent[Any] | None, limit: int, before: str | None = None
 ) -> Call[list[JobInfo]]:
-    """Jobs, newest first, of one state or agent if given."""
+    """Jobs, newest first, optionally of one state or agent."""
     if state is not None and state not in tuple(JobState):
         raise BadSetup(f"state={state!r}, but it must be one of {', '.join(JobState)}")
     whose = name_wanted(agent)
@@ -204,7 +204,7 @@ def page(
 
 
 def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract | Payload:
-    """The result of a completed job; the error for one that ended otherwise."""
+    """The result of a completed job. Raises the error of a job that ended otherwise."""
     if row.state == JobState.COMPLETED:
         contract, data, _ = _result(row)
         if returns is not None:
@@ -224,7 +224,7 @@ def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract
 
 
 def late(row: JobRow) -> Call[ResultTimeout]:
-    """The error for a job that did not end in time: what it does, and whether anybody could do it."""
+    """The error for a job that did not end in time: what it is doing, and whether a worker is there for it."""
     waits = f"is {row.state}" + (f" ({row.reason})" if row.reason else "")
     if row.state == JobState.INPUT_REQUIRED:
         waits += f": it asks {open_letter(row.question, of=f'the question of job {row.id}')!r} and waits for an answer"
@@ -244,7 +244,8 @@ def late(row: JobRow) -> Call[ResultTimeout]:
 
 
 def describe(row: JobRow) -> JobInfo:
-    """A stored job as users see it. What can't be read is left out and named: a list must not end with one job."""
+    """A stored job as users see it. What can't be read is left out and named, so that a list can't fail because of
+    it."""
     unreadable: list[str] = []
     envelope = _readable(open_envelope, row.envelope, "envelope", row, unreadable)
     asks = row.state == JobState.INPUT_REQUIRED
@@ -280,7 +281,7 @@ def describe(row: JobRow) -> JobInfo:
 
 
 def _readable(read: Callable[..., R], data: bytes, what: str, row: JobRow, unreadable: list[str]) -> R | None:
-    """What a stored text of a job says; None, and its name noted, if it can't be read here."""
+    """A stored text of a job. If it can't be read here, None, and its name is noted."""
     try:
         return read(data, of=f"the {what} of job {row.id}")
     except (Corrupted, MissingKey):
@@ -293,7 +294,7 @@ def _lease(row: JobRow) -> Lease:
 
 
 def _spent(row: JobRow, before: Spent) -> Spent:
-    with suppress(Corrupted, MissingKey):  # who reads the result is told
+    with suppress(Corrupted, MissingKey):  # reading the result will raise that
         if row.result:
             return _result(row)[2] if row.state == JobState.COMPLETED else before.at_least(_spent_till(row))
     return before
@@ -308,13 +309,13 @@ def _spent_till(row: JobRow) -> Spent:
 
 @understood("the result of job {0.id}")
 def _result(row: JobRow) -> tuple[ContractRef, bytes, Spent]:
-    """The result's contract and payload, and what the chain spent in all."""
+    """The result's contract and payload, and what the chain has spent in all."""
     name, version, data, *spent = open_letter(row.result, of=f"the result of job {row.id}")
     return ContractRef(name, version), data, Spent(*spent[0][:2]) if spent else NOTHING
 
 
 def streamed(job_id: str, after: str) -> Call[tuple[list[Any], str, bool]]:
-    """What the job has streamed since a position, the position to go on from, and whether nothing more will come."""
+    """What the job has streamed after a position, the position to go on from, and whether that was the end."""
     row = yield from look(job_id)
     rows: list[StreamRow] = yield ReadStream(row.id, after, _PAGE)
     found = [open_letter(each.data, of=f"what job {row.id} streamed") for each in rows]
@@ -322,7 +323,7 @@ def streamed(job_id: str, after: str) -> Call[tuple[list[Any], str, bool]]:
 
 
 def checked(job_id: str) -> str:
-    """A job id, refused here if it can't be one."""
+    """A job id. Refused here if it can't be one."""
     identifier(job_id, "job")
     if not is_id(job_id, "j"):
         raise NotFound(f"{job_id!r} is not a job id: list jobs with `batonpass jobs`")
@@ -330,6 +331,6 @@ def checked(job_id: str) -> str:
 
 
 def seal_result(contract: ContractRef, data: bytes, spent: Spent = NOTHING, own: Spent = NOTHING) -> bytes:
-    """A result as stored, with what its chain has spent in all, and what of that is the job's own."""
+    """A result as stored: with what its chain has spent in all, and the job's own part of that."""
     told = [[spent.tokens, spent.cost, own.tokens, own.cost]] if spent else []
     return seal_plain([*contract, data, *told], path="result")

@@ -1,4 +1,4 @@
-"""Calls about places: where a framework puts checkpoints, and finds them by names of its own."""
+"""Places: calls about where frameworks put checkpoints, to find them by names of their own."""
 
 from __future__ import annotations
 
@@ -18,16 +18,16 @@ from ..rows import Place, PlaceRow, Write
 from ..snapshots import Draft, Opened, draft, open_row
 from . import Call
 
-# How many checkpoints are read, or freed, at once.
+# How many checkpoints are read or freed at once.
 PAGE = 50
 _MOST = 500
-_SHARING = tuple(Sharing)  # going through an enumeration takes longer
+_SHARING = tuple(Sharing)  # faster than iterating over the enumeration
 
 
 @dataclass(slots=True)  # not frozen: one is made with every put
 class Putting:
-    """What is put, and where: `parent` and `tip` as of the command. `writes` are told what is new in logs, so that they
-    can name it."""
+    """What to put, and where. `parent` and `tip` are those of the command. `writes` is called with the new contents of
+    logs, so that writes can refer to them."""
 
     thread: str
     place: Place
@@ -41,7 +41,7 @@ class Putting:
 
 
 def put(putting: Putting, snapshot: Snapshot, base: Base | None) -> Call[Draft]:
-    """Commit a checkpoint at its place; what is shared with `base` is not sent."""
+    """Commit a checkpoint at its place. What it shares with `base` is not sent."""
     for sharing in _SHARING if base else _SHARING[-1:]:
         made = _draft(putting, snapshot, base, sharing)
         writes = putting.writes(made.new.appends if putting.codec is None else ())
@@ -68,7 +68,7 @@ def _draft(putting: Putting, snapshot: Snapshot, base: Base | None, sharing: Sha
 
 @dataclass(slots=True)
 class Found:
-    """A place that was read and verified."""
+    """Opens a place that was read."""
 
     place: Place
     opened: Opened
@@ -76,7 +76,8 @@ class Found:
 
 
 def find(thread: str, scope: str, key: str) -> Call[Found | None]:
-    """A place's checkpoint, without a key the scope's latest. What was freed while it was read is read again."""
+    """A place's checkpoint, or without a key the scope's latest. If it was freed while it was read, it is read
+    again."""
     row: PlaceRow | None = yield Find(thread, scope, key)
     opened = open_row(row.checkpoint) if row else None
     if opened is not None and opened.damaged:
@@ -92,7 +93,7 @@ def one(thread: str, scope: str, key: str) -> Call[PlaceRow | None]:
 
 
 def walk(thread: str, scope: str, key: str) -> Generator[Command[Any], Any, list[PlaceRow]]:
-    """The next ancestors of a place, itself the first. Empty if it is not there."""
+    """A place and its next ancestors. Empty if it does not exist."""
     rows: list[PlaceRow] = yield Walk(thread, scope, key, PAGE)
     return rows
 
@@ -118,7 +119,7 @@ def every(thread: str, *, whole: bool) -> Call[list[PlaceRow]]:
 
 
 def bodies(thread: str, texts: Iterable[str]) -> Call[dict[Span, bytes]]:
-    """What the spans of several checkpoints and writes hold. What they share is read once."""
+    """What the spans of several checkpoints and writes hold. Shared spans are read once."""
     wanted = dict.fromkeys(span for text in texts for span in read_spans(text))
     union = _united(wanted)
     if not union:
@@ -130,7 +131,7 @@ def bodies(thread: str, texts: Iterable[str]) -> Call[dict[Span, bytes]]:
 
 
 def _united(spans: Iterable[Span]) -> list[Span]:
-    """The least spans that hold all of these."""
+    """The smallest set of spans that covers all of these."""
     union: list[Span] = []
     for span in sorted(spans):
         if union and union[-1].log == span.log and span.first <= union[-1].last:
@@ -146,7 +147,7 @@ def _cut(span: Span, held: Sequence[tuple[Span, bytes]]) -> bytes:
 
 
 def drop(thread: str, checkpoints: Sequence[str]) -> Call[int]:
-    """Free checkpoints of a thread; how many."""
+    """Free checkpoints of a thread. Returns how many."""
     count = 0
     for at in range(0, len(checkpoints), _MOST):
         freed: Freed = yield Drop(thread, tuple(checkpoints[at : at + _MOST]))
@@ -155,6 +156,6 @@ def drop(thread: str, checkpoints: Sequence[str]) -> Call[int]:
 
 
 def of_run(run: str) -> Call[list[tuple[str, str]]]:
-    """Checkpoints of a run, some hundreds at most: thread and id."""
+    """Thread and id of a run's checkpoints, a few hundred at most."""
     found: list[tuple[str, str]] = yield OfRun(run, _MOST)
     return found

@@ -1,4 +1,4 @@
-"""Calls that let go of what is old or not wanted any more. Each step frees about a hundred."""
+"""Retention: calls that delete what is old or unwanted. Each step frees about a hundred."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _PAGE = 500
 
 
 def prune(thread: str | None, keep_last: int | None, older_than: Duration | None, keep_named: bool) -> Call[int]:
-    """Free a thread's old checkpoints, or all threads'; how many."""
+    """Free the old checkpoints of a thread, or of all threads. Returns how many."""
     if keep_last is None and older_than is None:
         raise BadSetup("prune needs keep_last= (how many of each thread stay), older_than= (seconds), or both")
     if keep_last is not None:
@@ -44,7 +44,7 @@ def _threads() -> Generator[Command[Any], Any, list[str]]:
 
 
 def delete(bases: Bases, thread: str) -> Call[int]:
-    """Delete a thread with all that is only its own; how many checkpoints."""
+    """Delete a thread with everything that only it has. Returns the number of checkpoints."""
     bases.forget(text(thread, "thread"))
     freed, at = 0, 0
     while at >= 0:
@@ -54,16 +54,16 @@ def delete(bases: Bases, thread: str) -> Call[int]:
 
 
 def delete_job(bases: Bases, job_id: str) -> Call[None]:
-    """Delete an ended job, and the thread that is its own."""
+    """Delete an ended job, and its own thread."""
     row: JobRow = yield ReadJob(checked(job_id))
     yield DeleteJob(row.id)
     if row.thread == row.id:
-        with suppress(ThreadBusy):  # another job was put there: the thread is that one's now
+        with suppress(ThreadBusy):  # another job was submitted to it, and owns it now
             yield from delete(bases, row.thread)
 
 
 def prune_jobs(older_than: Duration) -> Call[int]:
-    """Delete the jobs that ended long ago; how many."""
+    """Delete the jobs that ended long ago. Returns how many."""
     age = milliseconds(older_than, "older_than")
     ended, at = 0, 0
     while at >= 0:

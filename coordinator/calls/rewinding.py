@@ -1,4 +1,4 @@
-"""Rewinding: what a follower does when the store went back in time. No I/O."""
+"""Rewinding: what a follower does when the store goes back in time. No I/O."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..rows import EventRow
 from . import Call
 
 _PAGE = 500
-# Events that a follower remembers at least: what a server writes in a second or two, which a failover may lose.
+# A follower remembers at least so many events: what a server writes in a second or two, which a failover may lose.
 _REMEMBERED = 5000
 _Mark = tuple[str, str, str]
 
@@ -23,9 +23,9 @@ _Mark = tuple[str, str, str]
 class Memory:
     """What a follower has read last.
 
-    A server that takes over may lack the newest events, and if its clock is behind it gives others places before
-    those, where a follower does not look any more. The event that tells of it comes after all that anybody saw: then
-    what is remembered is read again, and what is new there was missed.
+    A server that takes over may lack the newest events. If its clock is behind, it also places new events before those
+    that the follower has read, where it does not look any more. The event that reports this comes after everything that
+    anybody saw. Then the follower reads that stretch again, and what it does not remember from there is new.
     """
 
     job: str
@@ -43,8 +43,8 @@ class Memory:
             self._count -= len(self._pages.popleft()[1])
 
     def missed(self, before: str, rows: Sequence[EventRow]) -> Call[list[EventRow]]:
-        """Events up to the position before this page that were not there when their time was read; none if it does not
-        tell of that."""
+        """The events before this page that were missed, as described above. None if no event of the page reports that
+        the store went back."""
         if not self._pages or not any(row.fields.get("type") == kinds.REWOUND for row in rows):
             return []
         seen = frozenset[_Mark]().union(*(marks for _, marks in self._pages))
@@ -64,7 +64,7 @@ class Memory:
         return found
 
     def wanted(self, row: EventRow) -> bool:
-        """Whether the caller wants an event, or it was only read because it tells that the store went back."""
+        """Whether the caller wants an event, or it was only read because it reports that the store went back."""
         types, kind = self.which.types, row.fields["type"]
         if kind != kinds.REWOUND:
             return True
@@ -73,16 +73,16 @@ class Memory:
 
 
 def _was_passed(row: EventRow, before: str) -> bool:
-    """Whether who has read up to `before` looks no more where an event is. On a cluster each partition has its own
-    order, and which others come between differs from one look to the next."""
+    """Whether a reader who is at `before` has passed an event's position. On a cluster each partition has its own
+    order, and events of different partitions may be mixed differently each time."""
     at, _, place = row.position.partition("~")[0].rpartition(".")
     read = _places(before)
     return _order(place) <= read[int(at or 0) % len(read)]
 
 
 def is_short_of(end: str, before: str, now: str) -> bool:
-    """Whether who came from `before` to `now` has not come to an end yet where it goes on: of one subject's events only
-    one partition is read."""
+    """Whether a reader who came from `before` to `now` is still going on there. (Of one subject's events, only one
+    partition is read.)"""
     steps = zip_longest(_places(before), _places(now), fillvalue=())
     return any(was != here < there for (was, here), there in zip(steps, _places(end), strict=False))
 
@@ -92,7 +92,7 @@ def _reached(at: str, before: str) -> bool:
 
 
 def _places(position: str) -> list[tuple[int, ...]]:
-    """How far each partition was read; of a store that has but one, that."""
+    """How far each partition was read. A store without partitions counts as one."""
     own, *read = position.split("~")
     return [_order(each) for each in read or [own]]
 
@@ -102,5 +102,5 @@ def _order(place: str) -> tuple[int, ...]:
 
 
 def _mark(row: EventRow) -> _Mark:
-    """An event's own name, on a cluster without how far others were read; another one may have its place now."""
+    """An event's own name, without how far other partitions were read. (Another event may have its position now.)"""
     return row.position.partition("~")[0], row.fields.get("type", ""), row.fields.get("subject", "")

@@ -1,7 +1,7 @@
-"""Calls about schedules.
+"""Schedules: calls about recurring jobs.
 
-A schedule is two items: what it is, which clients write, and when it was due last, which workers write. So a worker
-that is late changes no schedule. And a time that is taken again is no new one: its job has name and time as its key.
+A schedule is two items: what it is, written by clients, and when it was last due, written by workers. So a late worker
+can't change a schedule. And taking the same time again makes no new job, because a job's key is name and time.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ from ..snapshots import from_ms
 from . import Call, jobs
 from .inputs import text
 
-# A time that passed longer ago than this, in ms, was missed: nobody was up. So long a worker leaves to others what it
-# has not the contract for.
+# A time that passed longer ago than this (ms) was missed: no worker was up. For as long, a worker leaves schedules
+# whose contract it does not have to others.
 _MISSED = 60_000
 _NEVER: Mapping[str, Any] = {"due": 0, "job": None, "error": None}
 
 
 @dataclass(frozen=True)
 class Look:
-    """What came of a look at the schedules: name and job of each that was due, name and error of each that could not be
-    submitted, and in how many ms the next one is due (None: none is)."""
+    """The result of a look at the schedules: name and job of each that was due, name and error of each that could not
+    be submitted, and in how many ms the next one is due (None: none is)."""
 
     jobs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     errors: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
@@ -44,7 +44,7 @@ class Look:
 
 
 def options(thread: str | None, on_busy: OnBusy, priority: Priority, expires: Duration | None) -> SubmitOptions:
-    """What the jobs of a schedule are submitted with, as it can be stored."""
+    """The arguments for submitting a schedule's jobs, in a form that can be stored."""
     kept: SubmitOptions = {"thread": thread, "on_busy": on_busy, "priority": priority}
     if expires is not None:
         kept["expires"] = seconds_of(expires)
@@ -63,8 +63,8 @@ def put(
 ) -> Call[None]:
     """Make a schedule, or replace the one of that name.
 
-    One that is just so already is left alone: a schedule counts from when it was written, and a program that says its
-    schedules whenever it starts would end the times that were missed while it was down.
+    If an identical one exists, nothing happens. A schedule counts from when it was written, so a program that makes its
+    schedules whenever it starts would otherwise lose the times that were missed while it was down.
     """
     if not text(name, "name"):
         raise BadSetup("a schedule needs a name")
@@ -81,7 +81,7 @@ def put(
 
 
 def remove(name: str) -> Call[None]:
-    """Forget a schedule."""
+    """Delete a schedule."""
     text(name, "schedule")
     [row] = yield ReadItems((_defined(name),))
     if row is None:
@@ -96,15 +96,15 @@ def every() -> Call[list[Schedule]]:
 
 
 def look(book: Book, left: dict[str, int]) -> Call[Look]:
-    """Submit the jobs of all schedules that are due. Any number of workers may do it at once. `left` is the looker's
-    own, from look to look: since when it leaves which schedules to others."""
+    """Submit the jobs of all schedules that are due. Any number of workers may do this at once. `left` is kept by the
+    caller from look to look: since when it has left which schedules to others."""
     defined, noted, now = yield from _rows()
     found, waits = Look(), list[int]()
     for row in defined:
         try:
             last = noted.pop(row.name.key, None)
             schedule, since = _schedule(row, last, now), _since(row, last, now)
-            if since > now:  # else nothing would be due for as long as the clock was ahead
+            if since > now:  # or nothing would be due until the clock has caught up
                 yield from _note(schedule, now, schedule.last_job, schedule.error)
             coming = round(schedule.next_at.timestamp() * 1000) if schedule.next_at else None
             if coming is None or coming > now:
@@ -120,14 +120,14 @@ def look(book: Book, left: dict[str, int]) -> Call[Look]:
             found.errors.append((row.name.key, str(error)))
             continue
         waits += [coming - now] if coming is not None else []
-    if noted:  # of schedules that were removed just when they were due
+    if noted:  # also for schedules that were removed just when they were due
         yield WriteItems(tuple([ItemChange(row.name, None) for row in noted.values()]))
     return Look(found.jobs, found.errors, min(waits, default=None))
 
 
 @dataclass(frozen=True)
 class _Due:
-    """A time that has come. `noted`: when the one before was. Who `may_leave` it need not say yet that it can't be."""
+    """A time that is due. `noted`: the one before. `may_leave`: whether it may be left to other workers for now."""
 
     at: int
     now: int
@@ -136,7 +136,7 @@ class _Due:
 
 
 def _submit(book: Book, schedule: Schedule, due: _Due, found: Look) -> Call[bool]:
-    """Submit the job of a time, and note what became of it; False if that is left to another worker."""
+    """Submit the job of a time, and record the outcome. Returns False if it is left to another worker."""
     name, job, problem = schedule.name, None, None
     if schedule.catch_up == "latest" or due.now - due.at <= _MISSED:
         options: Any = schedule.options
@@ -145,7 +145,7 @@ def _submit(book: Book, schedule: Schedule, due: _Due, found: Look) -> Call[bool
             payload = _payload(book, schedule)
             row = yield from jobs.submit(book, schedule.agent, payload, options, once=(name, str(due.at)), about=about)
         except Unavailable:
-            raise  # before it is noted: it is tried again
+            raise  # not recorded, so it will be tried again
         except BatonpassError as error:
             if due.may_leave and isinstance(error, ContractViolation) and (yield from _others_know(book, schedule)):
                 return False
@@ -161,8 +161,8 @@ def _submit(book: Book, schedule: Schedule, due: _Due, found: Look) -> Call[bool
 
 
 def _others_know(book: Book, schedule: Schedule) -> Call[bool]:
-    """Whether a payload that does not fit may fit elsewhere: with a worker that has the agent and upcasts what was said
-    with an older version of its contract, or is of the newer release in a rolling deploy."""
+    """Whether a payload that does not fit here may fit elsewhere: at a worker that has the agent and upcasts the older
+    version of the contract in which it was written, or that is of the newer release in a rolling deploy."""
     own = book.agent(schedule.agent)
     if own is None:
         return True
@@ -174,7 +174,7 @@ def _others_know(book: Book, schedule: Schedule) -> Call[bool]:
 
 
 def _payload(book: Book, schedule: Schedule) -> object:
-    """What the agent is given: upcast, if the schedule was said with an older version of its contract."""
+    """The payload for the agent. Upcast, if the schedule was written with an older version of its contract."""
     agent = book.agent(schedule.agent)
     return book.said(agent.accepts, schedule.payload) if agent else schedule.payload
 
@@ -185,7 +185,7 @@ def _note(schedule: Schedule, due: int, job: str | None, error: str | None, news
 
 
 def _rows() -> Call[tuple[list[ItemRow], dict[str, ItemRow], int]]:
-    """What the schedules are, when they were due last, and the store's time."""
+    """The schedules, when they were last due, and the store's time."""
     defined, noted, now, start = list[ItemRow](), dict[str, ItemRow](), 0, ""
     while True:
         page: ItemPage = yield ListItems((SCHEDULES,), start)
@@ -222,7 +222,7 @@ def _last(name: str, noted: ItemRow | None) -> Mapping[str, Any]:
 
 
 def _since(row: ItemRow, noted: ItemRow | None, now: int) -> int:
-    """After which times it is due; beyond now if the store's clock was ahead when that was written."""
+    """The time after which it is due next. In the future, if the store's clock was ahead when that was written."""
     last: int = _last(row.name.key, noted)["due"]
     return max(row.updated if row.updated <= now or not last else 0, last)
 

@@ -1,4 +1,4 @@
-"""Sources: checkpoints that something goes on from, and how what goes on is drafted and saved."""
+"""Sources: checkpoints that are gone on from, and how their successors are drafted and saved."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _SHARING = (Sharing.REFER, Sharing.NOTHING)
 
 
 class Source(NamedTuple):
-    """A checkpoint to go on from, what can be shared with it, and where its framework finds it."""
+    """A checkpoint to go on from, what its successor can share with it, and where its framework finds it."""
 
     checkpoint: Checkpoint
     base: Base
@@ -36,7 +36,7 @@ class Source(NamedTuple):
 
 
 def source_of(book: Book, checkpoint_id: str) -> Call[Source]:
-    """A checkpoint to go on from, as its agent's present version has it."""
+    """A checkpoint to go on from, migrated to its agent's present version."""
     opened = yield from read(Restore(checked(checkpoint_id)))
     assert opened is not None
     place = read_commit(opened.row.commit, opened.row.id).place
@@ -44,7 +44,7 @@ def source_of(book: Book, checkpoint_id: str) -> Call[Source]:
 
 
 def placed(source: Source, edit: Edit, step: str, *, alone: bool) -> Call[tuple[Snapshot, Place | None]]:
-    """What goes on from a checkpoint, and where its framework finds it. `alone`: as the first of a thread."""
+    """The successor of a checkpoint, and where its framework finds it. `alone`: as the first of a thread."""
     checkpoint, place = source.checkpoint, source.place
     snapshot = edit.of(checkpoint, source.base, step)
     made = brancher(checkpoint.framework) if place else None
@@ -57,7 +57,7 @@ def placed(source: Source, edit: Edit, step: str, *, alone: bool) -> Call[tuple[
 
 
 def save(made: Draft, source: Source) -> Call[CommitLine]:
-    """Commit what goes on from a checkpoint to its thread."""
+    """Commit a successor to the checkpoint's thread."""
     if made.new.place is None or source.place is None:
         commit: CommitLine = yield Save(made.new.thread, made.new, parent=source.checkpoint.id, branch=True)
     else:
@@ -76,7 +76,7 @@ def drafts(
     job: str | None = None,
     hop: int | None = None,
 ) -> Iterator[Draft]:
-    """The checkpoint with as much of its source as can be shared, then alone."""
+    """Drafts of the successor: the first shares as much as possible with its source, the last one nothing."""
     version = source.checkpoint.version
     make = partial(
         draft,
@@ -90,13 +90,13 @@ def drafts(
         more=None if version == 1 else {"version": version},
         place=place,
     )
-    # A fork that a key names may be made again when it is gone, while others still use the logs that it began.
+    # A fork with a key may be made again after it was deleted, while others still use the logs that it began.
     log = mint("c", home(thread))
     return (make(sharing=sharing, checkpoint_id=checkpoint_id, log=log) for sharing in _SHARING)
 
 
 def save_one(made: Iterator[Draft], source: Source) -> Call[tuple[Draft, CommitLine]]:
-    """Commit the first of the drafts that the store has the ground for."""
+    """Commit the first of the drafts for which the store has what it shares."""
     for one in made:
         try:
             return one, (yield from save(one, source))

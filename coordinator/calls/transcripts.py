@@ -11,7 +11,7 @@ from .travel import restore
 
 
 def transcript(book: Book, checkpoint_id: str) -> Call[Transcript]:
-    """The conversation that a checkpoint holds, whole: also what its job had brought along from other agents."""
+    """The whole conversation in a checkpoint, with what its job had brought along from other agents."""
     found = yield from restore(book, checkpoint_id, None, None)
     saved = saved_as(found.framework, found.state, found.native)
     return transcript_of(saved, Losses(), agent=found.agent, checkpoint=found.id)

@@ -26,7 +26,7 @@ _LONGEST_NAME = 200
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """Which checkpoints a list shows: those that fit in all that is given. `named`: only those with a name."""
+    """The checkpoints that a list shows: those that fit all conditions given. `named`: only those with a name."""
 
     agent: str | None = None
     step: str | None = None
@@ -37,11 +37,11 @@ class Wanted:
 
     @property
     def anything(self) -> bool:
-        """Whether every checkpoint fits. (The store picks the named ones itself.)"""
+        """Whether every checkpoint fits. (The store itself selects the named ones.)"""
         return not self.context and all(given is None for given in (self.agent, self.step, self.framework, self.job))
 
     def fits(self, found: CheckpointSummary) -> bool:
-        """Whether a checkpoint is one of those."""
+        """Whether a checkpoint fits."""
         given = (self.agent, self.step, self.framework, self.job)
         has = (found.agent, found.step, found.framework, found.job)
         return all(wanted in (None, value) for wanted, value in zip(given, has, strict=True)) and all(
@@ -67,7 +67,7 @@ def timeline(thread: str, limit: int, before: str | None, wanted: Wanted) -> Cal
 
 
 def ancestors(checkpoint_id: str, limit: int | None) -> Call[list[CheckpointSummary]]:
-    """What a checkpoint came from, nearest first, over threads: as far as it is kept."""
+    """A checkpoint's ancestors, nearest first, also across threads, as far as they are stored."""
     if limit is not None:
         count(limit, "limit")
     found: list[CheckpointSummary] = []
@@ -84,13 +84,13 @@ def ancestors(checkpoint_id: str, limit: int | None) -> Call[list[CheckpointSumm
 
 
 def branches(thread: str) -> Call[list[CheckpointSummary]]:
-    """The thread's checkpoints from which nothing in it goes on, newest first."""
+    """The checkpoints of a thread that have no successor in it, newest first."""
     tips: list[CheckpointSummary] = []
     parents: set[str | None] = set()
     at: str | None = None
     while True:
         page = yield from timeline(thread, _PAGE, at, Wanted())
-        for each in page:  # what goes on from a checkpoint is always newer
+        for each in page:  # a successor is always newer
             if each.id not in parents:
                 tips.append(each)
             parents.add(each.parent_id)
@@ -114,7 +114,7 @@ def unname(checkpoint_id: str) -> Call[None]:
 
 
 def resolve(checkpoint_id: str | None, thread: str | None, name: str | None) -> Call[str]:
-    """The checkpoint that is meant: by its id, or by its name in a thread."""
+    """The checkpoint with this id, or with this name in a thread."""
     if (checkpoint_id is None) is (name is None) or (name is None) is not (thread is None):
         raise BadSetup("give a checkpoint's id, or thread= and name=")
     if checkpoint_id is not None:
@@ -126,7 +126,7 @@ def resolve(checkpoint_id: str | None, thread: str | None, name: str | None) -> 
 def restore(
     book: Book, checkpoint_id: str | None, thread: str | None, name: str | None, *, rest: bool = False
 ) -> Call[Checkpoint]:
-    """One checkpoint, verified, with its state as its agent's present version has it."""
+    """One checkpoint, verified, with its state migrated to its agent's present version."""
     at = yield from resolve(checkpoint_id, thread, name)
     return book.migrated((yield from checkpoints.restore(at, rest=rest)))
 

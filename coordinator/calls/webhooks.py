@@ -1,4 +1,4 @@
-"""Calls about webhooks: groups of consumers that send what they get to an address."""
+"""Webhooks: calls about groups of consumers that send events to an address."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ from .groups import WEBHOOK
 from .inputs import text
 
 _SECRET = "whsec_"
-_SECRET_BYTES = range(24, 65)  # as Standard Webhooks says
+_SECRET_BYTES = range(24, 65)  # from the Standard Webhooks specification
 
 
 @dataclass(frozen=True)
 class Webhook:
-    """What is kept with a webhook's group. `paused` says why, "" if it is not."""
+    """What is stored with a webhook's group. `paused` says why it is paused, or ""."""
 
     name: str
     url: str
@@ -39,20 +39,20 @@ class Webhook:
 
     @property
     def group(self) -> str:
-        """Its group of consumers."""
+        """Its consumers' group."""
         return WEBHOOK + self.name
 
     @property
     def settings(self) -> Webhook:
-        """What its user has set, without what became of it."""
+        """Its settings, without its state."""
         return replace(self, paused="", failures=0, error="")
 
 
 def add(
     name: str, url: str, types: str | Sequence[str], secret: str | None, start: str, *, plain_http: bool
 ) -> Call[str]:
-    """Make a webhook, or change the one of that name, which stays where it is and keeps its secret if none is given:
-    its receiver knows that one. Its secret."""
+    """Make a webhook, or change the existing one, which keeps its position, and its secret if none is given, because
+    its receiver knows that. Returns the secret."""
     if not name:
         raise BadSetup("a webhook needs a name")
     if secret:
@@ -70,7 +70,7 @@ def add(
 
 
 def listed() -> Call[list[GroupRow]]:
-    """All webhooks, as they are kept: `read` one by one, so that one that is damaged keeps none of the others."""
+    """All webhooks as stored. Each is opened by `read` alone, so that a damaged one does not affect the others."""
     rows: list[GroupRow] = yield ListGroups()
     return [row for row in rows if row.name.startswith(WEBHOOK) and row.about]
 
@@ -84,7 +84,7 @@ def infos() -> Call[list[WebhookInfo]]:
 def _info(row: GroupRow) -> WebhookInfo:
     try:
         each = read(row)
-    except MissingKey:  # this process's own setup: the webhook is whole
+    except MissingKey:  # only this process lacks the key: the webhook is intact
         raise
     except BatonpassError as error:
         name = row.name.removeprefix(WEBHOOK)
@@ -101,8 +101,8 @@ def _info(row: GroupRow) -> WebhookInfo:
 
 
 def note(webhook: Webhook) -> Call[None]:
-    """Note what became of a webhook. `NotFound` if it is another one by now: its user deleted or changed it, or it was
-    paused. What happens between the look and the note is overwritten."""
+    """Record a webhook's state. `NotFound` if it has been deleted, changed or paused since. (What happens between that
+    check and the write is overwritten.)"""
     kept = yield from _named(webhook.name)
     if kept.paused or kept.settings != webhook.settings:
         raise NotFound(f"webhook {webhook.name!r} was changed or paused meanwhile")
@@ -110,7 +110,7 @@ def note(webhook: Webhook) -> Call[None]:
 
 
 def resume(name: str) -> Call[None]:
-    """Have a paused webhook go on where it stopped."""
+    """Let a paused webhook go on where it stopped."""
     kept = yield from _named(name)
     yield from _change(kept.settings)
 
@@ -128,7 +128,7 @@ def _change(webhook: Webhook) -> Call[None]:
 
 
 def delete(name: str) -> Call[None]:
-    """Forget a webhook."""
+    """Delete a webhook."""
     try:
         yield DeleteGroup(WEBHOOK + text(name, "name"))
     except NotFound:
@@ -141,7 +141,7 @@ def _packed(webhook: Webhook) -> bytes:
 
 @understood("the webhook of group {0.name!r:.80}")
 def read(row: GroupRow) -> Webhook:
-    """The webhook that is kept with a group."""
+    """The webhook that is stored with a group."""
     check_open(row.about, f"the webhook of group {row.name!r:.80}")
     kept: dict[str, Any] = json.loads(row.about)
     kept["types"] = tuple(kept["types"])
@@ -157,7 +157,7 @@ def read(row: GroupRow) -> Webhook:
 def _checked_url(url: str, plain_http: bool) -> str:
     try:
         parts = urlsplit(text(url, "URL"))
-        _ = parts.port  # which is looked at only when it is asked for
+        _ = parts.port  # only parsed when it is read
     except ValueError as error:
         raise BadSetup(f"{url!r} is not a URL: {error}") from None
     if not url.isprintable() or " " in url:
