@@ -1,4 +1,4 @@
-"""The children of fan-outs: made, and canceled when nobody waits for them any more."""
+"""Brood: the children of fan-outs. They are made, and canceled when nobody waits for them any more."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def make(records: Records, parent: JobRow, child: Child) -> None:
 
 
 def make_staged(records: Records, parents: list[str], limit: int) -> int:
-    """Make children that were staged, of these parents, in order; how many."""
+    """Make staged children of these parents, in order. Returns how many."""
     made = 0
     for job_id in parents:
         row = records.job(job_id)
@@ -53,7 +53,7 @@ def cancel_left(records: Records, fans: list[str], limit: int) -> None:
     done = 0
     for fan in fans:
         for each in records.unfinished(fan, limit - done):
-            row = records.job(each.id) or each  # the end of the one before may have let it out of its line
+            row = records.job(each.id) or each  # read again: the end of the one before may have changed it
             if not JobState(row.state).ended:
                 end_canceled(records, row)
             done += 1

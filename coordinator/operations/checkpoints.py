@@ -15,12 +15,12 @@ from ..rows import CheckpointRow, CommitLine, ThreadRow
 from ..seals import read_commit, seal
 from .jobs import announce, emit, held, store
 
-# Jobs in a thread's line that are looked at.
+# How many of the jobs in a thread's line are looked at.
 _TURNS = 500
 
 
 def save(records: Records, command: Save) -> CommitLine:
-    """Commit a checkpoint; the same one again answers what the first time did."""
+    """Commit a checkpoint. The same checkpoint again returns what the first time did."""
     row = held(records, command.fence) if command.fence else None
     there = records.checkpoint(command.checkpoint.id)
     if there is not None:
@@ -58,8 +58,8 @@ def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, paren
 def add(
     records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str
 ) -> tuple[CommitLine, list[CheckpointRow]]:
-    """Add a checkpoint to a thread, and the one whose place it takes: the caller frees that one, then puts the thread
-    back."""
+    """Add a checkpoint to a thread. Returns the checkpoint that was at its place, for the caller to free. The caller
+    stores the thread."""
     now = records.now
     expires = now + checkpoint.ttl if checkpoint.ttl else 0
     commit = seal(checkpoint.header, thread.count, parent, now, expires, checkpoint.spans)
@@ -91,7 +91,7 @@ def add(
 
 
 def check_grounded(records: Records, checkpoint: NewCheckpoint | None) -> None:
-    """Refuse a checkpoint if what it shares is not there: its base is gone, or its logs went on without it."""
+    """Refuse a checkpoint if what it shares is not there: its base is gone, or its logs have grown otherwise."""
     if checkpoint is None or not checkpoint.spans:
         return
     if checkpoint.base and not records.has_checkpoint(checkpoint.base):
@@ -106,7 +106,7 @@ def whole(records: Records, row: CheckpointRow) -> CheckpointRow:
 
 
 def spans_of(row: CheckpointRow) -> list[Span]:
-    """The spans that a stored checkpoint uses; none of a damaged one, which its reader notices."""
+    """The spans that a stored checkpoint uses. A damaged one gives none, and its reader notices."""
     if row.commit.split(" ", 5)[4:5] == ["-"]:
         return []
     try:
@@ -123,13 +123,13 @@ def _check_free(records: Records, thread: ThreadRow, command: Save) -> None:
     if not records.has_checkpoint(command.parent):
         raise refusal("no_checkpoint", command.parent)
     if command.parent != thread.tip and not command.branch:
-        newest = records.checkpoints(thread.name, 1, "")  # the tip's time may be over
+        newest = records.checkpoints(thread.name, 1, "")  # the tip may have expired
         if not newest or newest[0].id != command.parent:
             raise refusal("moved", command.parent, thread.tip or "none")
 
 
 def expire(records: Records, command: Expire) -> None:
-    """Delete one checkpoint. The thread's tip falls back to the newest that is left."""
+    """Delete one checkpoint. The thread's tip goes back to the newest one left."""
     row = records.checkpoint(command.checkpoint_id)
     if row is None:
         raise refusal("no_checkpoint", command.checkpoint_id)
@@ -139,25 +139,25 @@ def expire(records: Records, command: Expire) -> None:
 
 
 def needed_on(records: Records, thread: str) -> dict[str, str]:
-    """What jobs go on from that run on a thread, or wait for it (the first in its line): checkpoint -> job."""
+    """What the jobs that run on a thread, or are first in its line, will go on from: checkpoint -> job."""
     jobs = (records.job(each) for each in [*records.turns(thread, _TURNS), records.thread(thread).job] if each)
     return {job.tip: job.id for job in jobs if job is not None and job.tip}
 
 
 def drop(records: Records, rows: Sequence[CheckpointRow]) -> None:
-    """Free checkpoints that nothing resumes from, and tell so of each."""
+    """Free the checkpoints that nothing resumes from, and emit that for each."""
     free(records, rows)
     for row in rows:
         announce(records, kinds.EXPIRED, records.thread(row.thread).job or row.thread, checkpoint=row.id)
 
 
 def free(records: Records, rows: Sequence[CheckpointRow]) -> None:
-    """Free checkpoints, their places with what was written there, and what they alone used."""
+    """Free checkpoints, what was written at their places, and what only they used."""
     let_go(records, [span for row in rows for span in [*spans_of(row), *_take_away(records, row)]])
 
 
 def let_go(records: Records, spans: Iterable[Span]) -> None:
-    """Note that each of these spans has a user less, and free what nobody uses any more."""
+    """Count one user less for each of these spans, and free what nobody uses any more."""
     dropped: dict[str, list[Span]] = {}
     for span in spans:
         if records.disuse(span) and not records.grown(span):
@@ -169,7 +169,7 @@ def let_go(records: Records, spans: Iterable[Span]) -> None:
 
 
 def _take_away(records: Records, row: CheckpointRow) -> list[Span]:
-    """Drop a checkpoint; what was written at its place used these spans."""
+    """Drop a checkpoint. Returns the spans that it and what was written at its place used."""
     spans = _vacate(records, row)
     records.drop_checkpoint(row.id)
     thread = records.thread(row.thread)
@@ -181,7 +181,7 @@ def _take_away(records: Records, row: CheckpointRow) -> list[Span]:
 
 
 def _vacate(records: Records, row: CheckpointRow) -> list[Span]:
-    """Forget the place where a checkpoint is, unless another one took it; the spans of what was written there."""
+    """Remove a checkpoint's place, unless another one is there. Returns the spans of what was written there."""
     try:
         place = read_commit(row.commit, row.id).place
     except Corrupted:

@@ -1,4 +1,4 @@
-"""Fan-outs: a job that waits for its children, holding no lease."""
+"""Fan-outs: a job waits for its children, without a lease."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from .jobs import emit, held, leave, pause, store
 
 
 def stage(records: Records, command: Stage) -> None:
-    """Put children by. The same again changes nothing."""
+    """Store children for a fan-out that is being prepared. The same again changes nothing."""
     row = held(records, command.fence)
     assert row is not None
     staged = records.count_staged(row.id)
@@ -27,7 +27,7 @@ def stage(records: Records, command: Stage) -> None:
 
 
 def spawn(records: Records, command: Spawn) -> None:
-    """The job waits for its children from now on."""
+    """The children become jobs, and the job waits for them."""
     row = held(records, command.fence, "spawn")
     if row is None:
         return

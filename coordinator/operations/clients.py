@@ -1,4 +1,4 @@
-"""What clients do: they hold no lease and carry no token."""
+"""What clients do. They have no lease, and so no token."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from .jobs import begin, emit, end_canceled, enqueue, go_ahead, store
 
 
 def submit(records: Records, command: Submit) -> JobRow:
-    """Make a job. The same id or the same key again answers with the first job."""
+    """Make a job. The same id or the same key again returns the first job."""
     there = records.job(command.job_id) or _first(records, command)
     if there is not None:
         return there
@@ -57,7 +57,7 @@ def _first(records: Records, command: Submit) -> JobRow | None:
 
 
 def _make_way(records: Records, busy: JobRow, row: JobRow, *, back: bool) -> None:
-    """End a thread's job for another one; `back`: that one goes on from where it began."""
+    """End a thread's job for another one. With `back`, that goes on from where the ended one began."""
     if back and busy.began and not records.has_checkpoint(busy.began):
         raise refusal("no_checkpoint", busy.began)
     end_canceled(records, busy, heir=row.id)
@@ -95,7 +95,7 @@ def _new_job(command: Submit, now: int) -> JobRow:
 
 
 def answer(records: Records, command: AnswerJob) -> None:
-    """Answer the question of a suspended job; the same answer again changes nothing."""
+    """Answer the question of a suspended job. The same answer again changes nothing."""
     row = records.job(command.job_id)
     if row is None:
         raise refusal("no_job", command.job_id)
@@ -105,7 +105,7 @@ def answer(records: Records, command: AnswerJob) -> None:
         go_ahead(records, row, kinds.ANSWERED)
         store(records, row)
         return
-    # A retry: the answer may have been taken, and the job have gone on with it to other agents and questions.
+    # A retry: the answer may have been taken before, and the job may be at other agents and questions by now.
     asked, _, taken = row.answered.partition(" ")
     if taken == digest and command.asked in (0, int(asked)):
         return
@@ -115,7 +115,7 @@ def answer(records: Records, command: AnswerJob) -> None:
 
 
 def cancel(records: Records, command: Cancel) -> bool:
-    """End the job at once, whoever holds it: its worker is refused at the next write and told by its heartbeat."""
+    """End the job now, whoever holds it. Its worker learns it from its next write or heartbeat."""
     row = records.job(command.job_id)
     if row is None:
         raise refusal("no_job", command.job_id)
@@ -126,7 +126,7 @@ def cancel(records: Records, command: Cancel) -> bool:
 
 
 def redrive(records: Records, command: Redrive) -> None:
-    """A failed job is tried again. The same again while it waits changes nothing."""
+    """Retry a failed job. The same again while it waits changes nothing."""
     row = records.job(command.job_id)
     if row is None:
         raise refusal("no_job", command.job_id)
@@ -142,20 +142,20 @@ def redrive(records: Records, command: Redrive) -> None:
     if command.tip and not records.has_checkpoint(command.tip):
         raise refusal("no_checkpoint", command.tip)
     if row.reason == "unanswered":
-        row.answered = ""  # it is asked again
+        row.answered = ""  # it will ask again
     target = command.target or Target(row.agent, row.contract, row.queue, row.envelope)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.lane = command.target.lane if command.target else row.lane
     row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"
     row.failing = row.expires = row.deadline = 0
     row.tip = command.tip or row.tip
-    row.brood = ""  # its parent has counted it as lost, and is told if it is completed
+    row.brood = ""  # its parent has counted it as lost; if it completes, the parent is told by `_make_good`
     if row.fan and row.reason == CHILDREN:
-        row.verdict = "cut"  # the children that broke it are tried again, too
+        row.verdict = "cut"  # the children that failed the fan-out are tried again, too
     thread.job = row.id
     records.put_thread(thread)
     if row.idem and (first := records.first_use(row.idem)) and first[0] == row.id:
-        records.put_first_use(row.idem, *first)  # as long as the job has not ended it does not age
+        records.put_first_use(row.idem, *first)  # the key does not age while the job has not ended
     enqueue(records, row, kinds.REDRIVEN)
     store(records, row)
 

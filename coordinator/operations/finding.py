@@ -13,7 +13,7 @@ from ..seals import read_commit
 from .checkpoints import whole
 from .travel import hidden
 
-# Bytes of records after which a walk stops, so that an answer has a size.
+# Bytes of records after which a walk stops, to limit its answer.
 _ENOUGH = 65_536
 
 
@@ -42,7 +42,7 @@ def places(records: Records, command: Places) -> list[PlaceRow]:
 
 
 def walk(records: Records, command: Walk) -> list[PlaceRow]:
-    """From parent to parent, as long as they are in the thread, have a place, and can be read."""
+    """A place and its ancestors, as long as they are in the thread, have a place, and can be read."""
     found: list[PlaceRow] = []
     size = 0
     for place, first in records.placed(command.thread, command.scope, 1, key=command.key, whole=True):
@@ -57,7 +57,7 @@ def walk(records: Records, command: Walk) -> list[PlaceRow]:
 
 
 def _parent(records: Records, row: CheckpointRow) -> tuple[CheckpointRow | None, CommitLine | None]:
-    """The parent of a checkpoint and its commit line; nothing if it is not to be walked to."""
+    """A checkpoint's parent and that one's commit line. Nothing if the walk ends there."""
     try:
         parent = records.checkpoint(read_commit(row.commit, row.id).parent)
         if parent is None or parent.thread != row.thread or hidden(records, parent):
@@ -69,7 +69,7 @@ def _parent(records: Records, row: CheckpointRow) -> tuple[CheckpointRow | None,
 
 
 def read_spans(records: Records, command: ReadSpans) -> list[bytes]:
-    """What lies in logs."""
+    """What spans of logs hold."""
     return [records.read_log(span) for span in command.spans]
 
 

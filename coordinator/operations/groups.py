@@ -1,4 +1,4 @@
-"""Groups of consumers, who share the events: each is taken by one, and comes again if that one does not finish it."""
+"""Groups of consumers, who share events: each is taken by one, and again by another if that one does not finish it."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from ..refusals import refusal
 from ..rows import ConsumerGroup, EventRow
 from .observing import wanted
 
-# Batches of a group that may be taken at a time.
+# How many batches of a group may be taken at a time.
 BATCHES = 100
 
 
 def join(records: Records, command: JoinGroup) -> None:
-    """Make a group, or begin anew; note what its maker keeps with it."""
+    """Make a group, or move it. Stores what its maker keeps with it."""
     known = records.group(command.group)
     if known is None and command.known:
         raise refusal("no_group", command.group)
@@ -29,7 +29,7 @@ def join(records: Records, command: JoinGroup) -> None:
 
 
 def take(records: Records, command: TakeEvents) -> Taken:
-    """A batch that was taken by one who did not finish it, else the next events."""
+    """A batch that its consumer did not finish in time, else the next events."""
     group = _group(records, command.group)
     again = _to_take_again(records, group, command.batch)
     first, last = group.batches[again][:2] if again else (group.front, 0)
@@ -59,7 +59,7 @@ def _given(
 
 
 def _to_take_again(records: Records, group: ConsumerGroup, mine: str) -> str:
-    """The batch that was asked for by this id before, else the first one whose lease is over."""
+    """The batch with this id, if it was taken before, else the first one whose lease is over."""
     if mine in group.batches:
         return mine
     over = [(first, id_) for id_, (first, _, until) in group.batches.items() if until <= records.now]
@@ -67,13 +67,13 @@ def _to_take_again(records: Records, group: ConsumerGroup, mine: str) -> str:
 
 
 def nothing_to_take(records: Records, command: TakeEvents) -> bool:
-    """Whether asking would only cost a place in the line of writers."""
+    """Whether there is nothing to take, so that asking would only cost a turn as a writer."""
     group = records.group(command.group)
     return bool(group and not _to_take_again(records, group, command.batch) and not records.events(str(group.front), 1))
 
 
 def ack(records: Records, command: AckEvents) -> bool:
-    """Note how far a consumer is in its batch."""
+    """Record how far a consumer is in its batch."""
     group = records.group(command.group)
     if group is None or command.batch not in group.batches:
         return False
@@ -95,7 +95,7 @@ def listed(records: Records, command: ListGroups) -> list[GroupRow]:
 
 
 def delete(records: Records, command: DeleteGroup) -> None:
-    """Forget a group."""
+    """Delete a group."""
     records.drop_group(_group(records, command.group).name)
 
 

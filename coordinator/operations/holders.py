@@ -1,4 +1,4 @@
-"""What the holder of a lease does. All but `claim` carry the lease, and a lease that is over is refused."""
+"""What the holder of a lease does. All but `claim` carry the lease, and are refused if it is over."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from .jobs import close, counts, emit, end, enqueue, go_ahead, held, leave, paus
 from .lanes import Lane, find_lane, move_on, starts
 from .upkeep import due_in
 
-# Deliveries of a queue that a claim looks at.
+# How many deliveries of a queue a claim looks at.
 _LOOKED = 500
 
 
@@ -52,7 +52,7 @@ def claim(records: Records, command: Claim) -> Claimed:
 
 
 def _waited_for(records: Records, row: JobRow) -> bool:
-    """Whether a job is no child, or one that its parent waits for."""
+    """Whether a job is no child, or a child that its parent still waits for."""
     parent = records.job(row.parent) if row.brood else None
     return not row.brood or (parent is not None and counts(parent, row))
 
@@ -72,7 +72,7 @@ def _leased(records: Records, row: JobRow, worker: str, lease: str, duration: in
         row.failing += records.now
     row.state, row.reason, row.ready, row.expires = "working", "", 0, 0
     row.lease, row.worker = lease, worker
-    # A token from the clock is greater than any that a store knew before it lost its last writes.
+    # A token from the clock is greater than any that the store had given before it lost its last writes.
     row.token = max(row.token + 1, records.now)
     row.lease_until = records.now + duration
     emit(records, kinds.STARTED, row, worker=row.worker, token=row.token, attempt=row.attempt)
@@ -83,7 +83,7 @@ def _leased(records: Records, row: JobRow, worker: str, lease: str, duration: in
 
 
 def heartbeat(records: Records, command: Heartbeat) -> list[str]:
-    """Renew each lease that is still held, also one that has expired and was not taken over."""
+    """Renew each lease that is still held, even if it has expired, as long as nobody has taken over."""
     answers: list[str] = []
     for fence, duration in command.leases:
         row = records.job(fence.job_id)
@@ -136,7 +136,7 @@ def complete(records: Records, command: Complete) -> None:
 
 
 def fail(records: Records, command: Fail) -> None:
-    """The attempt failed: the next one is timed, or the job ends."""
+    """The attempt failed: the next one gets a timer, or the job ends."""
     row = closing(records, command.fence, "fail", None)
     if row is None:
         return
@@ -156,7 +156,7 @@ def fail(records: Records, command: Fail) -> None:
 
 
 def suspend(records: Records, command: Suspend) -> None:
-    """The job waits for an answer, and costs nothing meanwhile."""
+    """The job waits for an answer, without a lease."""
     row = closing(records, command.fence, "suspend", command.checkpoint)
     if row is None:
         return
@@ -194,7 +194,7 @@ def release(records: Records, command: Release) -> None:
 
 
 def closing(records: Records, fence: Fence, operation: str, last: NewCheckpoint | None) -> JobRow | None:
-    """The held job with its last checkpoint saved and its lease ended; None if that was done before."""
+    """The held job, with its last checkpoint saved and its lease ended. None if that was done before."""
     row = held(records, fence, operation)
     if row is None:
         return None

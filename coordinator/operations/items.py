@@ -28,7 +28,7 @@ def write(records: Records, command: WriteItems) -> None:
 
 
 def refresh(records: Records, command: RefreshItems) -> None:
-    """Let the time of items begin anew."""
+    """Start the time to live of items anew."""
     for name in command.names:
         row = records.item(name)
         if row and row.ttl and row.lives(records.now):
@@ -36,7 +36,7 @@ def refresh(records: Records, command: RefreshItems) -> None:
 
 
 def read(records: Records, command: ReadItems) -> list[ItemRow | None]:
-    """Items, None for each that is not there."""
+    """Items, None for each that does not exist."""
     rows = [records.item(name) for name in command.names]
     return [replace(row, index=b"") if row and row.lives(records.now) else None for row in rows]
 
@@ -50,7 +50,7 @@ def page(records: Records, command: ListItems) -> ItemPage:
 
 
 def spaces(records: Records, command: ListSpaces) -> SpacePage:
-    """Labels in order: from each to what lies behind all items that have just these."""
+    """Labels in order. After each it goes on behind all items with exactly these labels."""
     path = space_path(command.prefix)
     start, found = max(path, command.start), list[tuple[str, ...]]()
     while len(found) < command.limit:

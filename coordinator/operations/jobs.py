@@ -1,4 +1,5 @@
-"""The moves that several operations share: holding, queueing, ending."""
+"""The moves that several operations share: holding, queueing, ending. Their counterparts in Lua are in
+lua/lib/job.lua."""
 
 from __future__ import annotations
 
@@ -9,16 +10,16 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import BEHIND, LATE, NEVER, JobRow, OutcomeRow
 
-# Workers that may die over one hop before the job is parked: enough to survive a bad deploy, few enough to end.
+# After so many deaths of workers in one hop, the job is parked: enough to survive a bad deploy, few enough to end.
 POISON = 10
-# So many have died when it may be the job that kills them: it goes ahead of others no more.
+# After so many, it may be the job that kills them: it does not go ahead of others any more.
 SUSPECT = 3
-# As in reap.lua.
+# Also in lua/lib/job.lua.
 OVERDUE = {"expired": "no worker started it before it expired", "deadline": "it did not end before its deadline"}
 
 
 def announce(records: Records, kind: str, subject: str, **fields: object) -> int:
-    """Append an event; what is empty is left out."""
+    """Append an event. Empty fields are left out."""
     texts = {name: str(value) for name, value in fields.items() if value not in ("", None)}
     return records.add_event({"type": kind, "subject": subject, **texts})
 
@@ -29,7 +30,7 @@ def emit(records: Records, kind: str, row: JobRow, **fields: object) -> int:
 
 
 def held(records: Records, fence: Fence, operation: str = "") -> JobRow | None:
-    """The job that the fence holds; None if the same lease has ended its delivery by the same operation already."""
+    """The job, if the fence holds it. None if the same lease has already ended its delivery by the same operation."""
     row = records.job(fence.job_id)
     if row is None:
         raise refusal("no_job", fence.job_id)
@@ -41,14 +42,15 @@ def held(records: Records, fence: Fence, operation: str = "") -> JobRow | None:
 
 
 def close(row: JobRow, operation: str) -> None:
-    """End the job's delivery: its lease is over."""
+    """End the job's delivery and its lease."""
     row.closed = f"{operation} {row.lease}"
     row.lease = row.worker = ""
     row.lease_until = 0
 
 
 def pause(records: Records, row: JobRow) -> None:
-    """The job waits for something from now on: that is no time in which it fails. The next claim goes on counting."""
+    """Stop the clock that says for how long the hop has been failing, while it waits. The next claim starts it
+    again."""
     if row.failing > 0:
         row.failing = min(row.failing - records.now, 0)
 
@@ -60,15 +62,15 @@ def enqueue(records: Records, row: JobRow, kind: str, **fields: object) -> None:
 
 
 def go_ahead(records: Records, row: JobRow, kind: str, **fields: object) -> None:
-    """Make a job deliverable that had its turn, and has to go on or was held up for no fault of its own: ahead of
-    those of its queue that wait for their turn. (A failed attempt is behind them: who keeps failing keeps nobody
-    waiting.)"""
+    """Make a job deliverable that already had its turn and has to go on, or was held up through no fault of its own,
+    ahead of those in its queue that wait for their first turn. (A failed attempt is not: a job that keeps failing must
+    not keep the others waiting.)"""
     enqueue(records, row, kind, **fields)
     row.ready -= BEHIND
 
 
 def take_back(records: Records, row: JobRow, kind: str, **fields: object) -> None:
-    """Make a job deliverable again that was lost with who ran it; it is parked if they keep dying."""
+    """Make a job deliverable again whose worker was lost. Parks it if its workers keep dying."""
     row.crashes += 1
     if row.crashes >= POISON:
         row.error = f"{row.crashes} workers died or went silent while they ran this hop"
@@ -81,7 +83,7 @@ def take_back(records: Records, row: JobRow, kind: str, **fields: object) -> Non
 
 
 def begin(records: Records, row: JobRow, **about: object) -> None:
-    """Let the job's thread be its own. It goes on from its origin or from the thread's tip, now or when it is due."""
+    """Give the job its thread. It goes on from its origin or from the thread's tip, now or when it is due."""
     thread = records.thread(row.thread)
     row.tip = row.began = row.tip or thread.tip
     thread.job = row.id
@@ -94,9 +96,9 @@ def begin(records: Records, row: JobRow, **about: object) -> None:
 
 
 def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "", spent: bytes = b"") -> None:
-    """Bring the job to an end: its key starts to age, its parent is told (what was `spent` is in the result's place),
-    and its thread is the next one's that waits for it (with an `heir` the caller sees to that). Its journal is dropped,
-    unless it may go on with that when it is redriven. Its parent may read how its own children ended."""
+    """End the job. Its key starts to age, and its parent is told (what was `spent` is in the result's place). The thread
+    goes to the job that waits for it next (if there is an `heir`, the caller does that). The journal is dropped, unless
+    a redrive may go on with it. How its own children ended is kept if its parent may still read that."""
     if state != "completed":
         row.result = spent or records.journal(row.id).get(SPENT, row.result)
     waited, in_line = row.reason == "thread_busy", row.waits > 0
@@ -125,14 +127,14 @@ def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "
 
 
 def leave(records: Records, row: JobRow) -> None:
-    """A job's delivery is over: if it had a place in a lane (lanes.py), the first in the line there has."""
+    """A delivery is over: if it had a place in a lane (lanes.py), the next one in line gets it."""
     name, row.slot = row.slot, ""
     if name and records.gate(name) in (0, NEVER):
         let_out(records, name)
 
 
 def let_out(records: Records, lane: str) -> bool:
-    """The first in a lane's line becomes ready. Whether there was one."""
+    """Make the first job in a lane's line ready. Returns whether there was one."""
     row = records.first_in_line(lane)
     if row is None:
         return False
@@ -144,7 +146,7 @@ def let_out(records: Records, lane: str) -> bool:
 
 
 def close_line(records: Records, lane: str) -> None:
-    """A line in which nobody waits any more has no gate."""
+    """Remove a lane's gate if nobody waits in its line."""
     if records.first_in_line(lane) is None:
         records.drop_gate(lane)
 
@@ -160,8 +162,9 @@ def _give_turn(records: Records, name: str) -> None:
 
 
 def _tell_parent(records: Records, child: JobRow) -> None:
-    """Count the end of a child. If that decides the fan-out its parent goes on. What is completed too late to count is
-    kept for a parent that may fan out again, so that it is not done twice; of others that are late, what they spent."""
+    """Tell the parent that a child ended. If that decides the fan-out, the parent goes on. A child that completes too
+    late to count is still recorded if the parent may fan out again, so that its work is not repeated. Of other late
+    children, only what they spent is recorded."""
     row = records.job(child.parent)
     if row is None or row.fan != child.brood:
         return
@@ -181,8 +184,8 @@ def _tell_parent(records: Records, child: JobRow) -> None:
 
 
 def _make_good(records: Records, child: JobRow) -> None:
-    """A child that was lost, and redriven, is completed: that counts for a parent that still waits, and is kept for one
-    that is redriven. One that has been told that it was lost, and goes on with that, has no use for it."""
+    """A child that had failed, and was redriven, has completed. If the parent still waits, that counts. If the parent
+    may be redriven, it is recorded. A parent that went on without this child ignores it."""
     row = records.job(child.parent)
     known = records.outcomes(row.id, row.fan, child.number, 1) if row else []
     if row is None or not known or known[0].job_id != child.id or not _is_open(row):
@@ -196,7 +199,7 @@ def _make_good(records: Records, child: JobRow) -> None:
 
 
 def _weigh(records: Records, row: JobRow, child: JobRow) -> None:
-    """Let the parent go on if what was counted decides its fan-out."""
+    """Let the parent go on, if the counts decide its fan-out."""
     if row.lost > row.spare:
         verdict = "broken"
     elif row.done >= row.need or row.done + row.lost == row.children:
@@ -219,13 +222,13 @@ def _may_go_on(row: JobRow) -> bool:
 
 
 def _is_open(row: JobRow) -> bool:
-    """Whether no run of the parent goes by how its children ended: it waits for them, or will fan out again."""
+    """Whether no run of the parent has acted on how its children ended: it still waits, or will fan out again."""
     broke = row.verdict == "broken" and row.state == "failed" and row.reason == CHILDREN
     return not row.verdict or broke or (row.verdict == "cut" and _may_go_on(row))
 
 
 def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> None:
-    """A fan-out is over: children that are not made yet never are, those that have not ended are canceled by `reap`."""
+    """A fan-out is over. Staged children are not made any more, and `reap` will cancel those that have not ended."""
     row.verdict = verdict
     records.unstage(row.id)
     records.drop_chore("opening", row.id)
@@ -234,7 +237,7 @@ def _decide(records: Records, row: JobRow, verdict: str, ended: str = "") -> Non
 
 
 def end_canceled(records: Records, row: JobRow, *, heir: str = "") -> None:
-    """End a job from outside, whoever holds it, for an heir or nobody."""
+    """End a job from outside, whoever holds it. The `heir`, if any, gets its thread."""
     worker = row.worker
     row.lease = row.worker = row.closed = ""
     row.lease_until = 0
@@ -244,7 +247,7 @@ def end_canceled(records: Records, row: JobRow, *, heir: str = "") -> None:
 
 
 def fail_late(records: Records, row: JobRow) -> None:
-    """End a job that was not started, or did not end, in its time, whoever holds it."""
+    """End a job that has expired or is past its deadline, whoever holds it."""
     reason = "expired" if row.limit == row.expires else "deadline"
     row.error = OVERDUE[reason] + (f"; its last error: {row.error}" if row.error else "")
     row.lease = row.worker = row.closed = ""

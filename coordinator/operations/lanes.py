@@ -1,10 +1,11 @@
-"""Lanes: how many deliveries of one key run at once, and how many start in a time.
+"""Lanes limit how many deliveries of one key run at once, and how many start within a time.
 
-A delivery that may not run now waits in its lane's line. Somebody always sees to it that the line moves: each delivery
-that has a place in the lane (it runs, or was let out of the line and is ready) lets the next one out when it leaves;
-where nobody has one, or only time helps, the lane has a gate, which a reap opens. Any other line has a gate that no
-time opens: when an agent is declared with other numbers, a reap opens all gates. Who leaves does not know how many may
-run: a claim decides that, puts back what came too early, and lets out more if there is room for more.
+A delivery that may not run now waits in its lane's line. Something always makes the line move. A delivery has a place
+in the lane if it runs, or was let out of the line and is ready; when it leaves, it lets the next one out. If no
+delivery has a place, or if only time helps, the lane has a gate, which a reap opens at its time. Any other line has a
+gate without a time: when an agent is declared with other numbers, a reap opens all gates. A delivery that leaves does
+not know how many may run. A claim decides that: it puts back what came out too early, and lets out more if there is
+room.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from .jobs import emit, let_out, pause, store
 
 @dataclass
 class Lane:
-    """A lane as a claim finds it, and leaves it. Without `limits` everything may run that was let out of its line."""
+    """A lane as a claim finds it and changes it. Without `limits`, everything may run that was let out of its line."""
 
     name: str
     limits: Limits
@@ -32,7 +33,7 @@ class Lane:
 
 
 def find_lane(records: Records, name: str, limits: Limits | None) -> Lane:
-    """The lane of that name."""
+    """Reads the lane of that name."""
     running, admitted = records.in_lane(name)
     lane = Lane(name, limits or Limits(name), running, admitted, bool(records.first_in_line(name)))
     lane.opens = _opens(records, lane)
@@ -46,7 +47,7 @@ def _opens(records: Records, lane: Lane) -> int:
 
 
 def starts(records: Records, lane: Lane, row: JobRow) -> bool:
-    """Whether a ready delivery may start: then it has its place. Else it waits in line."""
+    """Whether a ready delivery may start. Then it gets a place, else it waits in line."""
     let_out, most = row.slot != "", lane.limits.concurrency
     lane.admitted -= let_out
     if let_out:
@@ -61,7 +62,7 @@ def starts(records: Records, lane: Lane, row: JobRow) -> bool:
             records.add_start(lane.name, records.now, records.now + lane.limits.per)
             lane.opens = _opens(records, lane)
         return True
-    # In the order of the queue: what goes ahead is in front there. What was let out before is in front of its band.
+    # Ordered as in the queue, where those that go ahead are first. Those let out before are first in their band.
     head = records.first_in_line(lane.name, row.priority) if let_out else None
     row.waits, row.ready = min(max(head.waits - 1, 1), row.ready) if head else row.ready, 0
     row.reason, lane.waiting = "rate_limited" if lane.opens else "limited", True
@@ -72,7 +73,7 @@ def starts(records: Records, lane: Lane, row: JobRow) -> bool:
 
 
 def move_on(records: Records, lane: Lane) -> None:
-    """Let one more out if there is room, or have it let out when it is time. The next claim goes on with that."""
+    """Let one more out if there is room, or set the gate for when there will be. The next claim repeats that."""
     if not lane.waiting:
         return
     if lane.opens:

@@ -13,7 +13,7 @@ from ..rows import EventRow
 
 
 def events(records: Records, command: Events) -> list[EventRow]:
-    """Events that are wanted, and the position that was looked at."""
+    """The wanted events among the next ones, and the position up to which was looked."""
     if command.after and not command.after.isdigit():
         raise refusal("cursor", command.after)
     gone = records.trimmed()
@@ -32,7 +32,7 @@ def events(records: Records, command: Events) -> list[EventRow]:
 
 
 def _rewound(row: EventRow) -> bool:
-    """Whether it tells that the store went back in time: whoever reads has to know."""
+    """Whether it reports that the store went back in time, which every reader has to know."""
     return row.fields["type"] == kinds.REWOUND
 
 

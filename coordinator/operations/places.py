@@ -17,7 +17,7 @@ from .jobs import announce, emit, held, store
 
 
 def put(records: Records, command: Put) -> CommitLine:
-    """Commit a checkpoint at its place; the same one again answers what the first time did."""
+    """Commit a checkpoint at its place. The same checkpoint again returns what the first time did."""
     new, where = command.checkpoint, command.checkpoint.place
     if where is None:
         raise BadSetup(f"checkpoint {new.id} has no place where it could be put")
@@ -51,7 +51,7 @@ def put(records: Records, command: Put) -> CommitLine:
 
 
 def _latest(records: Records, thread: ThreadRow, scope: str, known: str | None) -> str | None:
-    """The greatest key of a scope, where it is needed; refused if it is not the one that is known."""
+    """The greatest key of a scope, if it is needed. Refuses if it is not the one that the client expects."""
     latest = records.latest_key(thread.name, scope) if known is not None or not scope else None
     if known is not None and known != (latest or ""):
         raise refusal("outrun", thread.name, known, latest or "")
@@ -59,7 +59,7 @@ def _latest(records: Records, thread: ThreadRow, scope: str, known: str | None) 
 
 
 def put_writes(records: Records, command: PutWrites) -> None:
-    """Note what was written at a place."""
+    """Store what was written at a place."""
     row = held(records, command.fence) if command.fence else None
     thread = records.thread(command.thread)
     _check_owner(thread, row, command.key)
@@ -72,7 +72,7 @@ def put_writes(records: Records, command: PutWrites) -> None:
 
 
 def _check_owner(thread: ThreadRow, row: JobRow | None, what: str) -> None:
-    """Refuse what is not of the fence's thread, or has no fence while a job owns the thread."""
+    """Refuse what is not for the fence's thread, or comes without a fence while a job runs on the thread."""
     if row is None and thread.job:
         raise refusal("busy", thread.name, thread.job)
     if row is not None and row.thread != thread.name:
@@ -82,7 +82,7 @@ def _check_owner(thread: ThreadRow, row: JobRow | None, what: str) -> None:
 def _spans(
     records: Records, what: str, writes: Sequence[Write], appends: Sequence[Append] = ()
 ) -> list[Sequence[Span]]:
-    """The spans of each write, refused unless logs hold them, or will after these appends."""
+    """The spans of each write. Refused unless logs hold them, or will after these appends."""
     ends = {append.log: append.at + len(append.data) for append in appends}
     spans: list[Sequence[Span]] = []
     for write in writes:
@@ -99,7 +99,7 @@ def _spans(
 def _note(
     records: Records, thread: str, scope: str, key: str, writes: Sequence[Write], spans: Sequence[Sequence[Span]]
 ) -> list[Span]:
-    """Note writes, which use these spans; the spans of those that they replaced."""
+    """Store writes, which use these spans. Returns the spans of those that they replaced."""
     unused: list[Span] = []
     for used, before in zip(spans, records.put_writes(thread, scope, key, writes), strict=True):
         if before is not None:

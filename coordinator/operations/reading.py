@@ -1,4 +1,4 @@
-"""What only reads."""
+"""Operations that only read."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from .travel import hidden
 
 
 def restore(records: Records, command: Restore) -> CheckpointRow:
-    """One checkpoint; one whose time is over is gone, freed or not."""
+    """One checkpoint. An expired one is gone, freed or not."""
     row = records.checkpoint(command.checkpoint_id)
     if row is None or hidden(records, row):
         raise refusal("no_checkpoint", command.checkpoint_id)

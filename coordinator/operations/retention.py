@@ -1,4 +1,4 @@
-"""Retention: what is old or not wanted any more goes, and what only it used goes with it."""
+"""Retention: deletes what is old or unwanted, with everything that only it used."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from ..seals import read_commit
 from .checkpoints import free, let_go, needed_on
 from .jobs import announce, emit
 
-# Jobs of one thread that are deleted at once.
+# How many jobs of one thread are deleted at once.
 _JOBS = 500
 
 
@@ -39,7 +39,7 @@ def prune(records: Records, command: Prune) -> Freed:
 
 
 def drop(records: Records, command: Drop) -> Freed:
-    """Free some checkpoints of a thread, whatever became of the others."""
+    """Free these checkpoints of a thread, and skip those that are gone or needed."""
     thread = records.thread(command.thread)
     needed = needed_on(records, thread.name)
     found = (records.checkpoint(id_) for id_ in dict.fromkeys(command.checkpoints))
@@ -56,7 +56,7 @@ def _free(records: Records, thread: ThreadRow, old: Sequence[CheckpointRow]) -> 
 
 
 def delete_thread(records: Records, command: DeleteThread) -> Freed:
-    """Delete a thread that no job runs on, a part of it at a time."""
+    """Delete a thread that no job runs on, part by part."""
     thread = records.thread(command.thread)
     if thread.job:
         raise refusal("busy", thread.name, thread.job)
@@ -76,7 +76,7 @@ def delete_job(records: Records, command: DeleteJob) -> None:
 
 
 def prune_jobs(records: Records, command: PruneJobs) -> Freed:
-    """Delete jobs that ended long ago, each with its own thread. One whose thread is still of use stays."""
+    """Delete jobs that ended long ago, each with its own thread, unless that is still of use."""
     rows = records.oldest_jobs(command.start, command.limit)
     cutoff = records.now - command.older_than
     ended, kept, budget = 0, 0, command.limit
@@ -99,13 +99,13 @@ def prune_jobs(records: Records, command: PruneJobs) -> Freed:
 
 
 def _of_use(records: Records, thread: str, cutoff: int) -> bool:
-    """Whether somebody named a checkpoint of a thread, or saved one lately."""
+    """Whether a thread has a named checkpoint, or one saved since the cutoff."""
     newest = records.checkpoints(thread, 1, "")
     return records.count_names(thread) > 0 or bool(newest and _created(newest[0]) > cutoff)
 
 
 def _created(row: CheckpointRow) -> int:
-    """When a checkpoint was saved; of one that can't be read any more, long ago."""
+    """When a checkpoint was saved. One that can't be read counts as old."""
     try:
         return read_commit(row.commit, row.id).created
     except Corrupted:
@@ -113,7 +113,7 @@ def _created(row: CheckpointRow) -> int:
 
 
 def _clear(records: Records, name: str, limit: int) -> tuple[int, bool]:
-    """Free the oldest of a thread; with the last one its jobs and the thread itself go. Whether that was done."""
+    """Free a thread's oldest checkpoints. With the last one go its jobs and the thread. Returns whether all is gone."""
     rows = [row for _, row in records.line(name, 0, limit)]
     free(records, rows)
     if records.line(name, 0, 1):
@@ -143,7 +143,7 @@ def _drop_job(records: Records, row: JobRow) -> None:
 
 
 def _forget(records: Records, name: str) -> None:
-    """Nothing reminds of a thread on which nothing is left."""
+    """Remove all traces of a thread that has no checkpoints and no jobs left."""
     left = records.line(name, 0, 1) or records.places(name, 1) or records.jobs_on(name, 1)
     if not left and records.has_thread(name):
         records.drop_thread(name)

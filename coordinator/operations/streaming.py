@@ -18,7 +18,7 @@ def emit(records: Records, command: Emit) -> None:
 
 
 def read(records: Records, command: ReadStream) -> list[StreamRow]:
-    """A page of a job's stream; nothing of a job that streamed nothing, or is not there."""
+    """A page of a job's stream. Empty if the job streamed nothing, or does not exist."""
     if not is_id(command.job_id, "j"):
         raise refusal("no_job", command.job_id)
     if command.after and not command.after.isdigit():

@@ -14,17 +14,17 @@ from ..seals import read_commit
 from .checkpoints import append, check_grounded
 from .jobs import announce
 
-# Names of one thread, at most.
+# How many names a thread may have.
 NAMES = 500
 
 
 def hidden(records: Records, row: CheckpointRow) -> bool:
-    """Whether a checkpoint's time is over, freed or not. A name keeps it."""
+    """Whether a checkpoint has expired, freed or not. A named one never does."""
     return not row.name and 0 < read_commit(row.commit, row.id).expires <= records.now
 
 
 def ancestors(records: Records, command: Ancestors) -> list[CheckpointRow]:
-    """From parent to parent, over threads, as long as they are there and can be read."""
+    """A checkpoint and its ancestors, also across threads, as long as they exist and can be read."""
     found: list[CheckpointRow] = []
     at = command.checkpoint_id
     while at and len(found) < command.limit:
@@ -42,7 +42,7 @@ def ancestors(records: Records, command: Ancestors) -> list[CheckpointRow]:
 
 
 def name(records: Records, command: Name) -> None:
-    """Give a checkpoint a name that no other one of its thread has, or take it away."""
+    """Give a checkpoint a name that is unique in its thread, or remove its name."""
     row = records.checkpoint(command.checkpoint_id)
     if row is None or hidden(records, row):
         raise refusal("no_checkpoint", command.checkpoint_id)
@@ -61,7 +61,7 @@ def name(records: Records, command: Name) -> None:
 
 
 def find_name(records: Records, command: FindName) -> str:
-    """The checkpoint that a name is of."""
+    """The checkpoint with a name."""
     found = records.find_name(command.thread, command.name)
     if not found or not command.name:
         raise refusal("no_name", command.thread, command.name)
@@ -74,7 +74,7 @@ def threads(records: Records, command: Threads) -> list[str]:
 
 
 def export(records: Records, command: Export) -> list[CheckpointRow]:
-    """A thread's checkpoints as they can be added to another one."""
+    """A thread's checkpoints, in a form in which they can be added to another thread."""
     rows = [row for _, row in records.line(command.thread, command.start, 500)]
     return [row for row in rows if not hidden(records, row)][: command.limit]
 
@@ -95,7 +95,7 @@ def import_(records: Records, command: Import) -> list[CommitLine]:
             raise refusal("thread", new.id)
         check_grounded(records, new)
         for each in new.appends:
-            if each.log in logs:  # what two append to one log would not lie where each expects
+            if each.log in logs:  # if two appended to one log, the second would not lie where it expects to
                 raise refusal("ungrounded", new.base)
             logs.add(each.log)
     lines: list[CommitLine] = []

@@ -13,14 +13,14 @@ from .jobs import close, emit, enqueue, fail_late, go_ahead, leave, let_out, sto
 
 
 def reap(records: Records, command: Reap) -> Reaped:
-    """Bring back what dead workers left and what has come due."""
+    """Take back what dead workers held, and make ready what has come due."""
     late = records.overdue(command.limit)
     expired = records.expired_leases(command.limit) if command.leases else []
     due, ended = records.due_timers(command.limit), {row.id for row in late}
     gates = records.due_gates(command.limit, early=command.early)
     opening, closing = records.chores("opening", command.limit), records.chores("closing", command.limit)
     for overdue in late:
-        row = records.job(overdue.id)  # the end of a child has changed its parent
+        row = records.job(overdue.id)  # read again: the end of a child changes its parent
         assert row is not None
         fail_late(records, row)
         store(records, row)
@@ -43,7 +43,7 @@ def reap(records: Records, command: Reap) -> Reaped:
 
 
 def _take_back(records: Records, row: JobRow) -> int:
-    """Make a delivery ready whose lease has expired, or park it if its workers keep dying."""
+    """Make a delivery ready whose lease has expired. Parks it if its workers keep dying."""
     worker, token = row.worker, row.token
     close(row, "expired")
     take_back(records, row, kinds.LEASE_EXPIRED, worker=worker, token=token)
@@ -53,7 +53,7 @@ def _take_back(records: Records, row: JobRow) -> int:
 
 
 def _wake(records: Records, row: JobRow) -> int:
-    """Make a job ready whose timer is due, or go on with a question that nobody answered; how many moved."""
+    """Make a job ready whose timer is due, or handle its unanswered question. Returns how many became ready."""
     moved = 1
     if row.state == JobState.INPUT_REQUIRED:
         moved = _overdue(records, row)
@@ -64,7 +64,7 @@ def _wake(records: Records, row: JobRow) -> int:
 
 
 def due_in(records: Records) -> int:
-    """In how many ms a reap has something to do, -1 for nothing."""
+    """In how many ms a reap will have something to do, -1 for nothing."""
     if records.chores("opening", 1) or records.chores("closing", 1):
         return 0
     next_due = records.next_due()
@@ -72,7 +72,7 @@ def due_in(records: Records) -> int:
 
 
 def _overdue(records: Records, row: JobRow) -> bool:
-    """Nobody has answered in time: the next one is asked, or the job goes on. Whether it does."""
+    """Nobody has answered in time: ask the next person, or let the job go on. Returns whether it does."""
     steps = row.escalation.split("\n") if row.escalation else []
     if row.escalated < len(steps):
         wait, _, row.assignee = steps[row.escalated].partition(" ")

@@ -9,12 +9,12 @@ from threading import Lock
 from ..coded.codec import Codec
 from .nodes import Base, Inline
 
-# Of how many threads, and how many bytes of states altogether.
+# For how many threads, and how many bytes of states in all.
 _THREADS, _BYTES = 256, 64 * 1024 * 1024
 
 
 class Bases:
-    """The newest checkpoint that is known of each thread; the longest unused are forgotten."""
+    """The newest known checkpoint of each thread. The least recently used are forgotten."""
 
     def __init__(self, codec: Codec | None = None) -> None:
         self.codec = codec
@@ -33,7 +33,7 @@ class Bases:
         return make()
 
     def put(self, thread: str, base: Base) -> None:
-        """Remember a checkpoint that was saved. A small one is sent whole anyway."""
+        """Remember a checkpoint that was saved, unless it is so small that the next one is sent whole anyway."""
         if isinstance(base.state, Inline) and (base.native is None or isinstance(base.native, Inline)):
             if thread in self._known:
                 self.forget(thread)
@@ -41,7 +41,7 @@ class Bases:
         self.put_later(thread, base.size, lambda: base)
 
     def put_later(self, thread: str, size: int, make: Callable[[], Base]) -> None:
-        """Remember a checkpoint that was read; its base is made when it is needed."""
+        """Remember a checkpoint that was read. Its base is made when it is needed."""
         with self._lock:
             self._known[thread] = make
             self._known.move_to_end(thread)
@@ -52,7 +52,7 @@ class Bases:
                 self._size -= self._sizes.pop(oldest)
 
     def forget(self, thread: str) -> None:
-        """The thread is not what it was."""
+        """Forget a thread that others have changed."""
         with self._lock:
             self._known.pop(thread, None)
             self._size -= self._sizes.pop(thread, 0)

@@ -1,4 +1,4 @@
-"""Body: the bytes of a value that may grow, such that a longer value's body begins with the shorter one's."""
+"""Body: the bytes of a value that may grow. The body of a longer value begins with that of the shorter one."""
 
 from __future__ import annotations
 
@@ -28,15 +28,15 @@ class Body:
 
 
 def body_of(value: Any, packed: bytes) -> Body:
-    """The body of a value that is packed already."""
+    """The body of a value that is already packed."""
     kind, start = header(packed)
-    if _KINDS.get(value.__class__) != kind:  # packed as something else, as values of registered types are
+    if _KINDS.get(value.__class__) != kind:  # packed as something else: a value of a registered type
         return Body(OTHER, 1, packed, 0)
     return Body(kind, len(value) if kind in (LIST, DICT) else 1, packed, start)
 
 
 def value_of(kind: str, count: int, body: bytes) -> Any:
-    """The value of a verified body."""
+    """The value of a body, which must have been verified."""
     if kind == LIST:
         return unpack(_array(count) + body)
     if kind == DICT:
@@ -51,13 +51,13 @@ def value_of(kind: str, count: int, body: bytes) -> Any:
 
 
 def appended(kind: str, items: Any, path: str) -> tuple[int, bytes]:
-    """How many items, and their bytes as a body's continuation."""
+    """The number of these items, and their bytes, as the continuation of a body."""
     body = body_of(items, pack(items, path=path))
     return (body.count if kind in (LIST, DICT) else 0), body.packed[body.start :]
 
 
 def item_ends(kind: str, body: bytes) -> Sequence[int]:
-    """Where each item of a body ends; for a list and a dict only."""
+    """Where each item of a body ends. Only for lists and dicts."""
     unpacker = cast("Any", msgpack.Unpacker(max_buffer_size=max(len(body), 1), strict_map_key=False))
     unpacker.feed(body)
     ends: list[int] = []
@@ -72,7 +72,7 @@ def item_ends(kind: str, body: bytes) -> Sequence[int]:
 
 
 _KINDS: dict[type[Any], str] = {list: LIST, dict: DICT, str: TEXT, bytes: BYTES}
-# msgpack's first byte of a value, and how long the header is that it begins.
+# By msgpack's first byte of a value: its kind, and how long its header is.
 _HEADERS = {
     **dict.fromkeys(range(0x80, 0x90), (DICT, 1)),
     **dict.fromkeys(range(0x90, 0xA0), (LIST, 1)),

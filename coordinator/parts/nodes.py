@@ -1,4 +1,4 @@
-"""Nodes: a state as it is stored, and as the next state is compared with it."""
+"""Nodes: the parts of a state, as stored, and as the next state is compared with them."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ Path: TypeAlias = tuple[Any, ...]
 
 
 class _Growing:
-    """Held while a buffer grows. A fork's child gets a new one: another thread of the parent may have held it."""
+    """Held while a buffer grows. Replaced after a fork, because another thread of the parent may have held it."""
 
     lock = Lock()
 
@@ -32,17 +32,17 @@ os.register_at_fork(after_in_child=_Growing.renew)
 
 @dataclass(slots=True)
 class Inline:
-    """A value that lies in the checkpoint itself, packed."""
+    """A value that is in the checkpoint itself, packed."""
 
     packed: bytes
 
 
 @dataclass(slots=True)
 class Part:
-    """A value that lies in logs. Its body is the first `length` bytes of `buffer`, which later parts may extend.
+    """A value that is in logs. Its body is the first `length` bytes of `buffer`, which later parts may extend.
 
-    `hash` has been fed the body. `open_end`: as far as is known, nothing was appended to the last log after it.
-    `framed`: its logs hold it in coded portions. Its last `tail` bytes lie in no log, but in the checkpoint itself.
+    `hash` has been fed the body. `open_end`: as far as is known, its last log ends with it. `framed`: its logs hold it
+    in coded portions. Its last `tail` bytes are in no log, but in the checkpoint itself.
     """
 
     kind: str
@@ -57,7 +57,7 @@ class Part:
 
     @property
     def end(self) -> bytes:
-        """What lies in the checkpoint itself."""
+        """The bytes that are in the checkpoint itself."""
         with memoryview(self.buffer) as whole, whole[self.length - self.tail : self.length] as mine:
             return bytes(mine)
 
@@ -70,13 +70,13 @@ class Part:
             return bytes(mine)
 
     def begins(self, packed: bytes, start: int) -> bool:
-        """Whether the bytes from `start` on begin with this body."""
+        """Whether this body is what the given bytes begin with, from `start` on."""
         with memoryview(self.buffer) as whole, whole[: self.length] as mine:
             return packed.startswith(mine, start)
 
     def grown(self, data: bytes, count: int, spans: list[Span], tail: int = 0) -> Part:
-        """A part with more bytes behind, of which the last `tail` lie in no log. Shares the buffer: each byte is kept
-        once, however many parts there are."""
+        """A longer part, of which the last `tail` bytes are in no log. They share the buffer, so that each byte is in
+        memory once, however many parts there are."""
         hashed = self.hash.copy()
         hashed.update(data)
         with _Growing.lock:
@@ -85,7 +85,7 @@ class Part:
                 buffer = bytearray(buffer[: self.length])
             try:
                 buffer += data
-            except BufferError:  # another thread is just reading it
+            except BufferError:  # another thread is reading it
                 buffer = bytearray(buffer[: self.length]) + data
         length = self.length + len(data)
         return Part(self.kind, count, spans, buffer, length, hashed, not tail, self.framed, tail)
@@ -103,8 +103,8 @@ Node: TypeAlias = Inline | Part | Branch
 
 @dataclass(slots=True)
 class Base:
-    """What is known of a stored checkpoint, for the next one to share: its state's node and its native part's, and of
-    which version the state is."""
+    """What is known of a stored checkpoint, for the next one to share: the nodes of its state and native part, and its
+    state's version."""
 
     id: str
     state: Node
@@ -113,12 +113,12 @@ class Base:
 
     @property
     def size(self) -> int:
-        """About how much memory it holds on to, in bytes."""
+        """About how much memory it holds, in bytes."""
         return sum(_size(node) for node in (self.state, self.native) if node)
 
 
 def skeleton(node: Node) -> bytes:
-    """The packed value with nil in place of each part, or what of its body lies in no log."""
+    """The packed value, with nil in place of each part, or the end of its body that is in no log."""
     if isinstance(node, Inline):
         return node.packed
     if isinstance(node, Part):
@@ -139,7 +139,7 @@ def parts(node: Node | None, path: Path = ()) -> Iterator[tuple[Path, Part]]:
 
 
 def value(node: Node | None) -> Any:
-    """The node's value, made anew."""
+    """The node's value, as new objects."""
     if node is None:
         return None
     if isinstance(node, Inline):
@@ -150,7 +150,7 @@ def value(node: Node | None) -> Any:
 
 
 def children_of(node: Node | None) -> dict[Any, Node]:
-    """What a dict's node is made of; empty for what is no dict."""
+    """The nodes in a dict's node. Empty for other nodes."""
     if isinstance(node, Branch):
         return node.children
     if isinstance(node, Inline) and (node.packed[0] & 0xF0 == 0x80 or node.packed[0] in (0xDE, 0xDF)):

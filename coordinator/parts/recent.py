@@ -1,4 +1,4 @@
-"""Recent: what a client remembers of the places that it put to or read, so that it sends only what is new."""
+"""Recent: what a client remembers of places that it has put or read, so that it only sends what is new."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from typing import Any
 from .nodes import Base
 
 Spot = tuple[str, str, str]
-"""A thread, a scope in it, and a key in that; "" for what was put there, or read as the latest, last."""
+"""A thread, a scope, and a key, or "" for the last one that was put, or read as the latest."""
 
-# How many checkpoints, and how many bytes of states altogether.
+# How many checkpoints, and how many bytes of states in all.
 _CHECKPOINTS, _BYTES = 512, 64 * 1024 * 1024
 
 
 @dataclass(slots=True)
 class Known:
-    """A stored checkpoint. `make` gives what the next one may share with it. `held` is its user's own affair: it is
-    counted as so many bytes as the state."""
+    """A stored checkpoint. `make` gives what the next one may share with it. `held` is up to its user, and is counted
+    as taking as many bytes as the state."""
 
     id: str
     make: Callable[[], Base]
@@ -29,7 +29,7 @@ class Known:
 
 
 class Recent:
-    """What is known of each spot; the longest unused are forgotten."""
+    """What is known of each spot. The least recently used are forgotten."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -54,7 +54,7 @@ class Recent:
                 self._drop(next(iter(self._known)))
 
     def forget(self, thread: str) -> None:
-        """The thread is not what it was."""
+        """Forget a thread that others have changed."""
         with self._lock:
             for spot in [spot for spot in self._known if spot[0] == thread]:
                 self._drop(spot)

@@ -1,4 +1,4 @@
-"""Sharing: which bytes of a value a base keeps already, and where the new ones go."""
+"""Sharing: which bytes of a value its base already keeps, and where the new ones go."""
 
 from __future__ import annotations
 
@@ -12,25 +12,25 @@ from .body import DICT, LIST, Body, item_ends
 from .nodes import Part
 from .spans import Append, Span, joined
 
-# A span costs its place in every later checkpoint: less is written again rather than shared.
+# A span takes space in every later checkpoint, so fewer bytes than this are written again rather than shared.
 _LEAST_RUN = 256
-# A value in many pieces, or from many logs, is written anew: reading it back must not take a lookup for each byte.
+# A value in more pieces, or from more logs, is written anew, because reading it would take too many lookups.
 _MOST_LOGS = 8
 _PIECE = 2048
-# What a fork adds at a value's end lies in the fork itself, if it is no more than this: a log of its own takes some 300
-# bytes on Redis. The next checkpoint behind it puts it into one.
+# If a fork adds no more than this at a value's end, it is stored in the fork itself, because a log of its own would
+# take about 300 bytes on Redis. The checkpoint after it moves it to a log.
 _TAIL = 1024
 
 
 class Sharing(Enum):
-    """How much of its base a checkpoint may use. Where a store says `Ungrounded` the next is tried."""
+    """How much of its base a checkpoint may use. If a store says `Ungrounded`, the next one is tried."""
 
     APPEND = "goes on where the base's logs end"
     REFER = "uses what is in the base's logs, and puts what is new into its own"
     NOTHING = "stands alone"
 
 
-# Bytes as they are kept at a place of a log.
+# Bytes, and the log and offset at which they are kept.
 Frame = Callable[[str, int, bytes], bytes]
 
 
@@ -46,7 +46,7 @@ class Writer:
         self.appends: list[Append] = []
 
     def append(self, data: bytes, base: Part | None = None) -> Span:
-        """Put bytes at the end of the base's log, or into a new one."""
+        """Append bytes to the base's log, or begin a new one."""
         if base is not None and base.open_end and not self._own:
             log, _, at = base.spans[-1]
         else:
@@ -57,12 +57,12 @@ class Writer:
         return Span(log, at, at + len(stored))
 
     def keeps(self, size: int) -> bool:
-        """Whether so many bytes at a value's end lie in the checkpoint itself."""
+        """Whether this many bytes at a value's end stay in the checkpoint itself."""
         return self._refers and size <= _TAIL
 
     @property
     def framed(self) -> bool:
-        """Whether bytes are coded in portions: then a place in a body is not the same place in its log."""
+        """Whether logs hold coded portions, so that an offset in a body is not the same in its log."""
         return self._frame is not None
 
 
@@ -73,8 +73,8 @@ def whole(body: Body, writer: Writer) -> Part:
 
 
 def shared(body: Body, base: Part, writer: Writer) -> Part | None:
-    """A part that keeps what the base has of it; None if that is not worth it."""
-    if base.framed is not writer.framed:  # a codec came or went
+    """A part that shares with the base. None if that is not worth it."""
+    if base.framed is not writer.framed:  # since then, a codec was added or removed
         return None
     if base.begins(body.packed, body.start):
         return longer(base, body.packed[body.start + base.length :], body.count, writer)
@@ -84,7 +84,7 @@ def shared(body: Body, base: Part, writer: Writer) -> Part | None:
 
 
 def longer(base: Part, data: bytes, count: int, writer: Writer) -> Part:
-    """A part with more bytes behind. What the base itself held comes along."""
+    """The base, longer by these bytes. The tail that the base itself held goes along."""
     new = base.end + data if base.tail else data
     if not new:
         return base
@@ -102,7 +102,7 @@ def _ends_open(last: _Run, base: Part, added: Span | None) -> bool:
 
 
 class _Run(NamedTuple):
-    """Bytes of the new body, and where the base has the same (-1: nowhere)."""
+    """Pieces of the new body, each with the offset at which the base has the same bytes (-1: it does not)."""
 
     first: int
     last: int
@@ -135,7 +135,7 @@ def _pieced(body: Body, base: Part, writer: Writer) -> Part | None:
 
 
 def _runs(kind: str, data: bytes, base: bytes) -> Iterator[_Run]:
-    """The new body, item by item, with neighbours made one."""
+    """The new body item by item, with adjacent ones joined."""
     places: dict[bytes, int] = {}
     start = 0
     for end in item_ends(kind, base):
@@ -159,7 +159,7 @@ def _runs(kind: str, data: bytes, base: bytes) -> Iterator[_Run]:
 
 
 def _worthwhile(runs: Iterator[_Run]) -> Iterator[_Run]:
-    """Runs with short finds counted as new, and neighbouring new ones made one."""
+    """The pieces, with short matches counted as new, and adjacent new ones joined."""
     new: _Run | None = None
     for run in runs:
         if run.at >= 0 and run.last - run.first >= _LEAST_RUN:

@@ -1,6 +1,6 @@
-"""Span: a byte range of a log. A log is bytes that are only ever appended to, named by the checkpoint that began it.
+"""Span: a byte range of a log. A log is only ever appended to, and named by the checkpoint that began it.
 
-Stored as text, `log:first:last,log:first:last`, in the commit line: stores read it to fetch and to free the bytes.
+Stored in the commit line as text, `log:first:last,log:first:last`, which stores read to fetch and to free the bytes.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ class Span(NamedTuple):
 
 
 class Append(NamedTuple):
-    """Bytes for a log whose length must be `at`: if it is not, the checkpoint is refused."""
+    """Bytes for a log whose length must be `at`, or the checkpoint is refused."""
 
     log: str
     at: int
@@ -36,7 +36,7 @@ def write_spans(spans: Iterable[Span]) -> str:
 
 
 def read_spans(text: str) -> list[Span]:
-    """Stored spans; `Corrupted` if they are none."""
+    """Reads stored spans. `Corrupted` if they are malformed."""
     if not text:
         return []
     found: list[Span] = []
@@ -49,7 +49,7 @@ def read_spans(text: str) -> list[Span]:
 
 
 def joined(spans: Iterable[Span]) -> list[Span]:
-    """Spans with neighbours made one."""
+    """The spans, with adjacent ones joined."""
     result: list[Span] = []
     for span in spans:
         if result and result[-1].log == span.log and result[-1].last == span.first:

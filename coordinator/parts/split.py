@@ -1,4 +1,4 @@
-"""Splitting: a state as nodes, compared with what a base has at the same places."""
+"""Splitting: a state becomes nodes, each compared with what the base has in the same place."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from .body import LIST, OTHER, TEXT, Body, appended, body_of, header
 from .nodes import Branch, Inline, Node, Part, children_of, value
 from .share import Writer, longer, shared, whole
 
-# A small state is stored whole, because comparing it takes longer than sending it, and so is a value too small to pay
-# for its place in the header.
+# A smaller state is stored whole, because comparing takes longer than sending. A smaller value is, too, because a part
+# takes space in the header.
 _PAGE = 8192
 _LEAST = 512
-# A value of this size is worth a log before anything is known to share it.
+# A value of this size gets a log even before anything can share it.
 _LARGE = 16_384
-# A dict of more keys than this is compared as a row of pairs, not key by key.
+# A dict of more keys is compared as a list of pairs, not key by key.
 _WIDE = 64
-# Keys that are equal to themselves when they were stored and read: the path to a part is made of them.
+# Types of keys that are still equal after they were stored and read. A part's path is made of such keys.
 _FOUND_AGAIN = frozenset({str, int, bytes, bool, type(None)})
 
 
@@ -90,12 +90,12 @@ def _extends(body: Body, before: bytes) -> bool:
 
 
 def amend(base: Node, changes: Mapping[str, Any], append: Mapping[str, Any], writer: Writer, path: str) -> Node:
-    """The base's state with some values changed and some continued. Costs what is new, however large the state is."""
+    """The base's state with some values changed and some appended to. Takes time for what is new, not for the rest."""
     children: dict[Any, Node] = dict(children_of(base))
     if not children and type(value(base)) is not dict:
         kind = type(value(base)).__name__
         raise BadSetup(f"changes= and append= need a dict to change, but the {path} is a {kind}")
-    if isinstance(base, Part):  # a dict of many keys, which is one row of pairs
+    if isinstance(base, Part):  # a dict of many keys, as a list of pairs
         children.update({key: Inline(pack(item)) for key, item in value(base).items()})
     for key, item in changes.items():
         children[key] = _child(key, item, children.get(key), writer, path)

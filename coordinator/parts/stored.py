@@ -1,4 +1,4 @@
-"""A checkpoint's parts as they are stored: named in its header, verified when they are read."""
+"""A checkpoint's parts as stored: named in its header, and verified when they are read."""
 
 from __future__ import annotations
 
@@ -46,8 +46,8 @@ def describe(state: Node, native: Node | None) -> tuple[list[Any], list[Span]]:
 def read_parts(
     entries: Sequence[Any], spans: Sequence[Span], bodies: Sequence[bytes], roots: list[Any]
 ) -> Iterator[StoredPart]:
-    """The parts that a header names, made of what its spans hold and of what `roots`, the checkpoint itself, holds in
-    their places. That is taken out."""
+    """The parts that a header names, from what their spans hold and from the ends of their bodies in `roots` (the
+    checkpoint itself), which are removed there."""
     first = 0
     for root, path, kind, count, pieces, digest, *framed in entries:
         last = first + pieces
@@ -70,7 +70,7 @@ def read_parts(
 
 
 def _taken(roots: list[Any], root: int, path: Sequence[Any]) -> bytes:
-    """What is held in a part's place, and nothing instead."""
+    """Takes what is held in a part's place, and leaves nil."""
     holder: Any = roots
     for key in (root, *path)[:-1]:
         holder = holder[key]
@@ -82,13 +82,13 @@ def _taken(roots: list[Any], root: int, path: Sequence[Any]) -> bytes:
 
 
 def put_in(roots: list[Any], stored: StoredPart) -> None:
-    """Put a part's value in its place. `roots` is what the checkpoint itself holds: state and native."""
+    """Puts a part's value in its place in `roots`, which are state and native part."""
     assert stored.part is not None
     whole = value_of(stored.part.kind, stored.part.count, stored.part.body)
     if not stored.path:
         roots[stored.root] = whole
         return
-    if roots[stored.root] is None:  # damaged, but what belongs in it is not
+    if roots[stored.root] is None:  # damaged, though this part is not
         roots[stored.root] = {}
     place = roots[stored.root]
     for key in stored.path[:-1]:
