@@ -223,6 +223,40 @@ def test_staged_children_are_nobodys(bench: Bench) -> None:
     assert sorted(children_of(bench, fence.job_id)) == sorted(family.ids)
 
 
+def test_staging_begins_anew(bench: Bench) -> None:
+    """An attempt that fans out again means what it stages now, though it is as many as before."""
+    fence = bench.start()
+    given_up, family = Family(bench, fence, 2), Family(bench, fence, 3)
+    bench.do(c.Stage(fence, 0, given_up.children))
+    bench.do(c.Stage(fence, 0, family.children[1:]))
+    family.spawn(given=1)
+    bench.do(c.Reap())
+    assert children_of(bench, fence.job_id) == family.ids
+
+
+@pytest.mark.one_partition
+def test_a_look_makes_so_many_of_all_parents(bench: Bench) -> None:
+    families = [Family(bench, bench.start(), 4) for _ in range(3)]
+    for family in families:
+        bench.do(c.Stage(family.fence, 0, family.children))
+        family.spawn(given=0)
+    made: list[int] = []
+    while bench.do(c.Reap(3)).next_due == 0:
+        made.append(len(bench.claim(ALL)))
+    assert sum(made) + len(bench.claim(ALL)) == 12
+    assert max(made) == 3
+
+
+def test_their_threads_are_listed_in_order(bench: Bench) -> None:
+    family = Family(bench, bench.start(thread="zz"), 3)
+    bench.save(None, thread="a")
+    family.spawn()
+    bench.save(None, thread="b")
+    listed = bench.do(c.Threads())
+    assert listed == sorted(["a", "b", "zz", *family.ids])
+    assert bench.do(c.Threads(after=listed[1])) == listed[2:]
+
+
 def test_several_fan_outs_at_once(bench: Bench) -> None:
     """Each look makes, and cancels, so many children of all of them together, and forgets none."""
     families = [Family(bench, bench.start(), 6, need=1) for _ in range(3)]

@@ -9,7 +9,7 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator import commands as c
 from tests.conformance.test_growth import Thread, _grown, _kept
-from tests.harness.bench import MINUTE, Bench
+from tests.harness.bench import MINUTE, Bench, new_checkpoint
 
 
 def test_the_same_history(bench: Bench) -> None:
@@ -32,6 +32,16 @@ def test_the_same_history(bench: Bench) -> None:
         assert bench.run(face.restore(other.id)).state == bench.run(face.restore(one.id)).state
     assert bench.run(face.timeline(thread="run", limit=500)) == before
     assert bench.run(face.restore(thread="twin", name="best")).state == saved[7][1]
+
+
+@pytest.mark.parametrize("count", [1, 2])
+def test_said_again(bench: Bench, count: int) -> None:
+    """After a lost reply: answered as the first time."""
+    new = [new_checkpoint(number, thread="run") for number in range(count)]
+    add = c.Import("run", 0, new, [""] * count)
+    first = bench.do(add)
+    with bench.nothing_changes():
+        assert bench.do(add) == first
 
 
 @pytest.mark.one_partition

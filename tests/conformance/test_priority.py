@@ -9,7 +9,7 @@ import pytest
 import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
-from tests.harness.bench import MINUTE, Bench, new_target
+from tests.harness.bench import MINUTE, Bench, new_job, new_target
 
 HIGH, LOW = c.Terms(priority=1), c.Terms(priority=-1)
 
@@ -32,6 +32,12 @@ def test_bands_are_queues_of_their_own(bench: Bench) -> None:
     queues = tuple((new_target(priority=band).queue, MINUTE) for band in (1, 0, -1))
     leases = tuple(mint("l") for _ in range(3))
     assert [each.job.id for each in bench.do(c.Claim("w", queues, leases))] == [high, normal, low]
+
+
+@pytest.mark.parametrize("terms", [HIGH, c.Terms(expires=MINUTE), c.Terms(within=MINUTE), c.Terms(deadline=MINUTE)])
+def test_a_submit_answers_with_its_terms(bench: Bench, terms: c.Terms) -> None:
+    submit = new_job(terms=terms)
+    assert bench.do(submit) == bench.job(submit.job_id)
 
 
 def test_it_stays_through_a_retry_and_a_redrive(bench: Bench) -> None:

@@ -248,11 +248,13 @@ def test_pruning_jobs(bench: Bench) -> None:
     assert bench.run(face.prune_jobs(older_than=86_400)) == 0
 
 
-def test_pruning_many_jobs(bench: Bench) -> None:
+@pytest.mark.parametrize("saves", [0, 3])
+def test_pruning_many_jobs(bench: Bench, saves: int) -> None:
+    """In pages of five jobs and checkpoints: what is kept does not hide what comes behind it."""
     kept = bench.submit()
     for _ in range(6):
         fence = bench.start(agent="review")
-        for n in range(3):
+        for n in range(saves):
             bench.save(fence, n, thread=fence.job_id)
         bench.do(c.Complete(fence, b"result"))
     count, at = 0, 0

@@ -123,6 +123,15 @@ def test_one_that_has_failed_again_since_it_was_looked_at(bench: Bench) -> None:
     bench.do(c.Redrive(fence.job_id, token=bench.job(fence.job_id).token))
 
 
+def test_said_again_when_it_runs_already(bench: Bench) -> None:
+    fence = failed(bench)
+    bench.do(c.Redrive(fence.job_id))
+    bench.take()
+    with bench.refused(bp.WrongState):
+        bench.do(c.Redrive(fence.job_id))
+    assert bench.job(fence.job_id).state == "working"
+
+
 @pytest.mark.parametrize("state", ["submitted", "working", "completed", "canceled"])
 def test_only_what_failed(bench: Bench, state: str) -> None:
     job_id = bench.submit()
