@@ -37,7 +37,9 @@ class Vectors:
             raise BadSetup(f"index= has dims={self._dims!r}, but it must say how many dimensions the vectors have")
         distance: Any = config.get("distance_type", "cosine")  # of LangGraph's stores in databases
         if distance != "cosine":
-            raise BadSetup(f"index= has distance_type={distance!r}, but this store compares by the cosine: leave it out")
+            raise BadSetup(
+                f"index= has distance_type={distance!r}, but this store compares by the cosine: leave it out"
+            )
         self._fields = config.get("fields") or ["$"]
         self._embeddings = ensure_embeddings(config.get("embed"))
 

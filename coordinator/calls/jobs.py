@@ -106,7 +106,9 @@ def _sent(book: Book, command: Submit, intent: Intent | None, contract: Contract
                 return row
         if contract.version == 1:
             raise
-        told = f"If all that changed is the contract ({contract} renamed a field, or gave it another type), use that job"
+        told = (
+            f"If all that changed is the contract ({contract} renamed a field, or gave it another type), use that job"
+        )
         raise KeyConflict(f"{conflict}. {told}", job_id=conflict.job_id) from None
     return row
 

@@ -96,9 +96,11 @@ def begin(records: Records, row: JobRow, **about: object) -> None:
 
 
 def end(records: Records, row: JobRow, state: str, reason: str, *, heir: str = "", spent: bytes = b"") -> None:
-    """End the job. Its key starts to age, and its parent is told (what was `spent` is in the result's place). The thread
-    goes to the job that waits for it next (if there is an `heir`, the caller does that). The journal is dropped, unless
-    a redrive may go on with it. How its own children ended is kept if its parent may still read that."""
+    """End the job. Its key starts to age, and its parent is told (what was `spent` is in the result's place).
+
+    The thread goes to the job that waits for it next (if there is an `heir`, the caller does that). The journal is
+    dropped, unless a redrive may go on with it. How its own children ended is kept if its parent may still read that.
+    """
     if state != "completed":
         row.result = spent or records.journal(row.id).get(SPENT, row.result)
     waited, in_line = row.reason == "thread_busy", row.waits > 0

@@ -102,7 +102,7 @@ class Renamed(bp.Contract, name="intent.changed", version=2):
 def test_a_renamed_field_is_told_as_a_reason(bench: Bench) -> None:
     bench.run(bench.face(OLD).declare(OLD))
     first = bench.run(bench.face(OLD).submit("take", Order(text="a"), key="k"))
-    with pytest.raises(bp.KeyConflict, match="or that job$"):
+    with pytest.raises(bp.KeyConflict, match=r"or that job$"):
         bench.run(bench.face(OLD).submit("take", Order(text="b"), key="k"))
     app = bp.App("changing")
     app.agent("take", accepts=Renamed, returns=Renamed)(lambda order: order)
