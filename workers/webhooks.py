@@ -13,7 +13,7 @@ from urllib.parse import quote
 
 import anyio
 
-from ..contracts.errors import BatonpassError, Corrupted, MissingExtra, NotFound, Trimmed, Unavailable
+from ..contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra, NotFound, Trimmed, Unavailable
 from ..contracts.event import Event
 from ..coordinator.calls import adrive, webhooks
 from ..coordinator.calls.groups import Work
@@ -112,6 +112,8 @@ class Courier:
             _log.info("webhook %s is no longer served: %s", webhook.name, error)
         except Exception as error:  # whatever is wrong with one, others must be served
             told = single(error)
+            if isinstance(told, BadSetup):  # none of them can be: our user may not do that
+                raise
             trace = None if isinstance(told, BatonpassError) else told
             _log.error("webhook %s is not served for %g s: %s", webhook.name, _REST, told, exc_info=trace)
             await anyio.sleep(_REST)  # a change ends this
