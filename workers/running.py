@@ -43,6 +43,7 @@ from .pool import Pool
 from .session import Drained, LeaseSession
 from .single import single
 from .threads import Calls, LeftBehind
+from .trouble import Trouble
 from .underway import Underway
 
 T = TypeVar("T")
@@ -87,6 +88,7 @@ class Runner:
         self.done: Callable[[str], None] | None = None
         self.ends: Callable[[str], None] | None = None
         self.notes = Notes()
+        self._trouble = Trouble("agents' writes fail")  # of all deliveries together
         self._most = {agent.name: _most(agent) for agent in app}
         self._draining = False
         self._stopping = False
@@ -229,6 +231,7 @@ class Runner:
     async def _opened(self, delivery: Delivery) -> tuple[LeaseSession, Envelope]:
         envelope = open_envelope(delivery.job.envelope, of=f"the envelope of job {delivery.job.id}")
         session = await self._session(delivery)
+        session.trouble = self._trouble
         session.guard(envelope)
         return session, envelope
 

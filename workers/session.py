@@ -33,6 +33,7 @@ from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
 from .budget import Budget
+from .trouble import Trouble
 
 if TYPE_CHECKING:
     from ..contracts.transcript import Transcript
@@ -69,6 +70,7 @@ class LeaseSession:
     trace: Mapping[str, str] = MappingProxyType({})
     remembered: Checkpoint | None = None
     asked: Any = None
+    trouble: Trouble | None = None
     _lost: Fenced | None = None
     _left = False
     _base: Base | None = None
@@ -278,9 +280,10 @@ class LeaseSession:
             except Fenced as lost:
                 self._lost = lost
                 raise
-            except Unavailable:
+            except Unavailable as error:
                 if (pause := next(pauses, None)) is None:
                     raise
+                self._tell(error)
                 time.sleep(pause)
             self.check_lease()
 
@@ -299,11 +302,17 @@ class LeaseSession:
             except Fenced as lost:
                 self._lost = lost
                 raise
-            except Unavailable:
+            except Unavailable as error:
                 if (pause := next(pauses, None)) is None:
                     raise
+                self._tell(error)
                 await anyio.sleep(pause)
             self.check_lease()
+
+    def _tell(self, error: Unavailable) -> None:
+        """A full server takes heartbeats: that jobs stand still is told by nobody else."""
+        if self.trouble is not None:
+            self.trouble.met(error)
 
     @property
     def _elsewhere(self) -> bool:

@@ -58,7 +58,9 @@ def failure(error: Exception, url: str) -> BatonpassError:
     if not isinstance(error, exceptions.ResponseError):
         return Unreachable(f"no Redis at {url}: {text}")
     if "OOM" in text or isinstance(error, exceptions.OutOfMemoryError):
-        return Overloaded(f"{url} is out of memory: nothing was written, free some and try again")
+        return Overloaded(
+            f"{url} is out of memory: nothing was written, raise its maxmemory or free some, and try again"
+        )
     if "MISCONF" in text:
         return Overloaded(f"{url} can't write to its disk: nothing was written, free some, try again: {text}")
     if "NOREPLICAS" in text:

@@ -6,13 +6,17 @@ import logging
 import re
 from typing import Any, cast
 
+import anyio
 import pytest
 
 import batonpass as bp
 from batonpass.coordinator.commands import Fence
 from batonpass.coordinator.store import Store
 from batonpass.workers.keeper import LeaseKeeper
+from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
+
+from .serving import DEADLINE, Ask, Reply, only, serving
 
 
 class FullStore:
@@ -55,3 +59,25 @@ def test_heartbeats_go_on_whatever_goes_wrong_with_one(caplog: pytest.LogCapture
     [record] = caplog.records
     assert record.exc_info is not None
     assert record.exc_info[1] is store.error
+
+
+async def test_agents_that_wait_for_a_full_server_say_so(
+    own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """It takes heartbeats, and its workers would be silent for as long as they wait."""
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        admin.config_set("maxmemory", 1)
+        return Reply(text=await ctx.step("step", lambda: ask.text))
+
+    with own_redis.client() as admin:
+        async with serving(only(work), own_redis.url) as coordinator:
+            jobs = [await coordinator.submit("a", Ask(text="tea"), returns=Reply) for _ in range(3)]
+            with anyio.fail_after(DEADLINE):
+                while not (said := [each.getMessage() for each in caplog.records if "writes" in each.getMessage()]):
+                    await anyio.sleep(0.005)
+                admin.config_set("maxmemory", 0)
+                assert [(await job.result()).text for job in jobs] == ["tea"] * 3
+    [told] = said
+    assert told.startswith("agents' writes fail, trying again: ")
+    assert "is out of memory: nothing was written, raise its maxmemory or free some" in told
