@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import os
+import resource
 import sqlite3
 import time
 from collections.abc import Callable
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -289,6 +291,27 @@ def test_a_server_that_is_full(own_redis: RedisServer, doctor: Doctor) -> None:
             levels = [each["level"] for each in ran.json["findings"] if each["about"] == "memory"]
             assert (ran.code, levels) == (code, [level] if level else [])
             assert told(ran, "jobs")[1].startswith("1 in all")
+
+
+@pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process's files")
+@pytest.mark.capability("redis-disk-full")
+def test_a_server_whose_disk_is_full(tmp_path: Path, doctor: Doctor) -> None:
+    server = RedisServer(tmp_path)  # with `everysec`: one that shall sync before it answers ends
+    server.start()
+    try:
+        with bp.connect(server.url, app=made(Order)) as coordinator, server.client() as admin:
+            coordinator.declare(made(Order))
+            server.limit_files(1)
+            admin.set("bp:test", "to be kept")
+            disk: Callable[[], Any] = partial(admin.info, "persistence")
+            wait_until(lambda: disk()["aof_last_write_status"] == "err", what="the disk is not full")
+            ran = doctor(server.url, "--json")
+    finally:
+        server.close()
+    assert (ran.code, told(ran, "disk")[0]) == (1, "fail")
+    assert "it refuses writes until it can" in told(ran, "disk")[1]
+    assert "safety" not in [each["about"] for each in ran.json["findings"]]
+    assert told(ran, "agent bill")[0] == "ok"
 
 
 def test_an_older_file_is_not_migrated(tmp_path: Path, doctor: Doctor) -> None:

@@ -10,7 +10,7 @@ from typing import Any, TypeVar
 from ...contracts.errors import BadSetup
 from ..checkup import Examined, Finding, Load, Queued, size
 from .failures import raise_first
-from .server import check_namespace, check_replicas, check_schema, check_version, dangers, product_of
+from .server import check_namespace, check_replicas, check_schema, check_version, dangers, product_of, refusing
 
 R = TypeVar("R")
 _Calls = Generator[Sequence[tuple[Any, ...]], list[Any], R]
@@ -43,7 +43,7 @@ def examining(prefix: str, url: str, *, whole: bool, replicas: int) -> _Calls[Ex
         *_rewound(rewound),
     ]
     opens = schema is not None and all(each.level != "fail" for each in found)
-    return Examined((*found, *_memory(info)), opens)  # a full server can still be read
+    return Examined((*found, *_full(info, url)), opens)  # a full server can still be read
 
 
 def counting(prefix: str, queues: Sequence[str]) -> _Calls[Load]:
@@ -87,8 +87,10 @@ def _server(info: Mapping[str, Any], url: str, replicas: int) -> Iterator[Findin
     yield Finding("ok", "server", f"{name} {version}, {memory}{told}")
 
 
-def _memory(info: Mapping[str, Any]) -> Iterator[Finding]:
-    """What may lose data. A server that evicts is among it."""
+def _full(info: Mapping[str, Any], url: str) -> Iterator[Finding]:
+    """What keeps the server from writing. One that evicts is among what may lose data."""
+    if why := refusing(info):
+        yield Finding("fail", "disk", f"{url} {why}")
     used, most = int(info.get("used_memory", 0)), int(info.get("maxmemory", 0))
     if most and used >= _NEARLY_FULL * most and info.get("maxmemory_policy", "noeviction") == "noeviction":
         what = "raise maxmemory, or free some with `batonpass prune --older-than 30d --jobs`"
@@ -99,8 +101,8 @@ def _memory(info: Mapping[str, Any]) -> Iterator[Finding]:
 
 
 def _safety(info: Mapping[str, Any], url: str, policy: Any) -> Iterator[Finding]:
-    found = [Finding("warn", "safety", f"{url} {danger}") for danger in dangers(info)]
-    yield from found
+    found = list(dangers(info))
+    yield from (Finding("warn", "safety", f"{url} {danger}") for danger in found if danger != refusing(info))
     if found:
         return
     kept = "" if policy is None or isinstance(policy, Exception) else str(policy.get("appendfsync", ""))

@@ -77,12 +77,19 @@ def _product(info: Mapping[str, Any]) -> tuple[str, str, tuple[int, int]]:
     return next((row for row in _PRODUCTS if row[0] in info), _PRODUCTS[-1])
 
 
+def refusing(info: Mapping[str, Any]) -> str:
+    """Why it takes no writes, "" if it does."""
+    if int(info.get("aof_enabled", 0)) and info.get("aof_last_write_status", "ok") != "ok":
+        return "can't write its append-only file (a full disk?): it refuses writes until it can"
+    return ""
+
+
 def dangers(info: Mapping[str, Any]) -> Iterator[str]:
     """How the server may lose acknowledged writes."""
     if not int(info.get("aof_enabled", 0)):
         yield "has no append-only file: a restart loses what was acknowledged (CONFIG SET appendonly yes)"
-    elif info.get("aof_last_write_status", "ok") != "ok":
-        yield "can't write its append-only file (a full disk?): it refuses writes until it can"
+    if refuses := refusing(info):
+        yield refuses
     policy = str(info.get("maxmemory_policy", "noeviction"))
     if int(info.get("maxmemory", 0)) and policy != "noeviction":
         yield f"may evict jobs when its memory is full (maxmemory-policy {policy}; set it to noeviction)"
