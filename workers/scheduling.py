@@ -32,6 +32,8 @@ async def keep_schedules(store: Store, book: Book) -> None:
                 _log.info("schedule %s was due: job %s", name, job)
             for name, problem in look.errors:
                 _log.error("schedule %s: no job was submitted: %s", name, problem)
+            for name, problem in look.late:
+                _log.warning("schedule %s is late, trying again: %s", name, problem)
             if look.wait is not None:
                 pause = min(look.wait / 1000, _PAUSE)
         await anyio.sleep(pause + random.uniform(0.01, _JITTER))

@@ -7,7 +7,7 @@ can't change a schedule. And taking the same time again makes no new job, becaus
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any, get_args
 
 from ...contracts import event as kinds
@@ -35,11 +35,12 @@ _NEVER: Mapping[str, Any] = {"due": 0, "job": None, "error": None}
 
 @dataclass(frozen=True)
 class Look:
-    """The result of a look at the schedules: name and job of each that was due, name and error of each that could not
-    be submitted, and in how many ms the next one is due (None: none is)."""
+    """What came of a look at the schedules: name and job of each that was due, name and error of each that could not be
+    submitted, or not yet (`late`), and in how many ms the next one is due (None: none is)."""
 
     jobs: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     errors: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
+    late: list[tuple[str, str]] = field(default_factory=list[tuple[str, str]])
     wait: int | None = None
 
 
@@ -117,12 +118,12 @@ def look(book: Book, left: dict[str, int]) -> Call[Look]:
                     del left[schedule.name]
                 coming = times.following(schedule.cron, schedule.timezone, now)
         except BatonpassError as error:
-            found.errors.append((row.name.key, str(error)))
+            (found.late if isinstance(error, Unavailable) else found.errors).append((row.name.key, str(error)))
             continue
         waits += [coming - now] if coming is not None else []
     if noted:  # also for schedules that were removed just when they were due
         yield WriteItems(tuple([ItemChange(row.name, None) for row in noted.values()]))
-    return Look(found.jobs, found.errors, min(waits, default=None))
+    return replace(found, wait=min(waits, default=None))
 
 
 @dataclass(frozen=True)

@@ -72,6 +72,24 @@ def test_each_time_makes_one_job(bench: Bench) -> None:
     assert [row.fields.get("schedule") for row in bench.do(c.Events(subject=job)) if row.fields] == ["hourly"]
 
 
+def test_what_the_store_could_not_confirm_is_tried_again(bench: Bench) -> None:
+    """The reply is lost, or its replicas are: the job may be there."""
+    schedule(bench)
+    to_the_hour(bench)
+
+    def unsure(command: c.Command[Any]) -> Any:
+        answer = bench.do(command)
+        if isinstance(command, c.Submit):
+            raise bp.Unconfirmed("stored it, but no replica confirmed")
+        return answer
+
+    found = follow(schedules.look(Book(APP), {}), unsure)
+    assert (found.jobs, found.errors) == ([], [])
+    assert found.late == [("hourly", "stored it, but no replica confirmed")]
+    [job] = bench.do(c.ListJobs())
+    assert look(bench).jobs == [("hourly", job.id)]
+
+
 def test_a_worker_that_dies_before_it_noted_the_time_costs_no_second_job(bench: Bench) -> None:
     """Nor does one that looked some moments before."""
     schedule(bench)
