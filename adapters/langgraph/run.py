@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import logging
+from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -26,6 +27,7 @@ from .handlers import with_handlers
 from .internals import let_nothing_be_kept
 from .lost import check_nodes
 from .payloads import context_of, into_graph, out_of_graph
+from .plain import readable
 from .questions import Questions
 from .saver import JobSaver
 from .trail import Trail
@@ -126,7 +128,7 @@ class GraphRun:
         itself."""
         let_nothing_be_kept()
         config: RunnableConfig = {**self._config, "callbacks": [CountingUsage(self._session)]}
-        running = asyncio.ensure_future(self._graph.ainvoke(entered, config, context=given, durability="sync"))
+        running = asyncio.ensure_future(self._streamed(entered, config, given))
         loop = asyncio.get_running_loop()
         self._saver.on_failure = lambda: loop.call_soon_threadsafe(running.cancel)
         try:
@@ -148,6 +150,22 @@ class GraphRun:
                 f"{type(error).__name__}: {error}\nThe next attempt could take as many steps again, so raise the limit "
                 "first (graph.compile().with_config(recursion_limit=...)), then redrive the job"
             ) from error
+
+
+    async def _streamed(self, entered: Any, config: RunnableConfig, given: Any) -> Any:
+        """As `ainvoke`. What nodes write to LangGraph's stream, also in a part of the graph, goes to the job's."""
+        latest: Any = None
+        modes = ["values", "custom"]
+        stream = self._graph.astream(
+            entered, config, context=given, durability="sync", stream_mode=modes, subgraphs=True
+        )
+        async with aclosing(stream):
+            async for namespace, mode, chunk in stream:
+                if mode == "custom":
+                    await self._session.aemit([readable(chunk)])
+                elif not namespace:
+                    latest = chunk
+        return latest
 
 
 def _some(contract: type[Contract] | None) -> list[type[Contract]]:

@@ -1,0 +1,58 @@
+"""What a graph's nodes write to LangGraph's stream is on the job's."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from langchain_core.messages import AIMessageChunk
+from langgraph.config import get_stream_writer
+from langgraph.graph import START, StateGraph
+from langgraph.types import StreamWriter
+
+import batonpass as bp
+from batonpass.testing import serving
+
+from .apps.langgraph_app import Topic, Words
+from .apps.langgraph_kit import graph, only
+
+pytestmark = pytest.mark.capability("langgraph")
+
+
+async def streamed(factory: Any) -> tuple[list[Any], list[str]]:
+    """What the job streamed, and its result."""
+    async with serving(only(factory)) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        parts = [part async for part in job.stream()]
+        return parts, (await job.result(timeout=20)).notes
+
+
+async def test_from_nodes_and_from_parts_in_order() -> None:
+    def first(state: Any) -> Any:
+        write = get_stream_writer()
+        for number in range(3):
+            write({"token": number})
+        return {"notes": ["first"]}
+
+    async def inside(state: Any, writer: StreamWriter) -> Any:
+        writer("inside")
+        await bp.current().emit("emitted")
+        return {"notes": ["inside"]}
+
+    def make() -> Any:
+        made = StateGraph(Words).add_node("first", first).add_node("part", graph(inside, state=Words).compile())
+        return made.add_edge(START, "first").add_edge("first", "part")
+
+    parts, notes = await streamed(make)
+    assert parts[:3] == [{"token": 0}, {"token": 1}, {"token": 2}]
+    assert sorted(parts[3:]) == ["emitted", "inside"]
+    assert notes == ["first", "first", "inside"]
+
+
+async def test_an_object_is_streamed_as_what_it_says() -> None:
+    def chunk(state: Any) -> Any:
+        get_stream_writer()(AIMessageChunk("so"))
+        return {"notes": ["done"]}
+
+    [part], _ = await streamed(lambda: graph(chunk))
+    assert (part["type"], part["content"]) == ("AIMessageChunk", "so")
