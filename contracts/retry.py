@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from typing import Any, TypeAlias, cast
 
@@ -121,12 +122,13 @@ def policy_for(retries: Retries, error: BaseException) -> Retry | None:
 def told_to_wait(error: BaseException) -> float | None:
     """How many seconds an error asks to wait, if it, or what it was raised from, says that."""
     for each in _chain(error):
-        response = getattr(each, "response", None)
-        headers = getattr(response, "headers", None)
-        for said in (getattr(each, "retry_after", None), _header(headers)):
-            seconds = _seconds(said)
-            if seconds is not None:
-                return seconds
+        with suppress(Exception):  # what other people's errors have may raise when it is looked at
+            response = getattr(each, "response", None)
+            headers = getattr(response, "headers", None)
+            for said in (getattr(each, "retry_after", None), _header(headers)):
+                seconds = _seconds(said)
+                if seconds is not None:
+                    return seconds
     return None
 
 

@@ -47,14 +47,18 @@ class Closing:
         if session.budget.open:
             with suppress(BatonpassError):
                 await adrive(self._store, counting(session))
-        command = failing(agent, session, error)
+        try:
+            command = failing(agent, session, error)
+        except Exception as odd:  # users' errors may raise whenever they are looked at
+            error = type(type(error).__name__, (Exception,), {})(f"(nothing can be told of it: {type(odd).__name__})")
+            command = failing(agent, session, error)
         again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
         trace = None if isinstance(error, BatonpassError) else to_log(agent, error)
         try:
             instead = await adrive(self._store, falling_back(self._book, agent, row, session, command))
             if instead is not None and agent is not None:
                 again = f"goes on at {agent.fallback}"
-            _log.error("%s: %s, %s", about, command.error, again, exc_info=trace)
+            _tell(about, command.error, again, trace)
             await session.aflush()
             if isinstance(error, Unanswered) and error.key:
                 await session.arecord({error.key: None})  # so that a redrive asks again
@@ -84,3 +88,11 @@ class Closing:
             _log.warning("%s: %s; its lease had ended", about, how)
         except BatonpassError as error:
             _log.warning("%s: %s; not given back, its lease will expire: %s", about, how, error)
+
+
+def _tell(about: str, error: str, again: str, trace: BaseException | None) -> None:
+    shown = None if trace is None else (type(trace), trace, trace.__traceback__)
+    try:
+        _log.error("%s: %s, %s", about, error, again, exc_info=shown)
+    except Exception:  # also Python's own traceback looks at more of an error than its text
+        _log.error("%s: %s, %s (its traceback can't be shown)", about, error, again)

@@ -161,7 +161,7 @@ def _told(agent: Agent[Any] | None, error: BaseException) -> str:
 def _said(error: BaseException) -> str:
     try:
         return str(error)
-    except Exception as broken:
+    except (Exception, SystemExit) as broken:
         return f"(its text can't be had: {type(broken).__name__})"
 
 

@@ -130,6 +130,8 @@ class Runner:
         """Run a delivery that is held. Never raises: what goes wrong is recorded in the job."""
         try:
             await self._run(delivery)
+        except Exception:  # of one job: those beside it must go on, and others may try it when its lease is over
+            _log.exception("job %s: given up until its lease expires", delivery.job.id)
         finally:
             if self._keeper is not None:
                 self._keeper.drop(delivery.job.lease)

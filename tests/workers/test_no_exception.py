@@ -24,6 +24,35 @@ class Unspeakable(Exception):
         raise RuntimeError("no text")
 
 
+class Leaving(Exception):
+    def __str__(self) -> str:
+        raise SystemExit(3)
+
+
+class Untouchable(Exception):
+    def __bool__(self) -> bool:
+        raise RuntimeError("no bool")
+
+
+class Elsewhere(Exception):
+    """As some clients' errors, which look up what they don't have."""
+
+    def __getattr__(self, name: str) -> str:
+        raise KeyError(name)
+
+
+class Untold(Exception):
+    @property
+    def response(self) -> object:
+        raise RuntimeError("there was none")
+
+
+class Orphan(Exception):
+    @property
+    def __cause__(self) -> None:  # type: ignore[override]
+        raise RuntimeError("no cause")
+
+
 RAISED: list[tuple[BaseException, str]] = [
     (SystemExit(3), "SystemExit: 3"),
     (KeyboardInterrupt(), "KeyboardInterrupt"),
@@ -32,6 +61,11 @@ RAISED: list[tuple[BaseException, str]] = [
     (BaseException("odd"), "BaseException: odd"),
     (BaseExceptionGroup("two", [SystemExit(1), ValueError()]), "BaseExceptionGroup: two (2 sub-exceptions)"),
     (Unspeakable(), "Unspeakable: (its text can't be had: RuntimeError)"),
+    (Leaving(), "Leaving: (its text can't be had: SystemExit)"),
+    (Untouchable("odd"), "Untouchable: odd"),
+    (Elsewhere("odd"), "Elsewhere: odd"),
+    (Untold("odd"), "Untold: odd"),
+    (Orphan("odd"), "Orphan: (nothing can be told of it: RuntimeError)"),
     (ValueError("a" * 9000 + "b" * 9000), "ValueError: " + "a" * 4988 + " ... " + "b" * 5000),
 ]
 
@@ -57,8 +91,9 @@ async def test_it_is_a_failure_of_the_attempt(runs: str) -> None:
         raise RAISED[ask.number][0]
 
     release = asyncio.Event()
-    app = only(waits, retries=1)
-    app.agent("sync", accepts=Ask, returns=Reply, retries=1)(blocks)
+    retries = bp.Retry(attempts=2, first=0.001)
+    app = only(waits, retries=retries)
+    app.agent("sync", accepts=Ask, returns=Reply, retries=retries)(blocks)
     async with serving(app) as coordinator:
         other = await coordinator.submit("a", Ask(text="goes on"), returns=Reply)
         for number, (_, told) in enumerate(RAISED):
@@ -71,6 +106,31 @@ async def test_it_is_a_failure_of_the_attempt(runs: str) -> None:
         release.set()
         assert (await other.result(timeout=10)).text == "goes on"
         assert await kinds(coordinator, other) == ["job.submitted", "job.started", "job.completed"]
+
+
+async def test_what_nobody_expected_of_one_job_does_not_end_the_others(monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(*_: object) -> None:
+        monkeypatch.undo()
+        raise RuntimeError("a mistake of ours")
+
+    async def fails_once(ask: Ask) -> Reply:
+        if ask.text:
+            await release.wait()
+        elif not seen:
+            seen.append(1)
+            raise ValueError
+        return Reply(text=ask.text)
+
+    seen, release = list[int](), asyncio.Event()
+    monkeypatch.setattr("batonpass.workers.running.single", broken)
+    async with serving(only(fails_once, lease=0.3)) as coordinator:
+        other = await coordinator.submit("a", Ask(text="goes on"), returns=Reply)
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        assert (await job.result(timeout=DEADLINE)).text == ""
+        assert (await job.info()).crashes == 1
+        release.set()
+        assert (await other.result(timeout=DEADLINE)).text == "goes on"
+        assert (await kinds(coordinator, other)).count("job.started") == 1
 
 
 async def test_ctrl_c_and_what_cancels_the_task_are_not() -> None:
