@@ -147,10 +147,10 @@ def _submit(book: Book, schedule: Schedule, due: _Due, found: Look) -> Call[bool
             row = yield from jobs.submit(book, schedule.agent, payload, options, once=(name, str(due.at)), about=about)
         except Unavailable:
             raise  # not recorded, so it will be tried again
-        except BatonpassError as error:
+        except Exception as error:  # a contract's own checks may raise anything, and must not end who looks
             if due.may_leave and isinstance(error, ContractViolation) and (yield from _others_know(book, schedule)):
                 return False
-            problem = str(error)
+            problem = str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}"
             found.errors.append((name, problem))
         else:
             job = row.id

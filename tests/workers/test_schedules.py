@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import Counter
 
 import anyio
+import pydantic
 import pytest
 
 import batonpass as bp
@@ -34,3 +35,29 @@ async def test_two_workers_and_every_second_one_job(store_url: str, caplog: pyte
         assert schedule.last_job in {job.id for job in jobs}
         assert "schedule tick was due" in caplog.text
         await coordinator.unschedule("tick")
+
+
+async def test_one_whose_contract_raises_ends_no_worker(store_url: str) -> None:
+    """Its checks are the code of a new release, say, which does not know what the schedule gives."""
+
+    class Checked(bp.Contract, name="schedules.checked"):
+        text: str
+
+        @pydantic.field_validator("text")
+        @classmethod
+        def check(cls, text: str) -> str:
+            return known[text]
+
+    known = {"now": "now"}
+    app = only(lambda ask: Reply(text=ask.text))
+    app.agent("checks", accepts=Checked, returns=Reply)(lambda checked: Reply(text=checked.text))
+    async with bp.connect(store_url, app=app) as coordinator:
+        await coordinator.schedule("tick", "checks", Checked(text="now"), cron="* * * * * *")
+        known.clear()
+        async with app.worker(coordinator):
+            with anyio.fail_after(DEADLINE):
+                while not (told := (await coordinator.schedules())[0].error):
+                    await anyio.sleep(0.05)
+            job = await coordinator.submit("a", Ask(text="on"), returns=Reply)
+            assert (await job.result(timeout=DEADLINE)).text == "on"
+    assert told == "KeyError: 'now'"
