@@ -61,9 +61,12 @@ class Closing:
             _tell(about, command.error, again, trace)
             await session.aflush()
             if isinstance(error, Unanswered) and error.key:
-                await session.arecord({error.key: None})  # so that a redrive asks again
+                with suppress(OverBudget):  # raised after the write
+                    await session.arecord({error.key: None})  # so that a redrive asks again
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
+        except Fenced as lost:
+            _log.warning("%s: refused: %s", about, lost)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
 

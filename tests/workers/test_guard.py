@@ -204,6 +204,26 @@ async def test_what_was_spent_before_a_question_counts_after_it(store_url: str) 
         assert (await job.result(timeout=30)).text == "no 30"
 
 
+async def test_who_spends_too_much_when_nobody_answers_fails_at_once(
+    store_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The end of the attempt is written, though what is noted before it is refused any more."""
+
+    async def asks(ask: Ask, ctx: bp.Context) -> Reply:
+        try:
+            await ctx.ask("more?", timeout=0.05)
+        except bp.Unanswered:
+            ctx.spend(tokens=100)
+            raise
+        return Reply(text="")
+
+    async with serving(only(asks, lease=60), store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply, guard=bp.Guard(tokens=10))
+        info = await reached(job, bp.JobState.FAILED)
+        assert (info.reason, info.crashes, info.spent) == ("unanswered", 0, bp.Spent(100))
+    assert "not written" not in caplog.text
+
+
 async def test_a_fallback_is_a_hop_too() -> None:
     app = bp.App("two")
 
