@@ -118,6 +118,34 @@ def test_the_job_goes_on_from_the_latest(bench: Bench) -> None:
     assert commit_of(bench.do(c.Restore(bench.save(again, thread="run")))).parent == saved
 
 
+def test_and_from_what_took_its_origins_place(bench: Bench) -> None:
+    """In a scope whose latest is not the thread's tip."""
+    run = Places(bench)
+    run.put("m")
+    fence = bench.start(thread="run", origin=run.put("a", scope="s"))
+    replacing = run.put("a", scope="s", fence=fence)
+    assert bench.job(fence.job_id).tip == replacing
+    bench.do(c.Release(fence))
+    [delivery] = bench.claim()
+    assert delivery.checkpoint is not None
+    assert delivery.checkpoint.id == replacing
+
+
+def test_a_jobs_checkpoints_are_counted_at_places_too(bench: Bench) -> None:
+    fence = bench.start(thread="run")
+    run = Places(bench)
+    run.put("a", fence=fence)
+    run.put("b", "a", fence=fence)
+    bench.save(fence, thread="run")
+    run.put("c", "b", fence=fence)
+    run.put("d", "c", fence=fence, scope="other")
+    bench.do(c.Complete(fence, b"result"))
+    bench.save(None, thread="run")
+    run.put("e", "c")
+    indexes = [commit_of(row).step_index for row in reversed(bench.line("run"))]
+    assert indexes == list(range(7))
+
+
 def test_and_from_what_took_its_place(bench: Bench) -> None:
     run = Places(bench)
     run.put("m")
