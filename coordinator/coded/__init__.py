@@ -1,1 +1,2 @@
-"""Coded stores: what is kept is compressed, signed or encrypted before a store sees it, and checked when it is read."""
+"""Coded stores: contents are compressed, signed or encrypted before a store gets them, and checked when they are
+read."""

@@ -4,7 +4,7 @@
              e: nonce (12), AES-GCM of the content        s: HMAC-SHA256 (32), content        c: content
     content = r and the bytes, or z and the bytes compressed by zstd
 
-What it protects is bound to its place (`about`): a record that was moved is refused like one that was changed.
+Protected data is bound to its place (`about`): a record that was moved is refused like one that was changed.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, cast
 from ...contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra
 
 CODED = b"\x02"
-# By the kind of a record: what was done with its key, and where keys for that are given.
+# By the kind of a record: what was done with its key, and where to give keys for it.
 _USES = {
     b"e": ("encrypted", "encrypt", "BATONPASS_ENCRYPT_KEYS"),
     b"s": ("signed", "sign", "BATONPASS_SIGN_KEYS"),
@@ -27,11 +27,11 @@ WITH_CODEC = (
     "BATONPASS_COMPRESS)"
 )
 _DEMANDED = "as this codec demands: Codec(plain=True) or BATONPASS_ACCEPT_PLAIN=1 would read it"
-# What stands for bytes that could not be read, with why; no stored form begins with it.
+# Begins what stands in for unreadable bytes, followed by the reason. No stored format begins with it.
 UNREAD = b"\x00"
-# Less than this, or a gain of less than an eighth, does not pay for unpacking it again.
+# Smaller contents, or a gain of less than an eighth, are not worth the time to decompress.
 _LEAST = 128
-# What a compressed content may grow to, in bytes: a damaged or hostile one must not take all memory.
+# The size in bytes to which contents may decompress, so that damaged or hostile ones can't take all memory.
 _LARGEST = 512 * 1024 * 1024
 
 
@@ -74,16 +74,16 @@ class Codec:
         self._current = next(iter(self._keys), "")
         self._ciphers = {name: _cipher(key) for name, key in self._keys.items()} if encrypt else {}
         self._zstd = _zstd() if compress else None
-        self.plain = plain or not self._keys  # whether what is not protected is read, too
+        self.plain = plain or not self._keys  # whether unprotected data is accepted
         self._proven: set[str] = set()  # keys that have opened something
 
     @property
     def encrypts(self) -> bool:
-        """Whether what is kept can't be read without a key."""
+        """Whether the contents can't be read without a key."""
         return self._kind == b"e"
 
     def wrap(self, data: bytes, about: str) -> bytes:
-        """Bytes as they are kept at the place that `about` names. The same bytes there give the same."""
+        """Bytes as stored in the place that `about` names. The same bytes in the same place give the same."""
         content = b"r" + data
         if self._zstd is not None and _LEAST <= len(data) <= _LARGEST:
             smaller = b"z" + self._zstd.ZstdCompressor(level=3).compress(data)
@@ -99,7 +99,7 @@ class Codec:
         return head + content
 
     def unwrap(self, data: bytes, about: str) -> bytes:
-        """The bytes that `wrap` was given; `Corrupted` if these are not what it made of them for this place."""
+        """The bytes that `wrap` was given. `Corrupted` if these are not what it made for this place."""
         if data[:1] != CODED:
             if not data or self.plain:
                 return data
@@ -121,11 +121,11 @@ class Codec:
         return _inflated(content, about)
 
     def keyed(self, text: str) -> str:
-        """A text from which its origin can't be guessed without the key."""
+        """A text from which the original can't be guessed without the key."""
         return self._mac("text", text.encode(), "").hex() if text and self._keys else text
 
     def keyed_otherwise(self, text: str) -> list[str]:
-        """What `keyed` gave with other keys first, or before there were any."""
+        """What `keyed` returned when other keys came first, or before there were keys."""
         older = [self._mac("text", text.encode(), "", name).hex() for name in self._keys if name != self._current]
         return [*older, text] if self.plain and self._keys else older
 
@@ -145,7 +145,7 @@ class Codec:
         return content
 
     def _refused(self, about: str, why: str, name: str = "") -> Corrupted:
-        """Who could open something has the right keys; who could not yet may be wrong itself."""
+        """The error for what can't be opened. A key that has opened something is right; another may itself be wrong."""
         if self._proven if not name else name in self._proven:
             return Corrupted(f"{about} {why}")
         mine = f", or the key {name!r} is another one here: it has opened nothing yet" if name else ""
@@ -161,19 +161,19 @@ _REASONS: dict[bytes, type[BatonpassError]] = {b"!": Corrupted, b"?": Unproven, 
 
 
 def unread(error: BatonpassError) -> bytes:
-    """What stands for bytes that can't be read, until somebody opens them."""
+    """What stands in for bytes that can't be read, until somebody opens them."""
     mark = b"?" if isinstance(error, Unproven) else b"!" if isinstance(error, Corrupted) else b"k"
     return UNREAD + mark + str(error).encode()
 
 
 def check_read(data: bytes) -> None:
-    """Raise why these bytes could not be read, if so it was."""
+    """Raise the reason, if these bytes stand in for unreadable ones."""
     if data[:1] == UNREAD and data[1:2] in _REASONS:
         raise _REASONS[data[1:2]](data[2:].decode("utf-8", "replace"))
 
 
 def check_open(data: bytes, what: str) -> None:
-    """Raise why these bytes can't be read, also for a reader without a codec; `what` says whose they are."""
+    """Raise the reason, also for a reader without a codec, if these bytes can't be read. `what` names them."""
     check_read(data)
     if data[:1] == CODED:
         raise MissingKey(f"{what} is encrypted, signed or compressed: {WITH_CODEC}")

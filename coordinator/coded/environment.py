@@ -1,4 +1,4 @@
-"""The codec that the environment names, for workers and the command line.
+"""The codec that environment variables describe, for workers and the command line.
 
 BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS    name:base64 of the key, separated by commas, the first one writes
 BATONPASS_COMPRESS                             1 to compress
@@ -19,7 +19,7 @@ _DONE = {_ENCRYPT: "encrypted", _SIGN: "signed"}
 
 
 def codec_from_environment() -> Codec | None:
-    """The codec; None if nothing is asked for."""
+    """The codec. None if no variable is set."""
     encrypt, sign = _keys(_ENCRYPT), _keys(_SIGN)
     compress, plain = _wanted("BATONPASS_COMPRESS"), _wanted("BATONPASS_ACCEPT_PLAIN")
     if encrypt and sign:
@@ -45,7 +45,7 @@ def _keys(variable: str) -> dict[str, bytes]:
     for number, item in enumerate(filter(None, items), 1):
         name, colon, encoded = item.partition(":")
         name = name.strip()
-        if not colon:  # it may be a key: it is not shown
+        if not colon:  # it may be a key, so it is not shown
             raise BadSetup(f"{variable}: key {number} has no name: write name:base64,name:base64")
         if name.endswith("=") and _decoded(name) is not None:
             raise BadSetup(f"{variable}: the name of key {number} looks like a key itself: write name:base64")
@@ -55,7 +55,7 @@ def _keys(variable: str) -> dict[str, bytes]:
         if key is None:
             raise BadSetup(f"{variable}: the key {name!r} is not base64: write name:base64,name:base64")
         keys[name] = key
-    if variable in os.environ and not keys:  # a secret that could not be loaded: nothing must go out in clear for it
+    if variable in os.environ and not keys:  # a secret that could not be loaded must not mean that nothing is protected
         raise BadSetup(f"{variable} is set, but names no key: unset it if nothing is to be {_DONE[variable]}")
     return keys
 

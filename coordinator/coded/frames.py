@@ -1,4 +1,4 @@
-"""Frames: a log's bytes in portions that were coded one by one. A frame is a length (4 bytes) and the coded bytes."""
+"""Frames: a log's bytes in portions that were coded separately. A frame is a length (4 bytes) and the coded bytes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from .codec import Codec
 
 
 def frame(codec: Codec, log: str, at: int, data: bytes) -> bytes:
-    """Bytes to be appended at a place of a log."""
+    """Bytes to be appended to a log, as a frame."""
     coded = codec.wrap(data, f"{log}:{at}")
     return len(coded).to_bytes(4, "big") + coded
 
 
 def unframe(codec: Codec, span: Span, stored: bytes) -> bytes:
-    """What the frames of a span hold; `Corrupted` if they are not what was appended there."""
+    """What the frames of a span contain. `Corrupted` if they are not what was appended there."""
     pieces: list[bytes] = []
     at = 0
     while at < len(stored):

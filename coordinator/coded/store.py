@@ -1,4 +1,4 @@
-"""CodedStore: any store, behind a codec. Commands are coded on their way in, answers on their way out."""
+"""CodedStore: puts a codec in front of any store. It codes commands on their way in, and decodes answers."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ R = TypeVar("R")
 
 
 class CodedStore:
-    """A store whose contents are coded. What it answers is as any store's, and was verified."""
+    """A store whose contents are coded. Its answers are like any store's, and verified."""
 
     def __init__(self, inner: Store, codec: Codec) -> None:
         given: Any = codec  # users without a type checker give anything
@@ -99,7 +99,7 @@ class CodedStore:
         return cast("c.Command[R]", code(self._codec, command)) if code else command
 
     def _keyed_otherwise(self, command: c.Command[R], coded: c.Command[R]) -> Iterator[c.Command[R]]:
-        """What else a submit's idempotency key may have been used with: the same payload, before keys were changed."""
+        """Other idempotency keys under which the same submit may be recorded: from before the codec's keys changed."""
         if isinstance(command, c.Submit):
             sent = cast("c.Submit", coded)
             for digest in self._codec.keyed_otherwise(command.payload_digest):
@@ -155,7 +155,7 @@ def _records(codec: Codec, records: Mapping[str, bytes], job_id: str) -> dict[st
 
 
 def _spent(job_id: str) -> str:
-    """As the journal's record, which the store gives in its place."""
+    """Coded like the journal's record in whose place the store keeps it."""
     return f"record {c.SPENT!r} of job {job_id}"
 
 
@@ -301,7 +301,7 @@ def _batch(codec: Codec, batch: c.Batch) -> c.Batch:
 
 
 def _write(codec: Codec, data: bytes, about: str) -> bytes:
-    """What is not protected begins with a check, which may look like the beginning of what is."""
+    """Unprotected data begins with a checksum, which may by chance look like protected data."""
     return data if codec.plain and is_written(data) else _tried(codec, data, about)
 
 
@@ -326,22 +326,23 @@ def _job(codec: Codec, row: JobRow) -> JobRow:
 
 
 def _tried(codec: Codec, data: bytes, about: str) -> bytes:
-    """What was coded, or what stands for it: who opens it says what is wrong, of this one alone."""
+    """The decoded bytes, or a stand-in with the reason, so that only opening this one fails."""
     try:
         return codec.unwrap(data, about)
-    except (Corrupted, BadSetup, MissingExtra) as error:  # damaged, or a key or a library is not here
+    except (Corrupted, BadSetup, MissingExtra) as error:  # damaged, or a key or a library is missing here
         return unread(error)
 
 
 def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
-    """The row as a store without a codec would give it. Its seal is verified here, and made anew without the code."""
+    """The row as a store without a codec would return it. Verifies its seal, and makes a new one over the decoded
+    row."""
     try:
         commit = read_commit(row.commit, row.id)
         if seal_of(row.header, commit.sealed) != commit.seal:
             return row
         header = codec.unwrap(row.header, f"the record of checkpoint {row.id}")
         bodies = _bodies(codec, header, commit, row.bodies)
-    except (Corrupted, BadSetup, MissingExtra) as error:  # who opens it says so
+    except (Corrupted, BadSetup, MissingExtra) as error:  # opening it will raise that
         return replace(row, header=unread(error))
     return replace(
         row,
@@ -371,4 +372,4 @@ def _unframed(codec: Codec, span: Span, data: bytes) -> bytes:
     try:
         return unframe(codec, span, data)
     except Corrupted:
-        return CODED  # its hash tells that it is not what was saved
+        return CODED  # its hash will show that this is not what was saved

@@ -1,4 +1,4 @@
-"""Texts: what errors say, encrypted where a store keeps texts: with jobs, with the ends of children, in events."""
+"""Texts: encrypts error messages where a store keeps texts: in jobs, in outcomes of children, in events."""
 
 from __future__ import annotations
 
@@ -8,19 +8,19 @@ from collections.abc import Mapping
 from ...contracts.errors import BadSetup, Corrupted, MissingExtra
 from .codec import WITH_CODEC, Codec
 
-# No error begins so. What stores say themselves is in clear.
+# No error begins like this. What stores write themselves is not encrypted.
 _MARK = "\x02"
 
 
 def hidden(codec: Codec, text: str, subject: str) -> str:
-    """An error's text as it is kept with a job, or what else it is about."""
+    """An error's text as stored with a job, or with what else it is about."""
     if not text or not codec.encrypts:
         return text
     return _MARK + b64encode(codec.wrap(text.encode(), _about(subject))).decode()
 
 
 def told(codec: Codec, text: str, subject: str) -> str:
-    """The text that was hidden, or why it can't be read: what is beside it can."""
+    """The original text, or why it can't be read. (The rest of its record can.)"""
     if text[:1] != _MARK:
         return text
     try:
@@ -30,12 +30,12 @@ def told(codec: Codec, text: str, subject: str) -> str:
 
 
 def without_error(fields: Mapping[str, str], codec: Codec, subject: str) -> Mapping[str, str]:
-    """What an event says, with its error hidden."""
+    """An event's fields, with its error encrypted."""
     return {**fields, "error": hidden(codec, fields["error"], subject)} if "error" in fields else fields
 
 
 def with_error(fields: Mapping[str, str], codec: Codec) -> Mapping[str, str]:
-    """What an event says, with the error that was hidden."""
+    """An event's fields, with its error decrypted."""
     if fields.get("error", "")[:1] != _MARK:
         return fields
     return {**fields, "error": told(codec, fields["error"], fields["subject"])}

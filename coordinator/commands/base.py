@@ -27,15 +27,16 @@ class Fence:
     lease_id: str
 
 
-# Not frozen, as the others are, because one is made with every save: freezing costs more than packing a small state.
+# Not frozen, unlike the others, because one is made with every save, and that would cost more than packing a small
+# state.
 @dataclass(slots=True)
 class NewCheckpoint:
-    """A checkpoint as its maker knows it. `header` holds the hashes of `state`, `native` and of its parts.
+    """A checkpoint as its maker knows it. `header` has the hashes of `state`, `native` and its parts.
 
-    `spans` says where its parts lie in logs (parts/spans.py). `appends` are the bytes that are new there. What the
-    others hold must be kept by the checkpoint `base`: if that is gone, or a log has another length than an append
-    expects, the command is refused as `Ungrounded` and nothing is written. `place` is where in the thread a framework
-    finds it (rows.Place), None for nowhere.
+    `spans` says where its parts are in logs (parts/spans.py), and `appends` are the new bytes there. The rest must be
+    kept by the checkpoint `base`: if that is gone, or a log has another length than an append expects, the command is
+    refused as `Ungrounded`, and nothing is written. `place` is where in the thread a framework finds it (rows.Place),
+    if it does.
     """
 
     id: str

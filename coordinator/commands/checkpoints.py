@@ -14,8 +14,8 @@ from .base import Command, Fence, NewCheckpoint
 class Save(Command[CommitLine]):
     """Commit a checkpoint and journal records.
 
-    With a fence the parent is the job's last checkpoint. Without, it is the thread's tip, and `parent`, if given,
-    must be that tip unless `branch`.
+    With a fence, the parent is the job's last checkpoint. Without one, it is the thread's tip; if `parent` is given, it
+    must be that tip, unless `branch`.
     """
 
     thread: str
@@ -49,8 +49,8 @@ class Latest(Command[CheckpointRow | None]):
 
 @dataclass(frozen=True, slots=True)
 class Timeline(Command[list[CheckpointRow]]):
-    """The thread's checkpoints without their state, newest first; `before` pages (a checkpoint's id). `named`: only
-    those that have a name."""
+    """The thread's checkpoints without their state, newest first, those before the checkpoint `before`. `named`: only
+    those with a name."""
 
     thread: str
     limit: int = 50
@@ -60,7 +60,7 @@ class Timeline(Command[list[CheckpointRow]]):
 
 @dataclass(frozen=True, slots=True)
 class Ancestors(Command[list[CheckpointRow]]):
-    """A checkpoint and those that it came from, nearest first, without their state, as far as they are there."""
+    """A checkpoint and its ancestors, nearest first, without their state, as far as they exist."""
 
     checkpoint_id: str
     limit: int = 200
@@ -68,7 +68,7 @@ class Ancestors(Command[list[CheckpointRow]]):
 
 @dataclass(frozen=True, slots=True)
 class Name(Command[None]):
-    """Name a checkpoint, uniquely in its thread; "" takes its name away. A named one does not expire."""
+    """Name a checkpoint, uniquely in its thread; "" removes its name. A named one does not expire."""
 
     checkpoint_id: str
     name: str
@@ -76,7 +76,7 @@ class Name(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class FindName(Command[str]):
-    """The checkpoint that has a name in a thread."""
+    """The checkpoint with a name in a thread."""
 
     thread: str
     name: str

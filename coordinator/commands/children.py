@@ -10,13 +10,13 @@ from ..rows import OutcomeRow
 from .base import Command, Fence, NewCheckpoint
 from .jobs import Target
 
-# Children that one command makes, at most.
+# How many children one command may make.
 AT_ONCE = 500
 
 
 @dataclass(frozen=True, slots=True)
 class Child:
-    """A job of a fan-out before it is made: its id, its place in the order of the results, and its delivery."""
+    """A child of a fan-out before it is made: its id, its place in the order of the results, and its delivery."""
 
     job_id: str
     number: int
@@ -25,8 +25,8 @@ class Child:
 
 @dataclass(frozen=True, slots=True)
 class Stage(Command[None]):
-    """Put children by for the `Spawn` of the same lease, behind the `at` that were staged before; with 0 it begins
-    anew. Nobody sees them. They are forgotten when the job is claimed again, or ends."""
+    """Store children for a later `Spawn` of the same lease, behind the `at` that were staged before (0 begins anew).
+    Nobody sees them. They are deleted when the job is claimed again, or ends."""
 
     fence: Fence
     at: int
@@ -35,10 +35,10 @@ class Stage(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Spawn(Command[None]):
-    """End this delivery with the fan-out `fan`: `children`, and those that were staged, are jobs from now on, `total`
-    in all.
+    """End this delivery with the fan-out `fan`. Its children become jobs: `children` and the staged ones, `total` in
+    all.
 
-    The job waits until `need` of them are done, more than `spare` are lost, or all have ended; then it is deliverable
+    The job waits until `need` of them are done, more than `spare` are lost, or all have ended. Then it is deliverable
     again, once. `records` are added to its journal.
     """
 
@@ -54,7 +54,7 @@ class Spawn(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class ReadOutcomes(Command[list[OutcomeRow]]):
-    """How the children `start` to `start + limit` of a fan-out ended, in order; those that did not are left out."""
+    """How the children with the numbers `start` to `start + limit` of a fan-out ended, in order, if they did."""
 
     job_id: str
     fan: str

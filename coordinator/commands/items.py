@@ -1,6 +1,6 @@
-"""Commands about items: what is kept for long under labels and a key, which no thread and no job owns.
+"""Commands about items: values that are kept under labels and a key, and belong to no thread or job.
 
-An item whose time is over is not shown, and freed by `Reap`. Items are ordered by their labels, then by their keys.
+Expired items are hidden, and freed by `Reap`. Items are ordered by their labels, then by their keys.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from .base import Command
 
 @dataclass(frozen=True, slots=True)
 class WriteItems(Command[None]):
-    """Put and delete items (500 at most), all or none; on a cluster all or none of a partition's. Of several changes of
-    one item the last one counts. One that was there keeps the time of its creation. With `news`, the first of them puts
+    """Put and delete items (500 at most), all or none; on a cluster, all or none in each partition. If one is changed
+    several times, the last change counts. An existing item keeps its creation time. With `news`, the first change puts
     the item that the event is about."""
 
     changes: tuple[ItemChange, ...]
@@ -23,21 +23,21 @@ class WriteItems(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class ReadItems(Command[list[ItemRow | None]]):
-    """Items (500 at most), None for each that is not there, without what searches look at."""
+    """Items (500 at most), None for each that does not exist, without what searches look at."""
 
     names: tuple[ItemName, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class RefreshItems(Command[None]):
-    """Let the time of items (500 at most) begin anew. Those that are gone, or are kept for ever, are passed over."""
+    """Start the time to live of items (500 at most) anew. Skips those that don't exist or don't expire."""
 
     names: tuple[ItemName, ...]
 
 
 @dataclass(frozen=True, slots=True)
 class ListItems(Command[ItemPage]):
-    """Items whose labels begin with `prefix`, from where the page before said. A page may hold fewer than `limit` (100
+    """Items whose labels begin with `prefix`, from where the last page ended. A page may have fewer than `limit` (100
     at most), even none, though more follow. `indexed`: with what searches look at."""
 
     prefix: tuple[str, ...] = ()
@@ -48,7 +48,7 @@ class ListItems(Command[ItemPage]):
 
 @dataclass(frozen=True, slots=True)
 class ListSpaces(Command[SpacePage]):
-    """The labels under which there are items, as `ListItems` gives those (500 at most)."""
+    """The labels under which there are items, in pages like those of `ListItems` (500 at most)."""
 
     prefix: tuple[str, ...] = ()
     start: str = ""

@@ -14,8 +14,8 @@ from .threads import Freed
 
 @dataclass(slots=True)  # as NewCheckpoint
 class Target:
-    """Where a delivery goes, and what with. `queue` is the digest of agent, contract and version, and band. `about` is
-    what its event says more. `lane` is the digest of the key under which it is limited, "" for that of all of the
+    """An address and its envelope. `queue` is the digest of agent, contract, version and priority band. `about` has
+    more fields for the event. `lane` is the digest of the key by which it is limited, "" for the lane of all of the
     agent's deliveries."""
 
     agent: str
@@ -28,11 +28,12 @@ class Target:
 
 @dataclass(frozen=True, slots=True)
 class Terms:
-    """How a job is to be delivered: its priority (the greater first), and not before `at`.
+    """How a job is to be delivered: its priority (greater goes first), and not before `at`.
 
-    It fails if it was not started after `expires`, or did not end within `within` or by `deadline`. `at` and `deadline`
-    are times in ms since 1970, 0 for none, as everywhere. With `most`, the job is refused while so many deliveries are
-    ready in the queues `counted` or wait in its lane. `on_busy` is about another job that has not ended on its thread.
+    It fails if it was not started within `expires`, or did not end within `within` or by `deadline`. `at` and
+    `deadline` are times in ms since 1970, 0 for none, as everywhere. With `most`, it is refused while so many
+    deliveries are ready in the queues `counted` or wait in its lane. `on_busy` says what to do if another unended job
+    is on its thread.
     """
 
     priority: int = 0
@@ -47,8 +48,7 @@ class Terms:
 
 @dataclass(slots=True)  # as NewCheckpoint
 class Submit(Command[JobRow]):
-    """Make a job and its first delivery. `origin` is the checkpoint that it goes on from ("" for none, which is the tip
-    of its thread)."""
+    """Make a job and its first delivery. `origin` is the checkpoint that it goes on from ("": its thread's tip)."""
 
     job_id: str
     thread: str
@@ -64,8 +64,8 @@ class Submit(Command[JobRow]):
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """How many deliveries of a key run at once, and how many start within `per`: 0 for any number. `lane` is that of
-    deliveries that have none."""
+    """How many deliveries of a key may run at once, and how many may start within `per`. 0: any number. `lane` is the
+    lane of deliveries that name none."""
 
     lane: str
     concurrency: int = 0
@@ -74,8 +74,8 @@ class Limits:
 
 
 class Claimed(list[Delivery]):
-    """What a claim found. `due` is in how many ms a timer or lease may be due, -1 if that was not looked at or there is
-    none: told if nothing more is ready."""
+    """What a claim got. If nothing more is ready, `due` is in how many ms the next timer or lease is due. -1: there is
+    none, or it was not looked at."""
 
     def __init__(self, found: Iterable[Delivery] = (), *, due: int = -1) -> None:
         super().__init__(found)
@@ -84,8 +84,8 @@ class Claimed(list[Delivery]):
 
 @dataclass(frozen=True, slots=True)
 class Claim(Command[Claimed]):
-    """Lease up to len(leases) ready deliveries. `queues` are (queue, lease duration), tried in order; `limits` those
-    that the claiming worker knows of some of them."""
+    """Lease up to len(leases) ready deliveries. `queues` are pairs of queue and lease duration, tried in order.
+    `limits` are those that the worker knows for some of the queues."""
 
     worker: str
     queues: tuple[tuple[str, int], ...]
@@ -95,7 +95,7 @@ class Claim(Command[Claimed]):
 
 @dataclass(frozen=True, slots=True)
 class Heartbeat(Command[list[str]]):
-    """Renew leases, each for its duration. Answers "" (held), "lost" or "canceled" for each."""
+    """Renew leases, each for its duration. Returns "" (held), "lost" or "canceled" for each."""
 
     leases: tuple[tuple[Fence, int], ...]
 
@@ -108,13 +108,13 @@ class Record(Command[None]):
     records: Mapping[str, bytes]
 
 
-# The key in a hop's journal under which the store finds what the job has spent until then, in its holder's own form.
+# The journal key under which the store finds what the job had spent before. Its format is the worker's.
 SPENT = "spent"
 
 
 @dataclass(slots=True)  # as NewCheckpoint
 class HandOff(Command[None]):
-    """End this delivery and make the next one, for another agent, with the last checkpoint. `spent` is the first
+    """End this delivery and make the next one, for another agent, with the last checkpoint. `spent` becomes the first
     record of the next hop's journal, if it is not empty."""
 
     fence: Fence
@@ -134,8 +134,8 @@ class Complete(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Fail(Command[None]):
-    """End this delivery without a result: tried again after `retry_in`, or, if that is None, ended for good. `spent` is
-    what its parent counts then, if it has one; by default what its journal says (`SPENT`)."""
+    """End this delivery without a result. It is tried again after `retry_in`, or ends for good if that is None. Then
+    `spent` is what its parent counts, if it has one; by default, what its journal says (`SPENT`)."""
 
     fence: Fence
     error: str
@@ -149,9 +149,9 @@ class Fail(Command[None]):
 class Suspend(Command[None]):
     """End this delivery with a question; the job waits for its answer.
 
-    `terms` is what the question says besides itself. After `timeout` (0: never) the next of `escalation` is asked (a
-    line for each: for how long, and who), and after the last one the job goes on with the answer `otherwise`, or with
-    none if that is empty.
+    `terms` is what else is stored about the question. After `timeout` (0: never), the next of `escalation` is asked (in
+    a line for each: for how long, and who). After the last one, the job goes on with the answer `otherwise`, or without
+    one if that is empty.
     """
 
     fence: Fence
@@ -166,11 +166,11 @@ class Suspend(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Release(Command[None]):
-    """Give a delivery back, unfinished: another worker goes on from its last checkpoint.
+    """Give a delivery back unfinished. Another worker goes on from its last checkpoint.
 
-    `crash` says how the process that ran it died: it counts as one of the job's crashes then. With `aside` it is behind
-    all that is ready, for it is this delivery that the worker can't run. With `cut_off` the worker could not reach the
-    store: if its lease has run out meanwhile, that is taken back as a crash, once and until the next delivery ends.
+    `crash` says how the process that ran it died, and is counted. With `aside`, it goes behind all that is ready,
+    because it is this delivery that the worker can't run. With `cut_off`, the worker could not reach the store: if its
+    lease has run out meanwhile, that does not count as a crash any more, once, and until the next delivery ends.
     """
 
     fence: Fence
@@ -181,7 +181,7 @@ class Release(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class AnswerJob(Command[None]):
-    """Answer a suspended job's question: it becomes deliverable again. `asked` is which one (0: any)."""
+    """Answer a suspended job's question, so that it becomes deliverable. `asked` says which question (0: any)."""
 
     job_id: str
     answer: bytes
@@ -190,16 +190,16 @@ class AnswerJob(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Cancel(Command[bool]):
-    """End a job from outside. False if it was ended already."""
+    """End a job from outside. Returns False if it had ended already."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class Redrive(Command[None]):
-    """Make a failed job deliverable again, with attempts as new: the same hop, from its last checkpoint, with what its
-    journal has. `target` replaces what is delivered and to whom; `tip` the checkpoint to go on from. `token` is that of
-    its last lease, as whoever redrives it saw it fail (-1: whichever)."""
+    """Make a failed job deliverable again, with a new count of attempts: the same hop, from its last checkpoint, with
+    its journal. `target` replaces its address and envelope, `tip` the checkpoint that it goes on from.
+    `token` is that of its last lease, as whoever redrives it saw it fail (-1: whichever)."""
 
     job_id: str
     target: Target | None = None
@@ -209,9 +209,9 @@ class Redrive(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class Reaped:
-    """What `Reap` did: how many deliveries it made ready again or ended, and in how many ms the next is due (-1: none).
+    """How many deliveries `Reap` made ready or ended, and in how many ms the next is due (-1: none).
 
-    `queues` are those of the deliveries, told only by a store whose workers wait at another place.
+    `queues` are those of the deliveries, if the store's workers wait elsewhere and have to be woken.
     """
 
     moved: int
@@ -221,11 +221,11 @@ class Reaped:
 
 @dataclass(frozen=True, slots=True)
 class Reap(Command[Reaped]):
-    """End what is overdue, take back expired leases, make due timers ready, free what expired: at most `limit` of each.
+    """End overdue jobs, take back expired leases, make due timers ready, free what expired: at most `limit` of each.
 
-    Also notes for `presence` ms that `worker` (see presence.py) takes from `queues`. With `early`, lines that wait for
-    their time move now: the next claim says whether that has come. Without `leases`, expired ones are left to their
-    holders.
+    Also records for `presence` ms that `worker` (see presence.py) takes from `queues`. With `early`, lines that wait
+    for a time move now, and the next claim decides whether it has come. Without `leases`, expired ones are left to
+    their holders.
     """
 
     limit: int = 100
@@ -238,14 +238,14 @@ class Reap(Command[Reaped]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteJob(Command[None]):
-    """Forget an ended job and its idempotency key, and its thread if nothing is left of that."""
+    """Delete an ended job and its idempotency key, and its thread if nothing is left of that."""
 
     job_id: str
 
 
 @dataclass(frozen=True, slots=True)
 class PruneJobs(Command[Freed]):
-    """Delete jobs that ended `older_than` ms ago, each with its own thread; what they left on others' threads stays.
+    """Delete jobs that ended `older_than` ms ago, each with its own thread. What they left on other threads stays.
 
     Looks at jobs from number `start` on, oldest first, and frees about `limit` jobs and checkpoints.
     """
@@ -264,7 +264,7 @@ class ReadJob(Command[JobRow]):
 
 @dataclass(frozen=True, slots=True)
 class Inbox(Command[list[JobRow]]):
-    """A page of the jobs that ask, who asked first first; behind a time and, of those that asked then, a job."""
+    """A page of the jobs that ask, in the order of when they asked, those after a given time and job."""
 
     limit: int = 50
     after: int = 0
@@ -273,10 +273,10 @@ class Inbox(Command[list[JobRow]]):
 
 @dataclass(frozen=True, slots=True)
 class ListJobs(Command[list[JobRow]]):
-    """A page of jobs, newest first; `before` pages (a job's id). `dead`: only failed ones, the last to fail first.
+    """A page of jobs, newest first, those before the job `before`. `dead`: only failed ones, the last to fail first.
 
-    With a `state` or an `agent` all that are not asked for may be left out, and an empty page is the last one. What is
-    on a page besides is passed over: a store that looks at some jobs at a time shows so how far it came.
+    With a `state` or an `agent`, others may be left out, and an empty page is the last one. A page may still have
+    others, which are to be skipped: that is how a store that looks at some jobs at a time shows how far it came.
     """
 
     limit: int = 50

@@ -1,4 +1,4 @@
-"""Commands of those who observe: reading events, trimming them, and groups of consumers who share them."""
+"""Commands for observers: reading events, trimming them, and groups of consumers who share them."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from .base import Command
 
 @dataclass(frozen=True, slots=True)
 class Which:
-    """Which events are wanted: of an agent, of a thread and the jobs on it, of some types; "" and () are any. A type
-    that ends with `*` stands for all that begin so."""
+    """Which events are wanted: of an agent, of a thread and the jobs on it, of some types. "" and () stand for any. A
+    type that ends with `*` stands for all that begin like it."""
 
     agent: str = ""
     thread: str = ""
@@ -27,10 +27,10 @@ MOST = 500
 class Events(Command[list[EventRow]]):
     """Events after a position, oldest first; of one subject only, if given. `after` "" is the beginning.
 
-    At most `limit` are looked at. The last row returned may be one that is not wanted, and the only one where there
-    are none at all: it carries the position only. `Trimmed` if there were events after `after` that are gone; with
-    `stored`, for one who kept `after` since then, `Rewound` if its event is gone with the store's last ones.
-    Whatever is wanted, an event that tells that the store went back in time is among them.
+    At most `limit` are looked at. The last row may be an unwanted event, or the only row, with nothing but a position,
+    which shows how far was looked. Raises `Trimmed` if events after `after` are gone, and, with `stored` (the caller
+    kept `after` for long), `Rewound` if the event of `after` was lost with the store's last ones. An event which
+    reports that the store went back in time is always wanted.
     """
 
     after: str = ""
@@ -47,7 +47,7 @@ class LastEvent(Command[str]):
 
 @dataclass(frozen=True, slots=True)
 class TrimEvents(Command[int]):
-    """Free the oldest events but `keep`, `limit` at most. How many that were."""
+    """Delete all but the `keep` newest events, `limit` at most. Returns how many."""
 
     keep: int
     limit: int = 5000
@@ -55,7 +55,7 @@ class TrimEvents(Command[int]):
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """Events that one consumer of a group has, up to `last`. `partition`: where, None if there is but one."""
+    """Events up to `last` that one consumer of a group has taken. `partition`: where, None if there is only one."""
 
     id: str
     rows: tuple[EventRow, ...]
@@ -65,7 +65,7 @@ class Batch:
 
 @dataclass(frozen=True, slots=True)
 class Taken:
-    """What a consumer got. `more`: it is worth asking again at once."""
+    """The batches that a consumer got. `more`: it should ask again at once."""
 
     batches: tuple[Batch, ...] = ()
     more: bool = False
@@ -73,8 +73,8 @@ class Taken:
 
 @dataclass(frozen=True, slots=True)
 class GroupRow:
-    """A group: how many events nobody of it has taken yet, how many batches are taken and not done, and what its maker
-    keeps with it."""
+    """A group: how many events are not taken yet, how many batches are taken but not done, and what its maker keeps
+    with it."""
 
     name: str
     lag: int
@@ -84,9 +84,9 @@ class GroupRow:
 
 @dataclass(frozen=True, slots=True)
 class JoinGroup(Command[None]):
-    """Make a group if there is none: at the first event that is kept, or behind the newest (`now`). `anew` moves one
-    there, and forgets what is taken. `about` is kept with it, in place of what was; None leaves that. `known`: it must
-    be there."""
+    """Make a group if it does not exist: at the first event that is kept, or after the newest (`now`). `anew` moves an
+    existing one there, and forgets what is taken. `about` replaces what is kept with it, unless it is None. `known`: it
+    must exist."""
 
     group: str
     now: bool = False
@@ -97,9 +97,9 @@ class JoinGroup(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class TakeEvents(Command[Taken]):
-    """Take a batch whose lease is over, else the next events: `limit` are looked at at most. `batch` is its id, minted
-    by the consumer: the same one gets the same batch. `limit` is MOST at most. `Trimmed` if some that the group has
-    not done are gone."""
+    """Take a batch whose lease is over, else the next events, of which `limit` (MOST at most) are looked at. `batch` is
+    its id, minted by the consumer: the same id gets the same batch. `Trimmed` if events that the group has not done are
+    gone."""
 
     group: str
     batch: str
@@ -110,8 +110,8 @@ class TakeEvents(Command[Taken]):
 
 @dataclass(frozen=True, slots=True)
 class AckEvents(Command[bool]):
-    """Note that a batch is done up to a position ("": as before), and renew its lease; 0 gives the rest back. False if
-    it is another consumer's by now."""
+    """Record that a batch is done up to a position ("": no progress), and renew its lease. 0 gives the rest back.
+    Returns False if another consumer has the batch."""
 
     group: str
     batch: str
@@ -127,6 +127,6 @@ class ListGroups(Command[list[GroupRow]]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteGroup(Command[None]):
-    """Forget a group."""
+    """Delete a group."""
 
     group: str

@@ -1,8 +1,8 @@
 """Commands about places: where a framework puts checkpoints, to find them by names of its own.
 
 A place is a scope and a key in a thread (LangGraph's namespace and checkpoint id). Keys are ordered by their
-characters; the greatest of a scope that has a checkpoint is the scope's latest. A place can hold writes before it holds
-a checkpoint, and loses them with it. A checkpoint that is put where one is takes that one's place; the other is freed.
+characters, and the greatest in a scope that has a checkpoint is the scope's latest. A place may have writes before it
+has a checkpoint, and loses them with it. A checkpoint that is put where another one is replaces it, and that is freed.
 """
 
 from __future__ import annotations
@@ -21,11 +21,11 @@ class Put(Command[CommitLine]):
     """Commit the checkpoint of a place (`checkpoint.place`), and with it `writes`, which belong to the place of its
     parent.
 
-    `parent` is the parent's key in the same scope ("" for none; one that is not there is none). `tip` is the key that
-    must be the scope's latest, "" if the scope must have no checkpoint yet; None asks for nothing. The thread's tip is
-    the latest of the scope "". Without a fence the thread must have no unended job.
+    `parent` is the parent's key in the same scope ("", or one without a checkpoint: no parent). `tip` is the key that
+    must be the scope's latest ("": the scope must be empty; None: anything). The thread's tip is the latest of the
+    scope "". Without a fence, the thread must have no unended job.
 
-    `soon`: the answer may come when no kill takes it back, but a power loss might. `Store.behind` waits for the rest.
+    `soon`: may be answered once a kill can't undo it, though a power loss could. `Store.behind` waits for the rest.
     """
 
     checkpoint: NewCheckpoint
@@ -38,7 +38,7 @@ class Put(Command[CommitLine]):
 
 @dataclass(slots=True)  # as NewCheckpoint
 class PutWrites(Command[None]):
-    """Note what was written at a place. It need not have its checkpoint yet."""
+    """Store what was written at a place, which may not have its checkpoint yet."""
 
     thread: str
     scope: str
@@ -60,8 +60,8 @@ class Find(Command[PlaceRow | None]):
 class Places(Command[list[PlaceRow]]):
     """Places that have a checkpoint, the greatest key first, of all scopes if `scope` is None.
 
-    `before` is a key and a scope: what comes behind them in that order follows. Without state and writes; with those,
-    but without what lies in logs, if `whole`.
+    `before` is a key and a scope, and the page begins after those. Without state and writes. With `whole`, it has both,
+    except what is in logs.
     """
 
     thread: str
@@ -73,8 +73,8 @@ class Places(Command[list[PlaceRow]]):
 
 @dataclass(frozen=True, slots=True)
 class Walk(Command[list[PlaceRow]]):
-    """The checkpoint of a place and those that it came from, nearest first, with state and writes, but without what
-    lies in logs. May stop before `limit` when that is much: go on from the last one's parent."""
+    """The checkpoint of a place and its ancestors, nearest first, with state and writes, except what is in logs. May
+    stop before `limit` if that is much. Then go on from the last one's parent."""
 
     thread: str
     scope: str
@@ -84,7 +84,7 @@ class Walk(Command[list[PlaceRow]]):
 
 @dataclass(frozen=True, slots=True)
 class ReadSpans(Command[list[bytes]]):
-    """What spans of a thread's logs hold; fewer bytes of one that was freed meanwhile."""
+    """What spans of a thread's logs hold. Fewer bytes for a span that was freed meanwhile."""
 
     thread: str
     spans: tuple[Span, ...]
@@ -92,7 +92,7 @@ class ReadSpans(Command[list[bytes]]):
 
 @dataclass(frozen=True, slots=True)
 class OfRun(Command[list[tuple[str, str]]]):
-    """Checkpoints of a run (`run` of their places, a digest): thread and id of each, `limit` at most."""
+    """Checkpoints that a run has put (`run` is the digest in their places): thread and id of each, `limit` at most."""
 
     run: str
     limit: int = 500
@@ -100,8 +100,8 @@ class OfRun(Command[list[tuple[str, str]]]):
 
 @dataclass(frozen=True, slots=True)
 class Drop(Command[Freed]):
-    """Free these checkpoints of a thread (500 at most) and what was written at their places. Those that are gone
-    already, and the one that a job would resume from, are passed over."""
+    """Free these checkpoints of a thread (500 at most), and what was written at their places. Skips those that are
+    gone, and the one that a job would resume from."""
 
     thread: str
     checkpoints: tuple[str, ...]

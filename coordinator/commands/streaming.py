@@ -1,4 +1,4 @@
-"""Commands about what running jobs stream: live, kept for a while, and no part of the job."""
+"""Commands about what running jobs stream: live, kept for a while, and not part of the job."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from ..rows import StreamRow
 from .base import Command, Fence
 
-# What is kept of a job's stream: so many of the last, for so many ms after the last one.
+# How much of a job's stream is kept: so many of the last parts, for so many ms after the last one.
 KEPT, KEPT_FOR = 1000, 3_600_000
 
 
@@ -21,7 +21,7 @@ class Emit(Command[None]):
 
 @dataclass(frozen=True, slots=True)
 class ReadStream(Command[list[StreamRow]]):
-    """What a job has streamed after a position ("" is the oldest that is kept), oldest first."""
+    """What a job has streamed after a position, oldest first. "" begins with the oldest part that is kept."""
 
     job_id: str
     after: str = ""

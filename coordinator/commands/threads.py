@@ -11,7 +11,7 @@ from .base import Command, NewCheckpoint
 
 @dataclass(frozen=True, slots=True)
 class Threads(Command[list[str]]):
-    """Names of threads in the order of their characters; `after` pages (a name)."""
+    """Names of threads in the order of their characters, those after `after`."""
 
     limit: int = 500
     after: str = ""
@@ -19,7 +19,7 @@ class Threads(Command[list[str]]):
 
 @dataclass(frozen=True, slots=True)
 class Export(Command[list[CheckpointRow]]):
-    """A thread's checkpoints from a step index on, oldest first, with all that they hold but what lies in logs."""
+    """A thread's checkpoints from a step index on, oldest first, with everything except what is in logs."""
 
     thread: str
     start: int = 0
@@ -28,9 +28,9 @@ class Export(Command[list[CheckpointRow]]):
 
 @dataclass(slots=True)  # as NewCheckpoint
 class Import(Command[list[CommitLine]]):
-    """Commit checkpoints to a thread in order, with parents as they are given, wherever those are.
+    """Commit checkpoints to a thread in order, with the given parents, wherever those are.
 
-    Refused unless the thread had exactly `count` checkpoints so far. The same again answers what the first time did.
+    Refused unless the thread has had exactly `count` checkpoints. The same again returns what the first time did.
     """
 
     thread: str
@@ -41,7 +41,8 @@ class Import(Command[list[CommitLine]]):
 
 @dataclass(frozen=True, slots=True)
 class Freed:
-    """What one command freed (checkpoints, or jobs), and where to go on; `next` is -1 when all was looked at."""
+    """How many checkpoints or jobs one command freed, and where to go on; `next` is -1 when everything was looked
+    at."""
 
     count: int
     next: int = -1
@@ -51,8 +52,8 @@ class Freed:
 class Prune(Command[Freed]):
     """Free a thread's checkpoints that are not among its `keep_last` newest and were saved `older_than` ms ago.
 
-    `limit` are looked at, from the step index `start` on. What a job would resume from stays, and what has a name if
-    `keep_named`. A thread that has no checkpoint and no job any more is forgotten.
+    Looks at `limit` of them, from the step index `start` on. What a job would resume from stays, and so does what has a
+    name if `keep_named`. A thread without checkpoints and jobs is deleted.
     """
 
     thread: str
@@ -65,7 +66,7 @@ class Prune(Command[Freed]):
 
 @dataclass(frozen=True, slots=True)
 class DeleteThread(Command[Freed]):
-    """Free `limit` of a thread's checkpoints, then its ended jobs, then forget it: `next` is -1 then."""
+    """Free `limit` of a thread's checkpoints, then its ended jobs, then delete it. Then `next` is -1."""
 
     thread: str
     limit: int = 100

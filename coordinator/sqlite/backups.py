@@ -17,7 +17,7 @@ from .schema import check_ours
 from .troubles import damaged, in_our_words
 from .waiting import patiently
 
-_PAGES = 1000  # copied between two calls of the progress function
+_PAGES = 1000  # how many are copied between two calls of the progress function
 
 
 def copy_file(source: str, target: str, progress: Progress | None = None) -> None:
@@ -34,7 +34,7 @@ def copy_file(source: str, target: str, progress: Progress | None = None) -> Non
         _put_in_place(part, target)
     finally:
         handle.close()
-        for beside in ("", "-wal", "-shm", "-journal"):  # a disk that is full keeps SQLite from tidying up
+        for beside in ("", "-wal", "-shm", "-journal"):  # if the disk is full, SQLite leaves these behind
             with suppress(FileNotFoundError):
                 os.unlink(f"{part}{beside}")
 
@@ -42,7 +42,7 @@ def copy_file(source: str, target: str, progress: Progress | None = None) -> Non
 def _refuse_what_is_there(target: str) -> None:
     if not Path(target).parent.is_dir():
         raise BadSetup(f"there is no folder {Path(target).parent} for the backup: create it first")
-    # SQLite would take a log that lies there for the copy's own.
+    # SQLite would take a leftover log for the copy's own.
     for path in (target, f"{target}-wal", f"{target}-journal"):
         if os.path.lexists(path):
             raise BadSetup(f"{path} already exists, and a backup never overwrites a file: choose another name")
@@ -72,7 +72,7 @@ def _copy(connection: sqlite3.Connection, source: str, part: str, progress: Prog
 
 
 def _begin_reading(connection: sqlite3.Connection, source: str) -> None:
-    """Fix the moment that is copied: without it every write of others would begin the copy anew."""
+    """Hold on to the state that is being copied, or every write of others would make the copy begin again."""
     connection.execute("BEGIN")
     try:
         check_ours(connection, source)
@@ -91,10 +91,10 @@ def _sync(path: str) -> None:
 
 def _put_in_place(part: str, target: str) -> None:
     try:
-        os.link(part, target)  # fails if there is something, as a rename would not
+        os.link(part, target)  # unlike a rename, this fails if the target exists
     except FileExistsError:
         _refuse_what_is_there(target)
-    except OSError:  # a file system without links
+    except OSError:  # the file system has no links
         _refuse_what_is_there(target)
         os.rename(part, target)
     _sync(os.path.dirname(target))

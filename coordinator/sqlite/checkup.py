@@ -1,4 +1,4 @@
-"""Checkup: what a store's file says of itself, read without making or migrating anything."""
+"""Checkup: what a store's file reports about itself, read without making or migrating anything."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from .schema import FOLDER, check_ours, migrations
 from .troubles import in_our_words
 from .waiting import patiently
 
-# Bytes left on the disk below which it is told, and with which few commands, if any, can write.
+# Bytes left on the disk below which to warn, and below which hardly any command can write.
 _LITTLE, _NOTHING = 200_000_000, 100_000
 
 
 def examine(path: str) -> Examined:
-    """Look at the file. Where there is none nothing is made."""
+    """Look at the file. If it does not exist, it is not made."""
     if not os.path.exists(path):
         text = f"there is no file {path}: is it the right one? The first worker makes it"
         return Examined((Finding("fail", "file", text),), opens=False)
@@ -35,7 +35,7 @@ def examine(path: str) -> Examined:
 
 
 def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str], now: int) -> Load:
-    """Count what lies in a namespace: by the indexes, but for the jobs in all."""
+    """Count what is in a namespace. Uses indexes, except for the total of jobs."""
     wanted = ("1", "lease_until > 0", "due > 0", "state = 'input_required'", "state = 'failed'")
     jobs, running, timed, asking, dead = (
         _one(connection, f"FROM job WHERE namespace = ? AND {each}", namespace) for each in wanted

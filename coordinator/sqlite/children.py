@@ -11,7 +11,7 @@ from ..rows import OutcomeRow
 
 
 class SqliteChildren:
-    """What jobs of one namespace have put by, how their children ended, and what is left to do, in one transaction."""
+    """Staged children, how children ended, and chores, of one namespace, in one transaction."""
 
     _db: Connection
     _namespace: str

@@ -1,7 +1,7 @@
-"""Clerk: a thread that does what the tasks of event loops ask for, together what stands in line at the same time.
+"""Clerk: a thread that carries out what the tasks of event loops ask for, several at a time if they come together.
 
-A crossing between threads costs a task as much as the work itself here, and each wakes its loop: so the thread stays,
-and answers all that it did at once.
+Handing something to a thread and back takes about as long as the work itself, and wakes the loop each time. So the
+thread stays, and returns all answers of a batch at once.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from typing import Any, Generic, TypeVar
 from weakref import WeakSet
 
 T = TypeVar("T")
-# How long the thread waits for more to do, in seconds: it holds on to what it works with.
+# For how many seconds the thread waits for more to do. Meanwhile it keeps what it works with open.
 _IDLE = 2.0
 
 
@@ -31,9 +31,9 @@ class _Asked(Generic[T]):
     left: bool = False
 
     def give(self) -> None:
-        """Hand the answer over, in the loop."""
+        """Deliver the answer, in the loop."""
         self.given = True
-        if self.future.done():  # who asked goes away at this moment
+        if self.future.done():  # its task was cancelled just now
             return
         if self.left:
             self.future.set_result(None)
@@ -44,7 +44,7 @@ class _Asked(Generic[T]):
 
 
 class Clerk(Generic[T]):
-    """`do` is given what was asked for, and answers one by one; an answer that is an error is raised."""
+    """`do` is given a batch of requests and returns an answer for each. An answer that is an error is raised."""
 
     def __init__(self, do: Callable[[Sequence[T]], Sequence[Any]]) -> None:
         self._do = do
@@ -58,13 +58,13 @@ class Clerk(Generic[T]):
         self._left: WeakSet[asyncio.Future[Any]] = WeakSet()
 
     async def ask(self, what: T) -> Any:
-        """What comes of it. It is done also if the task that asked goes away."""
-        if self._pid != os.getpid():  # a fork: the thread is the parent's
+        """The answer to a request. The request is carried out even if the task is cancelled."""
+        if self._pid != os.getpid():  # after a fork, the thread belongs to the parent
             self._begin()
         loop = asyncio.get_running_loop()
         asked = _Asked(what, loop, loop.create_future())
         with self._lock:
-            if not self._works:  # it may be that no thread can be had: then nothing stands in line, and the next tries
+            if not self._works:  # starting a thread may fail: then nothing is put into the line
                 Thread(target=self._work, name="batonpass-sqlite", daemon=True).start()
                 self._works = True
             self._line.put(asked)
@@ -80,7 +80,7 @@ class Clerk(Generic[T]):
             self._left.add(asked.future)
 
     async def settled(self) -> None:
-        """Return when what tasks of this loop asked for, before they went away, is done."""
+        """Return when everything is done that cancelled tasks of this loop had asked for."""
         if self._left:
             loop = asyncio.get_running_loop()
             for future in [each for each in self._left if each.get_loop() is loop]:
@@ -95,11 +95,11 @@ class Clerk(Generic[T]):
             for each, answer in zip(asked, answers, strict=True):
                 each.answer = answer
             for loop in {each.loop for each in asked}:
-                with suppress(RuntimeError):  # it is closed: nobody waits any more
+                with suppress(RuntimeError):  # the loop is closed: nobody waits any more
                     loop.call_soon_threadsafe(_give, [each for each in asked if each.loop is loop])
 
     def _next(self) -> list[_Asked[T]]:
-        """All that stands in line; nothing if there was nothing for long."""
+        """All requests that stand in line. Empty if none came for long."""
         try:
             asked = [self._line.get(timeout=_IDLE)]
         except Empty:

@@ -1,18 +1,18 @@
-"""Disk: has what was committed reach the disk before it is acknowledged, and many commits with one wait.
+"""Disk: syncs commits to the disk before they are acknowledged, many with one sync.
 
-With `synchronous=FULL` SQLite waits for the disk while it holds the write lock, so that a file carries one commit for
-each wait, whatever number of processes write. With NORMAL it writes the same to the write-ahead log and does not wait:
-we do that ourselves, after COMMIT and after the lock was given up, and answer then. Meanwhile others commit, and the
-next wait is for all of them. A write that was acknowledged survives a power loss as with FULL:
+With `synchronous=FULL` SQLite syncs while it holds the write lock, so that there is one sync for each commit, however
+many processes write. With NORMAL it writes the same to the write-ahead log, but does not sync. We do that ourselves,
+after COMMIT and after the lock was released, and only then acknowledge. Meanwhile others commit, and the next sync is
+for all of them. A write that was acknowledged survives a power loss as with FULL:
 
-- A commit is in the log when COMMIT has returned, or in the database already, if the log was emptied since. SQLite
-  moves commits there only after it synced the log, and begins the log anew only after it synced the database, with
-  NORMAL too (https://www.sqlite.org/wal.html, "Performance Considerations").
-- `fdatasync` is about the file, whoever wrote to it: also what others committed before is on the disk then. Each frame
-  of the log is verified together with all before it, so that what is recovered is a beginning of what was committed.
+- After COMMIT has returned, a commit is in the log, or already in the database if the log was emptied since. SQLite
+  moves commits there only after it has synced the log, and begins the log anew only after it has synced the database,
+  with NORMAL, too (https://www.sqlite.org/wal.html, "Performance Considerations").
+- `fdatasync` works on the file, whoever wrote to it, so earlier commits of others are on the disk then, too. Each frame
+  of the log is verified together with all before it, so what is recovered is always a prefix of what was committed.
 
-The difference: others can read what is committed but not yet acknowledged, and a power loss in these moments (not a
-kill) takes that back.
+The difference: others can read what is committed but not acknowledged yet, and a power loss (not a kill) in that moment
+takes it back.
 """
 
 from __future__ import annotations
@@ -23,12 +23,12 @@ from threading import Lock
 
 from ...contracts.errors import Unreachable
 
-# Where there is no `fdatasync` (macOS, Windows) SQLite waits by itself.
+# Without `fdatasync` (macOS, Windows) SQLite syncs by itself.
 SHARED = hasattr(os, "fdatasync")
 
 
 class Disk:
-    """`noted` after each commit, by whoever holds the connection; then `wait`, from any thread, with what it gave."""
+    """The holder of the connection calls `noted` after each commit. Any thread passes what that returned to `wait`."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -50,24 +50,24 @@ class Disk:
         return self._committed
 
     def _open(self, connection: sqlite3.Connection) -> None:
-        """The log lives as long as there are connections: another connection may have another one."""
+        """Open the log. It exists as long as there are connections, so a later connection may have a new log."""
         with self._alone():
             self._let_go()
             try:
                 self._log, self._connection = os.open(f"{self._path}-wal", os.O_RDWR), connection
-            except OSError as error:  # this process has too many files open, say: the next commit tries again
+            except OSError as error:  # too many open files, for example: the next commit tries again
                 self._unopened = error
 
     def log_size(self) -> int:
-        """Bytes of the log, for whoever holds the connection.
+        """The size of the log in bytes. Only for the holder of the connection.
 
-        Without `stat`: a file whose times were asked for gets new ones with its next write (Linux 6.13), and then the
-        inode may have to be written when the log is synced. That made a commit a fifth slower.
+        Not by `stat`: a file whose times were read gets new ones with its next write (Linux 6.13), and then the inode
+        may have to be written, too, when the log is synced. That made a commit a fifth slower.
         """
         return os.lseek(self._log, 0, os.SEEK_END) if self._log is not None else 0
 
     def _alone(self) -> Lock:
-        if self._pid != os.getpid():  # a fork: who held the lock is not here
+        if self._pid != os.getpid():  # after a fork, the thread that held the lock does not exist here
             self._lock, self._pid = Lock(), os.getpid()
         return self._lock
 
@@ -81,7 +81,7 @@ class Disk:
         return not SHARED or self._kept >= commit
 
     def wait(self, commit: int) -> None:
-        """Return when that commit is on the disk. `Unreachable` if it may not be: it is there, and may get lost."""
+        """Return when that commit is on the disk. `Unreachable` if it may not be: it can be read, but may get lost."""
         if self.has(commit):
             return
         with self._alone():
@@ -103,7 +103,7 @@ class Disk:
 
     def _keep(self) -> None:
         committed = self._committed
-        # What a disk has once failed to keep it may not try to keep again: there is no good end after that.
+        # After a failed sync the kernel may not write the same data again, so another sync would prove nothing.
         if self._failure is None and self._log is not None:
             self.waits += 1
             try:
@@ -114,13 +114,13 @@ class Disk:
                 self._kept = committed
 
     def close(self) -> None:
-        """Let go of the log."""
+        """Close the log."""
         with self._alone():
             self._let_go()
 
     def _let_go(self) -> None:
         if self._log is not None:
             if not self.has(self._committed):
-                self._keep()  # somebody still waits for it
+                self._keep()  # somebody is still waiting for it
             os.close(self._log)
             self._log = self._connection = None

@@ -29,7 +29,7 @@ class SqliteEvents:
         return self._last
 
     def _newest(self) -> int:
-        """The number of the newest event that there has been."""
+        """The number of the newest event, trimmed or not."""
         last = "(SELECT max(number) FROM event WHERE namespace = :namespace)"
         trimmed = "(SELECT trimmed FROM event_trim WHERE namespace = :namespace)"
         row = self._db.execute(f"SELECT coalesce({last}, {trimmed}, 0)", {"namespace": self._namespace}).fetchone()
@@ -93,7 +93,7 @@ class SqliteEvents:
         self._db.execute("DELETE FROM consumer_group WHERE namespace = ? AND name = ?", (self._namespace, name))
 
     def _trim(self) -> tuple[int, int, int]:
-        """Up to which number events were trimmed, how many were left when they were counted, and up to which."""
+        """The number up to which events were trimmed, how many were left at the last count, and up to which number."""
         row: tuple[int, int, int] | None = self._db.execute(
             "SELECT trimmed, kept, counted FROM event_trim WHERE namespace = ?", (self._namespace,)
         ).fetchone()

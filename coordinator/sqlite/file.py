@@ -1,4 +1,4 @@
-"""File: opening the database file, with all that a connection needs to be safe."""
+"""File: opens the database file, with all settings that make a connection safe."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from .waiting import code_of, patiently
 
 
 class _Connection(sqlite3.Connection):
-    """Python warns of one that was not closed (from 3.13 on): a forgotten `close()` is none of the user's worries."""
+    """A connection that closes itself. From 3.13 on, Python warns of one that was not, which users can't act on."""
 
     def __del__(self) -> None:
         with suppress(sqlite3.Error):
@@ -25,7 +25,8 @@ class _Connection(sqlite3.Connection):
 
 
 def open_file(path: str, mode: str = "rwc") -> sqlite3.Connection:
-    """A connection that waits for nobody; `Unreachable` says what is in the way. `mode` "rw" makes no new file."""
+    """A connection that does not wait for locks. `Unreachable` says what is wrong. With `mode` "rw" it makes no
+    file."""
     if why := obstacle(path):
         raise Unreachable(f"{path} can't be opened: {why}")
     try:
@@ -43,7 +44,7 @@ def open_file(path: str, mode: str = "rwc") -> sqlite3.Connection:
 
 
 def open_store_file(path: str) -> sqlite3.Connection:
-    """... to the store in it. Makes the file if it is new, migrates it if it is of an older Batonpass."""
+    """A connection to a store in the file. Makes the file if it is new, and migrates one of an older Batonpass."""
     connection = open_file(path)
     try:
         _make_safe(connection, path)
@@ -59,24 +60,24 @@ def open_store_file(path: str) -> sqlite3.Connection:
 
 
 def _make_safe(connection: sqlite3.Connection, path: str) -> None:
-    """With a write-ahead log readers wait for nobody. With FULL a commit that returned survives a power loss, with
-    NORMAL when `Disk` has waited for it."""
+    """With a write-ahead log, readers don't wait for writers. With FULL, a commit that returned survives a power loss;
+    with NORMAL, once `Disk` has synced it."""
     mode = patiently(lambda: connection.execute("PRAGMA journal_mode = WAL").fetchone()[0])
     if mode != "wal":
         raise Unreachable(f"{path} can't be used: its file system has no shared memory for a write-ahead log")
-    connection.execute("PRAGMA wal_autocheckpoint = 8000")  # WalKeeper does it sooner
+    connection.execute("PRAGMA wal_autocheckpoint = 8000")  # WalKeeper does it earlier
     connection.execute(f"PRAGMA synchronous = {'NORMAL' if SHARED else 'FULL'}")
 
 
 def warn_of_network(path: str, mounts: Path = Path("/proc/mounts")) -> None:
-    """Say so if the file is on a network file system."""
+    """Warn if the file is on a network file system."""
     if danger := network_danger(path, mounts):
         warnings.warn(f"{path} {danger}", UnsafeStore, stacklevel=2)
 
 
 def network_danger(path: str, mounts: Path = Path("/proc/mounts")) -> str:
-    """What may become of a file on a network file system, where SQLite's locks do not hold between machines; "" if it
-    is on another."""
+    """What may happen to a file on a network file system, where SQLite's locks don't work between machines. "" for
+    other file systems."""
     try:
         table = mounts.read_text(encoding="utf-8", errors="surrogateescape")
     except OSError:

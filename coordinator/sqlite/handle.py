@@ -1,9 +1,9 @@
-"""Handle: a connection that no fork of this process ever sees.
+"""Handle: a connection that is never inherited by a fork of this process.
 
-SQLite keeps the locks of all its connections in the process's memory. A child that inherits them believes that it
-holds what only its parent holds: the parent's last `close` would remove the write-ahead log under it, and what the
-child commits then is lost. So a fork waits until no transaction runs, and closes all connections first. Both sides
-open them again when they need them.
+SQLite keeps the locks of all its connections in the process's memory. A child that inherits them believes that it holds
+what only its parent holds. Then the parent's last `close` would remove the write-ahead log that the child uses, and
+what the child commits after that is lost. So a fork waits until no transaction runs, and closes all connections first.
+Both sides open them again when they need them.
 """
 
 from __future__ import annotations
@@ -17,12 +17,12 @@ from types import TracebackType
 from weakref import WeakSet
 
 _ALL: WeakSet[Handle] = WeakSet()
-_forking = Lock()  # also keeps two threads from forking at once, and handles from being made meanwhile
+_forking = Lock()  # keeps two threads from forking at once, and handles from being made during a fork
 _held: list[Handle] = []
 
 
 class Handle:
-    """`with handle as connection`: one user at a time. Opened when first used, and after `close` again."""
+    """`with handle as connection`: one user at a time. Opens on first use, and again after `close`."""
 
     def __init__(self, connect: Callable[[], sqlite3.Connection]) -> None:
         self._connect = connect
@@ -56,11 +56,11 @@ class Handle:
     def _drop(self) -> None:
         connection, self._connection = self._connection, None
         if connection is not None:
-            with suppress(sqlite3.Error):  # closing tidies up; what was committed is safe without it
+            with suppress(sqlite3.Error):  # closing only tidies up, and what was committed is safe without that
                 connection.close()
 
     def hold(self) -> None:
-        """Before a fork: wait for the user, close, and let nobody in."""
+        """Before a fork: wait for the user, close, and keep new users out."""
         self._lock.acquire()
         self._drop()
 

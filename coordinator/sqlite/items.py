@@ -1,4 +1,4 @@
-"""The items of the SQLite store: their paths, as bytes, in the order of an index."""
+"""The items of the SQLite store, ordered by an index on their paths as bytes."""
 
 from __future__ import annotations
 

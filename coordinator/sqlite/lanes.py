@@ -6,7 +6,7 @@ from sqlite3 import Connection
 
 
 class SqliteLanes:
-    """When deliveries of one namespace's lanes were started, and when their lines move, in one transaction."""
+    """Starts of deliveries, and gates, of one namespace's lanes, in one transaction."""
 
     _db: Connection
     _namespace: str

@@ -1,7 +1,7 @@
-"""Line: the writes of a process's threads, which share transactions.
+"""Line: the writes of a process's threads share transactions.
 
-While one writes more writes come. Whoever gets the connection next carries out all that stand in line, in one
-transaction. Each write is undone alone if it is refused, and none is answered before the commit is on the disk.
+While one writes, others queue up. Whoever gets the connection next carries out everything in the line, in one
+transaction. If a write is refused, only that one is undone. None is answered before the commit is on the disk.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Entry:
 class Line:
     """`carry_out` runs one command in an open transaction; `committed` is called after each.
 
-    Acknowledged is what `disk` has kept.
+    Writes are acknowledged when `disk` has synced them.
     """
 
     def __init__(
@@ -50,11 +50,11 @@ class Line:
         self._committed = committed
         self._disk = disk
         self._waiting: deque[_Entry] = deque()
-        self._alone = 0  # so many get a transaction of their own next
+        self._alone = 0  # how many of the next ones get a transaction of their own
 
     def write(self, command: Command[Any], *, soon: bool = False) -> Any:
-        """Carry a command out in a transaction that others may share; answers or raises what that did. `soon`: when it
-        is committed, whether the disk has it or not."""
+        """Carry a command out, in a transaction that others may share. With `soon`, returns once it is committed,
+        synced or not."""
         [entry] = self._commit([command])
         if entry.error is not None:
             raise entry.error
@@ -63,7 +63,7 @@ class Line:
         return entry.answer
 
     def write_all(self, commands: Sequence[Command[Any]], soon: Sequence[bool]) -> list[Any]:
-        """`write` for several. What is raised is among the answers."""
+        """`write` for several commands. Errors are among the answers."""
         entries = self._commit(commands)
         waits = [entry.commit for entry, early in zip(entries, soon, strict=True) if not early and entry.error is None]
         self._disk.wait(max(waits, default=0))
@@ -79,12 +79,12 @@ class Line:
         finally:
             for entry in entries:
                 if not entry.ended:
-                    with suppress(ValueError):  # its caller goes away: nobody may carry it out later
+                    with suppress(ValueError):  # its caller has been interrupted: nobody may carry it out later
                         self._waiting.remove(entry)
         return entries
 
     def _serve(self, connection: sqlite3.Connection) -> None:
-        """One transaction, of those who stand in line when the write lock is ours."""
+        """One transaction, for all who stand in line once the write lock is ours."""
         entries: list[_Entry] = []
         try:
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
@@ -93,7 +93,7 @@ class Line:
         except sqlite3.Error as error:
             _roll_back(connection)
             self._failed(entries, error)
-        except BaseException:  # whoever leads is interrupted: the others stand in line again, unless it was done
+        except BaseException:  # this thread was interrupted: the others go back to the line, unless it was committed
             if connection.in_transaction:
                 _roll_back(connection)
                 self._waiting.extendleft(reversed(entries))
@@ -115,7 +115,7 @@ class Line:
     def _transact(self, connection: sqlite3.Connection, entries: list[_Entry]) -> None:
         shared = len(entries) > 1
         for entry in entries:
-            entry.error = None  # of a transaction that came to nothing
+            entry.error = None  # it was from a transaction that failed
             if shared:
                 connection.execute("SAVEPOINT entry")
             try:
@@ -138,8 +138,8 @@ class Line:
 
     def _failed(self, entries: list[_Entry], error: sqlite3.Error) -> None:
         if not entries:
-            self._call_up(entries)  # they all wait for the same lock
-        elif len(entries) > 1:  # what does not fit as a whole (on a full disk, say) may fit in part
+            self._call_up(entries)  # all of them wait for the same lock
+        elif len(entries) > 1:  # too much for one transaction (on a full disk, say), but parts of it may succeed
             self._alone = len(entries)
             self._waiting.extendleft(reversed(entries))
             return
@@ -153,5 +153,5 @@ def _end(entries: list[_Entry], error: Exception | None = None) -> None:
 
 
 def _roll_back(connection: sqlite3.Connection) -> None:
-    if connection.in_transaction:  # SQLite has rolled back by itself after some errors
+    if connection.in_transaction:  # after some errors, SQLite has already rolled back
         connection.execute("ROLLBACK")

@@ -1,4 +1,4 @@
-"""The logs of the SQLite store: pieces of bytes in the order of their places."""
+"""The logs of the SQLite store: pieces of bytes, in order."""
 
 from __future__ import annotations
 
@@ -7,19 +7,19 @@ from sqlite3 import Connection
 
 from ..parts.spans import Append, Span
 
-# A log's number and a place in it share an integer key: 2^27 logs of 64 GB each.
+# A log's number and an offset share an integer key: up to 2^27 logs of 64 GB each.
 _ROOM = 1 << 36
-# Small pieces are put together when they fill a segment: reading a long log takes few rows, and each byte is written
-# twice at most.
+# Small pieces are merged when they fill a segment. So a long log is read in few rows, and each byte is written twice at
+# most.
 _SEGMENT = 16_384
 
 
 class SqliteLogs:
-    """Logs in one transaction. Their names are minted, so namespaces need not keep them apart."""
+    """Logs, in one transaction. Their names are minted, so they are unique across namespaces."""
 
     def __init__(self, connection: Connection) -> None:
         self._db = connection
-        self._starts: dict[str, int] = {}  # what was looked up in this transaction
+        self._starts: dict[str, int] = {}  # cache, for this transaction
 
     def log_length(self, log: str) -> int:
         start = self._start(log)
@@ -55,7 +55,7 @@ class SqliteLogs:
         if start is None:
             return b""
         first, last = start + span.first, start + span.last
-        # The piece that holds the first byte may begin before it.
+        # The piece with the first byte may begin before it.
         rows = self._db.execute(
             "SELECT place, data FROM piece WHERE place < :last AND place >= coalesce("
             "(SELECT max(place) FROM piece WHERE place <= :first AND place >= :start), :first) ORDER BY place",
@@ -121,7 +121,7 @@ class SqliteLogs:
 
 
 def _together(rows: list[tuple[int, bytes]], end: int) -> list[tuple[int, bytes]]:
-    """Of pieces in order the last ones that follow each other up to `end`: what lay between others may be freed."""
+    """The last pieces that are contiguous up to `end`. (What was between earlier ones may have been freed.)"""
     first = len(rows)
     while first and rows[first - 1][0] + len(rows[first - 1][1]) == end:
         first -= 1

@@ -1,6 +1,6 @@
-"""Lookout: one for all tasks of an event loop that wait for a change of a file, whatever number they are.
+"""Lookout: watches a file for all tasks of an event loop that wait for changes.
 
-A connection for each would take the files that a process may have open: 1,024 by default, half as many waits.
+A connection for each task would use up the files that a process may open: by default 1,024, for half as many tasks.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from .sight import Sight
 
 
 class Lookout:
-    """Looks while somebody sleeps. `changes`: how often there was one; remember it, so that you miss none."""
+    """Looks while tasks wait. `changes` counts the changes: remember it, so that you miss none."""
 
     def __init__(self, bell: Bell, path: str) -> None:
         self._bell = bell
@@ -28,7 +28,7 @@ class Lookout:
 
     @contextmanager
     def sleeper(self) -> Generator[asyncio.Event]:
-        """An event that each change sets."""
+        """An event that every change sets."""
         woken = asyncio.Event()
         first = not self._sleepers
         self._sleepers.add(woken)
@@ -39,7 +39,7 @@ class Lookout:
                 self._look()
             yield woken
         finally:
-            if woken in self._sleepers:  # else all was closed meanwhile
+            if woken in self._sleepers:  # or everything was closed meanwhile
                 self._sleepers.remove(woken)
                 if not self._sleepers:
                     self._end()
@@ -65,12 +65,12 @@ class Lookout:
         self._look()
 
     def _look(self) -> None:
-        if not self._sleepers:  # the bell's call came late
+        if not self._sleepers:  # the bell rang late
             return
         try:
             changed = self._sight.changed_meanwhile()
         except BatonpassError:
-            changed = True  # who waits looks as well, and meets it there
+            changed = True  # the tasks will look, too, and get the error there
         if changed:
             self._wake()
         if self._pace.ear and self._sight.deaf:
@@ -84,13 +84,13 @@ class Lookout:
             woken.set()
 
     def _later(self) -> None:
-        # A timer: a wait with a deadline of its own for each look takes twice the processor time.
+        # One timer, because a wait with a timeout for each look takes twice the CPU time.
         if self._timer:
             self._timer.cancel()
         self._timer = self._loop.call_later(self._pace.next(), self._look)
 
     async def aclose(self) -> None:
-        """Wake all who wait, and see nothing more."""
+        """Wake all tasks, and stop looking."""
         if self._sleepers:
             self._wake()
             self._end()

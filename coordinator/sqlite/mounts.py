@@ -1,16 +1,16 @@
-"""Mounts: whether a file is on a file system that SQLite is not safe on."""
+"""Mounts: whether a file is on a file system where SQLite is not safe."""
 
 from __future__ import annotations
 
 import os
 import re
 
-# Between machines, or between a host and its guests: there locks and shared memory do not reach the other side.
+# Shared between machines, or between a host and its guests. Locks and shared memory don't reach the other side.
 _NETWORK = (
     "9p acfs afs beegfs ceph cifs coda drvfs glusterfs gpfs lustre ncpfs nfs nfs4 ocfs2 orangefs panfs "
     "pvfs2 smb2 smb3 smbfs vboxsf virtiofs vmhgfs"
 )
-# User-space file systems are local (NTFS, encryption) or not; these are not.
+# Some user-space file systems are local (NTFS, encryption). These are not.
 _NETWORK_FUSE = (
     "afpfs blobfuse blobfuse2 ceph-fuse cephfs curlftpfs davfs davfs2 gcsfuse glusterfs goofys grpcfuse "
     "httpfs juicefs mount-s3 nfs osxfs rclone s3fs seaweedfs smbnetfs sshfs vmhgfs-fuse"
@@ -18,10 +18,10 @@ _NETWORK_FUSE = (
 
 
 def network_file_system(path: str, mounts: str) -> str | None:
-    """The kind of network file system that `path` is on, None if it is on another.
+    """The kind of network file system that `path` is on. None for other file systems.
 
-    `mounts` is the text of /proc/mounts: device, place, kind, options and two numbers a line. The longest place that
-    leads to the path counts, and of equal ones the last, which is mounted over the others.
+    `mounts` is the text of /proc/mounts, with device, place, kind, options and two numbers in each line. The longest
+    place that leads to the path decides. If there are several, the last is mounted over the others.
     """
     where = os.path.realpath(path)
     longest, found = -1, ""
@@ -42,5 +42,5 @@ def _leads_to(place: str, path: str) -> bool:
 
 
 def _unescaped(place: str) -> str:
-    """Blanks, tabs, newlines and backslashes stand as octal numbers in the table."""
+    """Replaces the octal numbers that stand for blanks, tabs, newlines and backslashes in the table."""
     return re.sub(r"\\([0-7]{3})", lambda match: chr(int(match[1], 8)), place)

@@ -1,4 +1,4 @@
-"""Pace: when somebody who waits looks for other processes' commits."""
+"""Pace: when a waiting reader looks for other processes' commits."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from time import monotonic
 from .ear import Ear
 
 _POLL = 0.01  # seconds
-# With an ear, for those whom it does not hear.
+# With an ear, for changes that it does not hear.
 _SELDOM = 1.0
-# A commit can be read some time after it was heard: its bytes are written first, then synced, then made visible.
+# Some time passes between hearing a commit and being able to read it: it is written, then synced, then made visible.
 _FIRST_PAUSE, _SYNCED = 0.0005, 1.0
 
 
 class Pace:
-    """Looks every 10 ms; with an ear every second, but soon after a write was heard."""
+    """Looks every 10 ms. With an ear every second, and soon after a write was heard."""
 
     def __init__(self, ear: Ear | None) -> None:
         self.ear = ear
@@ -23,7 +23,7 @@ class Pace:
         self._heard = False
 
     def next(self) -> float:
-        """Seconds to the next look."""
+        """Seconds until the next look."""
         if monotonic() >= self._until:
             self._heard = False
             return _SELDOM
@@ -38,6 +38,6 @@ class Pace:
 
     @property
     def silent(self) -> bool:
-        """Whether there is an ear that has heard nothing that would be seen by now."""
+        """Whether there is an ear, and nothing it has heard could still become visible."""
         self.listen()
         return self.ear is not None and not self._heard

@@ -1,4 +1,4 @@
-"""The places of the SQLite store: keys in the order of an index, a scope's side by side."""
+"""The places of the SQLite store, ordered by an index that keeps a scope together."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ..seals import read_commit
 from .logs import SqliteLogs
 from .rows import checkpoint_row
 
-# Scopes, their places, and the checkpoints there: to be looked up in this order.
+# Scopes, their places, and the checkpoints there. The query must look them up in this order.
 _PLACES = "scope AS s CROSS JOIN place AS p ON p.scope = s.number"
 _CHECKPOINT = (
     "CROSS JOIN checkpoint AS c ON c.namespace = s.namespace AND c.thread = s.thread AND c.step_index = p.step_index"
@@ -23,7 +23,7 @@ _CHECKPOINT = (
 _PLACED = f"{_PLACES} {_CHECKPOINT}"
 _SUMMARY = "c.id, c.thread, c.header, CAST(c.commit_line AS BLOB), c.name"
 _THREAD = "s.namespace = ? AND s.thread = ?"
-_AT_ONCE = 16  # writes
+_AT_ONCE = 16  # writes per statement
 _LIVING = "NOT (c.expires > 0 AND c.expires <= ?)"
 
 
@@ -34,7 +34,7 @@ class SqlitePlaces(SqliteLogs):
         super().__init__(connection)
         self._namespace = namespace
         self.now = now
-        # What was looked up for this command: most puts go on from what is the latest.
+        # A cache for this command, because most puts go on from the latest place.
         self._scopes: dict[tuple[str, str], int] = {}
         self._ids: dict[tuple[int, str], int] = {}
         self._latest: dict[tuple[str, str, str], str] = {}
@@ -149,7 +149,7 @@ class SqlitePlaces(SqliteLogs):
         return self._db.execute("INSERT INTO place (scope, key) VALUES (?, ?)", where).lastrowid or 0
 
     def _put(self, place: int, writes: Sequence[Write]) -> list[str | None]:
-        """At once, unless one is there already: each statement costs about as much as what it writes."""
+        """Add the place in the same statement, unless it exists: a statement costs about as much as what it writes."""
         if any(write.gone for write in writes):
             return [self._put_write(place, write) for write in writes]
         rows = ", ".join(["(?, ?, ?, ?)"] * len(writes))
@@ -203,7 +203,7 @@ def _hashed(run: str) -> int | None:
 
 
 def _run(row: CheckpointRow) -> str:
-    """The run that put a checkpoint, as its commit line says; "" if that is damaged."""
+    """The run that put a checkpoint, from its commit line. "" if that is damaged."""
     try:
         place = read_commit(row.commit, row.id).place
     except Corrupted:

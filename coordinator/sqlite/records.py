@@ -1,4 +1,4 @@
-"""The records of the SQLite store: rows of one connection, inside of the transaction that the store opened."""
+"""The records of the SQLite store: rows, within the transaction that the store has opened."""
 
 from __future__ import annotations
 
@@ -15,16 +15,16 @@ from .rows import checkpoint_row
 from .streams import SqliteStreams
 
 _JOB = [field.name for field in fields(JobRow)]
-# As in the index job_limit: SQLite uses that only for the very same words.
+# The same words as in the index job_limit, or SQLite would not use it.
 _LIMIT = "CASE WHEN expires > 0 AND (deadline = 0 OR expires < deadline) THEN expires ELSE deadline END"
 _LIMITED = "(expires > 0 OR deadline > 0) AND state IN ('submitted', 'working', 'input_required')"
 _SELECT_JOB = f"SELECT {', '.join(_JOB)} FROM job "
 _INSERT_JOB = f"INSERT INTO job ({', '.join(_JOB)}, namespace) VALUES ({', '.join('?' * (len(_JOB) + 1))})"
-# What a job never changes after it was made is not written again.
+# The fields of a job that never change.
 _FIXED = ("id", "thread", "key", "idem", "key_ttl", "created", "parent", "number")
 _CHANGING = [name for name in _JOB if name not in _FIXED]
 _UPDATE_JOB = f"UPDATE job SET {', '.join(f'{name} = ?' for name in _CHANGING)} WHERE id = ?"
-# As bytes, because a damaged text could not be read at all, and its reader is to say what is damaged.
+# As bytes, because a damaged text could not be read at all, and its reader has to say what is damaged.
 _SELECT_CHECKPOINT = "SELECT id, thread, header, CAST(commit_line AS BLOB), name"
 _NEWEST_FIRST = "WHERE namespace = ? AND thread = ? AND step_index < ? AND NOT (expires > 0 AND expires <= ?)"
 

@@ -1,8 +1,8 @@
 """Schema: the file's tables, and the migrations that make them.
 
-`sql/` holds one file for each version of the schema: `001_...sql` makes the first, each later one leads from the
-version before to its own. Each is carried out in one transaction under the write lock, so that a crash leaves the
-version before whole, and any number of processes may come at once. A file that was released is never changed.
+`sql/` has a file for each version of the schema. `001_...sql` makes the first, and each later one migrates from the
+version before. Each runs in one transaction under the write lock, so a crash leaves the version before intact, and any
+number of processes may try at once. A file that was released is never changed.
 """
 
 from __future__ import annotations
@@ -15,8 +15,8 @@ from pathlib import Path
 from ...contracts.errors import BadSetup
 from . import waiting
 
-_APPLICATION_ID = 0x42544E50  # "BTNP", so that another program's database is not taken for ours
-# One statement, which sees one moment: somebody may just be making the tables.
+_APPLICATION_ID = 0x42544E50  # "BTNP": tells our files from other programs' databases
+# In one statement, which sees one moment, because another process may just be making the tables.
 _WHAT_IT_IS = (
     "SELECT user_version, application_id, (SELECT count(*) FROM sqlite_master) "
     "FROM pragma_user_version, pragma_application_id"
@@ -26,17 +26,17 @@ FOLDER = Path(__file__).with_name("sql")
 
 @cache
 def migrations(folder: Path) -> dict[int, Path]:
-    """The files of a folder by the version that they lead to, in order."""
+    """The files of a folder, by the version that each makes, in order."""
     return {int(file.name.partition("_")[0]): file for file in sorted(folder.glob("[0-9]*_*.sql"))}
 
 
 def bring_up_to_date(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
-    """Make the tables or migrate them; `BadSetup` if the file is another program's or a newer Batonpass's."""
+    """Make or migrate the tables. `BadSetup` if the file is another program's, or from a newer Batonpass."""
     latest = max(migrations(folder))
     while waiting.patiently(lambda: check_ours(connection, path, folder)) < latest:
         waiting.patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
         try:
-            # Somebody else may have been here while we waited.
+            # Another process may have done it while we waited.
             version = check_ours(connection, path, folder)
             if version < latest:
                 _migrate(connection, version + 1, migrations(folder)[version + 1])
@@ -47,7 +47,7 @@ def bring_up_to_date(connection: sqlite3.Connection, path: str, folder: Path = F
 
 
 def check_ours(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> int:
-    """The file's version, 0 if it is new; `BadSetup` if it is not for us."""
+    """The file's version, 0 if it is new. `BadSetup` if it is not ours."""
     version, application, tables = connection.execute(_WHAT_IT_IS).fetchone()
     if (tables or version or application) and application != _APPLICATION_ID:
         raise BadSetup(f"{path} is another program's database: choose another file")
@@ -57,7 +57,7 @@ def check_ours(connection: sqlite3.Connection, path: str, folder: Path = FOLDER)
 
 
 def check_not_newer(connection: sqlite3.Connection, path: str, folder: Path = FOLDER) -> None:
-    """In a transaction: refuse to write on if a newer Batonpass has migrated the file since it was opened."""
+    """Within a transaction: refuse to write if a newer Batonpass has migrated the file since it was opened."""
     version: int = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > max(migrations(folder)):
         raise _newer(path, version, max(migrations(folder)))
@@ -77,7 +77,7 @@ def _migrate(connection: sqlite3.Connection, version: int, file: Path) -> None:
 
 
 def statements(text: str) -> Iterator[str]:
-    """The statements of a script: `executescript` would commit what it finds begun."""
+    """The statements of a script, one by one, because `executescript` would first commit the open transaction."""
     statement = ""
     for line in text.splitlines(keepends=True):
         statement += line

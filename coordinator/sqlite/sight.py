@@ -1,4 +1,4 @@
-"""Sight: what somebody who waits sees of a file: this process's bell, and the commits of others."""
+"""Sight: what a waiting reader sees of a file: this process's bell, and other processes' commits."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .waiting import patiently
 
 
 class Sight:
-    """Others' commits show in `PRAGMA data_version`, of a connection that it keeps. An ear hears that they may."""
+    """Others' commits change `PRAGMA data_version` of a connection that is kept open. An ear tells when to look."""
 
     def __init__(self, bell: Bell, path: str) -> None:
         self._path = path
@@ -29,7 +29,7 @@ class Sight:
         self._version = self._data_version()
 
     def _data_version(self) -> tuple[int, int]:
-        """Differs from the last answer if somebody else has committed since, or if the connection is a new one."""
+        """Changes whenever another process has committed, or the connection is a new one."""
         try:
             with self._handle as connection:
                 version: int = patiently(lambda: connection.execute("PRAGMA data_version").fetchone()[0])
@@ -38,19 +38,19 @@ class Sight:
             raise in_our_words(error, self._path) from error
 
     def changed(self) -> bool:
-        """Whether it is not as at the last look."""
+        """Whether there was a change since the last look."""
         before = self.rings, self._version
         self.rings, self._version = self._bell.rings, self._data_version()
         return (self.rings, self._version) != before
 
     def begin(self) -> Pace:
-        """When to look, for a wait that begins now."""
+        """The pace of a wait that begins now."""
         self._pace = Pace(self._listening())
         return self._pace
 
     def changed_meanwhile(self) -> bool:
-        """`changed` in such a wait. If others' writes are not heard, as in a folder that another kernel writes to, the
-        next waits look every 10 ms."""
+        """`changed`, for such a wait. If it finds writes that the ear did not hear (in a folder to which another kernel
+        writes), the next waits look every 10 ms."""
         before = self._version
         changed = self.changed()
         if before != self._version and before[0] == self._version[0] and self._pace.silent:
@@ -58,7 +58,7 @@ class Sight:
         return changed
 
     def _listening(self) -> Ear | None:
-        """An ear at the write-ahead log, which another connection may have made anew."""
+        """An ear at the write-ahead log, which may be a new one since another connection was opened."""
         if self._ear and (self.deaf or self._ear.process != os.getpid()):
             self._shut()
         if not self._ear and not self.deaf:
@@ -79,6 +79,6 @@ class Sight:
             ear.close()
 
     def close(self) -> None:
-        """See nothing more."""
+        """Close everything."""
         self._shut()
         self._handle.close()

@@ -70,7 +70,7 @@ def _milliseconds() -> int:
 class SqliteStore:
     """A SQLite database in WAL mode: a write that returned survives kill -9 and power loss.
 
-    Readers have a connection of their own: they wait neither for the disk nor for other processes' writes.
+    Readers have a connection of their own, and don't wait for the disk or for other processes' writes.
     """
 
     codec: Codec | None = None
@@ -114,8 +114,8 @@ class SqliteStore:
         return answer
 
     async def acall(self, command: Command[R]) -> R:
-        """`call` in a thread, so that the loop does not wait for the disk. What it has begun it ends: who reads after a
-        task was canceled sees what that had written."""
+        """`call` in a thread, so that the loop does not wait for the disk. A command that has begun is completed, so
+        that after a task was cancelled, readers see what it wrote."""
         answer: Any = None
         began = time.monotonic()
         with CancelScope(shield=True):
@@ -129,7 +129,7 @@ class SqliteStore:
     def _ask(self, command: Command[Any]) -> Awaitable[Any]:
         if type(command) in READING:
             return self._reader.ask(command)
-        if isinstance(command, Claim | TakeEvents):  # they read first, and seldom write
+        if isinstance(command, Claim | TakeEvents):  # these read first, and rarely write
             return to_thread.run_sync(partial(self.call, command))
         return self._clerk.ask(command)
 
@@ -165,7 +165,7 @@ class SqliteStore:
         return [None] * len(commits)
 
     def behind(self) -> Behind | None:
-        """What is committed, but maybe not on the disk."""
+        """What is committed, but may not be synced yet."""
         commit = self._disk.committed
         return None if self._disk.has(commit) else _Behind(self._disk, self._keeper, commit)
 
@@ -175,7 +175,7 @@ class SqliteStore:
             with self._reading as connection:
                 return patiently(partial(self._read, connection, command)), False
         if isinstance(command, Claim) and (nothing := self._nothing_to_claim(command)) is not None:
-            return cast("R", nothing), False  # an idle worker must not queue for the write lock
+            return cast("R", nothing), False  # an idle worker must not wait for the write lock
         if isinstance(command, TakeEvents) and self._nothing_to_take(command):
             return cast("R", Taken()), False
         answer, told = self._line.write(command, soon=_is_soon(command))
@@ -215,17 +215,17 @@ class SqliteStore:
         return await self.acall(command)
 
     def watch(self, topic: Topic) -> SqliteWatch:
-        """Wakes at once for this process's changes, within some ms for others'."""
+        """Wakes at once for this process's changes, and within milliseconds for others'."""
         return SqliteWatch(self._bell, self.path, self._lookouts)
 
     def sibling(self) -> SqliteStore:
         """Other connections to the same file."""
-        made = SqliteStore(self.path, self.namespace, clock=self._clock)  # the working directory may be another now
+        made = SqliteStore(self.path, self.namespace, clock=self._clock)  # absolute: the working directory may change
         made.url = self.url
         return made
 
     def open(self) -> None:
-        """Open the file, making it and its tables when it is new."""
+        """Open the file. Makes it and its tables if it is new."""
         with self._writing:
             warn_of_network(self.path)
 
@@ -246,11 +246,11 @@ class SqliteStore:
                 await to_thread.run_sync(self.close)
 
     def examine(self) -> Examined:
-        """What the file says of itself. Opens no store: makes and migrates nothing."""
+        """What the file reports about itself. Makes and migrates nothing."""
         return examine(self.path)
 
     def count(self, queues: Sequence[str]) -> Load:
-        """How much lies in the namespace."""
+        """How much is in the namespace."""
         with self._reading as connection:
             return patiently(lambda: count(connection, self.namespace, queues, self._clock()))
 

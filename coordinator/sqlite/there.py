@@ -1,7 +1,7 @@
-"""There: whether the path still leads to the file that is open.
+"""There: whether the path still leads to the open file.
 
-Somebody may delete a store's file, or put a backup in its place, while processes have it open. These would go on in a
-file that nobody else finds: workers would wait there for ever, and what they acknowledge would be gone with them.
+A store's file may be deleted, or replaced by a backup, while processes have it open. Without this they would go on with
+a file that nobody else finds: workers would wait there for ever, and what they acknowledge would be lost with it.
 """
 
 from __future__ import annotations
@@ -11,11 +11,11 @@ import time
 
 from ...contracts.errors import Unreachable
 
-_LOOK = 1.0  # seconds between two looks: each is a system call
+_LOOK = 1.0  # seconds between two looks, because each is a system call
 
 
 class There:
-    """`check` before each use of the file; `forget` when it was closed."""
+    """`check` before each use of the file, and `forget` when it is closed."""
 
     def __init__(self, path: str) -> None:
         self._path = path
@@ -23,22 +23,22 @@ class There:
         self._next = 0.0
 
     def opened(self) -> None:
-        """The file was opened, for the first time or again."""
+        """The file was opened."""
         self._file = self._file or self._found()
 
     def forget(self) -> None:
-        """Whatever is opened next is the store's file."""
+        """The file was closed: the next one that is opened may be another file."""
         self._file = None
 
     def check(self) -> None:
-        """`Unreachable` if the file is not the one that was opened."""
+        """`Unreachable` if the path does not lead to the open file."""
         now = time.monotonic()
         if now >= self._next:
             self.look()
             self._next = now + _LOOK
 
     def look(self) -> None:
-        """`check` at once: before the file is opened once more, which would make a new one."""
+        """`check` without delay. Used before the file is opened again, which would make a new one."""
         if self._file is not None and self._found() != self._file:
             raise Unreachable(
                 f"{self._path} was deleted, or another file put in its place, while it was open: what was written "

@@ -1,4 +1,4 @@
-"""Troubles: SQLite's errors in our words, each with what to do about it."""
+"""Troubles: SQLite's errors in our words, with what to do about each."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _MAY_NOT = (sqlite3.SQLITE_READONLY, sqlite3.SQLITE_CANTOPEN, sqlite3.SQLITE_PER
 
 
 def in_our_words(error: sqlite3.Error, path: str) -> BatonpassError:
-    """What to raise for an error that SQLite raised for the file."""
+    """Our error for one of SQLite's."""
     code = waiting.code_of(error)
     if waiting.is_busy(error):
         return Overloaded(
@@ -33,7 +33,7 @@ def in_our_words(error: sqlite3.Error, path: str) -> BatonpassError:
 
 
 def damaged(path: str, how: str) -> Corrupted:
-    """The file's pages do not fit together."""
+    """The error for a damaged file."""
     return Corrupted(
         f"{path} is damaged ({how}): stop what uses it, then put a backup in its place, "
         f"or rescue what can be read with `sqlite3 {path} .recover`"
@@ -41,7 +41,7 @@ def damaged(path: str, how: str) -> Corrupted:
 
 
 def obstacle(path: str) -> str:
-    """Why this process can't write the file, "" if nothing shows."""
+    """Why this process can't write the file, "" if no reason is found."""
     folder = Path(path).parent
     if not folder.is_dir():
         return f"there is no folder {folder}, make it first"

@@ -1,11 +1,11 @@
-"""Wal: keeps the write-ahead log from growing without bound.
+"""Wal: keeps the write-ahead log from growing without limit.
 
-SQLite moves its pages into the database after every 1000 by itself, but starts the log again from its beginning only in
-a moment when all were moved and nobody reads. While several write there may be none for long: then it tries after each
-commit, and the log grows, which takes a disk twice as long as writing over what is there. So we do it, after so many
-commits of ours, and make the others wait for a moment when that was not enough. A long reader holds that up, too.
+SQLite itself moves pages to the database after every 1000, but begins the log again only in a moment when all are moved
+and nobody reads. With several writers there may be no such moment for long. Then SQLite tries after each commit, and
+the log grows, which is twice as slow as overwriting it. So we move pages, after a number of our commits, and if that
+was not enough, make the others wait for such a moment. A long-running reader prevents that, too.
 
-To be emptied it needs room in the database for what is in it. So it may not grow beyond what is left on a small disk.
+Emptying the log takes room in the database for its contents, so on a small disk it must not outgrow what is left there.
 """
 
 from __future__ import annotations
@@ -19,18 +19,18 @@ import time
 from .disk import Disk
 
 _log = logging.getLogger(__name__)
-# Bytes. A transaction may need some, and removing and making them again is what a log is kept for.
+# Bytes that a log may keep: a transaction needs some, and truncating and growing it again is what we want to avoid.
 LARGE = 32 * 1024 * 1024
-# ... up to which it may be larger than what is left on its disk.
+# Up to this size (bytes) it may be larger than what is left on the disk.
 _SMALL = 1024 * 1024
-# Commits after which pages are moved, and pages that then are too many for a log that was started again.
+# After so many commits, pages are moved. With more pages than the second, the log was evidently not begun again.
 _COMMITS, _MANY = 128, 3000
-_AGAIN = 1.0  # seconds between attempts: each holds writers up while it waits
-_READERS_LEAVE = 100  # ms that an attempt waits for readers
+_AGAIN = 1.0  # seconds between attempts, because writers have to wait during one
+_READERS_LEAVE = 100  # for how many ms an attempt waits for readers
 
 
 class WalKeeper:
-    """Looks at the log's size after a commit, and empties it when it is large."""
+    """Looks at the log's size after a commit, and empties a large log."""
 
     def __init__(self, path: str, disk: Disk) -> None:
         self._wal = f"{path}-wal"
@@ -41,7 +41,7 @@ class WalKeeper:
         self._fits = 0
 
     def look(self, connection: sqlite3.Connection) -> None:
-        """Outside of a transaction."""
+        """Called outside of transactions."""
         self._commits += 1
         if self._commits % _COMMITS == 0:
             _move(connection)
@@ -59,7 +59,7 @@ class WalKeeper:
             )
 
     def _too_large(self, size: int) -> bool:
-        if size <= _SMALL or size == self._fits:  # most logs stay as large as they are, and so does what is left
+        if size <= _SMALL or size == self._fits:  # usually neither the log nor the disk has changed
             return False
         if size > LARGE or size > _left(self._wal):
             return True
@@ -88,7 +88,7 @@ def _emptied(connection: sqlite3.Connection, how: str = "TRUNCATE") -> bool:
     connection.execute(f"PRAGMA busy_timeout = {_READERS_LEAVE}")
     try:
         busy: int = connection.execute(f"PRAGMA wal_checkpoint({how})").fetchone()[0]
-    except sqlite3.Error as error:  # the write that was just committed is safe all the same
+    except sqlite3.Error as error:  # the write that was just committed is safe anyway
         _log.warning("the write-ahead log can't be emptied: %s", error)
         return False
     finally:

@@ -1,4 +1,4 @@
-"""How somebody waits for a change of a SQLite file."""
+"""SqliteWatch: how clients wait for changes of a SQLite file."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ from ..loops import PerLoop
 from .lookout import Lookout
 from .sight import Sight
 
-# Seconds. After trouble, so that who looks and waits in turn does not spin.
+# Seconds to pause after trouble, so that a client that looks and waits in turn does not spin.
 _PAUSE = 0.2
 
 
 class SqliteWatch:
-    """Rings with this process's bell at once, and soon after others' commits. Sync code has a sight of its own, tasks
-    share that of their loop. What is wrong with the file counts as a wake-up: the caller looks at the store, which says
-    so."""
+    """Wakes with this process's bell at once, and soon after others' commits. Sync code has a sight of its own, tasks
+    share that of their loop. Trouble with the file counts as a wake-up: the caller then looks at the store, and gets
+    the error."""
 
     def __init__(self, bell: Bell, path: str, shared: PerLoop[Lookout]) -> None:
         self._bell = bell
@@ -39,14 +39,14 @@ class SqliteWatch:
     def _wait(self, timeout: float) -> None:
         if self._sight is None:
             self._sight = Sight(self._bell, self._path)
-            return  # a change between the look before and this first sight is seen by looking again
+            return  # the caller has to look again, because there may have been a change before this first look
         deadline = time.monotonic() + timeout
         sight, pace = self._sight, self._sight.begin()
         changed = sight.changed()
         while not changed and (left := deadline - time.monotonic()) > 0:
             seconds = min(left, pace.next())
             if pace.ear:
-                pace.ear.wait(seconds)  # it hears this process, too
+                pace.ear.wait(seconds)  # hears this process, too
             else:
                 self._bell.wait(sight.rings, seconds)
             pace.listen()
@@ -85,4 +85,4 @@ class SqliteWatch:
             self._sight.close()
 
     async def aclose(self) -> None:
-        """The lookout is the store's."""
+        """Nothing: the lookout belongs to the store."""
