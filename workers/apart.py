@@ -94,7 +94,7 @@ class Apart:
         try:
             session = await self._now(delivery)
         except Fenced as lost:
-            _log.warning("%s: refused: %s", about, lost)
+            self._closing.lost(about, lost)
             return
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)

@@ -8,7 +8,7 @@ from contextlib import suppress
 from typing import Any
 
 from ..contracts.agent import Agent
-from ..contracts.errors import BatonpassError, Fenced, OverBudget, Unanswered
+from ..contracts.errors import BatonpassError, Canceled, Fenced, OverBudget, Unanswered
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive
 from ..coordinator.commands import Fence, Release
@@ -42,7 +42,7 @@ class Closing:
     ) -> None:
         """The attempt raised: retry it, continue at the fallback, or end the job."""
         if isinstance(error, Fenced) and not isinstance(error, OverBudget):
-            _log.warning("%s: refused: %s", about, error)
+            self.lost(about, error)
             return
         if session.budget.open:
             with suppress(BatonpassError):
@@ -69,6 +69,17 @@ class Closing:
             _log.warning("%s: refused: %s", about, lost)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
+
+    def lost(self, about: str, why: Fenced) -> None:
+        """The job is not this worker's any more."""
+        if isinstance(why, Canceled):
+            self.canceled(about)
+        else:
+            _log.warning("%s: refused: %s", about, why)
+
+    def canceled(self, about: str) -> None:
+        """Somebody canceled the job: no trouble of the worker's."""
+        _log.info("%s: canceled", about)
 
     async def release(self, about: str, fence: Fence, *, aside: bool = False) -> None:
         """Give the delivery back. With `aside`, behind those that this worker can run."""

@@ -29,13 +29,12 @@ def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
 
 
 def to_log(agent: Agent[Any] | None, error: BaseException) -> tuple[type[BaseException], BaseException, Any]:
-    """An error as `logging` takes it, without our frames above the agent's code: they are the same each time."""
-    theirs = each = error.__traceback__
-    while each and agent and not _is_users(agent, each.tb_frame):
-        if each.tb_frame.f_code.co_filename.startswith(_OURS):
-            theirs = each.tb_next
-        each = each.tb_next
-    return type(error), error, theirs if each else error.__traceback__
+    """An error as `logging` takes it, from the agent's code on: the frames above are a worker's or a framework's own,
+    and the same each time. Whole if it never was there."""
+    theirs = error.__traceback__
+    while theirs and agent and not _is_users(agent, theirs.tb_frame):
+        theirs = theirs.tb_next
+    return type(error), error, theirs or error.__traceback__
 
 
 def _is_users(agent: Agent[Any], frame: FrameType) -> bool:

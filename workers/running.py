@@ -207,6 +207,8 @@ class Runner:
             del self._running[row.lease]
         if self._stopping:
             await self._closing.release(about, Fence(row.id, row.token, row.lease))
+        elif self._over.get(row.lease) == "canceled":
+            self._closing.canceled(about)
         else:
             _log.warning("%s: stopped, the lease with token %d has ended", about, row.token)
 
@@ -282,7 +284,7 @@ class Runner:
         except OverBudget as error:
             await self._closing.fail(about, agent, session, error, row)
         except Fenced as lost:
-            _log.warning("%s: refused: %s", about, lost)
+            self._closing.lost(about, lost)
         except Unavailable as error:
             _log.error("%s: given up until its lease is given back or expires: %s", about, error)
         except BaseException as error:
