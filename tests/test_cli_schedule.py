@@ -28,6 +28,9 @@ def test_schedules_are_made_listed_and_removed(run: CommandLine) -> None:
     assert (listed["name"], listed["payload"]["text"], listed["timezone"]) == ("morning", "rain", "Europe/Berlin")
     assert listed["next_at"]
     assert "morning" in run("schedule", "list").out
+    assert run(*add, "0 9 * * 1-5", "--expires", "12h").code == 0
+    assert run("schedule", "list", "--json").json[0]["options"]["expires"] == 43_200
+    assert "--expires 'soon': write seconds" in run(*add, "0 9 * * 1-5", "--expires", "soon").complaint
     assert "not a cron expression" in run(*add, "0 9").complaint
     assert "unknown" in run(*add, "* * * * *", "--timezone", "Mars").complaint
     assert run("schedule", "remove", "morning", "--json").json == {"name": "morning", "removed": True}

@@ -55,6 +55,11 @@ async def test_lists_are_those_of_the_command_line(
                 return (await http.get(path, params=wanted)).raise_for_status().json()
 
             jobs = [await coordinator.submit("cook", Order(text=text)) for text in ("soup", "burnt", "stew")]
+            with anyio.fail_after(20):
+                while not (workers := await got("/workers")):
+                    await anyio.sleep(0.02)
+            assert workers == await printed("workers")
+            assert [worker["agents"] for worker in workers] == [["cook", "wait"]]
             for job in jobs:
                 with anyio.fail_after(20):
                     while not (await job.info()).state.ended:

@@ -50,7 +50,7 @@ def submit(
     at: Annotated[str | None, typer.Option(help="Start at this time, e.g. 2031-05-01T09:00+02:00")] = None,
     priority: Annotated[Priority, typer.Option(help="Run before or after other jobs, at every agent")] = "normal",
     expires: Annotated[
-        str | None, typer.Option(metavar="TIME", help="Fail if no worker starts it within this long")
+        str | None, typer.Option(metavar="TIME", help="Fail if no worker starts it within this long: as --delay")
     ] = None,
     deadline: Annotated[
         str | None,
@@ -61,7 +61,9 @@ def submit(
         OnBusy, typer.Option(help="If another job runs on --thread: be refused, wait for it, or cancel it")
     ] = "reject",
     wait: Annotated[bool, typer.Option("--wait", help="Wait for the result and print it")] = False,
-    timeout: Annotated[str | None, typer.Option(metavar="TIME", help="With --wait: at most this long")] = None,
+    timeout: Annotated[
+        str | None, typer.Option(metavar="TIME", help="With --wait: at most this long (default: no limit)")
+    ] = None,
     app: Annotated[
         str | None,
         typer.Option("--app", metavar="MODULE:APP", help="Check against this app instead of the store's record"),

@@ -10,7 +10,7 @@ from batonpass.contracts.job import OnBusy, Priority
 from batonpass.contracts.schedule import CatchUp
 
 from .jobs import mapping
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, AgentName, Json, Namespace, PayloadText, Store, opened
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, AgentName, Json, Namespace, PayloadText, Store, duration, opened
 from .printing import print_json, print_table
 
 app = typer.Typer(
@@ -29,10 +29,16 @@ def add(
     payload: PayloadText,
     cron: Annotated[str, typer.Option(help="A cron expression, e.g. '0 9 * * 1-5'")],
     timezone: Annotated[str, typer.Option(help="The time zone, e.g. Europe/Berlin")] = "UTC",
-    catch_up: Annotated[CatchUp, typer.Option(help="Which missed times to make up for: latest or none")] = "latest",
+    catch_up: Annotated[CatchUp, typer.Option(help="Which missed time to make up for")] = "latest",
     thread: Annotated[str | None, typer.Option(help="Run on this thread instead of new ones")] = None,
     on_busy: Annotated[OnBusy, typer.Option(help="If another job runs on --thread: see submit")] = "reject",
-    priority: Annotated[Priority, typer.Option(help="high, normal or low")] = "normal",
+    priority: Annotated[Priority, typer.Option(help="Run before or after other jobs, at every agent")] = "normal",
+    expires: Annotated[
+        str | None,
+        typer.Option(
+            metavar="TIME", help="Fail a job that no worker starts within this long: seconds, or 90s, 5m, 12h"
+        ),
+    ] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
@@ -50,6 +56,7 @@ def add(
             thread=thread,
             on_busy=on_busy,
             priority=priority,
+            expires=None if expires is None else duration(expires, "--expires"),
         )
     print_json({"name": name}) if as_json else typer.echo(f"scheduled {name}")
 

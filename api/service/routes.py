@@ -64,6 +64,7 @@ def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
     app = Starlette(
         routes=[
             Route("/metrics", refusing(service.metrics), methods=["GET"]),
+            Route("/workers", refusing(service.workers), methods=["GET"]),
             Route("/inbox", refusing(service.inbox), methods=["GET"]),
             Route("/jobs", refusing(service.jobs), methods=["GET"]),
             Route("/jobs", refusing(service.submit), methods=["POST"]),
@@ -90,6 +91,9 @@ class _Service:
         await self._tally.look()
         told = exposition(await self._gauge.look(), self._tally)
         return Response(told, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
+
+    async def workers(self, _: Request) -> Response:
+        return answer([worker.as_dict() for worker in (await self._gauge.look()).workers])
 
     async def inbox(self, request: Request) -> Response:
         wanted = parameters(request, Questions)
