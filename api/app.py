@@ -23,7 +23,14 @@ R = TypeVar("R", bound=Contract)
 
 
 class App(declared.App):
-    """A registry of agents. Creating one does no I/O and imports no framework."""
+    """A registry of agents. Creating one does no I/O and imports no framework.
+
+    - `name` is only a label, but agent names are unique in a namespace, across all apps.
+    - `version` is a label too, e.g. a commit: `batonpass workers` and `doctor` show which version each live worker
+      runs.
+    - `lifespan` is an async context manager without arguments. It is entered once per worker process, and what it
+      yields is `ctx.resources` (connection pools, clients).
+    """
 
     def worker(
         self,

@@ -25,6 +25,12 @@ _REMEMBERING = "an agent of this kind starts each visit fresh: put what it needs
 class Agent(Generic[In]):
     """A named role that accepts one contract, and returns a contract or hands off to other agents.
 
+    What passes:
+
+    - `accepts` is the contract of its payload, and `returns` that of its result (None: it only hands off).
+    - `hands_to` names the agents that it may hand the job to, or fan out to, each with the contract that it sends. They
+      may be another app's.
+
     How to run it:
 
     - `kind` is the adapter that runs the agent: "function", "langgraph", "crewai", "autogen", or a third party's.

@@ -50,12 +50,7 @@ class Options(TypedDict, total=False):
 
 
 class App:
-    """A registry of agents. The app's name is only a label, but agent names are unique in a namespace, across all apps.
-
-    `version` is a label too, e.g. a commit: `batonpass workers` and `doctor` show which version each live worker runs.
-    `lifespan` is an async context manager without arguments. It is entered once per worker process, and what it yields
-    is `ctx.resources` (connection pools, clients).
-    """
+    """What an app declares: `batonpass.App` without what runs it."""
 
     def __init__(
         self,

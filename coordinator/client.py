@@ -91,7 +91,10 @@ class Coordinator(Scheduling):
     def job(self, job_id: str, *, returns: None = None) -> Job[Any]: ...
 
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> Job[Any]:
-        """A handle for the job with this id. Makes no call to the store yet."""
+        """A handle for the job with this id. `returns` is the type of its result.
+
+        Makes no call to the store yet, but raises `NotFound` for a text that is no job's id.
+        """
         return Job(self.store, self.book, jobs.checked(job_id), contract_wanted(returns))
 
     async def jobs(

@@ -86,7 +86,10 @@ class SyncCoordinator(SyncScheduling):
     def job(self, job_id: str, *, returns: None = None) -> SyncJob[Any]: ...
 
     def job(self, job_id: str, *, returns: type[Contract] | None = None) -> SyncJob[Any]:
-        """A handle for the job with this id. Makes no call to the store yet."""
+        """A handle for the job with this id. `returns` is the type of its result.
+
+        Makes no call to the store yet, but raises `NotFound` for a text that is no job's id.
+        """
         return SyncJob(self.store, self.book, jobs.checked(job_id), contract_wanted(returns))
 
     def jobs(
