@@ -56,7 +56,7 @@ def redrive(
 ) -> None:
     """Retry failed jobs, each from its last checkpoint. Finished steps don't run again."""
     if bool(jobs) == everything or (jobs and (agent or reason)):
-        raise BadSetup("redrive takes the ids of jobs, or --all with --agent or --reason")
+        raise BadSetup("redrive takes the ids of jobs, or --all, which --agent and --reason narrow down")
     if (payload or changes) and (everything or len(jobs or ()) > 1):
         raise BadSetup("--payload and --set are for one job at a time")
     given = None if payload is None else mapping(payload)
