@@ -51,7 +51,7 @@ async def test_from_nodes_and_from_parts_in_order() -> None:
 
 async def test_an_object_is_streamed_as_what_it_says() -> None:
     def chunk(state: Any) -> Any:
-        get_stream_writer()(AIMessageChunk("so"))
+        get_stream_writer()(AIMessageChunk(content="so"))
         return {"notes": ["done"]}
 
     [part], _ = await streamed(lambda: graph(chunk))

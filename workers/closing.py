@@ -17,7 +17,7 @@ from ..coordinator.store import Store
 from .fallback import falling_back
 from .joining import counting
 from .outcomes import failing
-from .raised import to_log
+from .raised import Traced, to_log
 from .session import LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
@@ -66,7 +66,7 @@ class Closing:
             self._ends(session.fence.lease_id)
             await session.awrite(instead or command)
         except Fenced as lost:
-            _log.warning("%s: refused: %s", about, lost)
+            self.lost(about, lost)
         except BatonpassError as problem:
             _log.error("%s: the failure was not written: %s", about, problem)
 
@@ -104,9 +104,8 @@ class Closing:
             _log.warning("%s: %s; not given back, its lease will expire: %s", about, how, error)
 
 
-def _tell(about: str, error: str, again: str, trace: BaseException | None) -> None:
-    shown = None if trace is None else (type(trace), trace, trace.__traceback__)
+def _tell(about: str, error: str, again: str, trace: Traced | None) -> None:
     try:
-        _log.error("%s: %s, %s", about, error, again, exc_info=shown)
+        _log.error("%s: %s, %s", about, error, again, exc_info=trace)
     except Exception:  # also Python's own traceback looks at more of an error than its text
         _log.error("%s: %s, %s (its traceback can't be shown)", about, error, again)

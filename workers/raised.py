@@ -6,13 +6,14 @@ import sysconfig
 from collections.abc import Iterator
 from pathlib import Path
 from traceback import walk_tb
-from types import FrameType
-from typing import Any, cast
+from types import FrameType, TracebackType
+from typing import Any, TypeAlias, cast
 
 from ..contracts.agent import Agent
 
 _OURS = str(Path(__file__).parent.parent)
 _NOT_USERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
+Traced: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
 _DEEPEST = 20  # causes, one of the other: a chain may be a ring
 
 
@@ -28,7 +29,7 @@ def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
     return None
 
 
-def to_log(agent: Agent[Any] | None, error: BaseException) -> tuple[type[BaseException], BaseException, Any]:
+def to_log(agent: Agent[Any] | None, error: BaseException) -> Traced:
     """An error as `logging` takes it, from the agent's code on: the frames above are a worker's or a framework's own,
     and the same each time. Whole if it never was there."""
     theirs = error.__traceback__

@@ -151,7 +151,6 @@ class GraphRun:
                 "first (graph.compile().with_config(recursion_limit=...)), then redrive the job"
             ) from error
 
-
     async def _streamed(self, entered: Any, config: RunnableConfig, given: Any) -> Any:
         """As `ainvoke`. What nodes write to LangGraph's stream, also in a part of the graph, goes to the job's."""
         latest: Any = None
