@@ -57,8 +57,10 @@ def _causes(error: BaseException) -> Iterator[BaseException]:
         if each is None:
             return
         yield each
-        group = cast("BaseExceptionGroup[BaseException]", each) if isinstance(each, BaseExceptionGroup) else None
-        each = group.exceptions[0] if group else each.__cause__ or each.__context__
+        if isinstance(each, BaseExceptionGroup):
+            each = cast("BaseExceptionGroup[BaseException]", each).exceptions[0]
+        else:
+            each = each.__context__ if each.__cause__ is None else each.__cause__
 
 
 def _is_installed(frame: FrameType) -> bool:
