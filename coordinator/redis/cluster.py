@@ -12,22 +12,24 @@ from ...contracts.errors import BadSetup
 from ...contracts.names import MAX_PARTITIONS, home
 from ..checkup import Examined, Finding, Load, added
 from ..coded.codec import Codec
-from ..commands import Claim, Command
+from ..commands import Claim, Command, Heartbeat
 from ..store import KEPT_EVENTS, Topic, Watch
 from .cancels import heeding
-from .cluster_link import ClusterLink, Request
-from .cluster_partition import Partition, Run, together
+from .cluster_link import ClusterLink
+from .cluster_partition import Partition, Requests, Run, together
 from .cluster_watch import DoorWatch
 from .denial import Denial
 from .news_watch import NewsWatch
 from .partitions import claim_at, plan
-from .partitions_plan import Plan, good
+from .partitions_plan import Plan, Ready, Ring, good
 from .place import prefix_of
 from .scripts import Script, script
 
 R = TypeVar("R")
-_Exchange = Generator[Sequence[Request], list[Any], R]
+_Exchange = Generator[Requests, list[Any], R]
 DEFAULT_PARTITIONS = 16
+# What is asked of several partitions, and soon again: one whose node is gone must not hold up the work in the others.
+_HASTY = (Heartbeat, Ready, Ring)
 
 
 class ClusterStore:
@@ -81,7 +83,8 @@ class ClusterStore:
             asks = next(steps)
             while True:
                 runs = [(self._partitions[at], self._partitions[at].carried(command)) for at, command in asks]
-                asks = steps.send((yield from together(runs)))
+                hasty = all(isinstance(command, _HASTY) for _, command in asks)
+                asks = steps.send((yield from together(runs, hasty=hasty)))
         except StopIteration as end:
             result: R = end.value
             return result
@@ -90,7 +93,7 @@ class ClusterStore:
         try:
             requests = next(exchange)
             while True:
-                requests = exchange.send(self._link.exchange(requests))
+                requests = exchange.send(self._link.exchange(requests, hasty=requests.hasty))
         except StopIteration as end:
             result: R = end.value
             return result
@@ -99,7 +102,7 @@ class ClusterStore:
         try:
             requests = next(exchange)
             while True:
-                requests = exchange.send(await heeding(self._link.aexchange(requests)))
+                requests = exchange.send(await heeding(self._link.aexchange(requests, hasty=requests.hasty)))
         except StopIteration as end:
             result: R = end.value
             return result

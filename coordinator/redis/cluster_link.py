@@ -49,6 +49,11 @@ _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
 # server, because the client may ask several nodes for the slots before it repeats a command.)
 _DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 3.0, "socket_timeout": 3.0}
 
+# Seconds that the nodes which answer may be kept waiting for one that does not, by who is in haste; then that one is
+# asked once more, as the client looks for a slot's new node only when it fails.
+_HASTE = 1.0
+_ONCE_MORE = 0.25
+
 _NOT_ASKED: Any = object()
 
 
@@ -124,19 +129,26 @@ class ClusterLink:
         scheme = "rediss" if "ssl" in self._options else "redis"
         return Place(scheme, ((node.host, node.port),), options=options)
 
-    def exchange(self, requests: Sequence[Request]) -> list[Any]:
-        """Send all requests to their nodes at once. Returns the replies in order, errors among them."""
-        ends = time.monotonic() + self._patience
+    def exchange(self, requests: Sequence[Request], *, hasty: bool = False) -> list[Any]:
+        """Send all requests to their nodes at once. Returns the replies in order, errors among them.
+
+        A caller that is `hasty` asks again soon, and would rather have an error now than keep the other nodes waiting.
+        """
+        ends = self._ends(hasty)
         try:
             if len(requests) == 1:
                 return [self._one(*requests[0], ends)]
-            replies = at_once(self.client, requests, self._options["socket_timeout"])
+            within = min(_HASTE, self._options["socket_timeout"]) if hasty else self._options["socket_timeout"]
+            replies = at_once(self.client, requests, within)
         except TROUBLE as error:
             replies = [_plain(error)] * len(requests)
         return [
             self._one(*request, ends, reply) if _again(reply) else reply
             for request, reply in zip(requests, replies, strict=True)
         ]
+
+    def _ends(self, hasty: bool) -> float:
+        return time.monotonic() + (_HASTE + _ONCE_MORE if hasty else self._patience)
 
     def _one(self, key: str, command: Sequence[Any], ends: float, reply: Any = _NOT_ASKED) -> Any:
         for pause in (0.0, *_PAUSES):
@@ -151,9 +163,9 @@ class ClusterLink:
                 break
         return reply
 
-    async def aexchange(self, requests: Sequence[Request]) -> list[Any]:
+    async def aexchange(self, requests: Sequence[Request], *, hasty: bool = False) -> list[Any]:
         """`exchange` for async code."""
-        ends, side = time.monotonic() + self._patience, self._async.here()
+        ends, side = self._ends(hasty), self._async.here()
         waits = side.room.locked()
         async with side.room:
             if waits and time.monotonic() >= ends:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+from collections.abc import Callable, Generator, Iterable, Sequence
 from typing import Any, TypeVar, cast
 
 from ...contracts.errors import BatonpassError
@@ -94,7 +94,17 @@ def _used(reply: list[Any]) -> Used:
     return Used(job_id.decode(), payload.decode(), bool(fresh))
 
 
-def together(runs: Sequence[tuple[Partition, Run[Any]]]) -> Generator[Sequence[Request], list[Any], list[Any]]:
+class Requests(list[Request]):
+    """What goes out at once, in haste or not."""
+
+    def __init__(self, requests: Iterable[Request], *, hasty: bool) -> None:
+        super().__init__(requests)
+        self.hasty = hasty
+
+
+def together(
+    runs: Sequence[tuple[Partition, Run[Any]]], *, hasty: bool = False
+) -> Generator[Requests, list[Any], list[Any]]:
     """Run the dialogues with several partitions in step, so that what they send at the same time goes out at once.
     Returns the result of each, or the error that ended it."""
     outcomes: list[Any] = [None] * len(runs)
@@ -115,7 +125,8 @@ def together(runs: Sequence[tuple[Partition, Run[Any]]]) -> Generator[Sequence[R
         go_on(index, None)
     while sending:
         sent, sending = sending, {}
-        replies = yield [(runs[index][0].prefix, command) for index, commands in sent.items() for command in commands]
+        asked = ((runs[index][0].prefix, command) for index, commands in sent.items() for command in commands)
+        replies = yield Requests(asked, hasty=hasty)
         for index, commands in sent.items():
             go_on(index, replies[: len(commands)])
             replies = replies[len(commands) :]

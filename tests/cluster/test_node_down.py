@@ -1,0 +1,75 @@
+"""A node of a cluster is gone, and no replica takes over: what is in the other partitions goes on."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import partition_of
+from batonpass.coordinator import commands as c
+from batonpass.coordinator.redis.cluster import DEFAULT_PARTITIONS, ClusterStore
+from batonpass.coordinator.urls import open_store
+from batonpass.workers.keeper import LeaseKeeper
+from tests.harness.bench import fence_of, new_job, new_target
+from tests.harness.cluster import Cluster
+
+LEASE = 4000  # ms: a worker's, if nothing else is said
+JOBS = 40
+
+
+def fits(cluster: Cluster, store: ClusterStore, job_id: str) -> bool:
+    """Whether a job is on a node that stays."""
+    return cluster.owner(store.prefix(partition_of(job_id) % DEFAULT_PARTITIONS)) is not cluster.primaries[2]
+
+
+@pytest.fixture
+def store(own_cluster: Cluster) -> Iterator[ClusterStore]:
+    for node in own_cluster.nodes:
+        node.ask("CONFIG SET", "cluster-require-full-coverage", "no")
+    made = open_store(own_cluster.url)
+    assert isinstance(made, ClusterStore)
+    made.open()
+    yield made
+    made.close()
+
+
+def claim(store: ClusterStore, number: int) -> list[c.Fence]:
+    leases = tuple(f"l{at:023}" for at in range(number))
+    return [fence_of(each) for each in store.call(c.Claim("w", ((new_target().queue, LEASE),), leases))]
+
+
+@pytest.mark.timeout(120)
+def test_leases_in_the_others_are_kept(own_cluster: Cluster, store: ClusterStore) -> None:
+    for _ in range(JOBS):
+        store.call(new_job())
+    fences = claim(store, JOBS)
+    staying = [fence for fence in fences if fits(own_cluster, store, fence.job_id)]
+    assert 0 < len(staying) < JOBS
+    keeper = LeaseKeeper(store.sibling(), LEASE)
+    for fence in fences:
+        keeper.hold(fence, LEASE, lambda lease, why: None)
+    keeper.start()
+    try:
+        own_cluster.primaries[2].kill()
+        end = time.monotonic() + 3 * LEASE / 1000
+        while time.monotonic() < end:  # as any worker does: what has expired is given to others
+            with suppress(bp.Unavailable):
+                store.call(c.Reap())
+        assert {store.call(c.ReadJob(fence.job_id)).token - fence.token for fence in staying} == {0}
+        assert {store.call(c.ReadJob(fence.job_id)).state for fence in staying} == {"working"}
+    finally:
+        keeper.stop()
+
+
+@pytest.mark.timeout(120)
+def test_deliveries_in_the_others_are_claimed_soon(own_cluster: Cluster, store: ClusterStore) -> None:
+    jobs = [store.call(new_job()).id for _ in range(JOBS)]
+    staying = {job for job in jobs if fits(own_cluster, store, job)}
+    own_cluster.primaries[2].kill()
+    began = time.monotonic()
+    assert {fence.job_id for fence in claim(store, JOBS)} == staying
+    assert time.monotonic() - began < 4
