@@ -26,7 +26,7 @@ from ..contracts.contract import (
     load_mapping,
     load_payload,
 )
-from ..contracts.errors import BadSetup, ContractViolation, UnknownAgent
+from ..contracts.errors import BadSetup, BatonpassError, ContractViolation, Corrupted, UnknownAgent
 from ..contracts.intent import Intent, intent_of, schema_of, stranger_intent
 from ..contracts.names import digest
 from ..contracts.understood import understood
@@ -74,7 +74,8 @@ class Book:
         self._app = app
         self._first = first
         self._given = given
-        self._declared: dict[str, Declaration] = {}
+        self._declared: dict[str, bytes] = {}
+        self._opened: dict[str, Declaration] = {}
         self._asked = 0.0
 
     def seen_by(self, app: App) -> Book:
@@ -150,13 +151,18 @@ class Book:
         if name not in self._declared or time.monotonic() - self._asked > _FRESH:
             recorded: dict[str, bytes] = yield Declared()
             self._asked = time.monotonic()
-            self._declared = {key: open_declaration(data) for key, data in recorded.items()}
+            self._declared, self._opened = recorded, {}
         if name not in self._declared:
             local = [agent.name for app in self._apps() for agent in app]
             known = ", ".join(sorted({*local, *self._declared})) or "none yet"
             what = f"no app here or in the store has an agent {name!r}; known agents: {known}"
             raise UnknownAgent(f"{what}. Those of an app are known once a worker has started, or by app.declare()")
-        return self._declared[name]
+        if name not in self._opened:
+            try:
+                self._opened[name] = open_declaration(self._declared[name])
+            except (BadSetup, Corrupted) as error:
+                raise Corrupted(f"agent {name!r}: {error}") from None
+        return self._opened[name]
 
     def taker(self, name: str) -> Generator[Command[Any], Any, tuple[ContractRef, str]]:
         """What an agent accepts, and its kind."""
@@ -302,6 +308,16 @@ def numbers_of(agent: Agent[Any]) -> Numbers:
     """An agent's limits."""
     rate = agent.rate
     return Numbers(agent.concurrency or 0, *((rate.count, rate.milliseconds) if rate else ()))
+
+
+def readable(recorded: Mapping[str, bytes]) -> dict[str, Declaration]:
+    """The declarations among those recorded that can be read here: one that is damaged, or of a newer release, keeps
+    none of the others."""
+    found: dict[str, Declaration] = {}
+    for name, data in recorded.items():
+        with suppress(BatonpassError):
+            found[name] = open_declaration(data)
+    return found
 
 
 @understood("the store's record of an agent")

@@ -8,7 +8,7 @@ from typing import Protocol, cast
 from ..contracts.contract import ContractRef
 from ..contracts.job import BANDS
 from ..contracts.worker import WorkerInfo
-from .book import Declaration, open_declaration, queue_of
+from .book import Declaration, queue_of, readable
 from .checkup import Load, Queued
 from .coded.store import CodedStore
 from .commands import Declared
@@ -28,7 +28,7 @@ class Counts(Protocol):
 
 def workers_of(store: Store) -> list[WorkerInfo]:
     """All live workers of an open store's namespace."""
-    queues = queues_of(takers({name: open_declaration(kept) for name, kept in store.call(Declared()).items()}))
+    queues = queues_of(takers(readable(store.call(Declared()))))
     counting = cast("Counts", store.inner if isinstance(store, CodedStore) else store)
     return live_workers(counting.count([queue for names in queues.values() for queue in names]), queues)
 

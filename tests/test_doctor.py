@@ -170,6 +170,17 @@ def test_a_version_may_be_a_date(sqlite_url: str, doctor: Doctor) -> None:
     assert told(doctor(sqlite_url, "--json"), "agent bill")[1].startswith("doctor.dated@20311122")
 
 
+def test_an_agent_whose_record_can_not_be_read(store_url: str, doctor: Doctor, cli: CommandLine) -> None:
+    app = made(Order)
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, store_url)) as coordinator:
+        portal.call(coordinator.store.acall, c.Declare({"odd": b"damaged"}))
+        wait_until(lambda: [each["agents"] for each in cli("workers", "--json").json] == [["bill"]])
+        ran = doctor(store_url, "--json")
+    level, text = told(ran, "agent odd")
+    assert (level, text.partition(":")[0]) == ("warn", "its record can't be read")
+    assert told(ran, "agent bill")[0] == "ok"
+
+
 def test_a_job_whose_workers_have_all_gone(store_url: str, doctor: Doctor) -> None:
     app = made(Order)
     with bp.connect(store_url, app=app) as coordinator:

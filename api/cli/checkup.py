@@ -9,7 +9,7 @@ from typing import Any
 from batonpass.contracts.contract import ContractRef
 from batonpass.contracts.errors import BatonpassError, Unavailable
 from batonpass.contracts.job import JobState
-from batonpass.coordinator.book import Declaration, open_declaration, parse_ref
+from batonpass.coordinator.book import Declaration, parse_ref, readable
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
 from batonpass.coordinator.commands import Declared, ListJobs
@@ -47,7 +47,11 @@ def _said(about: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding
 
 
 def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[Finding]:
-    declared = {name: open_declaration(kept) for name, kept in coordinator.store.call(Declared()).items()}
+    recorded = coordinator.store.call(Declared())
+    declared = readable(recorded)
+    for name in sorted(recorded.keys() - declared):
+        what = "its record can't be read: it is damaged, or of a newer release: start a worker that has the agent"
+        yield Finding("warn", f"agent {name}", what)
     rows: list[JobRow] = coordinator.store.call(ListJobs(_NEWEST, ""))
     queues = queues_of(dict.fromkeys([*takers(declared), *_waited_for(rows)]))
     load = store.count([queue for names in queues.values() for queue in names])

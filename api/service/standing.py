@@ -9,7 +9,7 @@ from typing import cast
 from anyio import CapacityLimiter, to_thread
 
 from batonpass.contracts.worker import WorkerInfo
-from batonpass.coordinator.book import Declaration, open_declaration
+from batonpass.coordinator.book import Declaration, readable
 from batonpass.coordinator.checkup import Examines, Load, Queued
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.coded.store import CodedStore
@@ -51,7 +51,7 @@ class Gauge:
 
     async def look(self) -> Standing:
         """How it stands now."""
-        declared = {name: open_declaration(kept) for name, kept in (await self._asked.acall(Declared())).items()}
+        declared = readable(await self._asked.acall(Declared()))
         queues = queues_of(takers(declared))
         load = await to_thread.run_sync(self._count, queues, limiter=self._one)
         return Standing(load, tuple(_served(declared, queues, load)), tuple(live_workers(load, queues)))

@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.codec import pack
 from batonpass.coordinator import commands as c
 from tests.harness.bench import MINUTE, Bench
 
@@ -11,6 +15,23 @@ def test_declarations_are_kept(bench: Bench) -> None:
     bench.do(c.Declare({"write": b"1", "review": b"2"}))
     bench.do(c.Declare({"review": b"3", "plan": b"\0\xff"}))
     assert bench.do(c.Declared()) == {"write": b"1", "review": b"3", "plan": b"\0\xff"}
+
+
+class Plan(bp.Contract, name="agents.plan"):
+    text: str = ""
+
+
+@pytest.mark.parametrize("kept", [b"damaged", pack({"accepts": "agents.plan@1", "news": 1}, path="")])
+def test_one_that_can_not_be_read_keeps_none_of_the_others(bench: Bench, kept: bytes) -> None:
+    """A client without the app goes by the records alone."""
+    app = bp.App("agents")
+    app.agent("plan", accepts=Plan, returns=Plan)(lambda plan: plan)
+    bench.run(bench.face().declare(app))
+    bench.do(c.Declare({"review": kept}))
+    job = bench.run(bench.face(app=bp.App("other")).submit("plan", {"text": "x"}))
+    assert bench.job(job.id).agent == "plan"
+    with pytest.raises(bp.Corrupted, match="agent 'review'"):
+        bench.run(bench.face(app=bp.App("other")).submit("review", {"text": "x"}))
 
 
 def test_an_app_without_agents_declares_nothing(bench: Bench) -> None:
