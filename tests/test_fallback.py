@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.commands import Declare
 from batonpass.testing import serving
 
 from .apps.switch_desk import Draft, Topic, half_done_desk, happened
@@ -64,6 +65,18 @@ async def test_a_fallback_that_nobody_knows_leaves_a_dead_letter(caplog: pytest.
         with pytest.raises(bp.JobFailed, match="no network"):
             await job.result(timeout=20)
         assert "can't continue at the fallback of agent 'research'" in caplog.text
+
+
+async def test_a_fallback_whose_record_can_not_be_read_leaves_a_dead_letter(
+    sqlite_url: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    async with bp.connect(sqlite_url, app=bp.App("other")) as other:
+        await other.store.acall(Declare({"nobody": b"damaged"}))
+        async with serving(half_done_desk(fallback="nobody"), sqlite_url) as coordinator:
+            job = await coordinator.submit("research", Topic(text="x"))
+            with pytest.raises(bp.JobFailed, match="no network"):
+                await job.result(timeout=10)
+            assert "can't continue at the fallback of agent 'research'" in caplog.text
 
 
 async def test_a_violation_is_no_case_for_the_fallback() -> None:

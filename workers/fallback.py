@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..contracts.agent import Agent
-from ..contracts.errors import Refused
+from ..contracts.errors import Corrupted, Refused
 from ..coordinator.book import Book
 from ..coordinator.commands import Command, Fail, HandOff
 from ..coordinator.letters import open_envelope
@@ -37,7 +37,7 @@ def falling_back(
         return None
     try:
         accepts, _ = yield from book.taker(agent.fallback)
-    except Refused as error:
+    except (Refused, Corrupted) as error:
         _log.error("job %s can't continue at the fallback of agent %r: %s", row.id, agent.name, error)
         return None
     if accepts != envelope.contract:
