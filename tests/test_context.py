@@ -130,14 +130,15 @@ async def test_a_new_hop_has_steps_of_its_own() -> None:
     assert await app.run("a", Ask(), returns=Reply, timeout=DEADLINE) == Reply(text="hop 0hop 1hop 2")
 
 
+@pytest.mark.parametrize("of", [str, lambda attempt: Ask(text=str(attempt))], ids=["a text", "a contract"])
 @pytest.mark.parametrize("how", ["async", "sync"])
-async def test_changed_arguments_of_a_recorded_step_are_an_error(how: str) -> None:
+async def test_changed_arguments_of_a_recorded_step_are_an_error(how: str, of: Callable[[int], object]) -> None:
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:
-        await ctx.step("load", str, ctx.attempt)
+        await ctx.step("load", str, of(ctx.attempt))
         raise Broken
 
     def sync_agent(ask: Ask, ctx: bp.SyncContext) -> Reply:
-        ctx.step("load", str, ctx.attempt)
+        ctx.step("load", str, of(ctx.attempt))
         raise Broken
 
     error = await failure(agent if how == "async" else sync_agent)
