@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
+from collections.abc import Awaitable, Callable, Generator
 from contextlib import contextmanager
 from types import TracebackType
 
@@ -30,3 +30,13 @@ class Ending:
             yield
         except Exception as error:
             self._first = self._first or error
+
+
+async def end_all(*closes: Callable[[], Awaitable[None] | None]) -> None:
+    """Close several things in this order, by functions that are async or not."""
+    with Ending() as ending:
+        for close in closes:
+            with ending.part():
+                closing = close()
+                if closing is not None:
+                    await closing

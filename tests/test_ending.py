@@ -6,7 +6,7 @@ import asyncio
 
 import pytest
 
-from batonpass.coordinator.ending import Ending
+from batonpass.coordinator.ending import Ending, end_all
 
 
 def test_all_have_their_turn_and_the_first_error_is_told() -> None:
@@ -27,3 +27,19 @@ def test_a_cancellation_is_not_replaced_by_an_earlier_error() -> None:
             raise OSError("can't be closed")
         with ending.part():
             raise asyncio.CancelledError
+
+
+async def test_what_closes_at_once_and_what_is_awaited() -> None:
+    closed: list[str] = []
+
+    def at_once() -> None:
+        closed.append("at once")
+        raise OSError("one")
+
+    async def awaited() -> None:
+        closed.append("awaited")
+        raise OSError("two")
+
+    with pytest.raises(OSError, match="one"):
+        await end_all(at_once, awaited, awaited)
+    assert closed == ["at once", "awaited", "awaited"]

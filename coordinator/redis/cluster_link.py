@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ...contracts.errors import BadSetup
-from ..ending import Ending
+from ..ending import end_all
 from ..loops import PerLoop
 from ..urls import without_secrets
 from .cluster_pieces import at_once
@@ -209,13 +209,7 @@ class ClusterLink:
             self._sync = None
 
     async def aclose(self) -> None:
-        with Ending() as ending:
-            with ending.part():
-                self.close()
-            with ending.part():
-                await self.news.aclose()
-            with ending.part():
-                await self._async.aclose()
+        await end_all(self.close, self.news.aclose, self._async.aclose)
 
 
 async def _aclose(side: _Side) -> None:

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from redis.exceptions import TimeoutError as Late
 
-from ..ending import Ending
+from ..ending import end_all
 from .lines import AsyncLines
 from .patience import over
 from .place import connected_by
@@ -38,9 +38,4 @@ class Side(NamedTuple):
 
     async def aclose(self) -> None:
         """Disconnect."""
-        with Ending() as ending:
-            with ending.part():
-                await self.lines.aclose()
-            for client in connected_by(self.client):
-                with ending.part():
-                    await client.aclose()
+        await end_all(self.lines.aclose, *(client.aclose for client in connected_by(self.client)))

@@ -14,7 +14,7 @@ from ...contracts.errors import BadSetup
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import Claim, Command, Complete, ReadSpans
-from ..ending import Ending
+from ..ending import Ending, end_all
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
@@ -258,10 +258,4 @@ class RedisStore:
                     client.close()
 
     async def aclose(self) -> None:
-        with Ending() as ending:
-            with ending.part():
-                self.close()
-            with ending.part():
-                await self._news.aclose()
-            with ending.part():
-                await self._async.aclose()
+        await end_all(self.close, self._news.aclose, self._async.aclose)

@@ -18,7 +18,7 @@ from ..bell import Bell
 from ..checkup import Examined, Load
 from ..coded.codec import Codec
 from ..commands import READING, Claim, Claimed, Command, Freed, Put, TakeEvents, Taken
-from ..ending import Ending
+from ..ending import end_all
 from ..loops import PerLoop
 from ..operations import run
 from ..operations.groups import nothing_to_take
@@ -239,11 +239,7 @@ class SqliteStore:
         self._there.forget()
 
     async def aclose(self) -> None:
-        with Ending() as ending:
-            with ending.part():
-                await self._lookouts.aclose()
-            with ending.part():
-                await to_thread.run_sync(self.close)
+        await end_all(self._lookouts.aclose, partial(to_thread.run_sync, self.close))
 
     def examine(self) -> Examined:
         """What the file reports about itself. Makes and migrates nothing."""
