@@ -4,10 +4,12 @@ or as another version of their contract words it."""
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
-from typing import Any, cast
+from collections.abc import Callable, Sequence
+from typing import Any, TypeAlias, cast
 
 from .kinds import Kind
+
+_Names: TypeAlias = dict[str, str]
 
 
 def said(value: Any, kind: Kind) -> Any:
@@ -31,31 +33,40 @@ def said(value: Any, kind: Kind) -> Any:
 
 def by_alias(value: Any, named: Kind, aliased: Kind) -> Any:
     """A value with its fields under their aliases, not under their names: two schemas of one contract have both."""
-    if isinstance(value, list):
-        kinds = zip(cast("Sequence[Any]", value), named.items(), aliased.items(), strict=False)
-        return [by_alias(*each) for each in kinds]
-    if not isinstance(value, dict):
-        return value
-    names, aliases = named.fields(), aliased.fields()  # both in the order of the class
-    called = dict(zip(names, aliases, strict=True)) if len(names) == len(aliases) else {}
-    of_name, of_alias = named.by_name(), aliased.by_name()
-    return {
-        called.get(name, name): by_alias(held, of_name(name), of_alias(called.get(name, name)))
-        for name, held in cast("dict[str, Any]", value).items()
-    }
+    return _translated(value, named, aliased, _aliases)
 
 
 def as_version(value: Any, own: Kind, other: Kind) -> Any:
     """A value without the fields that another version of its contract does not know and that hold their default."""
+    return _translated(value, own, other, _kept)
+
+
+def _translated(value: Any, own: Kind, other: Kind, names: Callable[[dict[str, Any], Kind, Kind], _Names]) -> Any:
+    """A value of one kind as another kind has it, where `names` says by what name each of its fields is there."""
     if isinstance(value, list):
         kinds = zip(cast("Sequence[Any]", value), own.items(), other.items(), strict=False)
-        return [as_version(*each) for each in kinds]
+        return [_translated(*each, names) for each in kinds]
     if not isinstance(value, dict):
         return value
-    known, of_own, of_other = other.fields(), own.by_name(), other.by_name()
+    given = cast("dict[str, Any]", value)
+    of_own, of_other = own.by_name(), other.by_name()
     return {
-        name: as_version(held, of_own(name), of_other(name))
-        for name, held in cast("dict[str, Any]", value).items()
+        there: _translated(given[name], of_own(name), of_other(there), names)
+        for name, there in names(given, own, other).items()
+    }
+
+
+def _aliases(value: dict[str, Any], named: Kind, aliased: Kind) -> _Names:
+    names, aliases = named.fields(), aliased.fields()  # both in the order of the class
+    called = dict(zip(names, aliases, strict=True)) if len(names) == len(aliases) else {}
+    return {name: called.get(name, name) for name in value}
+
+
+def _kept(value: dict[str, Any], own: Kind, other: Kind) -> _Names:
+    known, of_own = other.fields(), own.by_name()
+    return {
+        name: name
+        for name, held in value.items()
         if name in known or not _is_default(said(held, of_own(name)), of_own(name))
     }
 
