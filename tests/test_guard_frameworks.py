@@ -139,7 +139,7 @@ async def test_a_loop_through_all_frameworks_is_parked_with_its_path_and_what_it
         path = "triage -> (write -> review -> decide) x3"
         assert f"not passed on to 'decide', 3 rounds in a row are more than repeats=2: {path}" in str(info.error)
         assert calls == ["graph", "graph", *["crew", "team"] * 3]
-        assert info.spent == bp.Spent(2 * GRAPH + 3 * CREW + 2 * TEAM, 2 * 0.25)
+        assert info.spent == bp.Spent(2 * GRAPH + 3 * CREW + 3 * TEAM, 2 * 0.25)
 
         await coordinator.redrive(job.id, guard=bp.Guard(repeats=2, hops=10))
         assert "3 rounds in a row" in str((await reached(job, bp.JobState.FAILED)).error)

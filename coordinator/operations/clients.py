@@ -146,7 +146,7 @@ def redrive(records: Records, command: Redrive) -> None:
     target = command.target or Target(row.agent, row.contract, row.queue, row.envelope)
     row.agent, row.contract, row.queue, row.envelope = target.agent, target.contract, target.queue, target.envelope
     row.lane = command.target.lane if command.target else row.lane
-    row.attempt, row.crashes, row.error, row.closed = 1, 0, "", "redrive"
+    row.attempt, row.crashes, row.error, row.result, row.closed = 1, 0, "", b"", "redrive"
     row.failing = row.expires = row.deadline = 0
     row.tip = command.tip or row.tip
     row.brood = ""  # its parent has counted it as lost; if it completes, the parent is told by `_make_good`

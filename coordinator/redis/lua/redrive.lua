@@ -30,7 +30,7 @@ elseif tip ~= '' and redis.call('EXISTS', P .. 'c:' .. tip) == 0 then
   return refuse('no_checkpoint', tip)
 end
 
-local fields = { 'attempt', '1', 'crashes', '0', 'failing', '0', 'error', '', 'closed', 'redrive',
+local fields = { 'attempt', '1', 'crashes', '0', 'failing', '0', 'error', '', 'result', '', 'closed', 'redrive',
   'updated', num(now_ms()), 'expires', '0', 'deadline', '0' }
 local function set(name, value)
   fields[#fields + 1], fields[#fields + 2] = name, value
