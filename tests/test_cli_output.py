@@ -47,13 +47,21 @@ def test_every_command_has_json_and_help(cli: CommandLine) -> None:
         (("--json", "jobs", "--state", "c"), {"completed", "canceled"}),
     ],
 )
-def test_shells_complete_words(cli: CommandLine, words: tuple[str, ...], completed: set[str]) -> None:
-    script = cli("--show-completion", "bash").out
-    assert "_BATONPASS_COMPLETE=complete_bash" in script
+def test_shells_complete_words(words: tuple[str, ...], completed: set[str]) -> None:
     asked = {"_BATONPASS_COMPLETE": "complete_bash", "COMP_WORDS": " ".join(("batonpass", *words))}
-    more = {**asked, "COMP_CWORD": str(len(words))}
-    told = subprocess.run([sys.executable, "-m", "batonpass"], env=os.environ | more, capture_output=True, text=True)
+    told = batonpass(**asked, COMP_CWORD=str(len(words)))
     assert set(told.stdout.split()) == completed, told.stderr
+
+
+def test_shells_get_their_script() -> None:
+    told = batonpass("--show-completion", "bash")
+    assert "_BATONPASS_COMPLETE=complete_bash" in told.stdout, told.stderr
+
+
+def batonpass(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
+    """The command in a process of its own: completion is set up, and looks at its arguments, as that starts."""
+    command = [sys.executable, "-m", "batonpass", *arguments]
+    return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=60)
 
 
 def test_what_all_commands_take_may_stand_before_the_command(cli: CommandLine, monkeypatch: pytest.MonkeyPatch) -> None:
