@@ -1,4 +1,4 @@
-"""Aligning: which items of two lists belong together, if they are not the same."""
+"""Aligning: finds the items of two lists that correspond to each other without being equal."""
 
 from __future__ import annotations
 
@@ -10,23 +10,23 @@ from typing import Any, cast
 
 from .entries import Entries, fields, items, mark
 
-# Parts of lists that are longer than this are not aligned: that takes the square of it.
+# Longer runs are not aligned, because that takes quadratic time.
 _MOST = 2000
-# What two messages, rows or calls have each of its own, although they say the same: `id`, `tool_call_id`, `created_at`,
+# Fields in which two messages, rows or calls differ although they say the same: `id`, `tool_call_id`, `created_at`,
 # `response_metadata`, `models_usage`.
 _OWN = re.compile(r"(.*_)?(id|at|metadata|usage)")
-_DEEPEST = 6  # where kin is looked for
+_DEEPEST = 6  # how deep in a value its like is looked for
 
 
 @dataclass(frozen=True)
 class Run:
-    """Some items of a list, one after the other, and the place of the first."""
+    """Consecutive items of a list, and the place of the first."""
 
     items: Sequence[Any]
     first: int = 0
 
     def part(self, start: int, stop: int) -> Run:
-        """Some of them."""
+        """A part of them."""
         return Run(self.items[start:stop], self.first + start)
 
     def after(self, count: int) -> Iterator[tuple[int, Any]]:
@@ -35,7 +35,7 @@ class Run:
 
 
 def aligned(old: Run, new: Run, by: Callable[[Any], object]) -> Iterator[tuple[bool, Run, Run]]:
-    """Both in parts: those with the same marks, and those that take each other's places."""
+    """Splits both lists into runs that correspond: items with the same mark, and the items between those."""
     a, b = [by(item) for item in old.items], [by(item) for item in new.items]
     first = 0
     while first < min(len(a), len(b)) and a[first] == b[first]:
@@ -51,7 +51,7 @@ def aligned(old: Run, new: Run, by: Callable[[Any], object]) -> Iterator[tuple[b
 def _middle(
     old: Run, new: Run, a: list[object], b: list[object], first: int, last: int
 ) -> Iterator[tuple[bool, Run, Run]]:
-    """What lies between a common beginning and end, as of difflib."""
+    """What is between a common beginning and a common end, matched by difflib."""
     old, new = old.part(first, len(a) - last), new.part(first, len(b) - last)
     if max(len(old.items), len(new.items)) > _MOST:
         yield False, old, new
@@ -62,13 +62,13 @@ def _middle(
 
 
 def own_id(item: Any) -> object:
-    """An item's own id, which it keeps when it is edited; what no other has, if it has none."""
+    """An item's own id, which it keeps when it is edited. If it has none, something unique."""
     found = _inside(item).get("id")
     return found if isinstance(found, str | int) and found != "" else object()
 
 
 def kin(value: Any, depth: int = _DEEPEST) -> object:
-    """What a value says, without ids, times and counts: two runs that say the same have others."""
+    """A value without ids, times and counts, which differ between two runs that say the same."""
     if isinstance(value, list | tuple) and depth:
         return tuple(kin(each, depth - 1) for each in cast("Sequence[Any]", value))
     held = _inside(value)
@@ -79,6 +79,6 @@ def kin(value: Any, depth: int = _DEEPEST) -> object:
 
 
 def _inside(value: Any) -> dict[str, Any]:
-    """The fields of a model or a dataclass and what a dict has under texts, by name."""
+    """The fields of a model or a dataclass, or the text keys of a dict, by name."""
     found: Entries = items(cast("Mapping[Any, Any]", value)) if isinstance(value, dict) else fields(value) or {}
     return {at.strip(".[]'\""): held for at, held in found.values()}

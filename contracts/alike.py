@@ -15,7 +15,7 @@ from .builtin_types import class_of
 
 
 def alike(one: Any, other: Any) -> bool:
-    """Whether nobody could tell the two values apart."""
+    """Whether the two values can't be told apart."""
     kind = class_of(one)
     if kind is not class_of(other):
         return False

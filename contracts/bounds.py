@@ -9,26 +9,26 @@ from typing import Any
 from .duration import Duration, seconds_of
 from .errors import BadSetup, Refused
 
-# gRPC's limit of a message. A payload travels whole with each claim of its job, and its worker waits for it.
+# The same as gRPC's limit for a message. Each claim of a job carries its whole payload, while the worker waits.
 MAX_PAYLOAD = 4 * 1024 * 1024
 
 
 _YEAR = 366 * 86_400
-# Starts that are counted at most: each is kept until it counts no more.
+# The most starts in a period, because each is recorded until the period is over.
 _MOST = 10_000
 # The largest number that every store keeps.
 _LARGEST = 2**63 - 1
 
 
 def check_seconds(seconds: float, what: str) -> None:
-    """Refuse what can't be a lease or a timeout: a clock of milliseconds has to tell it from none."""
-    if not 0.001 <= seconds <= _YEAR:  # NaN is not, either
+    """Refuse what can't be a lease or a timeout. It must be at least a millisecond, or it would count as none."""
+    if not 0.001 <= seconds <= _YEAR:  # also refuses NaN
         raise BadSetup(f"{what}={seconds} seconds, but it must be from a millisecond to a year")
 
 
 def is_count(given: Any, least: int = 1, most: int = _LARGEST) -> bool:
-    """Whether it is a whole number from `least` on that every store keeps. True is none: it is a switch that
-    was given to the wrong option."""
+    """Whether it is a whole number, at least `least`, that every store can keep. True is not one: it was meant for
+    another option."""
     return isinstance(given, int) and not isinstance(given, bool) and least <= given <= most
 
 
@@ -54,9 +54,9 @@ class Rate:
 
 @dataclass(frozen=True, kw_only=True)
 class Bounds:
-    """What an agent declares of its load, as far as whoever sends to it has to know it: see `Agent`.
+    """What an agent declares about its load, as far as its senders have to know it: see `Agent`.
 
-    `limited`: so many deliveries of each value of `limit_by`, or of all, run at once or start in a time.
+    `limited`: it limits how many deliveries (of each value of `limit_by`, or of all) run at once or start in a time.
     """
 
     max_waiting: int | None = None
@@ -65,7 +65,7 @@ class Bounds:
     limit_by: str | None = None
 
     def check(self) -> None:
-        """Refuse what can't be meant."""
+        """Refuse what makes no sense."""
         if self.max_waiting is not None and not is_count(self.max_waiting):
             raise BadSetup(f"max_waiting={self.max_waiting!r}, but it must be 1 or more: how many deliveries may wait")
         if not is_count(self.max_payload):

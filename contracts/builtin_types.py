@@ -26,8 +26,8 @@ from .errors import BadSetup
 _TUPLE, _SET, _FROZENSET, _INT, _DATETIME, _DATE, _TIME, _DELTA, _DECIMAL, _UUID, _PATH = range(11)
 NAMED = 20
 
-# How deep tuples, sets and values of registered types may lie inside of each other: on load each level takes some 50 KB
-# of the C stack, and an interpreter that runs out of it crashes.
+# How deep tuples, sets and values of registered types may be nested. On load each level takes some 50 KB of the C
+# stack, and an interpreter without stack crashes.
 DEEPEST = 32
 TOO_DEEP = f"tuples, sets and objects lie inside of each other more than {DEEPEST} deep"
 
@@ -36,8 +36,8 @@ Read: TypeAlias = Callable[[bytes], Any]
 
 _MICROSECOND = dt.timedelta(microseconds=1)
 _ZONE_NAME = re.compile(r"[A-Za-z0-9_+-]+(/[A-Za-z0-9_+-]+)*\Z")
-# How many comparisons of keys with one hash are worth making, beside some for each key. Nobody's set comes near;
-# a set that was made to can keep a processor busy for hours.
+# How many comparisons of keys with equal hashes are accepted, and how many more for each key. No real set comes near
+# that, but a hostile one can keep a CPU busy for hours.
 _COMPARISONS, _COMPARISONS_EACH = 1_000_000, 16
 FEW = 1000
 
@@ -48,7 +48,7 @@ def class_of(value: object) -> type[Any]:
 
 
 class NotPlain(Exception):
-    """The value could not come back as it is; the text says why, `advice` what to do."""
+    """The value could not be restored. The text says why, `advice` says what to do."""
 
     def __init__(self, reason: str, *, advice: str = "Convert it to plain values first") -> None:
         super().__init__(reason)
@@ -56,7 +56,7 @@ class NotPlain(Exception):
 
 
 def check_hashes(keys: Collection[Any]) -> None:
-    """Refuse keys of which so many have one hash that a set or dict of them takes quadratic time."""
+    """Refuse keys if so many have the same hash that a set or dict of them takes quadratic time."""
     if len(keys) > FEW:
         work = sum(same * same for same in Counter(map(hash, keys)).values())
         if work > _COMPARISONS + _COMPARISONS_EACH * len(keys):
@@ -100,7 +100,7 @@ def _zone(zone: dt.tzinfo | None) -> Any:
 @lru_cache(maxsize=64)
 def _zone_name(zone: ZoneInfo) -> str:
     try:
-        zone.__reduce__()  # refuses a zone that was read from a file: its name may mean another one
+        zone.__reduce__()  # fails for a zone that was read from a file, whose name may mean another zone elsewhere
         return _named_zone(zone.key).key
     except Exception:
         raise NotPlain(f"the time zone {zone.key!r} can't be found by its name: make it with ZoneInfo(name)") from None
@@ -139,7 +139,7 @@ def _encode_path(value: PurePath, pack: Pack) -> tuple[int, bytes]:
 
 
 def _read_path(data: bytes, read: Read) -> PurePath:
-    """A path. Another system's is pure here: it names no file of this one."""
+    """A path. One of another system becomes a pure path, because it names no file here."""
     windows, text, pure = read(data)
     if pure or bool(windows) != (os.name == "nt"):
         return PureWindowsPath(text) if windows else PurePosixPath(text)

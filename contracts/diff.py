@@ -71,7 +71,7 @@ class _Comparison:
         return Diff(tuple(self._added), tuple(self._removed), tuple(self._changed))
 
     def _compare(self, path: str, old: Any, new: Any) -> Iterator[_Pair]:
-        """Note how two values differ; gives the pairs inside of them that are to be compared next."""
+        """Note how two values differ. Returns the pairs inside of them to compare next."""
         if type(old) is not type(new):
             self._changed.append(Change(path, old, new))
         elif issubclass(type(old), dict):
@@ -97,8 +97,8 @@ class _Comparison:
         yield from self._exchanged(path, Run(old), Run(new), (mark, own_id, kin))
 
     def _exchanged(self, path: str, old: Run, new: Run, by: Sequence[Callable[[Any], object]]) -> Iterator[_Pair]:
-        """Items that took each other's places: those that are the same by some measure, the strictest first, belong
-        together. Where no measure tells, the place does."""
+        """Pairs of items that replaced each other. Those that are the same by some measure belong together, tried from
+        the strictest measure on. If none fits, those in the same place do."""
         if by and old.items and new.items:
             for same, before, after in aligned(old, new, by[0]):
                 if not same:
@@ -126,7 +126,7 @@ def _together(path: str, old: Run, new: Run) -> Iterator[_Pair]:
 
 
 def _both(old: Any, new: Any, width: int) -> str:
-    """The two values; of long ones that begin alike, where they begin to differ."""
+    """The two values, shortened: if they are long and begin alike, from where they begin to differ."""
     one, other = repr(old), repr(new)
     same = next((at for at, (a, b) in enumerate(zip(one, other, strict=False)) if a != b), min(len(one), len(other)))
     skip = same - 20 if same > 30 and max(len(one), len(other)) > width else 0

@@ -1,4 +1,4 @@
-"""Entries: what lies in a value, for those who compare values."""
+"""Entries: the parts of a value, for comparing values."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from .shapes import shape_of
 from .state_types import UnknownValue
 
 Entries: TypeAlias = dict[object, tuple[str, Any]]
-"""What lies in a value: how its place is written, and it."""
+"""A part of a value: how its place is written, and the part."""
 
 
 def mark(value: Any) -> object:
-    """Something to compare a value by that is hashable: equal only for values that are alike."""
+    """A hashable key that is equal only for values that are alike."""
     try:
         return pack(value)
     except Unserializable:  # a state that was never stored may hold anything
@@ -33,7 +33,7 @@ def items(value: Mapping[Any, Any]) -> Entries:
 
 
 def fields(value: Any) -> Entries | None:
-    """The fields of a model or a dataclass, with whatever else of it is stored."""
+    """The fields of a model or a dataclass, and what else is stored of it."""
     kind = class_of(value)
     if kind is UnknownValue:
         return _stored(value)
@@ -44,9 +44,9 @@ def fields(value: Any) -> Entries | None:
 
 
 def _stored(value: UnknownValue) -> Entries:
-    """What can be told of a value whose class this process lacks."""
+    """What can be shown of a value whose class this process lacks."""
     try:
         held = (".value", value.value)
-    except BatonpassError:  # a value inside of it does not fit its class any more
+    except BatonpassError:  # a value inside of it no longer fits its class
         held = (".packed", value.packed)
     return {"type": (".type_name", value.type_name), "held": held}

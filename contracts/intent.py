@@ -1,9 +1,9 @@
 """Intent: what a payload says, however it was sent: the same idempotency key with the same intent is the same submit.
 
-A client that has the contract's class fills the defaults of its fields in, orders them as the class does, and writes
-them under their names. One that has only the store's record of an agent, as the command line and the HTTP service have,
-sends what it was given, under the aliases that the record has. A digest of the bytes would tell the same submit by two
-routes apart.
+A client that has the contract's class fills in defaults, orders the fields as the class does, and writes them under
+their names. A client that only has the store's record of an agent (the command line, the HTTP service) sends what it
+was given, under the aliases in that record. So the same submit would have two different digests if its bytes were
+digested.
 """
 
 from __future__ import annotations
@@ -21,15 +21,15 @@ from .contract import Contract, ContractRef, load_mapping
 from .kinds import Kind
 from .wording import as_version, by_alias, said, text_of
 
-# Factories of defaults that always make the same.
+# Default factories that always make the same value.
 _FIXED = (list, dict, set, frozenset, tuple, str, int, float, bool)
-# How deep the dicts of a state are put in order: a state may lie deeper than Python's calls.
+# Down to which depth the dicts of a state are put in order. (A state may be deeper than Python can recurse.)
 _DEEPEST = 100
 
 
 class _Generated(GenerateJsonSchema):
     def default_schema(self, schema: WithDefaultSchema) -> JsonSchemaValue:
-        """With the defaults of simple factories (`Field(default_factory=list)`), which pydantic leaves out."""
+        """Adds the defaults of simple factories (`Field(default_factory=list)`), which pydantic leaves out."""
         made, factory = super().default_schema(schema), schema.get("default_factory")
         return {**made, "default": self.encode_default(cast("Any", factory)())} if factory in _FIXED else made
 
@@ -47,13 +47,13 @@ def _schema(contract: Any) -> Any:
 
 @lru_cache(maxsize=256)
 def _named_schema(contract: Any) -> Any:
-    """The schema with the fields under their names; None if they have no aliases."""
+    """The schema with fields under their names. None if it has no aliases."""
     named = contract.model_json_schema(by_alias=False, schema_generator=_Generated)
     return named if named != _schema(contract) else None
 
 
 def unsaid(payload: Contract) -> list[str]:
-    """The fields that nobody gave a payload: what is computed, and what is made anew each time (an id, a time)."""
+    """The fields that a payload was not given: computed ones, and those that are new each time (an id, a time)."""
     contract, given = type(payload), payload.model_fields_set
     minted = [name for name, field in contract.model_fields.items() if field.default_factory and name not in given]
     return [*contract.model_computed_fields, *minted]
@@ -61,7 +61,7 @@ def unsaid(payload: Contract) -> list[str]:
 
 @dataclass(frozen=True)
 class Intent:
-    """What a payload says: its values by the names that strangers use, and the schema that has them."""
+    """The meaning of a payload: its values by the names that clients without the class use, and their schema."""
 
     ref: ContractRef
     values: Mapping[str, Any]
@@ -69,7 +69,7 @@ class Intent:
     state: bool = False
 
     def digest(self) -> str:
-        """What tells it from others."""
+        """Differs between two intents."""
         if self.state:
             from .codec import pack  # only states need the codec, and it is a tenth of `import batonpass`
 
@@ -84,7 +84,7 @@ class Intent:
 
 
 def intent_of(payload: Contract, ref: ContractRef, data: bytes) -> Intent:
-    """What a payload says of which the class is here, by its stored bytes."""
+    """The intent of stored bytes, with the contract's class."""
     contract, but = type(payload), unsaid(payload)
     values: Any = {name: value for name, value in load_mapping(ref, data).items() if name not in but}
     schema, state = schema_of(contract), data[:1] == b"s"
@@ -95,12 +95,12 @@ def intent_of(payload: Contract, ref: ContractRef, data: bytes) -> Intent:
 
 
 def stranger_intent(ref: ContractRef, data: bytes, schema: Mapping[str, Any]) -> Intent:
-    """What stored bytes say by the schema that is recorded of their contract."""
+    """The intent of stored bytes, with the recorded schema of the contract."""
     return Intent(ref, load_mapping(ref, data), schema, data[:1] == b"s")
 
 
 def _ordered(value: Any, depth: int = 0) -> Any:
-    """A state's value with its dicts in one order."""
+    """A state's value with its dicts in a fixed order."""
     from .codec import pack
 
     if depth == _DEEPEST:

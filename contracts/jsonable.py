@@ -9,20 +9,20 @@ from typing import Any, Literal, cast
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-_DEEPEST = 250  # levels: pydantic writes few more
+_DEEPEST = 250  # pydantic can write only a few levels more
 _DEEPER = "(nested too deeply for JSON)"
 
 
 def as_json(
     value: Any, *, indent: int | None = None, no_number: Literal["constants", "strings"] = "constants"
 ) -> bytes:
-    """Plain values as JSON; what JSON lacks as text. NaN and the infinities are constants, which Python reads, or
-    texts, which everybody does. Nor does it go on without end: a text stands for what is nested more deeply."""
+    """Plain values as JSON. What JSON lacks becomes text, and so does what is nested too deeply. NaN and the infinities
+    are either constants, which Python reads, or texts, which everybody reads."""
     return to_json(_plain(value), indent=indent, inf_nan_mode=no_number, bytes_mode="base64", fallback=str)
 
 
 def jsonable(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Plain values as those that JSON has, so that every library writes them: a time is text, and so is NaN."""
+    """Plain values as JSON's own, for any library to write: times and NaN become text."""
     found: dict[str, Any] = json.loads(as_json(values, no_number="strings"))
     return found
 

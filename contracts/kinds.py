@@ -1,4 +1,4 @@
-"""Kinds: what a JSON Schema says of a value, and of what lies in it."""
+"""Kinds: what a JSON Schema says about a value and its parts."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ class Kind(NamedTuple):
 
     @classmethod
     def of(cls, schema: Mapping[str, Any]) -> Kind:
-        """What a contract's schema says of its values."""
+        """The kind of a contract's payloads."""
         return cls(schema, schema.get("$defs", {}))
 
     def part(self) -> Mapping[str, Any]:
-        """What it says of a value's fields or items. Nothing if the value may be one of several kinds: without their
-        defaults two of them could be the same."""
+        """The schema of a value's fields or items. Empty if the value may be one of several kinds, because without
+        their defaults, values of two kinds could become the same."""
         given: Any = self.schema
         part: Mapping[str, Any] = cast("dict[str, Any]", given) if isinstance(given, dict) else {}
         while True:
@@ -32,17 +32,17 @@ class Kind(NamedTuple):
             part = self.types.get(part["$ref"].rpartition("/")[2], {})
 
     def fields(self) -> Mapping[str, Any]:
-        """The schemas of the fields that it names."""
+        """The schemas of the fields that are named."""
         fields: Mapping[str, Any] = self.part().get("properties", {})
         return fields
 
     def by_name(self) -> Callable[[str], Kind]:
-        """What it says of a value by its name."""
+        """The kind of a field, by its name."""
         part, types = self.part(), self.types
         fields, more = part.get("properties", {}), part.get("additionalProperties")
         return lambda name: Kind(fields.get(name, more), types)
 
     def items(self) -> Iterator[Kind]:
-        """What it says of the items of a list, in order, without an end."""
+        """The kinds of a list's items, in order, without end."""
         part = self.part()
         return (Kind(item, self.types) for item in chain(part.get("prefixItems", ()), repeat(part.get("items"))))

@@ -14,11 +14,12 @@ MASK = "**********"
 
 
 class Masked(ContractViolation):
-    """A result holds a secret that would become asterisks. What else a framework has of that result has them, too."""
+    """A result holds a secret that JSON would replace by asterisks, and so do the framework's own copies of it."""
 
 
 def masked(value: Any, written: Any, path: str = "") -> Iterator[str]:
-    """Where a secret lies in a value of which JSON has asterisks. A serializer may tell it: then it has not."""
+    """The path of a secret that JSON would replace by asterisks. (A custom serializer may reveal it: then there is
+    none.)"""
     if callable(getattr(value, "get_secret_value", None)):  # SecretStr, SecretBytes, Secret[int] or a user's own
         if written == MASK:
             yield path

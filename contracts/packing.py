@@ -1,4 +1,4 @@
-"""Packing: values as bytes, with those of extension types packed into them."""
+"""Packing: values become bytes, with those of extension types packed inside."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ FAILURES = (NotPlain, ValueError, TypeError, OverflowError, RecursionError)
 
 
 class Writer:
-    """Packs what lies `depth` levels deep in values of extension types. Made once and used again: making a packer takes
-    longer than packing a small value."""
+    """Packs what is `depth` levels deep in values of extension types. Made once and used again, because making a packer
+    takes longer than packing a small value."""
 
     __slots__ = ("_depth", "_inner", "_packer")
 
@@ -30,8 +30,8 @@ class Writer:
     def pack(self, value: Any) -> bytes:
         """The packed value."""
         data: bytes = self._packer.pack(value)
-        # What msgpack packs without asking (it takes a bytearray for bytes, its own ExtType for ours) begins with one
-        # of these, which short texts lack. Spelled out: the fastest way that there is, on the path of every save.
+        # Types that msgpack itself packs (it takes a bytearray for bytes, and its own ExtType for ours) begin with one
+        # of these bytes, which short texts don't have. Spelled out, because every save goes through here.
         if (
             (0xC4 in data or 0xC5 in data or 0xC6 in data)
             or (0xC7 in data or 0xC8 in data or 0xC9 in data)
@@ -41,7 +41,8 @@ class Writer:
         return data
 
     def _pack_inner(self, value: Any) -> bytes:
-        # In a list: msgpack packs one level more than it reads, and only for an outermost value that is made up for.
+        # In a list, because msgpack packs one level more than it reads, and only the outermost value can make up for
+        # it.
         return self.pack([value])[1:]
 
     def _encode(self, value: object) -> msgpack.ExtType:

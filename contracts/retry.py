@@ -18,15 +18,15 @@ from .errors import BadSetup, BatonpassError
 
 Kind: TypeAlias = type[BaseException] | str
 Kinds: TypeAlias = Kind | Sequence[Kind]
-# The longest wait that an error may ask for, in seconds: what says more is not to be believed.
+# The longest wait, in seconds, that an error may ask for. Longer ones can't be meant.
 _LONGEST_TOLD = 86_400.0
-# Errors looked at in one chain of causes, which a framework may make long.
+# How many errors of one chain of causes are looked at. (A framework may make it long.)
 _CHAIN = 50
 
 
 class Exhausted(BatonpassError):
-    """An adapter raises it from an error that says that a run has used up a limit of its framework's. An attempt that
-    goes on from there would have the whole limit once more: nobody asked for that who did not name the error."""
+    """Raised by an adapter for an error that says that a run has used up a limit of its framework. Another attempt
+    would have the whole limit again, which nobody has asked for unless the error is named in `on`."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -81,7 +81,7 @@ class Retry:
                 )
 
     def concerns(self, error: BaseException) -> bool:
-        """Whether this says something about the error."""
+        """Whether this policy concerns the error."""
         return not _each(self.on) or _among(error, self.never) or _among(error, self.on)
 
     def refuses(self, error: BaseException) -> bool:
@@ -114,13 +114,13 @@ def policies(retries: Retries) -> tuple[Retry, ...]:
 
 
 def policy_for(retries: Retries, error: BaseException) -> Retry | None:
-    """The first policy that concerns an error; None if that is not tried again at all."""
+    """The first policy that concerns an error. None if it is not retried at all."""
     found = next((each for each in policies(retries) if each.concerns(error)), None)
     return None if found is None or found.refuses(error) else found
 
 
 def told_to_wait(error: BaseException) -> float | None:
-    """How many seconds an error asks to wait, if it, or what it was raised from, says that."""
+    """For how many seconds an error, or one of its causes, asks to wait, if it does."""
     for each in _chain(error):
         with suppress(Exception):  # what other people's errors have may raise when it is looked at
             response = getattr(each, "response", None)
@@ -142,7 +142,7 @@ def _seconds(said: object) -> float | None:
         return None
     try:
         seconds = float(said)
-    except ValueError:  # a date, of a clock that is not ours
+    except ValueError:  # a date, by a clock that may differ from ours
         return None
     except OverflowError:  # hundreds of digits
         return _LONGEST_TOLD if cast("int", said) > 0 else None
@@ -164,8 +164,7 @@ def _is(raised: type[BaseException], kind: Kind) -> bool:
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
-    """An error, what it was raised from, and the members of groups. Not what was being handled when it was raised: in
-    CrewAI that is often something that has nothing to do with it."""
+    """An error, its causes, and the members of groups. Not its context: in CrewAI that is often an unrelated error."""
     left, seen = [error], set[int]()
     while left and len(seen) < _CHAIN:
         each = left.pop(0)

@@ -1,7 +1,7 @@
 """Shapes: how a value of a registered class becomes plain values, and comes back.
 
-Fields are stored and put back as they are: no constructor and no validator of the class runs, so what they would change
-or refuse the second time does not matter. They run only when the class has other fields than those that were stored.
+Fields are stored and restored as they are. No constructor or validator of the class runs, so it does not matter what
+they would change or refuse the second time. They only run if the class now has other fields than those stored.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ class Shape(Protocol):
     def load(self, stored: Any) -> Any: ...
 
     def parts(self, value: Any) -> Parts:
-        """What lies in the value, each with how to write its place, to tell which part can't be packed."""
+        """The parts of the value, with how to write the place of each, to find the one that can't be packed."""
         ...
 
 
 def fields_of(stored: Any) -> dict[str, Any]:
-    """What a pydantic model's stored form holds, by name."""
+    """The parts of a pydantic model's stored form, by name."""
     if isinstance(stored, str):
         return cast("dict[str, Any]", from_json(stored))
     fields, _, extra, *_ = cast("Any", (stored, (), None) if isinstance(stored, dict) else stored)
@@ -44,7 +44,7 @@ def fields_of(stored: Any) -> dict[str, Any]:
 
 
 def shape_of(kind: type[Any]) -> Shape | None:
-    """The shape of a class that says by itself what its values hold."""
+    """The shape of a class that itself tells what its values consist of."""
     if issubclass(kind, enum.Enum):
         return _Members(kind)
     if issubclass(kind, BaseModel):
@@ -113,7 +113,7 @@ class _Named:
 
 @dataclasses.dataclass(frozen=True)
 class _Dataclass:
-    """A dataclass: its fields, and what else its instance holds."""
+    """A dataclass: its fields, and whatever else the instance has."""
 
     kind: Any
 
@@ -157,7 +157,7 @@ def _default(field: dataclasses.Field[Any]) -> Any:
 
 @dataclasses.dataclass(frozen=True)
 class _Model:
-    """A pydantic model: its fields as they are; as JSON where that is exact and they hold what is not plain."""
+    """A pydantic model: its fields as they are, or as JSON if that is exact and they are not plain."""
 
     kind: type[BaseModel]
 

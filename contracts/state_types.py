@@ -41,11 +41,11 @@ class StateType:
 
     @property
     def head(self) -> bytes:
-        """What stored values begin with."""
+        """How its stored values begin."""
         return head(self.name)
 
     def load(self, stored: Any) -> Any:
-        """A value of the class; `BadSetup` if the class does not take what is stored any more."""
+        """A value of the class. `BadSetup` if the stored one no longer fits the class."""
         try:
             value = self.shape.load(stored)
             if not isinstance(value, self.kind):
@@ -78,7 +78,7 @@ class UnknownValue:
         return unpack(self.packed)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("_") or name in ("type_name", "packed"):  # asked while it is copied
+        if name.startswith("_") or name in ("type_name", "packed"):  # looked up while a copy is made
             raise AttributeError(name)
         raise AttributeError(
             f"no {name!r}: this is a stored {self.type_name!r}, and this process has no class of that name: import the "
@@ -209,7 +209,7 @@ def _contract_type(name: str, kind: type[Any]) -> StateType:
 
 
 def _contracts() -> Iterator[type[Any]]:
-    """The contracts of this process, the newest first: in a notebook a cell may have defined one again."""
+    """The contracts of this process, newest first, because a notebook cell may have defined one again."""
     from .contract import Contract
 
     def below(kind: type[Any]) -> Iterator[type[Any]]:
@@ -221,7 +221,7 @@ def _contracts() -> Iterator[type[Any]]:
 
 
 def _upcast_type(name: str) -> StateType | None:
-    """That of an older version of a contract, if an app of this process can read it."""
+    """The type of an older version of a contract, if an app of this process can read it."""
     from .app import apps
     from .contract import ContractRef
 
@@ -236,7 +236,7 @@ def _upcast_type(name: str) -> StateType | None:
 
 
 def _upcast(app: App, kind: type[Contract], ref: ContractRef, stored: Any) -> Contract:
-    """The steps are given what a payload of that version would hold."""
+    """Upcasts a stored value by the steps for payloads."""
     return app.upcast_values(kind, ref, to_jsonable_python(fields_of(stored), bytes_mode="base64"))
 
 
@@ -248,7 +248,7 @@ def _provide(root: str) -> bool:
     for point in entry_points(group=GROUP, name=root):
         try:
             point.load()()
-        except ImportError:  # what it provides types for is not installed: nobody here has values of them
+        except ImportError:  # the package with the classes is not installed, so there can be no values of them
             return False
         return True
     return False

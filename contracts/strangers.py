@@ -1,4 +1,4 @@
-"""Strangers: what msgpack packs and reads without asking the codec."""
+"""Strangers: types that msgpack itself packs and reads, without asking the codec."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import msgpack
 
 from .builtin_types import FEW, NotPlain, check_hashes
 
-# Packed as bytes, and as extension types of ours. A Timestamp is also read without asking.
+# Would be packed as bytes, or as extension types of ours. A Timestamp would also be read.
 _STRANGERS: frozenset[type[Any]] = frozenset({bytearray, memoryview, msgpack.ExtType, msgpack.Timestamp})
 _LEAVES: frozenset[type[Any]] = frozenset({str, int, float, bool, bytes, type(None)})
 
 
 def without_strangers(value: Any) -> Any:
-    """The value; `NotPlain` if a stranger lies in its lists and dicts, or a dict that takes quadratic time to read.
+    """The value. `NotPlain` if its lists and dicts contain a stranger, or a dict that would take quadratic time to
+    read.
 
     Without recursion: msgpack packs and reads a thousand levels, wherever on Python's stack it is called.
     """

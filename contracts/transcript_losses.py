@@ -22,12 +22,12 @@ class Losses:
         self._first.setdefault(what, where)
 
     def take(self, other: Losses) -> None:
-        """Count what another one has counted."""
+        """Add the losses that another one has counted."""
         for what, count in other._counts.items():
             self.add(what, other._first[what], times=count)
 
     def compare(self, given: Message, came: Message | None, where: str) -> None:
-        """Count what a message says that is not said any more; `came` is what a reader makes of what was written."""
+        """Count what a converted message lacks; `came` is the message read back from the result."""
         if came is None:
             self.add(f"{given.role} message", where)
             return
@@ -39,7 +39,7 @@ class Losses:
             self.add(what, where)
 
     def foreign(self, message: Message, own: str, where: str) -> None:
-        """Count what only other frameworks than `own` could say."""
+        """Count what only frameworks other than `own` could represent."""
         for framework, native in message.native.items():
             for name in native.more if framework != own else ():
                 self.add(f"{framework} {name}", where)
@@ -64,7 +64,7 @@ class Losses:
 
 
 def _missing(given: list[Part], came: list[Part]) -> Iterator[str]:
-    """The names of what is in the one list and not in the other: whole parts, or fields of them."""
+    """The names of what one list has and the other lacks: whole parts, or fields of them."""
     left = list(came)
     order = [part.kind for part in given] == [part.kind for part in came]
     for part in given:

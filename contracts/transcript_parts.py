@@ -13,13 +13,13 @@ _ALWAYS = ("kind", "v")
 
 
 class Portable(BaseModel):
-    """What all of a transcript is: values that are not changed, and no field that nobody knows."""
+    """The base of a transcript's models: immutable, and without unknown fields."""
 
     model_config = ConfigDict(frozen=True, extra="forbid", ser_json_bytes="base64", val_json_bytes="base64")
 
     @model_serializer(mode="wrap")
     def _without_defaults(self, handler: SerializerFunctionWrapHandler) -> dict[str, Any]:
-        """A thread holds thousands of messages: what is as by default is not said."""
+        """Leaves defaults out, because a thread may have thousands of messages."""
         defaults = _defaults(type(self))
         said: dict[str, Any] = handler(self)
         return {name: value for name, value in said.items() if name not in defaults or not alike(value, defaults[name])}
@@ -50,7 +50,7 @@ class Thought(Portable):
 
 
 class Blob(Portable):
-    """An image, a sound or a file: its bytes, or the URL where it lies. `mime` is "" where nobody said."""
+    """An image, a sound or a file: its bytes, or its URL. `mime` is "" if it is not known."""
 
     kind: Literal["blob"] = "blob"
     mime: str = ""
@@ -65,15 +65,15 @@ class Blob(Portable):
 
 
 class Data(Portable):
-    """A structured value, or a block that only its model's provider knows."""
+    """A structured value, or a block that only the model's provider understands."""
 
     kind: Literal["data"] = "data"
     value: Any
 
 
 class ToolCall(Portable):
-    """A model's wish to have a tool run. `raw` are the arguments as they came, if they are no JSON object; `error` is
-    what was said about that."""
+    """A tool call that a model asks for. `raw` has the arguments as they came, if they are not a JSON object, and
+    `error` what is wrong with them."""
 
     kind: Literal["call"] = "call"
     id: str | None = None
@@ -87,7 +87,7 @@ Content: TypeAlias = Annotated[Text | Thought | Blob | Data, Field(discriminator
 
 
 class ToolResult(Portable):
-    """What a tool gave for the call with that id. `failed` is None where nobody said."""
+    """The result of the tool call with that id. `failed` is None if it is not known."""
 
     kind: Literal["result"] = "result"
     call_id: str = ""

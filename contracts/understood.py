@@ -1,4 +1,4 @@
-"""Understood: what reads stored records ends with a value or with one of our errors, whatever the record holds."""
+"""Understood: reading a stored record gives a value or one of our errors, whatever the record holds."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def understood(what: str) -> Callable[[Callable[P, R]], Callable[P, R]]:
                 return read(*args, **kwargs)
             except BatonpassError:
                 raise
-            except Exception as error:  # each form that a record may wrongly have fails in a way of its own
+            except Exception as error:  # a malformed record may fail in any way
                 told = " ".join(str(error).split())[:200]
                 raise Corrupted(
                     f"{what.format(*args, **kwargs)} is not what Batonpass writes ({type(error).__name__}: {told}): "

@@ -10,7 +10,7 @@ from .errors import Unserializable
 from .state_types import type_of
 
 _LONGEST = 60
-# Deeper than this only a value of nothing but lists and dicts leads, and no part of it is to blame more than another.
+# Beyond this depth there are only lists and dicts, and no part of them is to blame more than another.
 _DEEPEST = 1100
 _TOO_DEEP = "lists and dicts lie inside of each other too deep"
 
@@ -23,7 +23,8 @@ def explain(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes
 
 
 def _too_deep(value: Any) -> bool:
-    """Whether it shows at a look: to try each of so many levels takes seconds. Looks at each list and dict once."""
+    """Whether it is obviously too deep. Looks at each list and dict once; trying each of so many levels would take
+    seconds."""
     seen: set[int] = set()
     level: dict[int, Any] = {id(value): value} if type(value) in (list, dict) else {}
     for _ in range(_DEEPEST):
