@@ -13,6 +13,8 @@ import pytest
 from anyio import to_thread
 
 import batonpass as bp
+from batonpass.coordinator.commands import ReadJob
+from batonpass.coordinator.letters import open_envelope
 
 from .workers.serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 
@@ -128,6 +130,26 @@ async def test_a_new_hop_has_steps_of_its_own() -> None:
         return ctx.hand_off("a", Ask(text=ask.text + made)) if ctx.hop < 2 else Reply(text=ask.text + made)
 
     assert await app.run("a", Ask(), returns=Reply, timeout=DEADLINE) == Reply(text="hop 0hop 1hop 2")
+
+
+async def test_a_handoff_names_the_checkpoint_that_it_was_made_at() -> None:
+    app = bp.App("desk")
+
+    @app.agent("a", accepts=Ask, hands_to={"b": Ask})
+    async def first(ask: Ask, ctx: bp.Context) -> bp.Handoff:
+        await ctx.step("make", str, 1)
+        return ctx.hand_off("b", ask)
+
+    @app.agent("b", accepts=Ask, returns=Reply)
+    async def second(ask: Ask) -> Reply:
+        return Reply(text=ask.text)
+
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await job.result(timeout=DEADLINE)
+        row = await coordinator.store.acall(ReadJob(job.id))
+        [newest, *_] = [each.id for each in await coordinator.timeline(thread=job.id) if each.agent == "a"]
+    assert open_envelope(row.envelope, of="the envelope").checkpoint == newest
 
 
 @pytest.mark.parametrize("of", [str, lambda attempt: Ask(text=str(attempt))], ids=["a text", "a contract"])
