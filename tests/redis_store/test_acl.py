@@ -150,6 +150,8 @@ async def test_a_job_from_client_to_worker_to_reader(server: RedisServer) -> Non
         with anyio.fail_after(20):
             assert (await reader.job(job.id, returns=Reply).result()).text == "X"
             assert (await job.result()).text == "X"
+        assert [worker.agents for worker in await reader.workers()] == [("a",)]
+        assert await client.workers() == await reader.workers()
         with pytest.raises(bp.BadSetup):
             await reader.submit("a", Ask())
 
