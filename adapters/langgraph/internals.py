@@ -8,9 +8,12 @@ from typing import Any, cast
 
 # The marker that a failed node's error handler has to run. It must be kept with the error, or a resume forgets it.
 # The channel in which the functional API keeps what an entrypoint saved.
-# In a config: the checkpoints of the graphs around, by namespaces, and whether a graph shall go on from its own.
+# In a config: the checkpoints of the graphs around, by namespaces, whether a graph shall go on from its own, and where
+# what its nodes stream goes to if it is part of another graph.
 from langgraph._internal._constants import CONFIG_KEY_CHECKPOINT_MAP as AROUND
 from langgraph._internal._constants import CONFIG_KEY_RESUMING as GOES_ON
+from langgraph._internal._constants import CONFIG_KEY_RUNTIME as RUNTIME
+from langgraph._internal._constants import CONFIG_KEY_STREAM as STREAM
 from langgraph._internal._constants import ERROR_SOURCE_NODE, PREVIOUS
 
 # LangGraph's own way to find the types that a graph's schemas and channels name. It is public only by effect: it runs
@@ -29,7 +32,9 @@ __all__ = [
     "GOES_ON",
     "HANDLER",
     "PREVIOUS",
+    "RUNTIME",
     "SAFE_MSGPACK_TYPES",
+    "STREAM",
     "asked_form",
     "build_serde_allowlist",
     "let_nothing_be_kept",

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import logging
-from contextlib import aclosing
 from typing import Any
 
 import anyio
@@ -27,9 +26,9 @@ from .handlers import with_handlers
 from .internals import let_nothing_be_kept
 from .lost import check_nodes
 from .payloads import context_of, into_graph, out_of_graph
-from .plain import readable
 from .questions import Questions
 from .saver import JobSaver
+from .streaming import Streaming
 from .trail import Trail
 from .usage import CountingUsage
 from .values import Values
@@ -127,8 +126,10 @@ class GraphRun:
         """The graph's result; `given` is its runtime context. A write that failed stops it at once, and comes out as
         itself."""
         let_nothing_be_kept()
-        config: RunnableConfig = {**self._config, "callbacks": [CountingUsage(self._session)]}
-        running = asyncio.ensure_future(self._streamed(entered, config, given))
+        streaming = Streaming(self._session)
+        names = {**self._config.get("configurable", {}), **streaming.config}
+        config: RunnableConfig = {"configurable": names, "callbacks": [CountingUsage(self._session)]}
+        running = asyncio.ensure_future(self._graph.ainvoke(entered, config, context=given, durability="sync"))
         loop = asyncio.get_running_loop()
         self._saver.on_failure = lambda: loop.call_soon_threadsafe(running.cancel)
         try:
@@ -143,6 +144,7 @@ class GraphRun:
             self._saver.close()
         if self._saver.failure is not None:
             raise self._saver.failure
+        await streaming.sent()
         try:
             return running.result()
         except GraphRecursionError as error:
@@ -150,21 +152,6 @@ class GraphRun:
                 f"{type(error).__name__}: {error}\nThe next attempt could take as many steps again, so raise the limit "
                 "first (graph.compile().with_config(recursion_limit=...)), then redrive the job"
             ) from error
-
-    async def _streamed(self, entered: Any, config: RunnableConfig, given: Any) -> Any:
-        """As `ainvoke`. What nodes write to LangGraph's stream, also in a part of the graph, goes to the job's."""
-        latest: Any = None
-        modes = ["values", "custom"]
-        stream = self._graph.astream(
-            entered, config, context=given, durability="sync", stream_mode=modes, subgraphs=True
-        )
-        async with aclosing(stream):
-            async for namespace, mode, chunk in stream:
-                if mode == "custom":
-                    await self._session.aemit([readable(chunk)])
-                elif not namespace:
-                    latest = chunk
-        return latest
 
 
 def _some(contract: type[Contract] | None) -> list[type[Contract]]:

@@ -1,0 +1,58 @@
+"""Streaming: what a graph's nodes write to LangGraph's stream goes to the job's."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+from typing import Any
+
+from langgraph.pregel.protocol import StreamProtocol
+from langgraph.runtime import Runtime
+
+from ...contracts.errors import BatonpassError
+from ...coordinator.session import Session
+from .internals import RUNTIME, STREAM
+from .plain import readable
+
+
+class Streaming:
+    """The graph is run as if it were a part of another that streams: to be asked for its stream would cost each
+    superstep of a graph that writes nothing as much as the superstep."""
+
+    def __init__(self, session: Session) -> None:
+        self._session = session
+        self._loop = asyncio.get_running_loop()
+        self._waiting: list[Any] = []
+        self._sending: asyncio.Task[None] | None = None
+
+    @property
+    def config(self) -> dict[str, Any]:
+        """What is added to the config of the run."""
+        return {
+            STREAM: StreamProtocol(lambda chunk: None, {"custom"}),
+            RUNTIME: Runtime(stream_writer=self._write),
+        }
+
+    async def sent(self) -> None:
+        """Wait until all is sent that was written."""
+        await asyncio.sleep(0)  # what was written is on its way to this loop
+        if self._sending is not None:
+            await self._sending
+
+    def _write(self, chunk: Any) -> None:
+        """Called by nodes, in any thread."""
+        self._loop.call_soon_threadsafe(self._add, readable(chunk))
+
+    def _add(self, value: Any) -> None:
+        self._waiting.append(value)
+        if self._sending is None:
+            self._sending = self._loop.create_task(self._send())
+
+    async def _send(self) -> None:
+        try:
+            while self._waiting:
+                values, self._waiting = self._waiting, []
+                with suppress(BatonpassError):  # what is wrong with the job, the next write says
+                    await self._session.aemit(values)
+        finally:
+            self._sending = None
