@@ -49,10 +49,9 @@ _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
 # server, because the client may ask several nodes for the slots before it repeats a command.)
 _DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 3.0, "socket_timeout": 3.0}
 
-# Seconds that the nodes which answer may be kept waiting for one that does not, by who is in haste; then that one is
-# asked once more, as the client looks for a slot's new node only when it fails.
-_HASTE = 1.0
-_ONCE_MORE = 0.25
+# Seconds that the nodes which answer may be kept waiting for one that does not, by who is in haste. Then that one is
+# asked once more, if there is a moment left: the client looks for a slot's new node only when it fails.
+_HASTE, _MOMENT = 1.0, 0.25
 
 _NOT_ASKED: Any = object()
 
@@ -134,24 +133,26 @@ class ClusterLink:
 
         A caller that is `hasty` asks again soon, and would rather have an error now than keep the other nodes waiting.
         """
-        ends = self._ends(hasty)
+        ends, pauses = self._ends(hasty), () if hasty else _PAUSES
         try:
             if len(requests) == 1:
-                return [self._one(*requests[0], ends)]
+                return [self._one(*requests[0], ends, pauses)]
             within = min(_HASTE, self._options["socket_timeout"]) if hasty else self._options["socket_timeout"]
             replies = at_once(self.client, requests, within)
         except TROUBLE as error:
             replies = [_plain(error)] * len(requests)
         return [
-            self._one(*request, ends, reply) if _again(reply) else reply
+            self._one(*request, ends, pauses, reply) if _again(reply) else reply
             for request, reply in zip(requests, replies, strict=True)
         ]
 
     def _ends(self, hasty: bool) -> float:
-        return time.monotonic() + (_HASTE + _ONCE_MORE if hasty else self._patience)
+        return time.monotonic() + (_HASTE + _MOMENT if hasty else self._patience)
 
-    def _one(self, key: str, command: Sequence[Any], ends: float, reply: Any = _NOT_ASKED) -> Any:
-        for pause in (0.0, *_PAUSES):
+    def _one(
+        self, key: str, command: Sequence[Any], ends: float, pauses: Sequence[float], reply: Any = _NOT_ASKED
+    ) -> Any:
+        for pause in (0.0, *pauses):
             if reply is not _NOT_ASKED and time.monotonic() >= ends:
                 break
             time.sleep(pause)
@@ -165,17 +166,19 @@ class ClusterLink:
 
     async def aexchange(self, requests: Sequence[Request], *, hasty: bool = False) -> list[Any]:
         """`exchange` for async code."""
-        ends, side = self._ends(hasty), self._async.here()
+        ends, pauses, side = self._ends(hasty), () if hasty else _PAUSES, self._async.here()
         waits = side.room.locked()
         async with side.room:
             if waits and time.monotonic() >= ends:
                 return [exceptions.TimeoutError("others got no answer")] * len(requests)
-            return await self._aexchanged(side.client, requests, ends)
+            return await self._aexchanged(side.client, requests, ends, pauses)
 
-    async def _aexchanged(self, client: Any, requests: Sequence[Request], ends: float) -> list[Any]:
+    async def _aexchanged(
+        self, client: Any, requests: Sequence[Request], ends: float, pauses: Sequence[float]
+    ) -> list[Any]:
         try:
             if len(requests) == 1:
-                return [await self._aone(*requests[0], ends)]
+                return [await self._aone(*requests[0], ends, pauses)]
             await client.initialize()
             pipe = client.pipeline()
             for key, command in requests:
@@ -184,12 +187,14 @@ class ClusterLink:
         except ASYNC_TROUBLE as error:
             replies = [_plain(error)] * len(requests)
         return [
-            await self._aone(*request, ends, reply) if _again(reply) else reply
+            await self._aone(*request, ends, pauses, reply) if _again(reply) else reply
             for request, reply in zip(requests, replies, strict=True)
         ]
 
-    async def _aone(self, key: str, command: Sequence[Any], ends: float, reply: Any = _NOT_ASKED) -> Any:
-        for pause in (0.0, *_PAUSES):
+    async def _aone(
+        self, key: str, command: Sequence[Any], ends: float, pauses: Sequence[float], reply: Any = _NOT_ASKED
+    ) -> Any:
+        for pause in (0.0, *pauses):
             if reply is not _NOT_ASKED and time.monotonic() >= ends:
                 break
             if pause:
