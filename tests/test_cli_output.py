@@ -54,7 +54,7 @@ def test_shells_complete_words(words: tuple[str, ...], completed: set[str]) -> N
 
 
 def test_shells_get_their_script() -> None:
-    told = batonpass("--show-completion", "bash")
+    told = batonpass("--show-completion", "bash", _TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION="1")
     assert "_BATONPASS_COMPLETE=complete_bash" in told.stdout, told.stderr
 
 
