@@ -24,7 +24,7 @@ from ...contracts.errors import BadSetup
 from ..ending import end_all
 from ..loops import PerLoop
 from ..urls import without_secrets
-from .cluster_pieces import at_once
+from .cluster_pieces import at_once, left_silent
 from .news import News
 from .patience import patience
 from .place import NAMED, Place, read_place
@@ -133,17 +133,19 @@ class ClusterLink:
 
         A caller that is `hasty` asks again soon, and would rather have an error now than keep the other nodes waiting.
         """
-        ends, pauses = self._ends(hasty), () if hasty else _PAUSES
+        ends, pauses, silent = self._ends(hasty), () if hasty else _PAUSES, set[int]()
         try:
             if len(requests) == 1:
                 return [self._one(*requests[0], ends, pauses)]
             within = min(_HASTE, self._options["socket_timeout"]) if hasty else self._options["socket_timeout"]
             replies = at_once(self.client, requests, within)
+            if hasty:
+                silent = left_silent(self.client, requests, replies)
         except TROUBLE as error:
             replies = [_plain(error)] * len(requests)
         return [
-            self._one(*request, ends, pauses, reply) if _again(reply) else reply
-            for request, reply in zip(requests, replies, strict=True)
+            self._one(*request, ends, pauses, reply) if _again(reply) and number not in silent else reply
+            for number, (request, reply) in enumerate(zip(requests, replies, strict=True))
         ]
 
     def _ends(self, hasty: bool) -> float:

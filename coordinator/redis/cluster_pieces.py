@@ -10,7 +10,7 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from redis.exceptions import ConnectionError, ResponseError, TimeoutError
+from redis.exceptions import ConnectionError, RedisClusterException, RedisError, ResponseError, TimeoutError
 
 _TROUBLE = (ConnectionError, TimeoutError, OSError)
 
@@ -28,9 +28,9 @@ class _Piece:
         self._left = len(commands)
         self._connection.send_packed_command(self._connection.pack_commands(commands))
 
-    def read(self, command: Sequence[Any], *, wait: bool) -> Any:
+    def read(self, command: Sequence[Any], *, within: float) -> Any:
         """The next reply, which may be an error that the server answered with."""
-        if not wait and not self._connection.can_read(timeout=0):
+        if not self._connection.can_read(timeout=within):
             raise TimeoutError("the node does not answer")
         try:
             reply = self._node.parse_response(self._connection, command[0])
@@ -67,8 +67,8 @@ def at_once(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], within: 
             try:
                 for number in piece.numbers:
                     if replies[number] is None:
-                        wait = time.monotonic() < heard + within
-                        replies[number] = piece.read(requests[number][1], wait=wait)
+                        left = max(heard + within - time.monotonic(), 0)
+                        replies[number] = piece.read(requests[number][1], within=left)
                         heard = time.monotonic()
             except _TROUBLE as error:
                 _fail(replies, piece.numbers, error)
@@ -76,6 +76,32 @@ def at_once(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], within: 
         for piece in pieces:
             piece.close()
     return replies
+
+
+def left_silent(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], replies: list[Any]) -> set[int]:
+    """The numbers of the requests whose nodes said nothing, while others answered. If another node has the slot by now,
+    as one of those that answer says, the request goes there, and its reply is put in the error's place."""
+    silent = {number for number, reply in enumerate(replies) if isinstance(reply, TimeoutError)}
+    answered = [key for (key, _), reply in zip(requests, replies, strict=True) if not isinstance(reply, Exception)]
+    if not silent or not answered:
+        return set()
+    node = client.get_node_from_key(answered[0])
+    for number in silent:
+        try:
+            if _has_moved(client, requests[number][0], node):
+                # It refuses this, and says where the slot is now: the client notes that, and goes there.
+                replies[number] = client.execute_command(*requests[number][1], target_nodes=node)
+        except (RedisError, RedisClusterException, OSError) as error:
+            replies[number] = error
+    return silent
+
+
+def _has_moved(client: Any, key: str, node: Any) -> bool:
+    """Whether a key's slot is on another node than the client believes, by what this node says."""
+    slot, known = client.keyslot(key), client.get_node_from_key(key)
+    shares: dict[tuple[int, int], Any] = client.cluster_slots(target_nodes=node)
+    owners = [share["primary"] for (first, last), share in shares.items() if first <= slot <= last]
+    return bool(owners) and (owners[0][0] or node.host, owners[0][1]) != (known.host, known.port)
 
 
 def _fail(replies: list[Any], numbers: Sequence[int], error: Exception) -> None:

@@ -16,6 +16,8 @@ from batonpass.coordinator.urls import open_store
 from batonpass.workers.keeper import LeaseKeeper
 from tests.harness.bench import fence_of, new_job, new_target
 from tests.harness.cluster import Cluster
+from tests.harness.failover import frozen
+from tests.harness.waiting import wait_until
 
 LEASE = 4000  # ms: a worker's, if nothing else is said
 JOBS = 40
@@ -73,3 +75,29 @@ def test_deliveries_in_the_others_are_claimed_soon(own_cluster: Cluster, store: 
     began = time.monotonic()
     assert {fence.job_id for fence in claim(store, JOBS)} == staying
     assert time.monotonic() - began < 4
+
+
+@pytest.mark.timeout(120)
+def test_heartbeats_find_the_node_that_takes_over_from_a_silent_one(own_cluster: Cluster, store: ClusterStore) -> None:
+    for _ in range(JOBS):
+        store.call(new_job())
+    beat = c.Heartbeat(tuple((fence, 60_000) for fence in claim(store, JOBS)))
+    keeps = store.sibling()
+    try:
+        keeps.call(beat)
+        with frozen(own_cluster.primaries[0]):
+            began = time.monotonic()
+            assert not answered(keeps, beat)
+            assert time.monotonic() - began < 2.5  # less than a node is usually given to answer
+            (replica,) = own_cluster.replicas
+            wait_until(lambda: replica.ask("INFO", "replication")["role"] == "master", what="no replica took over")
+            wait_until(lambda: answered(keeps, beat), timeout=10, what="the heartbeats still go to the silent node")
+    finally:
+        keeps.close()
+
+
+def answered(store: ClusterStore, beat: c.Heartbeat) -> bool:
+    """Whether all leases were renewed."""
+    with suppress(bp.Unavailable):
+        return store.call(beat) == [""] * len(beat.leases)
+    return False
