@@ -39,7 +39,7 @@ def to_log(agent: Agent[Any] | None, error: BaseException) -> Traced:
 
 
 def _is_users(agent: Agent[Any], frame: FrameType) -> bool:
-    return _package(_module(frame)) == _package(agent.fn.__module__) or not _is_installed(frame)
+    return _package(_module(frame)) == _package(agent.fn.__module__ or "") or not _is_installed(frame)
 
 
 def _package(module: str) -> str:

@@ -94,3 +94,11 @@ def test_an_error_that_a_framework_wrapped() -> None:
     ring.__cause__ = ring
     assert re.fullmatch(r"tests/workers/test_raised.py:\d+ in raises", raised_in(agent, outer) or "")
     assert raised_in(agent, ring) is None
+
+
+async def test_an_agent_without_a_module() -> None:
+    """As those are that a program makes itself."""
+    made: dict[str, Any] = {"Ask": Ask, "Reply": Reply}
+    exec("def agent(ask: Ask) -> Reply:\n    raise ValueError('no such topic')", made)
+    with pytest.raises(bp.JobFailed, match="ValueError: no such topic"):
+        await only(made["agent"], retries=1).run("a", Ask(), timeout=30)
