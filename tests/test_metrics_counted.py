@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+from datetime import UTC, datetime
 from typing import Any
 
 import pytest
 from prometheus_client.parser import text_string_to_metric_families
 
 import batonpass as bp
+from batonpass.contracts import event as kinds
+from batonpass.service.tally import Tally
 
 from .test_serve import caller, service
 from .workers.serving import Ask, Reply, reached, serving
@@ -71,3 +74,15 @@ async def test_what_happened_is_counted_once(store_url: str) -> None:
             for _ in range(2):
                 found = await counted(http)
                 assert {name: value for name, value in found.items() if value} == expected
+
+
+async def test_a_job_is_not_ready_while_it_waits_for_its_thread() -> None:
+    def happened(second: int, kind: str, **data: Any) -> bp.Event:
+        time = datetime.fromtimestamp(second, UTC)
+        return bp.Event(id="", type=kind, source="", subject="j", time=time, data={"agent": "a", **data}, cursor="")
+
+    async with bp.connect("memory://") as coordinator:
+        tally = Tally(coordinator)
+        queued, begins = happened(1, kinds.SUBMITTED, behind="other"), happened(100, kinds.SUBMITTED)
+        tally.count([queued, begins, happened(101, kinds.STARTED)])
+        assert tally.waits["a"].sum == 1.0

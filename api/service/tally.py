@@ -97,7 +97,9 @@ class Tally:
             agent = str(event.data.get("agent", ""))
             self.events[event.type, agent] += 1
             since = event.time.timestamp()
-            if event.type in _READY:
+            if "behind" in event.data:  # it waits for its thread, and is submitted again when it gets that
+                self._goes_on(event, None)
+            elif event.type in _READY:
                 due: int = event.data.get("due", 0)
                 self._goes_on(event, _Since(max(since, due / 1000), agent, running=False))
             elif event.type == kinds.STARTED:
