@@ -48,7 +48,6 @@ class _Piece:
 def at_once(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], within: float) -> list[Any]:
     """The replies in order, errors among them. Waits for all nodes at the same time, until none of them has said
     anything for this many seconds."""
-    heard = time.monotonic()
     replies: list[Any] = [None] * len(requests)
     by_node: dict[str, tuple[Any, list[int]]] = {}
     for number, (key, _) in enumerate(requests):
@@ -63,6 +62,7 @@ def at_once(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], within: 
                 piece.send([requests[number][1] for number in numbers])
             except _TROUBLE as error:
                 _fail(replies, numbers, error)
+        heard = time.monotonic()  # not before: to connect takes as long as it takes
         for piece in pieces:
             try:
                 for number in piece.numbers:
