@@ -196,7 +196,7 @@ class Book:
             return []
         try:
             recorded = yield from self.declaration(name)
-        except UnknownAgent:
+        except (UnknownAgent, Corrupted):
             return []
         known = {ref: other.schema for ref, other in recorded.others.items()} | {recorded.accepts: recorded.schema}
         same = [ref for ref in known if ref.name == intent.ref.name and ref != intent.ref]

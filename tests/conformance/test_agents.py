@@ -34,6 +34,16 @@ def test_one_that_can_not_be_read_keeps_none_of_the_others(bench: Bench, kept: b
         bench.run(bench.face(app=bp.App("other")).submit("review", {"text": "x"}))
 
 
+def test_one_that_can_not_be_read_hides_no_conflict_of_a_key(bench: Bench) -> None:
+    """Whose app has the agent needs the record for older versions of its contract alone."""
+    app = bp.App("agents")
+    app.agent("plan", accepts=Plan, returns=Plan)(lambda plan: plan)
+    bench.do(c.Declare({"plan": b"damaged"}))
+    bench.run(bench.face(app=app).submit("plan", Plan(text="x"), key="k"))
+    with pytest.raises(bp.KeyConflict):
+        bench.run(bench.face(app=app).submit("plan", Plan(text="y"), key="k"))
+
+
 def test_an_app_without_agents_declares_nothing(bench: Bench) -> None:
     with bench.nothing_changes():
         assert bench.do(c.Declare({})) == []
