@@ -86,3 +86,15 @@ async def test_a_job_is_not_ready_while_it_waits_for_its_thread() -> None:
         queued, begins = happened(1, kinds.SUBMITTED, behind="other"), happened(100, kinds.SUBMITTED)
         tally.count([queued, begins, happened(101, kinds.STARTED)])
         assert tally.waits["a"].sum == 1.0
+
+
+@pytest.mark.each_store
+async def test_agents_outside_of_jobs_are_not_told_apart(store_url: str) -> None:
+    """Their names are any texts, and each would be a time series of its own for ever."""
+    with service(store_url) as address:
+        async with caller(address) as http, bp.connect(store_url) as coordinator:
+            await counted(http)
+            for user in ("ann", "bob"):
+                await coordinator.save(thread="t", agent=f"chat with {user}", state={"user": user})
+            found = {name: value for name, value in (await counted(http)).items() if value}
+            assert found == {("checkpoint.saved", ""): 2}

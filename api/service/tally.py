@@ -52,6 +52,11 @@ class Times:
         self.sum += seconds
 
 
+def _is_outside(event: Event) -> bool:
+    """Whether a checkpoint was saved outside of jobs: its agent is any text, and there may be millions of them."""
+    return event.type == kinds.SAVED and "hop" not in event.data
+
+
 @dataclass(frozen=True)
 class _Since:
     time: float
@@ -94,7 +99,7 @@ class Tally:
     def count(self, events: Iterable[Event]) -> None:
         """Count them, in their order."""
         for event in events:
-            agent = str(event.data.get("agent", ""))
+            agent = "" if _is_outside(event) else str(event.data.get("agent", ""))
             self.events[event.type, agent] += 1
             since = event.time.timestamp()
             if "behind" in event.data:  # it waits for its thread, and is submitted again when it gets that
