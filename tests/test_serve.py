@@ -279,17 +279,20 @@ async def test_a_jobs_trace_is_the_callers(sqlite_url: str) -> None:
     async def plain(ask: Ask, ctx: bp.Context) -> Reply:
         return Reply(text=str(dict(ctx.trace)))
 
+    parent = {"traceparent": "00-a"}
     async with serving(traced, sqlite_url) as coordinator:
         with service(sqlite_url) as address:
             async with caller(address) as http:
-                for more, trace in (
-                    ({}, {"traceparent": "00-a", "baggage": "user=ann"}),
-                    ({"trace": {"traceparent": "00-b"}}, {"traceparent": "00-b"}),
+                for more, headers, trace in (
+                    ({}, [("Baggage", "user=ann"), ("x-other", "1")], {**parent, "baggage": "user=ann"}),
+                    ({}, [("tracestate", "a=1"), ("tracestate", "b=2")], {**parent, "tracestate": "a=1,b=2"}),
+                    ({}, [("baggage", "x" * 8192)], parent),  # nobody is refused for what a library sends
+                    ({"trace": {"traceparent": "00-b"}}, [], {"traceparent": "00-b"}),
                 ):
-                    headers = {"Traceparent": "00-a", "baggage": "user=ann", "x-other": "1"}
                     given = {"agent": "plain", "payload": {"text": "rain"}, **more}
-                    sent = (await http.post("/jobs", json=given, headers=headers)).json()
-                    result = await coordinator.job(sent["id"], returns=Reply).result(timeout=DEADLINE)
+                    sent = await http.post("/jobs", json=given, headers=[("Traceparent", "00-a"), *headers])
+                    job = sent.raise_for_status().json()["id"]
+                    result = await coordinator.job(job, returns=Reply).result(timeout=DEADLINE)
                     assert result.text == str(trace)
 
 

@@ -16,6 +16,7 @@ from batonpass.cli.jobs import described
 from batonpass.contracts.errors import BatonpassError, JobError, NotFound, Rewound, Trimmed
 from batonpass.contracts.job import JobState
 from batonpass.contracts.names import is_id
+from batonpass.coordinator.calls.inputs import MOST_HEADERS
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
@@ -137,7 +138,7 @@ class _Service:
     async def submit(self, request: Request) -> Response:
         given = await body(request, Submission)
         options = given.options
-        options.setdefault("trace", {name: text for name, text in request.headers.items() if name in _TRACE})
+        options.setdefault("trace", _trace_of(request))
         job = await self._coordinator.submit(given.agent, given.payload, **options)
         return answer({"id": job.id})
 
@@ -169,3 +170,15 @@ class _Service:
         guard = given.guard.guard if given.guard else None
         await self._coordinator.redrive(job.id, payload=given.payload, changes=given.changes, guard=guard)
         return answer({"id": job.id, "redriven": True})
+
+
+def _trace_of(request: Request) -> dict[str, str]:
+    """The trace context in a request's headers. One that does not fit any more is left out: a library sends them, and
+    who submits a job may not even know."""
+    found, left = dict[str, str](), MOST_HEADERS
+    for name in _TRACE:
+        told = ",".join(request.headers.getlist(name))  # a header may come in several lines
+        if told and len(name) + len(told) <= left:
+            found[name] = told
+            left -= len(name) + len(told)
+    return found

@@ -17,7 +17,7 @@ from ...contracts.errors import BadSetup
 
 # A hundred years. Longer durations are mistakes, and would overflow a store's clock.
 _LONGEST = 100 * 366 * 86_400.0
-_MOST_HEADERS = 8192  # characters: as many as a baggage header may have
+MOST_HEADERS = 8192  # characters: as many as a baggage header may have
 # In exact steps, because floats would round the last moment of the year 9999 up to one that can't be read again.
 _MS, _EPOCH = timedelta(milliseconds=1), datetime.fromtimestamp(0, UTC)
 _LAST = (datetime.max.replace(tzinfo=UTC) - _EPOCH) // _MS
@@ -60,8 +60,8 @@ def headers(value: Mapping[str, str], what: str) -> dict[str, str]:
     if not all(isinstance(each, str) for pair in given.items() for each in pair):
         raise BadSetup(f"{what}={value!r}, but it must be a dict of texts by name")
     size = sum(len(text(each, what)) for pair in given.items() for each in pair)
-    if size > _MOST_HEADERS:
-        raise BadSetup(f"{what}= has {size} characters: it goes with every handoff, so it may have {_MOST_HEADERS}")
+    if size > MOST_HEADERS:
+        raise BadSetup(f"{what}= has {size} characters: it goes with every handoff, so it may have {MOST_HEADERS}")
     return dict(given)
 
 
