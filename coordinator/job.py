@@ -41,7 +41,7 @@ class Job(_Handle, Generic[R]):
         """What the job's agent was given; after handoffs, what its last agent was.
 
         It is the agent's contract, or a read-only mapping where this process doesn't have the class, or the payload
-        does not fit it. Raises `Corrupted` if it is damaged.
+        does not fit it. Raises `Corrupted` if it is damaged, and `BadSetup` if it needs a key that this client lacks.
         """
         return await adrive(self._store, jobs.payload(self._book, self.id))
 

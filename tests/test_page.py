@@ -316,12 +316,20 @@ async def test_without_the_key(sqlite_url: str) -> None:
         async with visiting(address) as visitor, bp.connect(sqlite_url, app=app, codec=codec) as coordinator:
             async with app.worker(coordinator):
                 free, done = await coordinator.submit("free", Draft()), await coordinator.submit("state", {"a": 1})
+                failed = await coordinator.submit("fragile", Draft(text="a secret"))
                 await reached(free, bp.JobState.INPUT_REQUIRED)
                 await reached(done, bp.JobState.COMPLETED)
+                await reached(failed, bp.JobState.FAILED)
             assert "a key that this service lacks" in await visitor.open("/ui/inbox")
             assert "Its question is damaged, or kept with a key" in await visitor.open(f"/ui/jobs/{free.id}")
             assert "Its result can't be read: " in await visitor.open(f"/ui/jobs/{done.id}")
             assert "can't be read" in await visitor.open("/ui/jobs")
+            shown = await visitor.open(f"/ui/jobs/{failed.id}")
+            assert "leave empty to keep the old one" in shown
+            assert not re.search("a secret|the one above", shown)
+            async with caller(address) as http:
+                told = (await http.get(f"/jobs/{failed.id}")).raise_for_status().json()
+            assert (told["unreadable"], "payload" in told) == (["envelope"], False)
             kept = await coordinator.save(thread="t", agent="a", state={})
             assert "BATONPASS_ENCRYPT_KEYS" in await visitor.open(f"/ui/checkpoints/{kept.id}", 500)
             await visitor.open("/ui/")
