@@ -125,7 +125,7 @@ async def test_what_nobody_expected_of_one_job_does_not_end_the_others(monkeypat
 
     seen, release = list[int](), asyncio.Event()
     monkeypatch.setattr("batonpass.workers.running.single", broken)
-    async with serving(only(fails_once, lease=0.3)) as coordinator:
+    async with serving(only(fails_once, lease=1.0)) as coordinator:
         other = await coordinator.submit("a", Ask(text="goes on"), returns=Reply)
         job = await coordinator.submit("a", Ask(), returns=Reply)
         assert (await job.result(timeout=DEADLINE)).text == ""
