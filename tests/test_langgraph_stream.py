@@ -11,6 +11,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import StreamWriter
 
 import batonpass as bp
+from batonpass.coordinator.commands import Command, Emit
+from batonpass.coordinator.store import Store
 from batonpass.testing import serving
 
 from .apps.langgraph_app import Topic, Words
@@ -56,3 +58,27 @@ async def test_an_object_is_streamed_as_what_it_says() -> None:
 
     [part], _ = await streamed(lambda: graph(chunk))
     assert (part["type"], part["content"]) == ("AIMessageChunk", "so")
+
+
+async def test_many_at_once_are_several_writes(monkeypatch: pytest.MonkeyPatch) -> None:
+    """One of thousands would hold up all that use the store."""
+    sizes: list[int] = []
+
+    async def flood(state: Any) -> Any:
+        for number in range(1200):
+            get_stream_writer()(number)
+        return {"notes": ["done"]}
+
+    async with serving(only(lambda: graph(flood))) as coordinator:
+        sent = type(coordinator.store).acall
+
+        async def noted(store: Store, command: Command[Any]) -> Any:
+            if isinstance(command, Emit):
+                sizes.append(len(command.data))
+            return await sent(store, command)
+
+        monkeypatch.setattr(type(coordinator.store), "acall", noted)
+        job = await coordinator.submit("a", Topic(text="rain"))
+        await job.result(timeout=20)
+        assert [part async for part in job.stream()] == [*range(200, 1200)]  # as many as are kept
+    assert (sum(sizes), max(sizes)) == (1200, 500)

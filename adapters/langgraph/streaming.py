@@ -14,6 +14,8 @@ from ...coordinator.session import Session
 from .internals import RUNTIME, STREAM
 from .plain import readable
 
+_MOST = 500  # values in one write: it holds up whoever else uses the store
+
 
 class Streaming:
     """The graph is run as if it were a part of another that streams: to be asked for its stream would cost each
@@ -51,7 +53,7 @@ class Streaming:
     async def _send(self) -> None:
         try:
             while self._waiting:
-                values, self._waiting = self._waiting, []
+                values, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
                 with suppress(BatonpassError):  # what is wrong with the job, the next write says
                     await self._session.aemit(values)
         finally:
