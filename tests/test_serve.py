@@ -218,6 +218,7 @@ async def test_what_is_refused(sqlite_url: str) -> None:
                 ("POST", f"{path}/answer", {"json": {"value": 1}}, 400, "answer: Field required"),
                 ("GET", "/inbox", {"params": {"asignee": "ann"}}, 400, "asignee: Extra inputs"),
                 ("GET", "/inbox", {"params": {"limit": "0"}}, 400, "limit=0"),
+                ("GET", "/workers", {"params": {"agent": "a"}}, 400, "agent: Extra inputs"),
                 ("POST", "/jobs", {"json": {"agent": "nobody", "payload": {}}}, 422, "an agent 'nobody'"),
                 ("POST", "/jobs", {"json": {"agent": "plain", "payload": {"number": "x"}}}, 422, "number: 'x'"),
             ]

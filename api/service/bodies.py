@@ -109,6 +109,10 @@ class _Query(BaseModel):
     model_config = ConfigDict(extra="forbid")
 
 
+class All(_Query):
+    """Nothing is left out."""
+
+
 class Show(_Query):
     """For how many seconds to wait for the job's end."""
 

@@ -20,7 +20,7 @@ from batonpass.coordinator.calls.inputs import MOST_HEADERS
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
-from .bodies import Answer, Events, Jobs, Nothing, Questions, Redrive, Show, Submission, Timeline, body, parameters
+from .bodies import All, Answer, Events, Jobs, Nothing, Questions, Redrive, Show, Submission, Timeline, body, parameters
 from .gate import Gate
 from .happened import following, reader
 from .metrics import MEDIA_TYPE, exposition
@@ -93,7 +93,8 @@ class _Service:
         told = exposition(await self._gauge.look(), self._tally)
         return Response(told, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
 
-    async def workers(self, _: Request) -> Response:
+    async def workers(self, request: Request) -> Response:
+        parameters(request, All)
         return answer([worker.as_dict() for worker in (await self._gauge.look()).workers])
 
     async def inbox(self, request: Request) -> Response:
