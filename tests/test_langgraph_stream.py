@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Sequence
 from typing import Any
 
+import anyio
 import pytest
 from langchain_core.messages import AIMessageChunk
 from langgraph.config import get_stream_writer
@@ -14,6 +17,7 @@ import batonpass as bp
 from batonpass.coordinator.commands import Command, Emit
 from batonpass.coordinator.store import Store
 from batonpass.testing import serving
+from batonpass.workers.session import LeaseSession
 
 from .apps.langgraph_app import Topic, Words
 from .apps.langgraph_kit import graph, only
@@ -82,3 +86,29 @@ async def test_many_at_once_are_several_writes(monkeypatch: pytest.MonkeyPatch) 
         await job.result(timeout=20)
         assert [part async for part in job.stream()] == [*range(200, 1200)]  # as many as are kept
     assert (sum(sizes), max(sizes)) == (1200, 500)
+
+
+async def test_nothing_goes_on_when_the_attempt_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The store does not answer: what waits for it would outlive the attempt, and the worker."""
+    sending = anyio.Event()
+
+    async def emits(session: LeaseSession, values: Sequence[Any]) -> None:
+        sending.set()
+        await anyio.sleep_forever()
+
+    async def endless(state: Any) -> Any:
+        get_stream_writer()("first")
+        try:
+            await anyio.sleep_forever()
+        finally:
+            get_stream_writer()("last")
+
+    monkeypatch.setattr(LeaseSession, "aemit", emits)
+    before = asyncio.all_tasks()
+    async with serving(only(lambda: graph(endless))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        with anyio.fail_after(20):
+            await sending.wait()
+        await job.cancel()
+    left = asyncio.all_tasks() - before
+    assert [task for task in left if "Streaming" in str(task.get_coro())] == []

@@ -139,10 +139,12 @@ class GraphRun:
             running.cancel()
             with anyio.CancelScope(shield=True):
                 await asyncio.wait([running])
+            streaming.stop()
             raise
         finally:
             self._saver.close()
         if self._saver.failure is not None:
+            streaming.stop()
             raise self._saver.failure
         await streaming.sent()
         try:

@@ -26,6 +26,7 @@ class Streaming:
         self._loop = asyncio.get_running_loop()
         self._waiting: list[Any] = []
         self._sending: asyncio.Task[None] | None = None
+        self._over = False
 
     @property
     def config(self) -> dict[str, Any]:
@@ -41,13 +42,19 @@ class Streaming:
         if self._sending is not None:
             await self._sending
 
+    def stop(self) -> None:
+        """Send no more: the attempt is over, and the store may be away for long."""
+        self._over = True
+        if self._sending is not None:
+            self._sending.cancel()
+
     def _write(self, chunk: Any) -> None:
         """Called by nodes, in any thread."""
         self._loop.call_soon_threadsafe(self._add, readable(chunk))
 
     def _add(self, value: Any) -> None:
         self._waiting.append(value)
-        if self._sending is None:
+        if self._sending is None and not self._over:
             self._sending = self._loop.create_task(self._send())
 
     async def _send(self) -> None:
