@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Sequence
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from pathlib import Path
 from typing import Annotated, Any, cast
 
 import typer
 
 from batonpass.contracts import jsonable
-from batonpass.contracts.errors import BadSetup, ContractViolation, NotFound, ResultTimeout, Unavailable
+from batonpass.contracts.errors import BadSetup, ContractViolation, Corrupted, NotFound, ResultTimeout, Unavailable
 from batonpass.contracts.job import JobInfo, JobState, OnBusy, Priority
 from batonpass.contracts.names import is_id
 from batonpass.contracts.options import SubmitOptions
@@ -186,7 +186,12 @@ def cancel(
 def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:
     handle = coordinator.job(job_id)
     info = handle.info()
-    payload = None if "envelope" in info.unreadable else handle.payload()
+    payload = None
+    if "envelope" not in info.unreadable:
+        try:
+            payload = handle.payload()
+        except Corrupted:
+            info = without_payload(info)
     return described(info, payload, handle.result(timeout=0) if info.state == JobState.COMPLETED else None)
 
 
@@ -195,6 +200,11 @@ def described(info: JobInfo, payload: Any = None, result: Any = None) -> dict[st
     about = {**asdict(info), "state": str(info.state), "contract": str(info.contract)}
     known = {"payload": payload, "result": result}
     return about | {name: _values(each) for name, each in known.items() if each is not None}
+
+
+def without_payload(info: JobInfo) -> JobInfo:
+    """A job whose payload can't be read, though its envelope can: all else is told."""
+    return replace(info, unreadable=(*info.unreadable, "payload"))
 
 
 def _values(contract: Any) -> dict[str, Any]:

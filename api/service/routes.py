@@ -12,8 +12,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 from starlette.types import ASGIApp, Receive, Scope, Send
 
-from batonpass.cli.jobs import described
-from batonpass.contracts.errors import BatonpassError, JobError, NotFound, Rewound, Trimmed
+from batonpass.cli.jobs import described, without_payload
+from batonpass.contracts.errors import BatonpassError, Corrupted, JobError, NotFound, Rewound, Trimmed
 from batonpass.contracts.job import JobState
 from batonpass.contracts.names import is_id
 from batonpass.coordinator.calls.inputs import MOST_HEADERS
@@ -150,7 +150,12 @@ class _Service:
             with suppress(JobError):  # how it stands is told below
                 await job.result(timeout=wanted.wait)
         info = await job.info()
-        payload = None if "envelope" in info.unreadable else await job.payload()
+        payload = None
+        if "envelope" not in info.unreadable:
+            try:
+                payload = await job.payload()
+            except Corrupted:
+                info = without_payload(info)
         result = await job.result(timeout=0) if info.state == JobState.COMPLETED else None
         return answer(described(info, payload, result))
 

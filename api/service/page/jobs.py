@@ -85,7 +85,10 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
     payload = result = None
     notes = [f"Its {what} {_UNREADABLE}." for what in info.unreadable]
     if "envelope" not in info.unreadable:
-        payload = shown(described(info, payload=await job.payload())["payload"])
+        try:
+            payload = shown(described(info, payload=await job.payload())["payload"])
+        except Corrupted as error:
+            notes.append(f"Its payload can't be read: {problem_of(error).text}")
     if info.state == JobState.COMPLETED:
         try:
             result = shown(described(info, result=await job.result(timeout=0))["result"])
