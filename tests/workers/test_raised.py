@@ -52,14 +52,6 @@ async def test_where_it_came_from(agent: Callable[..., Any], told: str) -> None:
     assert re.fullmatch(told.replace("{here}", "tests/workers/test_raised.py"), str(failed.value.error))
 
 
-async def test_an_agent_that_is_in_no_module() -> None:
-    made: dict[str, Any] = {}
-    exec("def agent(ask):\n    raise ValueError('no such topic')", made)
-    with pytest.raises(bp.JobFailed) as failed:
-        await only(made["agent"], retries=1).run("a", Ask(), timeout=30)
-    assert failed.value.error == "ValueError: no such topic"
-
-
 @pytest.mark.parametrize("agent", [raises, steps, wraps])
 async def test_the_log_has_no_frames_of_ours_above_the_agents(
     agent: Callable[..., Any], caplog: pytest.LogCaptureFixture
