@@ -30,6 +30,8 @@ class App(declared.App):
       runs.
     - `lifespan` is an async context manager without arguments. It is entered once per worker process, and what it
       yields is `ctx.resources` (connection pools, clients).
+    - `tracer` is an OpenTelemetry tracer, `trace.get_tracer("desk")`. Each attempt, step and effect then runs in a
+      span. The spans continue the trace of whoever submitted the job.
     """
 
     def worker(

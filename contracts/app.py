@@ -6,7 +6,7 @@ import json
 import weakref
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractAsyncContextManager
-from typing import Any, TypedDict, TypeVar, cast, overload
+from typing import TYPE_CHECKING, Any, TypedDict, TypeVar, cast, overload
 
 from typing_extensions import Unpack
 
@@ -21,6 +21,9 @@ from .inbox import Asks
 from .migrating import Migration, migrated
 from .retry import Retries
 from .upcasting import Upcasts
+
+if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
 
 In = TypeVar("In", bound=Contract)
 Fn = Callable[..., Any]
@@ -58,15 +61,19 @@ class App:
         *,
         version: str = "",
         lifespan: Callable[[], AbstractAsyncContextManager[Any]] | None = None,
+        tracer: Tracer | None = None,
     ) -> None:
         given: Any = name, version  # users without a type checker give anything
         if not all(isinstance(each, str) for each in given):
             raise BadSetup(f"App({name!r}, version={version!r}): both must be text")
         if lifespan is not None and not callable(cast("object", lifespan)):
             raise BadSetup(f"lifespan={lifespan!r}, but it must be an async context manager's function, not called yet")
+        if tracer is not None and not hasattr(tracer, "start_as_current_span"):
+            raise BadSetup(f"tracer={tracer!r}, but it must be OpenTelemetry's: trace.get_tracer({name!r})")
         self.name = name
         self.version = version
         self.lifespan = lifespan
+        self.tracer = tracer
         self._agents: dict[str, Agent[Any]] = {}
         self._migrations: dict[str, dict[int, Migration]] = {}
         self._upcasts = Upcasts()

@@ -78,6 +78,11 @@ class Book:
         self._opened: dict[str, Declaration] = {}
         self._asked = 0.0
 
+    @property
+    def traces(self) -> bool:
+        """Whether one of the apps has a tracer."""
+        return any(app.tracer is not None for app in ([self._app] if self._app else apps()))
+
     def seen_by(self, app: App) -> Book:
         """The book of an app's worker: its own agents come first, because other apps of the process may belong to other
         namespaces and have agents of the same names."""

@@ -24,6 +24,7 @@ from .frames import Frame, frame, read_frame, unpack_delivery
 from .parent import hear_setup
 from .running import Runner
 from .setup import Prepared, prepare
+from .spans import send_spans
 from .steady import STEADY
 
 _log = logging.getLogger("batonpass.worker")
@@ -54,6 +55,7 @@ def live(sock: socket, prepared: Prepared) -> None:
         _log.exception("child %d ends", os.getpid())
         tell_failure(sock, error)
         code = 1
+    send_spans(prepared.app.tracer)
     with suppress(OSError, ValueError):
         sys.stdout.flush()
     os._exit(code)

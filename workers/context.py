@@ -22,6 +22,7 @@ from ..coordinator.calls import afollow, follow
 from .about import About
 from .asking import terms_of
 from .effects import Act, Ask, Commit, Perform, Record, TakeBack, Unsure
+from .spans import call_span
 from .steps import check_function, refuse_async
 from .threads import in_thread
 
@@ -45,7 +46,8 @@ class SyncContext(About):
             result: T = recorded.result
             return result
         try:
-            result = fn(*args, **kwargs)
+            with call_span(self._session.tracer, "step", name):
+                result = fn(*args, **kwargs)
             self._commit(full, digest, result)
         finally:
             self._steps.leave(name)
@@ -84,7 +86,8 @@ class SyncContext(About):
 
         def act(asked: Act) -> Any:
             if isinstance(asked, Perform):
-                return fn(*args, **kwargs)
+                with call_span(self._session.tracer, "effect", key):
+                    return fn(*args, **kwargs)
             if isinstance(asked, Ask):
                 return follow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):
@@ -134,7 +137,8 @@ class Context(About):
         if recorded is not None:
             return recorded.result
         try:
-            result = await _called(fn, args, kwargs)
+            with call_span(self._session.tracer, "step", name):
+                result = await _called(fn, args, kwargs)
             await self._commit(full, digest, result)
         finally:
             self._steps.leave(name)
@@ -218,7 +222,8 @@ class Context(About):
 
         async def act(asked: Act) -> Any:
             if isinstance(asked, Perform):
-                return await _performed(asked, fn, args, kwargs)
+                with call_span(self._session.tracer, "effect", key):
+                    return await _performed(asked, fn, args, kwargs)
             if isinstance(asked, Ask):
                 return await afollow(self._asking(asked.question, asked.terms, asked.key), act)
             if isinstance(asked, Record):

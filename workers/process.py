@@ -23,6 +23,7 @@ from ..coordinator.connection import connect
 from .children import Children
 from .single import alone
 from .sources import Sources, begin_anew
+from .spans import send_spans
 from .threads import Executor, LeftBehind
 from .watchdog import Watchdog
 from .worker import Worker
@@ -84,6 +85,7 @@ async def serve(
                     tasks.cancel_scope.cancel()
         finally:
             await worker.close()
+            send_spans(app.tracer)
     if worker.left.number:  # Python would wait for them
         orders.leave()
     return orders.again

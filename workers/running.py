@@ -42,6 +42,7 @@ from .notes import Notes
 from .pool import Pool
 from .session import Drained, LeaseSession
 from .single import single
+from .spans import attempt_span
 from .threads import Calls, LeftBehind
 from .trouble import Trouble
 from .underway import Underway
@@ -275,8 +276,10 @@ class Runner:
             session.check()
             check_answered(agent, session)
             timeout = seconds_of(agent.timeout) if self._keeper is not None else None
-            work = self._attempts.run(agent, envelope, session)
-            await self._end(about, session, await (work if timeout is None else _in_time(timeout, work)))
+            with attempt_span(self._app.tracer, session):
+                work = self._attempts.run(agent, envelope, session)
+                command = await (work if timeout is None else _in_time(timeout, work))
+            await self._end(about, session, command)
         except Drained:
             await self._closing.release(about, session.fence)
         except Lacking as error:

@@ -36,6 +36,8 @@ from .budget import Budget
 from .trouble import Trouble
 
 if TYPE_CHECKING:
+    from opentelemetry.trace import Tracer
+
     from ..contracts.transcript import Transcript
 
 R = TypeVar("R")
@@ -111,6 +113,11 @@ class LeaseSession:
         if self.unanswered:
             self.asked = _question(row)
         self.answer = _answer(row) if row.answer else None
+
+    @property
+    def tracer(self) -> Tracer | None:
+        """The app's."""
+        return self._app.tracer if self._app else None
 
     @cached_property
     def book(self) -> Book:

@@ -16,7 +16,7 @@ from batonpass.cli.jobs import described, without_payload
 from batonpass.contracts.errors import BatonpassError, Corrupted, JobError, NotFound, Rewound, Trimmed
 from batonpass.contracts.job import JobState
 from batonpass.contracts.names import is_id
-from batonpass.coordinator.calls.inputs import MOST_HEADERS
+from batonpass.coordinator.calls.inputs import fitting
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.commands import Declared
 
@@ -179,12 +179,5 @@ class _Service:
 
 
 def _trace_of(request: Request) -> dict[str, str]:
-    """The trace context in a request's headers. One that does not fit any more is left out: a library sends them, and
-    who submits a job may not even know."""
-    found, left = dict[str, str](), MOST_HEADERS
-    for name in _TRACE:
-        told = ",".join(request.headers.getlist(name))  # a header may come in several lines
-        if told and len(name) + len(told) <= left:
-            found[name] = told
-            left -= len(name) + len(told)
-    return found
+    """The trace context in a request's headers. (A header may come in several lines.)"""
+    return fitting((name, ",".join(request.headers.getlist(name))) for name in _TRACE)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime, timedelta
 from typing import Any
 
@@ -63,6 +63,17 @@ def headers(value: Mapping[str, str], what: str) -> dict[str, str]:
     if size > MOST_HEADERS:
         raise BadSetup(f"{what}= has {size} characters: it goes with every handoff, so it may have {MOST_HEADERS}")
     return dict(given)
+
+
+def fitting(found: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Headers that a library made. Those that don't fit any more are left out: whoever submits the job may not even
+    know of them."""
+    kept, room = dict[str, str](), MOST_HEADERS
+    for name, value in found:
+        if value and len(name) + len(value) <= room:
+            kept[name] = value
+            room -= len(name) + len(value)
+    return kept
 
 
 def milliseconds(duration: Duration, what: str, *, least: float = 0.0) -> int:

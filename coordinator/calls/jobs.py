@@ -38,6 +38,7 @@ from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
 from .inputs import count, headers, identifier, instant, milliseconds, name_wanted, text
+from .tracing import callers_trace
 
 R = TypeVar("R")
 _PAGE = 200
@@ -74,7 +75,7 @@ def submit(
         payload=data,
         path=(agent,),
         checkpoint=origin or None,
-        trace=headers(options["trace"], "trace") if "trace" in options else nothing(),
+        trace=_trace(book, options),
         transcript=transcript,
         guard=options.get("guard", DEFAULT),
     )
@@ -92,6 +93,12 @@ def submit(
         terms=bound,
     )
     return (yield from _sent(book, command, intent, contract))
+
+
+def _trace(book: Book, options: SubmitOptions) -> Mapping[str, str]:
+    if "trace" in options:
+        return headers(options["trace"], "trace")
+    return callers_trace() if book.traces else nothing()
 
 
 def _sent(book: Book, command: Submit, intent: Intent | None, contract: ContractRef) -> Call[JobRow]:
