@@ -11,6 +11,7 @@ from pydantic_core import from_json
 from typing_extensions import TypeIs
 
 from ..contracts.agent import Agent
+from ..contracts.arity import takes
 from ..contracts.contract import Contract, contract_ref, convert
 from ..contracts.errors import (
     Ambiguous,
@@ -40,7 +41,7 @@ async def settle(value: Any) -> Any:
 async def enter(agent: Agent[Any], payload: Contract, context: Any, default: Callable[[], Any]) -> Any:
     """The framework's input: from the user's `enter(payload, ctx)`, else the adapter's default."""
     if agent.enter is not None:
-        return await settle(agent.enter(payload, context))
+        return await settle(_called(agent.enter, payload, context))
     return default()
 
 
@@ -50,7 +51,7 @@ async def leave(
     """The agent's outcome: from the user's `leave(result, ctx)`, else the adapter's default for the agent's one
     declared outcome."""
     if agent.leave is not None:
-        outcome: object = await settle(agent.leave(result, context))
+        outcome: object = await settle(_called(agent.leave, result, context))
         if not is_outcome(outcome):
             raise ContractViolation(
                 f"leave= of agent {agent.name!r} returned {type(outcome).__name__}, not a contract or a handoff: "
@@ -62,6 +63,10 @@ async def leave(
         return default(agent.returns)
     target, contract = next(iter(agent.hands_to.items()))
     return Handoff(target, default(contract))
+
+
+def _called(fn: Callable[..., Any], value: Any, context: Any) -> Any:
+    return fn(value, context) if takes(fn, 2) else fn(value)
 
 
 def is_outcome(value: object) -> TypeIs[Contract | Handoff[Any]]:

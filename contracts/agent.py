@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Generic, Literal, TypeAlias, TypeVar, cast, get_args
 
+from .arity import takes
 from .bounds import MAX_PAYLOAD, Bounds, Rate, check_seconds, is_count
 from .contract import Contract, State, contract_ref
 from .duration import Duration, seconds_of
@@ -37,6 +38,7 @@ class Agent(Generic[In]):
     - `fn` is the decorated function: the agent itself for kind "function", else a factory that returns the framework's
       object.
     - `enter(payload, ctx)` and `leave(result, ctx)` replace how the adapter converts contracts on the way in and out.
+      Both may leave out `ctx`.
     - `isolation` is where `batonpass worker` runs an attempt. "process" is a child process, killed at the timeout, on
       cancel, and when the lease is lost (the default for "crewai"). "task" is the worker's event loop (the default for
       async code). "thread" is the default for a plain `def`. For framework agents, "task" and "thread" are the same. A
@@ -124,6 +126,9 @@ class Agent(Generic[In]):
         for option, function in (("enter", self.enter), ("leave", self.leave)):
             if function is not None and not callable(cast("object", function)):
                 raise BadSetup(f"agent {self.name!r}: {option}={function!r}, but it must be a function")
+            if function is not None and not (takes(function, 2) or takes(function, 1)):
+                what = "payload" if option == "enter" else "result"
+                raise BadSetup(f"agent {self.name!r}: the function of {option}= must take ({what}, ctx), or ({what})")
         self._check_function()
         self._check_isolation()
         self._check_limits()
@@ -155,14 +160,8 @@ class Agent(Generic[In]):
     def _check_function(self) -> None:
         if self.kind != "function":
             return
-        try:
-            form = inspect.signature(self.fn)
-        except ValueError:  # a builtin that does not say
-            return
-        try:
-            form.bind(*[None] * (2 if len(form.parameters) > 1 else 1))
-        except TypeError:
-            raise BadSetup(f"agent {self.name!r}: its function must take (payload, ctx), or (payload)") from None
+        if not (takes(self.fn, 2) or takes(self.fn, 1)):
+            raise BadSetup(f"agent {self.name!r}: its function must take (payload, ctx), or (payload)")
 
     def _check_isolation(self) -> None:
         if self.isolation not in (None, *get_args(Isolation)):

@@ -58,6 +58,11 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
     (lambda: declared(fallback=other), "hands_to= and fallback= take agents' names as text, not Agent"),
     (lambda: declared(kind="langgraph", asks={"timeout": 5}), "asks={'timeout': 5}, but it must be a batonpass.Asks"),
     (lambda: declared(leave=5), "leave=5, but it must be a function"),
+    (lambda: declared(kind="autogen", leave=lambda: NOTE), r"the function of leave= must take \(result, ctx\), or \("),
+    (
+        lambda: declared(kind="autogen", enter=lambda a, b, c: a),
+        r"the function of enter= must take \(payload, ctx\), or \(",
+    ),
     (
         lambda: BatonpassSaver.from_url("memory://", allow=untyped(Note)),
         "allow=<class .*, but it must be a list of classes",

@@ -9,6 +9,7 @@ from typing import Any
 
 from ..adapters.borders import is_outcome
 from ..contracts.agent import Agent
+from ..contracts.arity import takes
 from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
 from ..contracts.outcome import FannedOut, Finished, Outcome, Suspended
@@ -42,7 +43,7 @@ class FunctionAdapter:
 @lru_cache
 def _form(agent: Agent[Any]) -> tuple[bool, bool]:
     """Whether the function takes the context, and whether it is async."""
-    return len(inspect.signature(agent.fn).parameters) > 1, inspect.iscoroutinefunction(agent.fn)
+    return takes(agent.fn, 2), inspect.iscoroutinefunction(agent.fn)
 
 
 def _call(agent: Agent[Any], payload: Contract, ctx: Context) -> Awaitable[Any]:

@@ -1,0 +1,18 @@
+"""Arity: how many arguments a user's function takes."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+
+def takes(fn: Callable[..., Any], number: int) -> bool:
+    """Whether a function can be called with so many positional arguments. True if it doesn't say."""
+    try:
+        inspect.signature(fn).bind(*[None] * number)
+    except ValueError:  # of a builtin
+        return True
+    except TypeError:
+        return False
+    return True
