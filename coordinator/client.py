@@ -187,7 +187,7 @@ class Coordinator(Scheduling):
         """
         place = checkpoints.Place(thread, agent, parent, branch, ttl, self.book.state_version(agent))
         snapshot = checkpoints.snapshot(state, changes, append, step, context, framework)
-        return await adrive(self.store, checkpoints.save(self._bases, place, snapshot))
+        return await adrive(self.store, checkpoints.save_and_free(self._bases, self._freeing, place, snapshot))
 
     async def restore(
         self,

@@ -13,6 +13,7 @@ from ..contracts.duration import Duration
 from ..contracts.transcript import Transcript
 from .book import Book
 from .calls import adrive, copies, edits, forks, retention, transcripts, travel
+from .calls.freeing import Freeing
 from .calls.inputs import name_wanted
 from .job import Job
 from .parts.bases import Bases
@@ -26,6 +27,7 @@ class History:
         self.store = store
         self.book = book
         self._bases = Bases(store.codec)
+        self._freeing = Freeing()
 
     def __repr__(self) -> str:
         return f"<{type(self).__name__} {self.store.url}, namespace {self.store.namespace!r}>"

@@ -159,7 +159,7 @@ class SyncCoordinator(SyncScheduling):
         """Save a checkpoint on a thread, outside of any job."""
         place = checkpoints.Place(thread, agent, parent, branch, ttl, self.book.state_version(agent))
         snapshot = checkpoints.snapshot(state, changes, append, step, context, framework)
-        return drive(self.store, checkpoints.save(self._bases, place, snapshot))
+        return drive(self.store, checkpoints.save_and_free(self._bases, self._freeing, place, snapshot))
 
     def restore(
         self,

@@ -12,7 +12,8 @@ from ...contracts.duration import Duration
 from ...contracts.errors import MissingExtra
 from ...contracts.names import is_id
 from ...coordinator.calls import adrive
-from ...coordinator.calls.checkpoints import Place, save
+from ...coordinator.calls.checkpoints import Place, save_and_free
+from ...coordinator.calls.freeing import Freeing
 from ...coordinator.client import Coordinator
 from ...coordinator.parts.bases import Bases
 from ..versions import warn_if_untested
@@ -53,6 +54,7 @@ class BatonpassCheckpointStorage:
         self._records = records
         self._coordinator = coordinator
         self._bases = Bases(coordinator.store.codec)
+        self._freeing = Freeing()
         self._ttl = ttl
         # What this run goes on from: the framework's id and ours, and whether it was the thread's newest.
         self._last: tuple[str, str, bool] = ("", "", False)
@@ -86,7 +88,8 @@ class BatonpassCheckpointStorage:
         try:
             parent, branch = await self._parent(checkpoint.previous_checkpoint_id)
             place = Place(self.thread, checkpoint.workflow_name, parent, branch, self._ttl)
-            call = save(self._bases, place, self._records.snapshot_of(checkpoint, self._outputs))
+            snapshot = self._records.snapshot_of(checkpoint, self._outputs)
+            call = save_and_free(self._bases, self._freeing, place, snapshot)
             saved = await adrive(self._coordinator.store, call)
         except Exception as error:
             raise NotSaved(f"checkpoint {checkpoint.checkpoint_id} was not saved: {error}") from error

@@ -15,6 +15,7 @@ from langgraph.constants import START
 from ...contracts.errors import Conflict, NotFound, Unserializable
 from ...contracts.names import digest
 from ...coordinator.calls import Call, places
+from ...coordinator.calls.freeing import Freeing
 from ...coordinator.calls.places import Found, Putting
 from ...coordinator.commands import Fence, PutWrites
 from ...coordinator.parts.nodes import children_of
@@ -27,7 +28,6 @@ from ...coordinator.snapshots import Draft
 from ...coordinator.store import Store
 from .carrier import Carrier
 from .compact import is_unique
-from .freeing import Freeing
 from .handles import Handles
 from .reading import Reading
 from .record import Held, Record, checkpoint_of, held_of, is_dressed, is_visible

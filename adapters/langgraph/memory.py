@@ -9,13 +9,13 @@ from langgraph.store.base import BaseStore, IndexConfig, Op, Result, TTLConfig
 
 from ...contracts.errors import BadSetup
 from ...coordinator.calls import Call, afollow, follow
+from ...coordinator.calls.freeing import Freeing
 from ...coordinator.coded.codec import Codec
 from ...coordinator.coded.environment import codec_from_environment
 from ...coordinator.coded.store import CodedStore
 from ...coordinator.commands import Reap
 from ...coordinator.store import Store
 from ...coordinator.urls import open_store
-from .freeing import Freeing
 from .handles import Handles
 from .opening import Opening
 from .remembering import Batch

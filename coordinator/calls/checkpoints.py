@@ -22,6 +22,7 @@ from ..rows import CheckpointRow, CommitLine, JobRow
 from ..snapshots import Opened, draft, open_row, saved, with_whole_state
 from . import Call, jobs
 from .again import as_drafted, kept
+from .freeing import Freeing
 from .inputs import identifier, mapping, milliseconds, text
 
 # How often changes are applied anew to a thread to which others save at the same time.
@@ -60,6 +61,14 @@ def snapshot(
         append=_NOTHING if append is None else mapping(append, "append"),
         context=_NOTHING if context is None else mapping(context, "context"),
     )
+
+
+def save_and_free(bases: Bases, freeing: Freeing, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
+    """`save`, and if that has a ttl, delete now and then what has expired."""
+    saved = yield from save(bases, place, snapshot)
+    if place.ttl is not None:
+        yield from freeing.wrote()
+    return saved
 
 
 def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:

@@ -113,3 +113,14 @@ def test_the_same_checkpoint_again_lives_no_longer(bench: Bench) -> None:
     commit = bench.do(command)
     bench.clock.advance(MINUTE // 2)
     assert bench.do(command).expires == commit.expires
+
+
+def test_who_saves_with_a_ttl_frees_what_has_expired(bench: Bench) -> None:
+    """Otherwise a store that no worker uses would grow for ever."""
+    face = bench.face()
+    for turn in range(2):
+        for number in range(100):
+            bench.run(face.save(thread=f"chat {turn} {number}", agent="chat", state={"said": "hello"}, ttl=60))
+        bench.clock.advance(MINUTE)
+    freed = [number for number in range(100) if bench.happened(f"chat 0 {number}")[-1] == "checkpoint.expired"]
+    assert freed == list(range(100))

@@ -1,4 +1,4 @@
-"""Freeing: deletes expired data from savers and memories, in case no worker runs."""
+"""Freeing: deletes what has expired, in case no worker runs that does it."""
 
 from __future__ import annotations
 
@@ -6,12 +6,12 @@ import logging
 from random import randrange
 
 from ...contracts.errors import BatonpassError
-from ...coordinator.calls import Call
-from ...coordinator.commands import Reap
+from ..commands import Reap
+from . import Call
 
 # One in so many writes frees, up to five times as many.
 _EVERY = 100
-_log = logging.getLogger("batonpass.langgraph")
+_log = logging.getLogger("batonpass.store")
 
 
 class Freeing:
