@@ -44,7 +44,7 @@ from .session import Drained, LeaseSession
 from .single import single
 from .spans import attempt_span
 from .threads import Calls, LeftBehind
-from .trouble import Trouble
+from .trouble import Troubles
 from .underway import Underway
 
 T = TypeVar("T")
@@ -89,7 +89,7 @@ class Runner:
         self.done: Callable[[str], None] | None = None
         self.ends: Callable[[str], None] | None = None
         self.notes = Notes()
-        self._trouble = Trouble("agents' writes fail")  # of all deliveries together
+        self._trouble = Troubles("agents' writes fail")  # of all deliveries together
         self._most = {agent.name: _most(agent) for agent in app}
         self._draining = False
         self._stopping = False
@@ -295,6 +295,8 @@ class Runner:
                 raise
             await self._closing.fail(about, agent, session, single(error), row)
         finally:
+            session.trouble = None  # for threads of it that write on
+            self._trouble.gave_up(row.lease)
             self._left.take(about, calls)
 
     async def _end(self, about: str, session: LeaseSession, command: Command[None]) -> None:

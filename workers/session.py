@@ -33,7 +33,7 @@ from ..coordinator.snapshots import Draft, draft, from_ms, open_row, saved
 from ..coordinator.store import Store
 from ..coordinator.transcripts import INHERITED, apart, saved_as, transcript_of
 from .budget import Budget
-from .trouble import Trouble
+from .trouble import Troubles
 
 if TYPE_CHECKING:
     from opentelemetry.trace import Tracer
@@ -72,7 +72,7 @@ class LeaseSession:
     trace: Mapping[str, str] = MappingProxyType({})
     remembered: Checkpoint | None = None
     asked: Any = None
-    trouble: Trouble | None = None
+    trouble: Troubles | None = None
     _lost: Fenced | None = None
     _left = False
     _base: Base | None = None
@@ -280,12 +280,12 @@ class LeaseSession:
         pauses = _pauses()
         while True:
             try:
-                return self._store.call(command)
+                return self._heard(self._store.call(command))
             except Ungrounded:
                 command = self._grounded(command)
                 continue
             except Fenced as lost:
-                self._lost = lost
+                self._lost = self._heard(lost)
                 raise
             except Unavailable as error:
                 if (pause := next(pauses, None)) is None:
@@ -302,12 +302,12 @@ class LeaseSession:
         pauses = _pauses()
         while True:
             try:
-                return await self._store.acall(command)
+                return self._heard(await self._store.acall(command))
             except Ungrounded:
                 command = self._grounded(command)
                 continue
             except Fenced as lost:
-                self._lost = lost
+                self._lost = self._heard(lost)
                 raise
             except Unavailable as error:
                 if (pause := next(pauses, None)) is None:
@@ -319,7 +319,13 @@ class LeaseSession:
     def _tell(self, error: Unavailable) -> None:
         """A full server takes heartbeats: that jobs stand still is told by nobody else."""
         if self.trouble is not None:
-            self.trouble.met(error)
+            self.trouble.met(self.fence.lease_id, error)
+
+    def _heard(self, answer: R) -> R:
+        """The store answered."""
+        if self.trouble is not None:
+            self.trouble.over(self.fence.lease_id)
+        return answer
 
     @property
     def _elsewhere(self) -> bool:

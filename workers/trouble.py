@@ -36,3 +36,38 @@ class Trouble:
         if self._since is not None:
             _log.info("%s for %.1f s: that is over", self._failed, time.monotonic() - self._since)
             self._since = None
+
+    def forget(self) -> None:
+        """The next failure is the first one."""
+        self._since = None
+
+
+class Troubles:
+    """The same trouble of several at once: over when none of them has it any more. That others fare well says little:
+    one node of a cluster may be gone, and a full server still takes the ends of jobs."""
+
+    def __init__(self, failed: str) -> None:
+        self._trouble = Trouble(failed)
+        self._having: set[str] = set()
+
+    def met(self, who: str, error: Exception) -> None:
+        """An attempt failed, and there will be another one."""
+        self._having.add(who)
+        self._trouble.met(error)
+
+    def over(self, who: str) -> None:
+        """An attempt succeeded."""
+        if self._left(who):
+            self._trouble.over()
+
+    def gave_up(self, who: str) -> None:
+        """There will be no other attempt. That is told elsewhere."""
+        if self._left(who):
+            self._trouble.forget()
+
+    def _left(self, who: str) -> bool:
+        """Whether this one was the last to have it."""
+        if who not in self._having:
+            return False
+        self._having.discard(who)
+        return not self._having

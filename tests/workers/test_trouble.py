@@ -16,7 +16,7 @@ from batonpass.workers.keeper import LeaseKeeper
 from tests.harness.redis import RedisServer
 from tests.harness.waiting import wait_until
 
-from .serving import DEADLINE, Ask, Reply, only, serving
+from .serving import DEADLINE, Ask, Reply, only, reached, serving
 
 
 class FullStore:
@@ -81,3 +81,67 @@ async def test_agents_that_wait_for_a_full_server_say_so(
     [told] = said
     assert told.startswith("agents' writes fail, trying again: ")
     assert "is out of memory: nothing was written, raise its maxmemory or free some" in told
+
+
+async def test_that_agents_writes_succeed_again_is_told_and_the_next_time_that_they_fail(
+    own_redis: RedisServer, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Others that end while the server is full, which it accepts, don't make it over: one that waits still waits."""
+    caplog.set_level(logging.INFO, logger="batonpass.worker")
+
+    def said() -> list[str]:
+        texts = [record.getMessage() for record in caplog.records]
+        return [text for text in texts if text.startswith("agents' writes fail")]
+
+    async def told(number: int) -> None:
+        with anyio.fail_after(DEADLINE):
+            while len(said()) < number:
+                await anyio.sleep(0.005)
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        if ask.text == "ends":
+            await full.wait()
+            return Reply(text="ended")
+        for _ in range(2):
+            admin.config_set("maxmemory", 1)
+            await ctx.step("step", lambda: ask.text)
+        return Reply(text=ask.text)
+
+    full = anyio.Event()
+    with own_redis.client() as admin:
+        async with serving(only(work), own_redis.url) as coordinator:
+            other = await coordinator.submit("a", Ask(text="ends"), returns=Reply)
+            await reached(other, bp.JobState.WORKING)
+            job = await coordinator.submit("a", Ask(text="tea"), returns=Reply)
+            await told(1)
+            full.set()
+            assert (await other.result(timeout=DEADLINE)).text == "ended"
+            assert len(said()) == 1
+            admin.config_set("maxmemory", 0)
+            await told(3)
+            admin.config_set("maxmemory", 0)
+            assert (await job.result(timeout=DEADLINE)).text == "tea"
+    begun, over, again, last = said()
+    assert "trying again" in begun
+    assert again == begun
+    assert over.endswith("that is over")
+    assert last.endswith("that is over")
+
+
+async def test_a_job_that_gave_up_leaves_the_next_trouble_to_be_told(
+    own_redis: RedisServer, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("batonpass.workers.session.PATIENCE", 0.05)
+
+    async def work(ask: Ask, ctx: bp.Context) -> Reply:
+        admin.config_set("maxmemory", 1)
+        return Reply(text=await ctx.step("step", lambda: ask.text))
+
+    with own_redis.client() as admin:
+        async with serving(only(work, lease=1), own_redis.url) as coordinator:
+            await coordinator.submit("a", Ask(text="tea"), returns=Reply)
+            with anyio.fail_after(DEADLINE):
+                for number in (1, 2):
+                    while caplog.text.count("agents' writes fail") < number or caplog.text.count("given up") < number:
+                        await anyio.sleep(0.005)
+                    admin.config_set("maxmemory", 0)
