@@ -8,12 +8,21 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from typing import Any, get_args
+from typing import Any, TypeVar, get_args
 
 from ...contracts import event as kinds
 from ...contracts.contract import contract_ref, load_mapping
 from ...contracts.duration import Duration, seconds_of
-from ...contracts.errors import BadSetup, BatonpassError, ContractViolation, NotFound, Unavailable, UnknownAgent
+from ...contracts.errors import (
+    BadSetup,
+    BatonpassError,
+    ContractViolation,
+    Corrupted,
+    NotFound,
+    Unavailable,
+    UnknownAgent,
+    Unreachable,
+)
 from ...contracts.job import OnBusy, Priority
 from ...contracts.options import SubmitOptions
 from ...contracts.schedule import CatchUp, Schedule
@@ -27,6 +36,7 @@ from ..snapshots import from_ms
 from . import Call, jobs
 from .inputs import text
 
+R = TypeVar("R")
 # A time that passed longer ago than this (ms) was missed: no worker was up. For as long, a worker leaves schedules
 # whose contract it does not have to others.
 _MISSED = 60_000
@@ -144,11 +154,13 @@ def _submit(book: Book, schedule: Schedule, due: _Due, found: Look) -> Call[bool
         about = {"schedule": name, "at": str(due.at)}
         try:
             payload = _payload(book, schedule)
-            row = yield from jobs.submit(book, schedule.agent, payload, options, once=(name, str(due.at)), about=about)
+            once = (name, str(due.at))
+            row = yield from _reaching(jobs.submit(book, schedule.agent, payload, options, once=once, about=about))
         except Unavailable:
             raise  # not recorded, so it will be tried again
         except Exception as error:  # a contract's own checks may raise anything, and must not end who looks
-            if due.may_leave and isinstance(error, ContractViolation) and (yield from _others_know(book, schedule)):
+            of_release = isinstance(error, ContractViolation | Corrupted)
+            if due.may_leave and of_release and (yield from _others_know(book, schedule)):
                 return False
             problem = str(error) if isinstance(error, BatonpassError) else f"{type(error).__name__}: {error}"
             found.errors.append((name, problem))
@@ -161,6 +173,24 @@ def _submit(book: Book, schedule: Schedule, due: _Due, found: Look) -> Call[bool
     return True
 
 
+def _reaching(call: Call[R]) -> Call[R]:
+    """The same call. What its store raises that is none of our errors is an outage, and no fault of the payload."""
+    try:
+        command = next(call)
+        while True:
+            try:
+                answer = yield command
+            except BatonpassError as error:
+                command = call.throw(error)
+            except Exception as error:
+                command = call.throw(Unreachable(f"the store failed: {type(error).__name__}: {error}"))
+            else:
+                command = call.send(answer)
+    except StopIteration as end:
+        result: R = end.value
+        return result
+
+
 def _others_know(book: Book, schedule: Schedule) -> Call[bool]:
     """Whether a payload that does not fit here may fit elsewhere: at a worker that has the agent and upcasts the older
     version of the contract in which it was written, or that is of the newer release in a rolling deploy."""
@@ -171,6 +201,8 @@ def _others_know(book: Book, schedule: Schedule) -> Call[bool]:
         recorded = yield from book.declaration(schedule.agent)
     except UnknownAgent:
         return False
+    except Corrupted:  # or it is a newer release's
+        return True
     return recorded.accepts != contract_ref(own.accepts)
 
 

@@ -90,6 +90,38 @@ def test_what_the_store_could_not_confirm_is_tried_again(bench: Bench) -> None:
     assert look(bench).jobs == [("hourly", job.id)]
 
 
+@pytest.mark.parametrize("problem", [OSError("too many open files"), RuntimeError("the loop is closed")], ids=repr)
+def test_what_a_store_fails_of_is_not_the_payloads_fault(bench: Bench, problem: Exception) -> None:
+    """Whatever it is: the time is not taken for over."""
+    schedule(bench)
+    to_the_hour(bench)
+
+    def failing(command: c.Command[Any]) -> Any:
+        if isinstance(command, c.Submit):
+            raise problem
+        return bench.do(command)
+
+    found = follow(schedules.look(Book(APP), {}), failing)
+    assert (found.jobs, found.errors) == ([], [])
+    assert str(problem) in found.late[0][1]
+    assert known(bench)[0].error is None
+    assert len(look(bench).jobs) == 1
+
+
+@pytest.mark.parametrize("app", [bp.App("another"), desk(Other)], ids=["another app", "the agent's"])
+def test_a_record_of_the_agent_that_can_not_be_read_leaves_it_to_others(bench: Bench, app: bp.App) -> None:
+    """A newer release may have written it. If it stays like that, the time is over, and that is said."""
+    schedule(bench)
+    bench.do(c.Declare({"write": b"\xff what is this"}))
+    to_the_hour(bench)
+    left = dict[str, int]()
+    assert look(bench, app, left) == schedules.Look(wait=HOUR - 5)
+    bench.clock.advance(MINUTE + 1)
+    assert len(look(bench, app, left).errors) == 1
+    assert known(bench)[0].error
+    assert look(bench, app, left).errors == []
+
+
 def test_a_worker_that_dies_before_it_noted_the_time_costs_no_second_job(bench: Bench) -> None:
     """Nor does one that looked some moments before."""
     schedule(bench)
