@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import sqlite3
+from contextlib import closing
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -98,3 +101,16 @@ async def test_agents_outside_of_jobs_are_not_told_apart(store_url: str) -> None
                 await coordinator.save(thread="t", agent=f"chat with {user}", state={"user": user})
             found = {name: value for name, value in (await counted(http)).items() if value}
             assert found == {("checkpoint.saved", ""): 2}
+
+
+async def test_a_damaged_event_costs_no_other_its_count(tmp_path: Path) -> None:
+    path = tmp_path / "store.db"
+    async with bp.connect(f"sqlite:///{path}") as coordinator:
+        tally = Tally(coordinator)
+        await tally.look()
+        for number in range(5):
+            await coordinator.save(thread="t", agent="a", state=number)
+        with closing(sqlite3.connect(path, isolation_level=None)) as db:
+            db.execute("UPDATE event SET fields = '{' WHERE number = 3")
+        await tally.look()
+        assert tally.events == {(kinds.SAVED, ""): 4}

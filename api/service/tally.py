@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import time
 from bisect import bisect_left
 from collections import Counter
@@ -11,12 +12,13 @@ from dataclasses import dataclass, field
 from anyio import Lock
 
 from batonpass.contracts import event as kinds
-from batonpass.contracts.errors import Trimmed
+from batonpass.contracts.errors import Corrupted, Trimmed
 from batonpass.contracts.event import Event
 from batonpass.coordinator.calls import adrive
 from batonpass.coordinator.calls.events import Reader, last, which
 from batonpass.coordinator.client import Coordinator
 
+_log = logging.getLogger("batonpass.service")
 # Seconds of reading in one look. Who was not asked for long catches up in several.
 _PATIENCE = 3.0
 # Jobs that are remembered from their last event to the next. (A cap: of millions that wait, not all are timed.)
@@ -87,6 +89,9 @@ class Tally:
                     found = await adrive(self._coordinator.store, reader.page())
                 except Trimmed as gone:  # nobody looked for a million events
                     reader = self._from(gone.first_available)
+                    continue
+                except Corrupted as damaged:
+                    _log.error("the metrics count on without an event: %s", damaged)
                     continue
                 self.count(found)
                 if reader.ended:

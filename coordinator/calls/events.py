@@ -10,7 +10,7 @@ from typing import Any
 
 from ...contracts.agent import Agent
 from ...contracts.bounds import is_count
-from ...contracts.errors import BadSetup, Unavailable, Unreachable
+from ...contracts.errors import BadSetup, Corrupted, Unavailable, Unreachable
 from ...contracts.event import TYPES, Event
 from ...contracts.understood import understood
 from ..coded.texts import clear
@@ -47,20 +47,27 @@ class Reader:
         self.patience = Patience()
 
     def page(self) -> Call[list[Event]]:
-        """The next events. Each is returned once, even if the connection is lost in between."""
+        """The next events. Each is returned once, even if the connection is lost in between. One that can't be read is
+        `Corrupted` when those before it were returned, and the next page begins after it."""
         before = self.after
         rows: list[EventRow] = yield Events(before, self._job, PAGE, self._which, self._stored)
         self._stored = False
+        found, damaged = _readable(rows, self._source)
+        if damaged:
+            rows = rows[: len(found) or 1]
         if self._newest is None:
             self._newest = yield from last()
         missed = yield from self._memory.missed(before, rows)
         self._memory.add(before, rows)
         self.after = rows[-1].position if rows else before
         # A page with a filter doesn't say how far it looked, nor one of several partitions how many a full one has.
-        self.ended, self.behind = not rows, len(rows) == PAGE or is_short_of(self._newest, before, self.after)
+        self.ended = not rows
+        self.behind = len(rows) == PAGE or damaged is not None or is_short_of(self._newest, before, self.after)
         self.patience.over()
+        if damaged and not found:
+            raise damaged
         late = [replace(read(row, self._source), cursor=before) for row in missed if self._memory.wanted(row)]
-        return late + [read(row, self._source) for row in rows if row.fields and self._memory.wanted(row)]
+        return late + [event for row, event in zip(rows, found, strict=True) if event and self._memory.wanted(row)]
 
 
 class Patience:
@@ -127,6 +134,17 @@ def last() -> Call[str]:
     """The cursor of now."""
     position: str = yield LastEvent()
     return position
+
+
+def _readable(rows: Sequence[EventRow], source: str) -> tuple[list[Event | None], Corrupted | None]:
+    """The events of the rows up to one that can't be read, and why. (None: there is only a position.)"""
+    found: list[Event | None] = []
+    for row in rows:
+        try:
+            found.append(read(row, source) if row.fields else None)
+        except Corrupted as error:
+            return found, error
+    return found, None
 
 
 @understood("event {0.position!r:.60}")

@@ -5,10 +5,21 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from sqlite3 import Connection
+from typing import Any
 
 from ..rows import ConsumerGroup, EventRow
 
+_UNREADABLE = {"type": "", "subject": ""}
 _JSON = json.JSONEncoder(separators=(",", ":"))
+
+
+def _fields(text: str) -> dict[str, str]:
+    """An event's fields. Of one that is damaged, none: who reads it is told, and can read on."""
+    try:
+        fields: Any = json.loads(text)
+        return fields if fields.keys() >= _UNREADABLE.keys() else _UNREADABLE
+    except (ValueError, AttributeError):
+        return _UNREADABLE
 
 
 class SqliteEvents:
@@ -40,7 +51,7 @@ class SqliteEvents:
             "SELECT number, fields FROM event WHERE namespace = ? AND number > ? ORDER BY number LIMIT ?",
             (self._namespace, int(after or 0), limit),
         )
-        return [EventRow(str(number), json.loads(text)) for number, text in rows]
+        return [EventRow(str(number), _fields(text)) for number, text in rows]
 
     def last_event(self) -> str:
         row = self._db.execute("SELECT max(number) FROM event WHERE namespace = ?", (self._namespace,)).fetchone()

@@ -185,3 +185,19 @@ def test_a_network_file_system_is_warned_of(path: Path, tmp_path: Path) -> None:
         warnings.simplefilter("error")
         warn_of_network(str(path), mounts)
         warn_of_network(str(path), tmp_path / "no such table")
+
+
+@pytest.mark.parametrize("text", ["{", "[]", "7", '{"type": "batonpass.checkpoint.saved"}'])
+def test_an_event_that_is_damaged_in_the_file_is_read_as_one(path: Path, store: SqliteStore, text: str) -> None:
+    """It was an error of json, at each read of the page that has it."""
+    with bp.connect(f"sqlite:///{path}") as coordinator:
+        for number in range(3):
+            coordinator.save(thread="t", agent="a", state=number)
+        with other(path) as db:
+            db.execute("UPDATE event SET fields = ? WHERE number = 2", (text,))
+        events = coordinator.events()
+        first = next(events)
+        with pytest.raises(bp.Corrupted, match="event '2' is not what Batonpass writes"):
+            next(events)
+        assert [event.id for event in coordinator.events(after="2")] == ["3"]
+        assert first.id == "1"
