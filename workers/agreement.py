@@ -19,7 +19,8 @@ from ..coordinator.client import Coordinator
 from ..coordinator.commands import Declared, Takers
 
 _log = logging.getLogger("batonpass.worker")
-# Seconds: a worker that has ended counts as live for as long as its presence lasts (upkeep.py), and how often we look.
+# Seconds: how long to wait until a worker that has ended no longer counts as live (its presence expires, see
+# upkeep.py), and between two looks.
 _PATIENCE, _PAUSE = 6.0, 0.25
 
 
@@ -33,7 +34,7 @@ async def check_others(agents: Sequence[Agent[Any]], app: App, coordinator: Coor
     for agent in agents:
         try:
             other = open_declaration(recorded[agent.name]) if agent.name in recorded else None
-        except BatonpassError:  # it is about to be replaced by a readable one
+        except BatonpassError:  # it can't be read, but ours is about to replace it
             continue
         if other is None:
             continue
@@ -58,15 +59,15 @@ def _tell_older(agent: Agent[Any], app: App, before: ContractRef) -> None:
 def _difference(agent: Agent[Any], other: Declaration) -> str | None:
     accepts = contract_ref(agent.accepts)
     if accepts.name != other.accepts.name:
-        return f"accepts {other.accepts}, not {accepts}: name one otherwise, give its app another namespace"
+        return f"accepts {other.accepts}, not {accepts}: rename one of them, give its app another namespace"
     if accepts == other.accepts and not same_fields(agent.accepts.model_json_schema(), other.schema):
         return f"has other fields in {accepts}: give one of them a higher version="
     return None
 
 
 async def _stays(name: str, other: Declaration, coordinator: Coordinator) -> bool:
-    """Whether a worker that serves the agent as recorded is live, and still is after the time in which one that has
-    just ended is forgotten."""
+    """Whether a live worker serves the agent as recorded, and still does after a wait in which one that has just ended
+    would be forgotten."""
     wanted = Takers(queue_of(name, other.accepts))
     until = time.monotonic() + _PATIENCE
     while await coordinator.store.acall(wanted):
@@ -85,8 +86,8 @@ async def check_receivers(agents: Sequence[Agent[Any]], app: App, coordinator: C
             accepts = (await adrive(coordinator.store, coordinator.book.declaration(to))).accepts
         except UnknownAgent:
             _log.warning(
-                "agent %s hands off to %s, which no app has declared yet: until a worker with %s has started, what is "
-                "handed to it fails (unknown_agent), to be redriven then",
+                "agent %s hands off to %s, which no app has declared yet: until a worker that serves %s has started, "
+                "jobs handed to it fail (unknown_agent) and have to be redriven",
                 *(agent.name, to, to),
             )
             continue

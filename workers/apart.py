@@ -57,8 +57,8 @@ class Apart:
         self._pool.drain()
 
     async def run(self, about: str, delivery: Delivery) -> None:
-        """Run a delivery. Kill the child if this is cancelled or the agent's time is up. `BadSetup` if no child can be
-        had: then nothing ran."""
+        """Run a delivery. Kill the child if this is cancelled or the agent's time is up. `BadSetup` if there is no
+        child: then nothing ran."""
         row = delivery.job
         fence = Fence(row.id, row.token, row.lease)
         if (child := await self._pool.take()) is None:

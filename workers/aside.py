@@ -36,7 +36,7 @@ class Aside:
     def put(self, queue: str) -> float:
         """Leave a queue alone. Returns for how many seconds."""
         now = time.monotonic()
-        if now >= self._until.get(queue, 0.0):  # others of its deliveries came with the same claim
+        if now >= self._until.get(queue, 0.0):  # several deliveries of one claim count once
             self._pauses[queue] = min(self._pauses.get(queue, _FIRST / 2) * 2, _LONGEST)
             self._until[queue] = now + self._pauses[queue]
         return self._pauses[queue]
@@ -48,6 +48,6 @@ class Aside:
             self._until.pop(queue, None)
 
     def among(self, queues: Iterable[str]) -> set[str]:
-        """Those of these queues that are left alone now."""
+        """Which of these queues are left alone now."""
         now = time.monotonic()
         return {queue for queue in queues if self._until.get(queue, 0.0) > now} if self._until else set()

@@ -78,7 +78,7 @@ class ChildProcess:
         self._line.close()
 
     def has_ended(self, status: int) -> None:
-        """Note that it has ended, as its parent reports: a process that it started may still hold its socket open."""
+        """Its parent reports that it has ended. The socket doesn't tell if a process that it started still holds it."""
         self._status = status
         self.ended.set()
         self._lose()

@@ -14,8 +14,8 @@ from ..coordinator.commands import SPENT
 
 
 class Budget:
-    """The job's guard, what earlier hops have spent, and this hop so far: what its journal has, and what is new. Safe
-    to use from any thread."""
+    """The job's guard, what earlier hops have spent, and what this hop has spent so far (in its journal, or not yet).
+    Safe to use from any thread."""
 
     def __init__(self, journal: Mapping[str, Any]) -> None:
         self.guard = DEFAULT
@@ -25,7 +25,7 @@ class Budget:
         self._lock = Lock()
         self._joined: dict[str, Spent] = {}  # what children have spent, by their fan-out
         self.open: dict[str, int] = {}
-        """The fan-outs of which more may be to count, and how many children those have."""
+        """Fan-outs that may still have something to count, and how many children they have."""
         self._hop = self._kept[0]
 
     def limit(self, envelope: Envelope) -> None:
@@ -52,7 +52,8 @@ class Budget:
 
     @property
     def news(self) -> dict[str, Any]:
-        """The record to add to the hop's journal, empty if it has all. It ends with the fan-outs that it counts."""
+        """The record to add to the hop's journal. Empty if the journal is up to date. The record ends with the fan-outs
+        that it counts."""
         hop, in_all, (known, known_in_all) = self._hop, self.in_all, self._kept
         if hop == known and (in_all == known_in_all or not self._joined):
             return {}
@@ -68,7 +69,7 @@ class Budget:
 
     @property
     def at_the_end(self) -> list[Any]:
-        """What to record for a job that ends without a result. All is counted: no fan-outs follow."""
+        """What to record for a job that ends without a result. Everything is counted, so it lists no fan-outs."""
         return _numbers(self._hop, self.in_all, self.in_all - self.born)
 
     def spend(self, tokens: int, cost: float) -> None:

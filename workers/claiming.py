@@ -29,7 +29,7 @@ _ASIDE_LOOK = 1.0
 _UPWARDS = 0.1
 # Agents are quick if they finish in the loop turn that starts them, within this many seconds.
 _QUICK = 0.05
-# ... and a claim that gets no more than this is not worth a second one beside it.
+# ... and a claim that gets fewer than this is not worth a second one beside it.
 _ENOUGH = 2
 
 
@@ -118,8 +118,8 @@ class Claimer:
             self._runner.hold(delivery, self._queues[delivery.job.queue])
         for delivery in deliveries:
             tasks.create_task(self._run(delivery))
-        # Agents get going before the next claim is on its way: one that blocks the loop would leave its reply lying,
-        # with leases that nobody keeps. Only where agents were quick until now there may be another claim meanwhile.
+        # Start the agents before sending the next claim: if one blocks the loop, the claim's reply lies unread, with
+        # leases that nobody keeps. There is a second claim at the same time only while agents are quick.
         began = monotonic()
         await sleep(0)
         self._runner.notes.follow()
@@ -137,7 +137,8 @@ class Claimer:
             if watch is None:
                 return await self._reserving(self._asked)
             if not self._runner.busy:
-                # One: there is a wake-up for each, and a look for more would delay its start. The next claim does that.
+                # Only one: each job has its own wake-up, and looking for more would delay this one. The next claim
+                # looks for more.
                 return await self._reserving(partial(self._store.acall_after, watch, _LOOK), 1)
             # For the same reason nothing is claimed from within a wait while an agent runs.
             self._bare_wait = watch
@@ -148,7 +149,7 @@ class Claimer:
             return await self._reserving(self._asked)
         except Unavailable as error:
             if isinstance(error, Unreachable) and error.lasting:
-                raise  # who starts this worker anew helps it, and waiting does not
+                raise  # waiting doesn't help, a restart may
             self._trouble.met(error)
             await anyio.sleep(random.uniform(0.2, 1.0))
             return Claimed()
@@ -160,7 +161,7 @@ class Claimer:
         return await self._reserving(self._asked)
 
     async def _reserving(self, ask: Callable[[Claim], Awaitable[Claimed]], most: int | None = None) -> Claimed:
-        """Claim for the free slots, in a rush for half of them all."""
+        """Claim for the free slots. In a rush, for at most half of all slots."""
         leases: list[str] = []
         reserved = self._slots.reserve(most or (self._half if self._rush.is_set() else self._slots.count))
         try:
@@ -199,7 +200,7 @@ class Claimer:
             self._slots.done(delivery.job.lease)
         if self._bare_wait is not None and not self._runner.busy:
             watch, self._bare_wait = self._bare_wait, None
-            await watch.ainterrupt()  # from now on the wait can claim: that spares the next job a round trip
+            await watch.ainterrupt()  # a new wait can include the claim, which saves the next job a round trip
 
     def _agent_done(self, lease: str) -> None:
         """Send the claim for the next delivery along with the write of this one's end, unless such writes pile up."""

@@ -50,7 +50,7 @@ class Closing:
         try:
             command = failing(agent, session, error)
         except Exception as odd:  # users' errors may raise whenever they are looked at
-            error = type(type(error).__name__, (Exception,), {})(f"(nothing can be told of it: {type(odd).__name__})")
+            error = type(type(error).__name__, (Exception,), {})(f"(it can't be described: {type(odd).__name__})")
             command = failing(agent, session, error)
         again = f"again in {command.retry_in / 1000:.1f} s" if command.retry_in else f"failed ({command.reason})"
         trace = None if isinstance(error, BatonpassError) else to_log(agent, error)
@@ -78,7 +78,7 @@ class Closing:
             _log.warning("%s: refused: %s", about, why)
 
     def canceled(self, about: str) -> None:
-        """Somebody canceled the job: no trouble of the worker's."""
+        """Somebody canceled the job, which is no trouble."""
         _log.info("%s: canceled", about)
 
     async def release(self, about: str, fence: Fence, *, aside: bool = False) -> None:
@@ -107,5 +107,5 @@ class Closing:
 def _tell(about: str, error: str, again: str, trace: Traced | None) -> None:
     try:
         _log.error("%s: %s, %s", about, error, again, exc_info=trace)
-    except Exception:  # also Python's own traceback looks at more of an error than its text
+    except Exception:  # to format a traceback, Python reads more of the error than its text
         _log.error("%s: %s, %s (its traceback can't be shown)", about, error, again)

@@ -183,9 +183,9 @@ class Context(About):
     ) -> list[Any]:
         """Run other agents in parallel and return their results, in the order given. For plain functions.
 
-        Each handoff becomes a child job (`info().parent` is this one) with its own retries and handoffs. Its result is
-        that of its last hop. This job doesn't occupy a worker meanwhile. Then the agent runs again from its recorded
-        steps, on any worker. If this job is canceled, its children are too.
+        Each handoff becomes a child job (`info().parent` is this one) with its own retries and handoffs. The child's
+        result is the result of its last hop. This job doesn't occupy a worker while it waits. Then the agent runs again
+        from its recorded steps, on any worker. If this job is canceled, its children are too.
 
         - `wait` is "all" (all have ended), "any" (one has completed) or a number (that many have). The other children
           are then canceled, and their results are None.
@@ -276,10 +276,10 @@ def current() -> Context:
 
 
 def entered(context: Context) -> Token[Context]:
-    """Make a context the current one, for this task and all that it starts. `left` takes that back."""
+    """Make a context the current one, for this task and everything that it starts. `left` undoes this."""
     return _CURRENT.set(context)
 
 
 def left(before: Token[Context]) -> None:
-    """Make current again what was before `entered`, in the same task or thread."""
+    """Make the context current again that was current before `entered`, in the same task or thread."""
     _CURRENT.reset(before)

@@ -42,7 +42,8 @@ class TakeBack(Record):
 class Perform:
     """Call the effect's function. What it raises is thrown in.
 
-    In a thread it may begin late, or never: what comes first, `begin` there or `call_off` of who waits, counts.
+    In a thread the call may begin late, or never. Whichever comes first counts: `begin` in the thread, or `call_off` by
+    the task that waits for it.
     """
 
     def __init__(self) -> None:
@@ -58,15 +59,15 @@ class Perform:
             self._begun = True
 
     def call_off(self) -> None:
-        """It need not begin any more."""
+        """Keep the call from beginning, unless it has begun."""
         with self._lock:
             self.called_off = not self._begun
 
 
 @dataclass(frozen=True, slots=True)
 class Ask:
-    """Ask a person. `key` keeps the question apart from the hop's other questions, which are counted: a recorded effect
-    asks none."""
+    """Ask a person. `key` keeps the question out of the count of the hop's other questions: once the effect is
+    recorded, it asks nothing, and the count must stay the same."""
 
     question: Any
     key: str
@@ -99,8 +100,8 @@ def effecting(
     unsure: Unsure,
     last_error: str | None,
 ) -> Generator[Act, Any, Any]:
-    """Run an effect, and return its outcome. `about` is its idempotency key, `last_error` an error that the previous
-    attempt may have got from it."""
+    """Run an effect, and return its outcome. `about` is its idempotency key. `last_error` is the previous attempt's,
+    which may have come from this effect."""
     if not key:
         raise BadSetup("ctx.effect needs a key that is unique in this hop")
     if unsure not in ("stop", "ask", "repeat"):
@@ -121,14 +122,14 @@ def effecting(
         else:
             try:
                 yield Record({_PREFIX + key: about})
-            except (OverBudget, CancelledError):  # it may be written, and nothing has begun
+            except (OverBudget, CancelledError):  # the record may be written, but nothing has begun
                 yield TakeBack({_PREFIX + key: None})
                 raise
         performing = Perform()
         try:
             result = yield performing
         except (NotDone, CancelledError) as error:
-            # What was tried before and is repeated may have happened then.
+            # If this repeats an earlier try, the effect may have happened then.
             if isinstance(error, NotDone) or (performing.called_off and not repeats):
                 yield TakeBack({_PREFIX + key: None})
             raise

@@ -71,10 +71,10 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
 
 
 def counting(session: LeaseSession) -> Generator[Command[Any], Any, None]:
-    """Count what children have spent that were canceled, or ended after the join, and their children too, before the
-    job continues elsewhere.
+    """Before the job continues elsewhere, count what was spent by children that were canceled or ended after the join,
+    and by their own children.
 
-    Children that nobody waits for any more and that still run are canceled now, because nobody would count them later.
+    Children that still run although nobody waits for them are canceled now, because nobody would count them later.
     """
     for _ in range(_ROUNDS):
         reaped: Reaped = yield Reap(AT_ONCE, leases=False)
@@ -93,7 +93,7 @@ def _outcomes(job_id: str, fan: str, total: int) -> Generator[ReadOutcomes, Any,
 
 
 def _below(rows: Sequence[OutcomeRow]) -> Generator[Command[Any], Any, list[Spent]]:
-    """What children's children have spent, as far as the children had not counted it when they ended."""
+    """What the children's own children have spent, if the children had not counted it when they ended."""
     found: list[Spent] = []
     for row in rows:
         counted = _letter(row)[6:] if row.fan else ()

@@ -19,13 +19,14 @@ from .trouble import Trouble
 _log = logging.getLogger("batonpass.worker")
 # Heartbeats per lease: three may be lost.
 _BEATS = 4
-# ... and the longest pause between two: who gives up a job since the store is away has missed one by then.
+# ... and the longest pause between two. A worker that gives up a job because the store is away (after PATIENCE) has
+# missed at least one heartbeat by then.
 _PAUSE = PATIENCE / 3
 
 
 @dataclass(slots=True)
 class _Held:
-    """A lease, its duration in ms, who is told when it is over, and when it is given up and when it runs out."""
+    """A lease: its duration in ms, whom to tell when it is over, when to give it up, and when it runs out."""
 
     fence: Fence
     duration: int
@@ -41,7 +42,7 @@ class LeaseKeeper:
         self._store = store
         self._pause = min(shortest / 1000 / _BEATS, _PAUSE)
         self._held: dict[str, _Held] = {}  # by lease
-        # Those that were to be renewed in their time, and the store was not reached. Only the thread's.
+        # Leases that we tried to renew in time without reaching the store. Only the keeper's thread uses this.
         self._cut_off: dict[str, Fence] = {}
         self._lock = Lock()
         self._wake = Event()
@@ -89,7 +90,7 @@ class LeaseKeeper:
             if (held or self._cut_off) and not self._stopped:
                 try:
                     self._beat(held)
-                except Exception:  # whatever it is: a thread that has ended keeps no lease
+                except Exception:  # whatever it is: if this thread ended, all leases would expire
                     _log.exception("heartbeat failed, trying again")
         self._store.close()
 
@@ -112,7 +113,7 @@ class LeaseKeeper:
             self._wake.set()
 
     def _renew(self, held: list[_Held], now: float) -> set[str]:
-        """Say that they are held; which are lost."""
+        """Renew these leases. Returns those that are lost."""
         lost: set[str] = set()
         answers = self._store.call(Heartbeat(tuple((each.fence, each.duration) for each in held)))
         self._trouble.over()
@@ -125,12 +126,13 @@ class LeaseKeeper:
         return lost
 
     def _give_back(self) -> None:
-        """The store is back. What was given up meanwhile is not left to run out, and what others have taken over is no
-        death of this worker's. (One that was frozen, by the job perhaps, has not tried in time: that stays one.)"""
+        """The store is back. Release the jobs that were given up meanwhile, so that their leases needn't run out. If
+        another worker took one over, that doesn't count as a crash of ours. (A worker that was frozen, perhaps by the
+        job, did not try to renew in time. That still counts.)"""
         with self._lock:
             self._cut_off = {lease: fence for lease, fence in self._cut_off.items() if lease not in self._held}
         for lease, fence in list(self._cut_off.items()):
-            with suppress(Fenced, NotFound):  # it has ended, or others had it since
+            with suppress(Fenced, NotFound):  # it has ended, or others have run it since
                 self._store.call(Release(fence, cut_off=True))
                 _log.info("job %s: given back, as the store could not be reached in time", fence.job_id)
             del self._cut_off[lease]

@@ -24,7 +24,7 @@ class Line(asyncio.Protocol):
         await asyncio.get_running_loop().create_connection(lambda: self, sock=sock)
 
     def send(self, message: Mapping[str, Any]) -> None:
-        """Send a message; to who is gone, nothing."""
+        """Send a message. Does nothing if the other side is gone."""
         if self._transport is not None:
             self._transport.write(frame(message))
 

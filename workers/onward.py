@@ -17,7 +17,8 @@ from .session import LeaseSession
 def onward_transcript(
     book: Book, session: LeaseSession, to: str, final: Snapshot | None = None
 ) -> Generator[Command[Any], Any, tuple[Mapping[str, Any], Mapping[str, str]]]:
-    """The hop's conversation as stored, from its last snapshot or checkpoint; and what its event says of the losses."""
+    """The hop's conversation as stored, from its last snapshot or checkpoint, and what the handoff's event says about
+    losses."""
     _, kind = yield from book.taker(to)
     losses = Losses()
     last: Snapshot | Checkpoint | None = final or session.checkpoint

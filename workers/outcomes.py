@@ -150,7 +150,7 @@ def failing(agent: Agent[Any] | None, session: LeaseSession, error: BaseExceptio
 
 
 def _told(agent: Agent[Any] | None, error: BaseException) -> str:
-    """What is said of an error. Ours say what to do about it, in others' code it helps to know where they came from."""
+    """An error as text. Ours say what to do. For others it helps to know where in the agent's code they came from."""
     if isinstance(error, BatonpassError):
         return _writable(str(error))
     name, said, place = type(error).__name__, _said(error), raised_in(agent, error) if agent else None
@@ -162,7 +162,7 @@ def _said(error: BaseException) -> str:
     try:
         return str(error)
     except (Exception, SystemExit) as broken:
-        return f"(its text can't be had: {type(broken).__name__})"
+        return f"(its text can't be read: {type(broken).__name__})"
 
 
 def _writable(text: str) -> str:

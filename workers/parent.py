@@ -18,12 +18,12 @@ def hear_setup(sock: socket) -> Frame | None:
     """Receive the setup from the worker, None if it is gone. From now on this process ends with the worker."""
     signal_when_gone(signal.SIGKILL)
     setup = read_frame(sock)
-    gone, _, _ = select.select([sock], [], [], 0)  # it sends nothing more before it has an answer
+    gone, _, _ = select.select([sock], [], [], 0)  # the worker sends nothing more before we answer: readable means gone
     return None if gone else setup
 
 
 def outlive_parent() -> None:
-    """Undo that, because there is something to do when the worker is gone."""
+    """Undo what `hear_setup` did, because this process has something to do after the worker is gone."""
     signal_when_gone(0)
 
 

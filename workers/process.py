@@ -33,8 +33,8 @@ _log = logging.getLogger("batonpass.worker")
 _LAST_WORDS = 3.0
 # Threads for frameworks' sync code, besides one for each slot.
 _THREADS = 32
-# Python looks for cycles whenever so many more objects were made than freed. By default 700 (3.14: 2000) are enough,
-# which a worker's slots hold at any time: looking at those, which are no cycles, takes a tenth of a short job's time.
+# Python looks for cycles whenever this many more objects were made than freed. The default is 700 (3.14: 2000). A
+# worker's slots hold more than that at any time, without cycles: looking at them takes a tenth of a short job's time.
 _YOUNG = 5000
 _HANG_UP: int | None = getattr(signal, "SIGHUP", None)  # Windows has none
 
@@ -55,8 +55,8 @@ async def serve(
     """Run a worker until SIGTERM, SIGINT or SIGHUP.
 
     Returns whether to restart, because a source file has changed or `most_left` threads are left behind (0: no limit).
-    The first signal, or one of these, drains: running deliveries are given back at their next checkpoint, or after
-    `grace` seconds at once. A second SIGTERM or SIGINT gives them back at once.
+    The first signal, or one of these reasons, starts a drain: running deliveries are given back at their next
+    checkpoint, and after `grace` seconds at once. A second SIGTERM or SIGINT gives them back at once.
     """
     gc.set_threshold(_YOUNG, *gc.get_threshold()[1:])
     async with connect(url, namespace=namespace, app=app) as coordinator:
@@ -109,7 +109,7 @@ def at_last() -> Generator[None]:
 
 
 def stopping_signals() -> list[signal.Signals]:
-    """The signals that end a worker. A closing terminal's is left out if nohup ignores it."""
+    """The signals that end a worker. SIGHUP, which a closing terminal sends, is left out if nohup ignores it."""
     found = [signal.SIGTERM, signal.SIGINT]
     if _HANG_UP is not None and signal.getsignal(_HANG_UP) != signal.SIG_IGN:
         found.append(signal.Signals(_HANG_UP))
@@ -142,20 +142,20 @@ class _Orders:
             stopping = False
             async for number in signals:
                 if stopping:
-                    if number == _HANG_UP:  # the shell sends it to its jobs, and then the terminal does
+                    if number == _HANG_UP:  # a closing terminal sends it twice: the shell does to its jobs, too
                         continue
                     self._at_once.set()
                     return
                 stopping = True
                 self.again = False
-                self._why = "stopping: running jobs are given back at their next checkpoint, on a second signal at once"
+                self._why = "stopping: running jobs are given back at their next checkpoint, or now on a second signal"
                 self._stop.set()
 
     async def by_changes(self, sources: Sources) -> None:
         """Take the order to restart when the code changes."""
         path = await sources.change()
         if not self._stop.is_set():
-            self._why = f"{path} changed: running jobs are given back at their next checkpoint, to go on with it"
+            self._why = f"{path} changed: running jobs are given back at their next checkpoint, then this restarts"
             self.again = True
             self._stop.set()
 
@@ -171,7 +171,7 @@ class _Orders:
         """Stop the worker when ordered to."""
         await self._stop.wait()
         worker.stop()
-        _log.info("%s", self._why)  # everybody was told by now
+        _log.info("%s", self._why)  # only now is it true
         with anyio.move_on_after(grace):
             await self._at_once.wait()
         # Agent code in a thread can't be stopped, and Python would wait for it. Its delivery was given back, so the

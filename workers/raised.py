@@ -1,4 +1,4 @@
-"""Raised: where in its agent's code an error came from, for who looks at a failed job and not at a worker's log."""
+"""Raised: where in its agent's code an error came from, for people who look at a failed job, not at a worker's log."""
 
 from __future__ import annotations
 
@@ -14,13 +14,13 @@ from ..contracts.agent import Agent
 _OURS = str(Path(__file__).parent.parent)
 _NOT_USERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 Traced: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
-_DEEPEST = 20  # causes, one of the other: a chain may be a ring
+_DEEPEST = 20  # how many causes to follow: a chain may be a ring
 
 
 def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
     """The innermost place in the agent's code that an error passed: "desk.py:20 in research". None if there is none.
 
-    The agent's code is what lies in its own package, and what is not installed.
+    The agent's code is everything in its own package, and everything that is not installed.
     """
     for each in _causes(error):
         for frame, line in reversed(list(walk_tb(each.__traceback__))):
@@ -30,8 +30,8 @@ def raised_in(agent: Agent[Any], error: BaseException) -> str | None:
 
 
 def to_log(agent: Agent[Any] | None, error: BaseException) -> Traced:
-    """An error as `logging` takes it, from the agent's code on: the frames above are a worker's or a framework's own,
-    and the same each time. Whole if it never was there."""
+    """An error as `logging` takes it. Its traceback begins in the agent's code: the frames before that are the worker's
+    or a framework's, and the same each time. If none is in the agent's code, the traceback is whole."""
     theirs = error.__traceback__
     while theirs and agent and not _is_users(agent, theirs.tb_frame):
         theirs = theirs.tb_next
@@ -51,7 +51,7 @@ def _module(frame: FrameType) -> str:
 
 
 def _causes(error: BaseException) -> Iterator[BaseException]:
-    """The error, and what it came from: frameworks wrap what was raised in their own, with or without `from`."""
+    """The error and its causes: frameworks wrap errors in their own, with or without `from`."""
     each: BaseException | None = error
     for _ in range(_DEEPEST):
         if each is None:
@@ -69,7 +69,7 @@ def _is_installed(frame: FrameType) -> bool:
 
 
 def _file(frame: FrameType) -> str:
-    """A file from its package on: `nodes.py` alone may be any of several."""
+    """A file's path from its package on: `nodes.py` alone may be any of several."""
     path = Path(frame.f_code.co_filename)
     deep = _module(frame).count(".") + (path.stem == "__init__")
     return "/".join(path.parts[-1 - deep :])

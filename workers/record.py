@@ -14,7 +14,7 @@ from ..coordinator.calls.declaring import recalling
 from ..coordinator.store import Store
 
 _log = logging.getLogger("batonpass.worker")
-# Seconds between two looks, and the jitter that keeps workers apart. (An idle worker asks less than twice a second.)
+# Seconds between two looks, and the jitter that keeps workers apart. Long, because an idle worker may not cost much.
 _PAUSE, _JITTER = 15.0, 1.0
 
 

@@ -52,10 +52,10 @@ _log = logging.getLogger("batonpass.worker")
 
 
 class Runner:
-    """Runs deliveries of one worker, each in its own task of the worker's loop, or in a child: those of the agents of a
-    `pool`, and in `quarantine` those that workers have died of.
+    """Runs the deliveries of one worker, each in its own task of the worker's loop, or in a child process.
 
-    Without a keeper it runs in a child. Then the worker keeps the leases, and kills the child when a lease or an
+    The agents of `pool` run in its children. Deliveries that workers have died of run in those of `quarantine`. Without
+    a keeper, this runner is itself in a child. Then the worker keeps the leases, and kills the child when a lease or an
     attempt's time is over.
     """
 
@@ -131,7 +131,7 @@ class Runner:
         """Run a delivery that is held. Never raises: what goes wrong is recorded in the job."""
         try:
             await self._run(delivery)
-        except Exception:  # of one job: those beside it must go on, and others may try it when its lease is over
+        except Exception:  # the jobs beside it must continue, and others may try this one when its lease expires
             _log.exception("job %s: given up until its lease expires", delivery.job.id)
         finally:
             if self._keeper is not None:
@@ -194,7 +194,7 @@ class Runner:
     ) -> None:
         """Work on a delivery until its lease is over or this worker stops."""
         running = self._running[row.lease] = Underway(session)
-        if session is not None and self._draining:  # since it was looked at: a child hears of it in another thread
+        if session is not None and self._draining:  # it has just begun: a child is told of it in another thread
             session.draining = True
         if status := self._over.get(row.lease):
             running.lose(status)
@@ -215,7 +215,7 @@ class Runner:
 
     def _lost(self, lease: str, status: str) -> None:
         """From the keeper's thread: writes no longer count, so cancel running code where possible."""
-        if lease in self._ending:  # our own end, or another one: the reply to its write tells
+        if lease in self._ending:  # perhaps we have ended it ourselves: the reply to our write tells
             return
         self._over[lease] = status
         if running := self._running.get(lease):
@@ -319,7 +319,7 @@ _ENDS: dict[type, str] = {
 
 
 def _most(agent: Agent[Any]) -> float:
-    """How long to keep a lease for a delivery that runs here: code that blocks this loop is not stopped in time."""
+    """How long to keep a lease for a delivery that runs here: code that blocks this loop can't be stopped in time."""
     return (seconds_of(agent.timeout) or math.inf) + WRITING
 
 

@@ -65,7 +65,7 @@ class LeaseSession:
     The store's async side belongs to the worker's loop. In other loops the sync side writes.
     """
 
-    # What most deliveries never have. (A dict of more than 30 attributes takes twice as long to fill.)
+    # What most deliveries never set. (An instance with more than 30 attributes takes twice as long to fill.)
     draining = False
     inherited: Transcript | None = None
     heard = False
@@ -100,7 +100,7 @@ class LeaseSession:
         self.key = row.key or None
         self._opened = open_row(delivery.checkpoint) if delivery.checkpoint else None
         tip = self._opened.checkpoint if self._opened else None
-        # Only the other thread may append to the logs of its checkpoint.
+        # Only a checkpoint's own thread may append to its logs.
         self._sharing = Sharing.APPEND if tip and tip.thread == row.thread else Sharing.REFER
         self._drafts: dict[str, tuple[Snapshot, Sharing, Draft]] = {}  # of saves without a reply yet
         mine = tip if tip and (tip.job, tip.hop) == (row.id, row.hop) else None
@@ -141,7 +141,7 @@ class LeaseSession:
         return self._journal
 
     def guard(self, envelope: Envelope) -> None:
-        """Take the job's limits, and what else goes with it."""
+        """Take the job's limits and trace context from its envelope."""
         self.budget.limit(envelope)
         self.trace = envelope.trace
 
@@ -237,12 +237,12 @@ class LeaseSession:
             self._lost = Fenced(f"job {self.job_id} was taken over: the lease with token {self.fence.token} has ended")
 
     def leave(self) -> None:
-        """The attempt has ended: code of it that still runs somewhere may start nothing more."""
+        """The attempt has ended. If its code still runs somewhere, it may start nothing more."""
         self._left = True
 
     def seal(self, snapshot: Snapshot) -> NewCheckpoint:
         """A snapshot packed for this delivery. What the last checkpoint holds is not sent again."""
-        opened = self._opened  # another thread may be the first, too
+        opened = self._opened  # read once: another thread may be here at the same time
         if self._base is None and opened is not None:
             self._base, self._opened = opened.base, None
         return self._drafted(snapshot, self._sharing)
@@ -317,7 +317,7 @@ class LeaseSession:
             self.check_lease()
 
     def _tell(self, error: Unavailable) -> None:
-        """A full server takes heartbeats: that jobs stand still is told by nobody else."""
+        """Log that writes fail. Nobody else would, because a full server still accepts heartbeats."""
         if self.trouble is not None:
             self.trouble.met(self.fence.lease_id, error)
 

@@ -26,7 +26,7 @@ class Setup:
     as_json: bool = False
 
     def pack(self) -> Frame:
-        """As a frame to a new process."""
+        """The frame to send to a new process."""
         return {"setup": asdict(self)}
 
 
@@ -45,5 +45,5 @@ def prepare(packed: Frame) -> Prepared:
     log_lines(setup.as_json, namespace_of(setup.url, setup.namespace))
     app = find_app(setup.app)
     adapters = {kind: load_adapter(kind) for kind in setup.kinds}
-    connect(setup.url, namespace=setup.namespace, app=app)  # for what it imports
+    connect(setup.url, namespace=setup.namespace, app=app)  # imports what the store needs, and opens nothing
     return Prepared(setup, app, adapters)

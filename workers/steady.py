@@ -19,7 +19,7 @@ class SteadyLoop(asyncio.SelectorEventLoop):
 
     _main: object = None
 
-    def run_until_complete(self, future: Any) -> Any:  # what it takes has another type from Python 3.12 on
+    def run_until_complete(self, future: Any) -> Any:  # the parameter has another type from Python 3.12 on
         """Run until the future is done."""
         self._main = future
         return super().run_until_complete(future)

@@ -51,13 +51,13 @@ class Steps:
         if not session.journal and not session.checkpoint:
             return
         records = {key: value for key, value in session.journal.items() if key.startswith(_PREFIX)}
-        # A state that was edited before the job was redriven counts, also where it has what no step did.
+        # If the state was edited before the job was redriven, it counts, even if it has results that no step returned.
         held: dict[str, Any] = session.checkpoint.state if own_state and session.checkpoint else {}
         done = {key.removeprefix(_PREFIX): value for key, value in records.items()}
         self._done = {key: Recorded(None, result) for key, result in held.items()}
         for key, (digest, result) in done.items():
-            # What is alike is taken as the journal has it: later steps' arguments are recorded as it was then. What was
-            # put in counts whatever the arguments are, as the payload may have been edited with it.
+            # An unedited result is taken from the journal, because later steps were recorded with that as argument. An
+            # edited one counts whatever the arguments are, because the payload may have been edited with it.
             if key not in held or not _edited(held[key], result):
                 self._done[key] = Recorded(digest, result)
 
@@ -69,7 +69,7 @@ class Steps:
 
     @property
     def editable(self) -> bool:
-        """Whether there is a state where you can put in a result before you redrive the job."""
+        """Whether there is a state in which a user can edit a result before redriving the job."""
         return self._own_state and bool(self._done)
 
     def begin(
@@ -103,7 +103,9 @@ class Steps:
             ) from None
         recorded = self._done.get(full)
         if recorded is not None and recorded.digest is not None and not same(recorded.digest, digest, arguments):
-            edited = f". If the payload was, redrive it with changes={{{full!r}: RESULT}}, too" if self.editable else ""
+            edited = (
+                f". If you edited the payload, redrive with changes={{{full!r}: RESULT}}, too" if self.editable else ""
+            )
             raise StepMismatch(
                 f"step {full!r} of job {self._session.job_id} is recorded with other arguments: replayed code must "
                 "call its steps in the same order with the same arguments. If you changed the code, rename the changed "
@@ -125,7 +127,7 @@ class Steps:
 
     def snapshot(self, step: str, *, asking: str | None = None) -> Snapshot:
         """All recorded steps, as a plain function's state."""
-        done = self._done.copy()  # at once: a sync agent's threads finish steps meanwhile
+        done = self._done.copy()  # a sync agent's threads may finish steps meanwhile
         state = {key: recorded.result for key, recorded in done.items()}
         return Snapshot(step=step, state=state, native={"v": 1, "asking": asking})
 

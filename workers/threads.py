@@ -55,7 +55,7 @@ class Calls:
         try:
             return fn()
         except GeneratorExit as error:
-            raise RuntimeError("GeneratorExit") from error  # thrown into who awaits it, this would close all of them
+            raise RuntimeError("GeneratorExit") from error  # as it is, it would close every coroutine that awaits this
         finally:
             end_if_copied(home)
             self._running.discard(call)
@@ -103,7 +103,7 @@ class LeftBehind:
             self._many.set()
 
     async def full(self) -> None:
-        """Wait until there are too many that don't end in a moment, as calls do that waited for a store."""
+        """Wait until there are too many, and still are a moment later. (Calls that only wait for a store end soon.)"""
         while True:
             await self._many.wait()
             self._many = anyio.Event()

@@ -24,9 +24,9 @@ _PAUSE, _JITTER, _PRESENCE = 1.0, 0.05, 5.0
 _TRIM = 20.0
 # ... and the shortest pause, however much is due.
 _LEAST = 0.01
-# ... and for how long expired leases are left to their holders after the store was away, or took as long to answer, and
-# by a worker that has just started (it may have waited for the store, too): their workers try again to renew them
-# within 1.5 s, and what they are in the middle of would be done twice.
+# ... and how long expired leases are left to their holders: after the store was away or took this long to answer, and
+# after this worker started (perhaps it had to wait for the store, too). The holders try again to renew them within
+# 1.5 s. If others took their jobs over, work in progress would be done twice.
 _GRACE = 2.0
 
 

@@ -25,8 +25,8 @@ class Watchdog:
         self._off = False
 
     def listen(self, signals: Collection[signal.Signals], again: Collection[signal.Signals]) -> None:
-        """Listen to these signals beside the event loop, which has its own handlers. After the first one, listen to
-        those of `again`.
+        """Listen to these signals beside the event loop, which has its own handlers. After the first one, only those in
+        `again` count.
 
         Python calls a handler between two steps of the main thread. It may only write: any lock that it took could be
         held by the code that it interrupts.

@@ -28,9 +28,9 @@ _log = logging.getLogger("batonpass.webhooks")
 PAUSES = (1.0, 5.0, 30.0, 120.0, 600.0, 1800.0, 3600.0, 7200.0)
 # Seconds that a URL may take to respond.
 _TIMEOUT = 15.0
-# Seconds between two looks at which webhooks there are, and between two signs of life of one that waits.
+# Seconds between two looks for new and changed webhooks, and between two signs of life of one that waits.
 _LOOK, _SIGN = 1.0, 20.0
-# ... and after which one is tried again that could not be served at all.
+# ... and before a webhook that could not be served at all is tried again.
 _REST = 60.0
 _LEASE, _BATCH = 60.0, 20
 _GONE = 410
@@ -112,7 +112,7 @@ class Courier:
             _log.info("webhook %s is no longer served: %s", webhook.name, error)
         except Exception as error:  # whatever is wrong with one, others must be served
             told = single(error)
-            if isinstance(told, BadSetup):  # none of them can be: our user may not do that
+            if isinstance(told, BadSetup):  # none can be served: the store's user lacks a permission
                 raise
             trace = None if isinstance(told, BatonpassError) else told
             _log.error("webhook %s is not served for %g s: %s", webhook.name, _REST, told, exc_info=trace)
@@ -143,7 +143,7 @@ class Courier:
         return Consumer(where.store, work)
 
     async def _delivered(self, webhook: Webhook, event: Event, events: Consumer) -> Webhook:
-        """The webhook after an event was accepted, or given up."""
+        """Send an event until it is accepted or given up. Returns the webhook as it is then."""
         while True:
             try:
                 await self._send(webhook, event)

@@ -39,7 +39,7 @@ def main() -> None:
     anyio.run(checkpoint)  # imports the event loop, which happens on first use
     gc.collect()
     gc.freeze()  # so that a collection in a child does not copy every page
-    outlive_parent()  # to end the children, which don't inherit it
+    outlive_parent()  # to end the children, which don't inherit the kernel's signal
     children: set[int] = set()
     with suppress(ConnectionError):
         forks = _can_fork()
@@ -52,7 +52,7 @@ def main() -> None:
 
 
 def _can_fork() -> bool:
-    """Whether this is the only thread, after a fork: some libraries end their threads for one."""
+    """Whether this process has one thread. Forks first, because some libraries end their threads for a fork."""
     if threading.active_count() > 1:
         return False
     if (pid := os.fork()) == 0:

@@ -43,7 +43,7 @@ def notes(*, name: str = "agree.notes", version: int = 1, **annotations: Any) ->
         (notes(facts=list[str], more=int), "has other fields in"),
         (
             notes(name="agree.topic", facts=list[str]),
-            r"accepts agree\.notes@1, not agree\.topic@1: name one otherwise, give its",
+            r"accepts agree\.notes@1, not agree\.topic@1: rename one of them, give its",
         ),
     ],
 )

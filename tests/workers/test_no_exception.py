@@ -61,12 +61,12 @@ RAISED: list[tuple[BaseException, str]] = [
     (asyncio.CancelledError(), "CancelledError"),
     (BaseException("odd"), "BaseException: odd"),
     (BaseExceptionGroup("two", [SystemExit(1), ValueError()]), "BaseExceptionGroup: two (2 sub-exceptions)"),
-    (Unspeakable(), "Unspeakable: (its text can't be had: RuntimeError)"),
-    (Leaving(), "Leaving: (its text can't be had: SystemExit)"),
+    (Unspeakable(), "Unspeakable: (its text can't be read: RuntimeError)"),
+    (Leaving(), "Leaving: (its text can't be read: SystemExit)"),
     (Untouchable("odd"), "Untouchable: odd"),
     (Elsewhere("odd"), "Elsewhere: odd"),
     (Untold("odd"), "Untold: odd"),
-    (Orphan("odd"), "Orphan: (nothing can be told of it: RuntimeError)"),
+    (Orphan("odd"), "Orphan: (it can't be described: RuntimeError)"),
     (ValueError("a" * 9000 + "b" * 9000), "ValueError: " + "a" * 4988 + " ... " + "b" * 5000),
 ]
 
