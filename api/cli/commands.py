@@ -32,6 +32,7 @@ _OURS = {
     "serve": "serve:serve",
     "workers": "workers:workers",
     "doctor": "doctor:doctor",
+    "check": "check:check",
     "backup": "backup:backup",
     "move": "move:move",
     "repartition": "repartition:repartition",

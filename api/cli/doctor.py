@@ -4,11 +4,8 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Iterator
-from dataclasses import asdict
 from itertools import chain
 from typing import cast
-
-import typer
 
 from batonpass.contracts.errors import BadSetup, BatonpassError
 from batonpass.coordinator.checkup import Examines, Finding
@@ -16,9 +13,9 @@ from batonpass.coordinator.safety import UnsafeStore
 from batonpass.coordinator.urls import namespace_of, open_store
 
 from .checkup import look_around
+from .findings import tell
 from .installed import look_installed
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
-from .printing import print_json
 
 
 def doctor(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False) -> None:
@@ -28,16 +25,7 @@ def doctor(store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPAC
     """
     if store.startswith("memory:"):
         raise BadSetup("memory:// exists only in its own process: there is nothing to check")
-    found: list[Finding] = []
-    for finding in chain(look_installed(), _look(store, namespace)):
-        found.append(finding)
-        if not as_json:
-            typer.echo(f"{finding.level:<5} {finding.about:<14} {' '.join(finding.text.split())}")
-    failed = any(finding.level == "fail" for finding in found)
-    if as_json:
-        print_json({"ok": not failed, "findings": [asdict(finding) for finding in found]})
-    if failed:
-        raise typer.Exit(1)
+    tell(chain(look_installed(), _look(store, namespace)), as_json=as_json)
 
 
 def _look(url: str, namespace: str | None) -> Iterator[Finding]:

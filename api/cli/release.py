@@ -1,0 +1,160 @@
+"""Release: what a new release of an app would do with what is in a store."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from batonpass.contracts.agent import Agent
+from batonpass.contracts.app import App
+from batonpass.contracts.contract import ContractRef, contract_ref, same_fields
+from batonpass.contracts.errors import BatonpassError, Corrupted, NotFound
+from batonpass.contracts.job import JobState
+from batonpass.contracts.worker import WorkerInfo
+from batonpass.coordinator.book import Book, Declaration, parse_ref
+from batonpass.coordinator.checkup import Finding, Level
+from batonpass.coordinator.commands import ListJobs
+from batonpass.coordinator.letters import open_envelope
+from batonpass.coordinator.rows import JobRow
+from batonpass.coordinator.sync_client import SyncCoordinator
+
+_PAGE = 200
+# The states of so many jobs are read, because they may be large.
+_STATES = 500
+_UNENDED = (JobState.SUBMITTED, JobState.WORKING, JobState.INPUT_REQUIRED)
+Declared = Mapping[str, Declaration]
+
+
+def against_agents(app: App, declared: Declared, workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
+    """What the store's record says of the app's agents, and of those that they hand off to."""
+    live = {name for worker in workers for name in worker.agents}
+    for agent in app:
+        if (before := declared.get(agent.name)) and (differs := _difference(agent, before)):
+            yield Finding("fail" if agent.name in live else "warn", f"agent {agent.name}", differs)
+        for to, contract in agent.hands_to.items():
+            if to not in app and (problem := _unreceived(contract_ref(contract), to, declared.get(to))):
+                yield Finding(problem[0], f"agent {agent.name}", problem[1])
+    yield Finding("ok", "agents", f"{len(list(app))} in app {app.name}, {len(declared)} declared in the store")
+
+
+def _difference(agent: Agent[Any], before: Declaration) -> str | None:
+    accepts = contract_ref(agent.accepts)
+    if accepts.name != before.accepts.name:
+        return f"accepts {accepts}, but app {before.app!r} declared that it accepts {before.accepts}: rename the agent"
+    if accepts == before.accepts and not same_fields(agent.accepts.model_json_schema(), before.schema):
+        return f"{accepts} has other fields than app {before.app!r} declared: raise its version="
+    return None
+
+
+def _unreceived(given: ContractRef, to: str, receiver: Declaration | None) -> tuple[Level, str] | None:
+    if receiver is None:
+        return "warn", f"hands off to {to}, which no app has declared: deploy that first, or its jobs fail"
+    if given.name != receiver.accepts.name:
+        return "fail", f"hands {given} to {to}, which accepts {receiver.accepts}"
+    if given.version > receiver.accepts.version:
+        return "warn", f"hands {given} to {to}, which accepts {receiver.accepts}: deploy app {receiver.app} first"
+    other = receiver.others.get(given)
+    if given != receiver.accepts and not (other and other.read):
+        return "fail", f"hands {given} to {to}, which accepts {receiver.accepts} and does not upcast the older version"
+    return None
+
+
+@dataclass
+class _Tally:
+    """How many jobs have each problem, and the first of them. `fits` is how many have none."""
+
+    fits: int = 0
+    problems: dict[tuple[str, str], list[str]] = field(default_factory=dict[tuple[str, str], list[str]])
+
+    def add(self, row: JobRow, problem: str, example: str = "") -> None:
+        self.problems.setdefault((row.agent, problem), []).append(f"{row.id}{example}")
+
+    def findings(self, what: str, level: Level) -> Iterator[Finding]:
+        for (agent, problem), jobs in self.problems.items():
+            yield Finding(level, f"agent {agent}", f"{len(jobs)} {what} {problem}, e.g. {jobs[0]}")
+        yield Finding("ok", what, f"{self.fits} fit")
+
+
+def against_jobs(app: App, declared: Declared, coordinator: SyncCoordinator) -> Iterator[Finding]:
+    """Whether the app could go on with the jobs, and with the failed ones if they were redriven."""
+    looked = 0
+    groups: list[tuple[str, Level, Sequence[JobState]]] = [
+        ("job(s)", "fail", _UNENDED),
+        ("dead letter(s)", "warn", (JobState.FAILED,)),
+    ]
+    for what, level, states in groups:
+        tally = _Tally()
+        for row in _rows(coordinator, states):
+            if row.agent not in app:
+                if (before := declared.get(row.agent)) is None or before.app == app.name:
+                    tally.add(row, "are at this agent, which no app has any more")
+                continue
+            problem = _payload_problem(app, row)
+            if problem is None and row.tip and looked < _STATES:
+                looked += 1
+                problem = _state_problem(app, row, coordinator)
+            if problem is None:
+                tally.fits += 1
+            else:
+                tally.add(row, *problem)
+        yield from tally.findings(what, level)
+
+
+def _rows(coordinator: SyncCoordinator, states: Sequence[JobState]) -> Iterator[JobRow]:
+    """All jobs in some states, also such as change theirs meanwhile, but each once."""
+    seen: set[str] = set()
+    for state in states:
+        before = ""
+        while page := coordinator.store.call(ListJobs(_PAGE, before, state=state)):
+            before = page[-1].id
+            for row in page:
+                if row.state == state and row.id not in seen:
+                    seen.add(row.id)
+                    yield row
+
+
+def _payload_problem(app: App, row: JobRow) -> tuple[str, str] | None:
+    agent, ref = app[row.agent], parse_ref(row.contract)
+    now = contract_ref(agent.accepts)
+    if ref != now and ref not in app.versions(agent.accepts):
+        older = ref.name == now.name and ref.version < now.version
+        remedy = f" (@app.upcast({agent.accepts.__name__}, from_version={ref.version}))" if older else ""
+        return f"have {ref}, which this app can't read{remedy}", ""
+    try:
+        app.load(agent.accepts, ref, open_envelope(row.envelope, of=f"the envelope of job {row.id}").payload)
+    except BatonpassError as error:
+        return f"have {ref} with values that this app can't read", f": {error}"
+    return None
+
+
+def _state_problem(app: App, row: JobRow, coordinator: SyncCoordinator) -> tuple[str, str] | None:
+    try:
+        checkpoint = coordinator.restore(row.tip)
+    except (NotFound, Corrupted):  # expired, ended meanwhile, or what `doctor` and `timeline` tell of
+        return None
+    if checkpoint.agent != row.agent or (checkpoint.job, checkpoint.hop) != (row.id, row.hop):
+        return None  # a hop that has saved nothing starts anew
+    try:
+        app.migrated(checkpoint)
+    except BatonpassError as error:
+        return "have a state that this app can't read", f": {error}"
+    return None
+
+
+def against_schedules(app: App, declared: Declared, coordinator: SyncCoordinator) -> Iterator[Finding]:
+    """Whether the app could take the jobs of the schedules."""
+    book, fits = Book(app), 0
+    for schedule in coordinator.schedules():
+        about = f"schedule {schedule.name}"
+        if schedule.agent not in app:
+            if (before := declared.get(schedule.agent)) is None or before.app == app.name:
+                yield Finding("fail", about, f"submits to {schedule.agent}, which no app has any more")
+            continue
+        try:
+            book.said(app[schedule.agent].accepts, schedule.payload)
+            fits += 1
+        except BatonpassError as error:
+            yield Finding("fail", about, f"its payload does not fit {schedule.agent}: {error}")
+    if fits:
+        yield Finding("ok", "schedules", f"{fits} fit")
