@@ -1,4 +1,4 @@
-"""For your tests: a context for one agent, an app on memory, and test cases for adapters."""
+"""For your tests: a context for one agent, an app on memory, crashes, and test cases for adapters."""
 
 from batonpass.contracts.errors import MissingExtra
 
@@ -10,7 +10,8 @@ except ModuleNotFoundError as missing:
 pytest.register_assert_rewrite("batonpass.testing.adapters")  # so that a failed case says what it compared
 
 from batonpass.testing.adapters import AdapterCases, Given, Told  # noqa: E402
+from batonpass.testing.crashing import Crash, crash_everywhere  # noqa: E402
 from batonpass.testing.serving import context, serving  # noqa: E402
 from batonpass.testing.work import Work  # noqa: E402
 
-__all__ = ["AdapterCases", "Given", "Told", "Work", "context", "serving"]
+__all__ = ["AdapterCases", "Crash", "Given", "Told", "Work", "context", "crash_everywhere", "serving"]

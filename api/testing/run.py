@@ -20,7 +20,8 @@ from batonpass.coordinator.commands import Fence, ReadJob, Release
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.store import Store
 from batonpass.testing.serving import claimed
-from batonpass.testing.work import WatchedStore, Work
+from batonpass.testing.watched import WatchedStore
+from batonpass.testing.work import Work
 from batonpass.workers.running import Runner
 
 _BROKEN = 70
@@ -46,7 +47,7 @@ class Run:
     async def _deliver(self) -> None:
         async with connect(self._url, app=self._app) as coordinator:
             delivery = await claimed(coordinator, self._agent)
-            store = cast("Store", WatchedStore(coordinator.store, self.work))
+            store = cast("Store", WatchedStore(coordinator.store, self.work.writing, self.work.wrote))
             adapters = {self._agent.kind: self._adapter()}
             await Runner(self._app, store, coordinator.book, None, adapters, None).run(delivery)
 

@@ -7,14 +7,11 @@ import signal
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from batonpass.coordinator import commands as c
-from batonpass.coordinator.store import Store
+from batonpass.coordinator.commands import Command
 
-R = TypeVar("R")
 WROTE = "(wrote)"
-_WRITES = (c.Save, c.Record, c.HandOff, c.Complete, c.Suspend, c.Fail)
 
 
 @dataclass
@@ -28,12 +25,12 @@ class Work:
     path: Path
     killed_at: str = ""
     during: Callable[[str], None] | None = None
+    writes: int = 0
 
     def __call__(self, step: str) -> str:
         """Do a step."""
         self.note(step)
-        if self.killed_at == f"in:{step}":
-            os.kill(os.getpid(), signal.SIGKILL)
+        self._die(f"in:{step}")
         if self.during is not None:
             self.during(step)
         return f"{step} is done"
@@ -47,6 +44,16 @@ class Work:
         finally:
             os.close(file)
 
+    def writing(self, command: Command[Any]) -> None:
+        """A write is about to be sent."""
+        self.writes += 1
+        self._die(f"before:{self.writes}")
+
+    def wrote(self, command: Command[Any]) -> None:
+        """A write was acknowledged."""
+        self.note(WROTE)
+        self._die(f"after:{self.writes}")
+
     def steps(self) -> list[str]:
         """The steps that were begun."""
         return [line for line in self.lines() if line != WROTE]
@@ -55,42 +62,6 @@ class Work:
         """The evidence so far: the steps that were begun, and `WROTE` for each acknowledged write."""
         return self.path.read_text().splitlines() if self.path.exists() else []
 
-
-class WatchedStore:
-    """A store whose writes under a lease are evidence, and may be the last that this process does."""
-
-    def __init__(self, store: Store, work: Work) -> None:
-        self._store = store
-        self._work = work
-        self._writes = 0
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self._store, name)
-
-    def call(self, command: c.Command[R]) -> R:
-        """Carry a command out."""
-        self._enter(command)
-        answer = self._store.call(command)
-        self._leave(command)
-        return answer
-
-    async def acall(self, command: c.Command[R]) -> R:
-        """`call` for async code."""
-        self._enter(command)
-        answer = await self._store.acall(command)
-        self._leave(command)
-        return answer
-
-    def _enter(self, command: c.Command[Any]) -> None:
-        if isinstance(command, _WRITES):
-            self._writes += 1
-            self._die(f"before:{self._writes}")
-
-    def _leave(self, command: c.Command[Any]) -> None:
-        if isinstance(command, _WRITES):
-            self._work.note(WROTE)
-            self._die(f"after:{self._writes}")
-
     def _die(self, point: str) -> None:
-        if self._work.killed_at == point:
+        if self.killed_at == point:
             os.kill(os.getpid(), signal.SIGKILL)

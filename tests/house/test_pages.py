@@ -224,6 +224,12 @@ async def test_agents_are_tested() -> None:
     names["test_write_in_sync_code"]()
 
 
+async def test_the_desk_survives_crashes() -> None:
+    names = await run(shown('bp.App("desk")'), {"bp": bp})
+    await run(shown("import crash_everywhere"), names)
+    names["test_the_desk_survives_crashes"]()
+
+
 async def test_the_cases_of_an_adapter() -> None:
     import batonpass.testing
 
