@@ -151,6 +151,13 @@ def drop(records: Records, rows: Sequence[CheckpointRow]) -> None:
         announce(records, kinds.EXPIRED, records.thread(row.thread).job or row.thread, checkpoint=row.id)
 
 
+def forget(records: Records, thread: str) -> None:
+    """Remove all traces of a thread that has no checkpoints and no jobs left."""
+    left = records.line(thread, 0, 1) or records.places(thread, 1) or records.jobs_on(thread, 1)
+    if not left and records.has_thread(thread):
+        records.drop_thread(thread)
+
+
 def free(records: Records, rows: Sequence[CheckpointRow]) -> None:
     """Free checkpoints, what was written at their places, and what only they used."""
     let_go(records, [span for row in rows for span in [*spans_of(row), *_take_away(records, row)]])

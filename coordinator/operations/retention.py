@@ -13,7 +13,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, JobRow, ThreadRow
 from ..seals import read_commit
-from .checkpoints import free, let_go, needed_on
+from .checkpoints import forget, free, let_go, needed_on
 from .jobs import announce, emit
 
 # How many jobs of one thread are deleted at once.
@@ -52,7 +52,7 @@ def _free(records: Records, thread: ThreadRow, old: Sequence[CheckpointRow]) -> 
     if old:
         free(records, old)
         announce(records, kinds.PRUNED, thread.job or thread.name, freed=len(old))
-    _forget(records, thread.name)
+    forget(records, thread.name)
 
 
 def delete_thread(records: Records, command: DeleteThread) -> Freed:
@@ -72,7 +72,7 @@ def delete_job(records: Records, command: DeleteJob) -> None:
     if not JobState(row.state).ended:
         raise refusal("unended", row.id, row.state)
     _drop_job(records, row)
-    _forget(records, row.thread)
+    forget(records, row.thread)
 
 
 def prune_jobs(records: Records, command: PruneJobs) -> Freed:
@@ -90,7 +90,7 @@ def prune_jobs(records: Records, command: PruneJobs) -> Freed:
             freed, done = _clear(records, row.thread, budget)
         elif done:
             _drop_job(records, row)
-            _forget(records, row.thread)
+            forget(records, row.thread)
         if not done:
             return Freed(ended, command.start + kept)
         ended += 1
@@ -140,10 +140,3 @@ def _drop_job(records: Records, row: JobRow) -> None:
     if row.idem:
         records.drop_first_use(row.idem, row.id)
     emit(records, kinds.JOB_DELETED, row)
-
-
-def _forget(records: Records, name: str) -> None:
-    """Remove all traces of a thread that has no checkpoints and no jobs left."""
-    left = records.line(name, 0, 1) or records.places(name, 1) or records.jobs_on(name, 1)
-    if not left and records.has_thread(name):
-        records.drop_thread(name)

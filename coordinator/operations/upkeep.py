@@ -8,7 +8,7 @@ from ..commands import Reap, Reaped
 from ..records import Records
 from ..rows import JobRow
 from .brood import cancel_left, make_staged
-from .checkpoints import drop
+from .checkpoints import drop, forget
 from .jobs import close, emit, enqueue, fail_late, go_ahead, leave, let_out, store, take_back
 
 
@@ -32,7 +32,7 @@ def reap(records: Records, command: Reap) -> Reaped:
         moved += let_out(records, lane)
     moved += make_staged(records, opening, command.limit)
     cancel_left(records, closing, command.limit)
-    drop(records, records.expired_checkpoints(command.limit))
+    _drop_expired(records, command.limit)
     for name in records.expired_items(command.limit):
         records.drop_item(name)
     records.drop_old_streams(command.limit)
@@ -40,6 +40,14 @@ def reap(records: Records, command: Reap) -> Reaped:
     if command.presence:
         records.note_presence(command.worker, command.queues, records.now + command.presence)
     return Reaped(moved, due_in(records))
+
+
+def _drop_expired(records: Records, limit: int) -> None:
+    """Free checkpoints whose time is over. A thread goes with its last one."""
+    rows = records.expired_checkpoints(limit)
+    drop(records, rows)
+    for thread in {row.thread for row in rows}:
+        forget(records, thread)
 
 
 def _take_back(records: Records, row: JobRow) -> int:

@@ -60,6 +60,23 @@ def test_reap_frees_it(bench: Bench) -> None:
     assert commit_of(bench.do(c.Restore(bench.save(None, thread="run")))).parent == kept
 
 
+def test_a_thread_goes_with_its_last_checkpoint(bench: Bench) -> None:
+    """Otherwise a trace of each chat would stay for ever."""
+    running = bench.start(thread="busy", lease=100 * MINUTE)
+    bench.save(running, thread="busy", ttl=MINUTE)
+    for thread in ("run", "other"):
+        bench.save(None, thread=thread, ttl=MINUTE)
+    bench.save(None, thread="other")
+    bench.clock.advance(MINUTE)
+    free(bench)
+    assert bench.do(c.Threads()) == ["busy", "other"]
+    bench.do(c.Complete(running, b"result"))
+    free(bench)
+    bench.do(c.DeleteJob(running.job_id))
+    assert bench.do(c.Threads()) == ["other"]
+    assert commit_of(bench.do(c.Restore(bench.save(None, thread="run")))).parent == ""
+
+
 def test_reap_frees_no_more_than_its_limit(bench: Bench) -> None:
     for _ in range(5):
         bench.save(None, thread="run", ttl=MINUTE)

@@ -40,6 +40,17 @@ def test_upkeep_passes_over_them(bench: Bench) -> None:
     assert bench.do(c.Reap()).next_due == -1
 
 
+def test_upkeep_passes_over_a_thread_that_is_gone(bench: Bench) -> None:
+    assert isinstance(bench.harness, RedisHarness)
+    bench.save(None, thread="run", ttl=MINUTE)
+    [key] = [key for key in bench.harness.keys() if "}:t:" in key]
+    bench.harness.server.delete(key)
+    fence = bench.start(lease=1)
+    bench.clock.advance(MINUTE)
+    assert bench.do(c.Reap()).moved == 1
+    assert bench.state(fence.job_id) == ("submitted", "ready")
+
+
 def test_children_of_which_some_are_gone(bench: Bench) -> None:
     family = Family(bench, bench.start("parent"), 3)
     family.spawn()

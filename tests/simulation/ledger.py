@@ -255,11 +255,12 @@ class Ledger(Known):
     def _expired(self, m: c.Expire, answer: None, now: int, records: Records) -> None:
         self._drop(m.checkpoint_id, now)
 
-    def _drop(self, checkpoint_id: str, now: int) -> None:
+    def _drop(self, checkpoint_id: str, now: int) -> Thread:
         thread = self.thread(self.kept.pop(checkpoint_id)[0])
         thread.line.remove(checkpoint_id)
         if thread.tip == checkpoint_id:
             thread.tip = next(iter(self.shown(thread, now)), "")
+        return thread
 
     def _reaped(self, m: c.Reap, reaped: c.Reaped, now: int, records: Records) -> None:
         moved, closing = 0, list(self.closing)
@@ -282,7 +283,9 @@ class Ledger(Known):
                 self._end(job, "canceled", "", now)
             self.closing.remove(fan)
         for checkpoint_id in [id_ for id_, kept in self.kept.items() if 0 < kept[1] <= now and not self.needed(id_)]:
-            self._drop(checkpoint_id, now)
+            thread = self._drop(checkpoint_id, now)
+            if not thread.line and all(job.thread != thread.name for job in self.jobs.values()):
+                del self.threads[thread.name]
         timed = [job for job in self.jobs.values() if job.reason != "thread_busy"]
         times = [at for job in timed for at in (job.lease_until, job.due) if at]
         due = 0 if self.closing else min(times) - now if times else -1

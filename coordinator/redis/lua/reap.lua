@@ -5,7 +5,7 @@
 --      ahead of others no more, deaths that park it, presence ms or '0', '1' if lines move before their time, worker,
 --      its queues
 -- Returns {'+', deliveries made ready or ended, ms until the next is due or -1, queue of each made ready ...}
---@ uses clock job asking children record parts thread places free items
+--@ uses clock job asking children record parts thread places free forget items
 local limit, suspect, poison, presence = tonumber(ARGV[1]), tonumber(ARGV[3]), tonumber(ARGV[4]), tonumber(ARGV[5])
 local now = now_ms()
 local late = redis.call('ZRANGEBYSCORE', LIMITS, '-inf', num(now), 'LIMIT', 0, limit)
@@ -132,16 +132,17 @@ end
 local dropped, needed = {}, {}
 for _, id in ipairs(old) do
   local record, head = read_head(id)
-  if record then
+  local known = record and redis.call('EXISTS', P .. 't:' .. head.thread) == 1
+  if known then
     needed[head.thread] = needed[head.thread] or needed_on(head.thread)
   end
-  if not record then
+  if not known then
     redis.call('ZREM', P .. 'expiry', id)
   elseif needed[head.thread][id] then
     -- An unended job would resume from it: look again in a minute.
     redis.call('ZADD', P .. 'expiry', num(now + 60000), id)
   else
-    drop(id, head, now, dropped)
+    forget_if_empty(head.thread, drop(id, head, now, dropped))
   end
 end
 free_logs(dropped)

@@ -126,7 +126,7 @@ local function fall_back(thread, now)
   redis.call('HSET', P .. 't:' .. thread, 'tip', newest_left(thread, now) or '')
 end
 
--- Drops a checkpoint, and emits that.
+-- Drops a checkpoint, and emits that. Returns its thread's name.
 local function drop(id, head, now, dropped)
   local thread = head.thread
   discard(id, thread, head, dropped)
@@ -139,6 +139,7 @@ local function drop(id, head, now, dropped)
   else
     emit(state[3], thread, 'batonpass.checkpoint.expired', 'checkpoint', id)
   end
+  return state[3]
 end
 
 -- Frees checkpoints of a thread, given as pairs of id and head, and what only they used.
