@@ -262,6 +262,8 @@ async def test_a_job_is_submitted_with_all_options(sqlite_url: str) -> None:
                 thread="t", delay=50, expires=100.5, priority="high", guard={"hops": 7}, key="k", key_ttl=60, at=None
             )
             assert (info.thread, info.priority, info.guard) == ("t", "high", bp.Guard(hops=7))
+            other = await http.post("/jobs", json={"agent": "plain", "payload": {"text": "sun"}, "key": "k"})
+            assert (other.status_code, other.json()["job_id"]) == (409, info.id)
             assert info.due_at
             assert info.expires_at
             assert info.expires_at > info.due_at

@@ -143,6 +143,7 @@ async def test_what_is_refused_of_lists(sqlite_url: str) -> None:
                 reply = await http.get(path)
                 assert reply.status_code == status, (path, reply.text)
                 assert told in reply.json()["error"]
+                assert reply.json().get("after") == (kept if status == 410 else None)
             async with caller(address, TOKEN[:-1]) as stranger:
                 for path in ("/jobs", f"/timeline?thread={SUPPER}", "/events"):
                     assert (await stranger.get(path)).status_code == 401

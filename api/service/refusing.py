@@ -1,11 +1,11 @@
 """Refusing: every error as a problem with a status; and those as JSON, `{"error": one line, "fields": [what is wrong
-where]}`."""
+where]}`, and what a program needs to go on."""
 
 from __future__ import annotations
 
 import logging
 from asyncio import CancelledError
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from starlette.exceptions import HTTPException
@@ -18,6 +18,7 @@ from batonpass.contracts.errors import (
     BatonpassError,
     Conflict,
     ContractViolation,
+    KeyConflict,
     NotFound,
     Refused,
     Unavailable,
@@ -47,21 +48,23 @@ Endpoint = Callable[[Request], Awaitable[Response]]
 
 
 class BadRequest(Refused):
-    """The request itself is wrong: `status` says how."""
+    """The request itself is wrong: `status` says how. `after`: the cursor to go on with instead."""
 
-    def __init__(self, message: str, *, status: int = 400, fields: Sequence[str] = ()) -> None:
+    def __init__(self, message: str, *, status: int = 400, fields: Sequence[str] = (), after: str = "") -> None:
         super().__init__(message)
         self.status = status
         self.fields = tuple(fields)
+        self.after = after
 
 
 @dataclass(frozen=True)
 class Problem:
-    """Why a request has no answer: the status, one line, and what is wrong where."""
+    """Why a request has no answer: the status, one line, what is wrong where, and what else programs need, by name."""
 
     status: int
     text: str
     fields: tuple[str, ...] = ()
+    more: Mapping[str, str] = field(default_factory=dict[str, str])
     headers: Mapping[str, str] = field(default_factory=dict[str, str])
 
 
@@ -73,7 +76,8 @@ def answer(value: object, status: int = 200, headers: Mapping[str, str] | None =
 
 def told(problem: Problem) -> Response:
     """A problem as JSON."""
-    return answer({"error": problem.text, "fields": list(problem.fields)}, problem.status, problem.headers)
+    about = {"error": problem.text, "fields": list(problem.fields), **problem.more}
+    return answer(about, problem.status, problem.headers)
 
 
 def refusing(
@@ -107,7 +111,14 @@ def problem_of(error: BatonpassError) -> Problem:
         status = 500
     if isinstance(error, BadRequest | ContractViolation):
         fields = error.fields
-    return Problem(status, _line(str(error)), tuple(map(_line, fields)))
+    return Problem(status, _line(str(error)), tuple(map(_line, fields)), dict(_more(error)))
+
+
+def _more(error: BatonpassError) -> Iterator[tuple[str, str]]:
+    if isinstance(error, KeyConflict) and error.job_id:
+        yield "job_id", error.job_id
+    if isinstance(error, BadRequest) and error.after:
+        yield "after", error.after
 
 
 def unrouted(error: Exception) -> Problem:

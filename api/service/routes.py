@@ -130,10 +130,10 @@ class _Service:
             found = await following(self._coordinator, way, 1)
         except Rewound as gone:
             text = f"the store lost its last writes, and this cursor's event: go on with after={gone.first_available}"
-            raise BadRequest(text, status=410) from None
+            raise BadRequest(text, status=410, after=gone.first_available) from None
         except Trimmed as gone:
             text = f"events after this cursor are not kept any more: go on with after={gone.first_available}"
-            raise BadRequest(text, status=410) from None
+            raise BadRequest(text, status=410, after=gone.first_available) from None
         return answer({"events": [asdict(event) for event in found], "after": way.after})
 
     async def submit(self, request: Request) -> Response:
