@@ -216,14 +216,16 @@ class Coordinator(Scheduling):
         to: str | Agent[P],
         payload: P | Mapping[str, Any] | None = None,
         key: str | None = None,
+        trace: Mapping[str, str] | None = None,
     ) -> Job[Any]:
         """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent.
 
         Without `payload` the agent gets the checkpoint's state, which must validate as the contract it accepts
-        (`batonpass.State` accepts any).
+        (`batonpass.State` accepts any). Without `trace`, the job has the trace context of the checkpoint's job.
         """
         name = name_of(to)
-        row = await adrive(self.store, checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, key))
+        call = checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, key, trace)
+        row = await adrive(self.store, call)
         return Job(self.store, self.book, row.id, None)
 
     async def expire(self, checkpoint_id: str) -> None:

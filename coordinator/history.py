@@ -107,6 +107,7 @@ class History:
         agent: str | Agent[Any],
         payload: Contract | Mapping[str, Any] | None = None,
         key: str | None = None,
+        trace: Mapping[str, str] | None = None,
     ) -> Job[Any]: ...
 
     async def fork(
@@ -120,6 +121,7 @@ class History:
         payload: Any = None,
         thread: str | None = None,
         key: str | None = None,
+        trace: Mapping[str, str] | None = None,
     ) -> Checkpoint | Job[Any]:
         """Continue from a checkpoint in another way, with its state unchanged or edited. Storage is shared.
 
@@ -132,15 +134,16 @@ class History:
         conversation, as edited. It gets the conversation as its framework's messages, or in a plain function as
         `ctx.transcript`. The payload is `payload`, else the state if it fits the agent's contract, else, without an
         edit, the payload of the checkpoint's own agent. A tool call without a result is closed with a failed one. What
-        the framework can't represent is counted in `lost` of the job's first event.
+        the framework can't represent is counted in `lost` of the job's first event. Without `trace`, the job has the
+        trace context of the checkpoint's job.
         """
         edit = edits.Edit(changes or {}, append or {}, state)
-        forks.check(agent, payload, thread)
+        forks.check(agent, payload, thread, trace)
         if agent is None:
             call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)
             return await adrive(self.store, call)
         name = name_of(agent)
-        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, key)
+        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, key, trace)
         return Job(self.store, self.book, (await adrive(self.store, job)).id, None)
 
     async def rollback(self, thread: str, *, to: str) -> Checkpoint:

@@ -188,10 +188,12 @@ class SyncCoordinator(SyncScheduling):
         to: str | Agent[P],
         payload: P | Mapping[str, Any] | None = None,
         key: str | None = None,
+        trace: Mapping[str, str] | None = None,
     ) -> SyncJob[Any]:
         """Submit a new job that continues from a checkpoint. The job's first checkpoint has this one as its parent."""
         name = name_of(to)
-        row = drive(self.store, checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, key))
+        call = checkpoints.hand_off(self.book.knowing(to), checkpoint_id, name, payload, key, trace)
+        row = drive(self.store, call)
         return SyncJob(self.store, self.book, row.id, None)
 
     def expire(self, checkpoint_id: str) -> None:

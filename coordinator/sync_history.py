@@ -97,6 +97,7 @@ class SyncHistory:
         agent: str | Agent[Any],
         payload: Contract | Mapping[str, Any] | None = None,
         key: str | None = None,
+        trace: Mapping[str, str] | None = None,
     ) -> SyncJob[Any]: ...
 
     def fork(
@@ -110,15 +111,16 @@ class SyncHistory:
         payload: Any = None,
         thread: str | None = None,
         key: str | None = None,
+        trace: Mapping[str, str] | None = None,
     ) -> Checkpoint | SyncJob[Any]:
         """Go on from a checkpoint in another way, with its state as it is or edited."""
         edit = edits.Edit(changes or {}, append or {}, state)
-        forks.check(agent, payload, thread)
+        forks.check(agent, payload, thread, trace)
         if agent is None:
             call = forks.fork(self._bases, self.book, checkpoint_id, edit, thread, key)
             return drive(self.store, call)
         name = name_of(agent)
-        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, key)
+        job = forks.fork_job(self._bases, self.book.knowing(agent), checkpoint_id, edit, name, payload, key, trace)
         return SyncJob(self.store, self.book, drive(self.store, job).id, None)
 
     def rollback(self, thread: str, *, to: str) -> Checkpoint:

@@ -41,6 +41,14 @@ async def child(ask: Ask) -> Told:
     return Told(traces=[dict(bp.current().trace)])
 
 
+steps = bp.App("steps")
+
+
+@steps.agent("saves", accepts=Ask, returns=Told)
+async def saves(ask: Ask, ctx: bp.Context) -> Told:
+    return Told(traces=[await ctx.step("trace", lambda: dict(ctx.trace))])
+
+
 async def test_it_goes_through_retries_handoffs_and_children(store_url: str) -> None:
     async with serving(app, store_url) as coordinator:
         job = await coordinator.submit("first", Ask(), returns=Told, trace=TRACE, key="k")
@@ -48,6 +56,36 @@ async def test_it_goes_through_retries_handoffs_and_children(store_url: str) -> 
         assert told.traces == [{"traceparent": TRACE["traceparent"]}, TRACE, TRACE]
         again = await coordinator.submit("first", Ask(), returns=Told, trace={"traceparent": "another"}, key="k")
         assert again.id == job.id  # another try of the same request has a trace of its own
+
+
+@pytest.mark.parametrize("how", ["hand_off", "fork"])
+@pytest.mark.parametrize("own", [None, {"traceparent": "00-own"}, {}], ids=repr)
+async def test_a_job_that_goes_on_from_a_checkpoint_has_that_jobs_or_its_own(
+    how: str, own: dict[str, str] | None
+) -> None:
+    async with serving(steps, "memory://") as coordinator:
+        job = await coordinator.submit("saves", Ask(), returns=Told, trace=TRACE)
+        await job.result(timeout=30)
+        [saved] = await coordinator.timeline(job.id)
+        if how == "fork":
+            next_job = await coordinator.fork(saved.id, agent="saves", payload=Ask(), trace=own)
+        else:
+            next_job = await coordinator.hand_off(saved.id, to="saves", payload=Ask(), trace=own)
+        told = await next_job.result(timeout=30)
+        assert told.traces == [TRACE if own is None else own]
+
+
+async def test_a_job_that_goes_on_from_what_is_left_of_another_has_none() -> None:
+    async with serving(steps, "memory://") as coordinator:
+        job = await coordinator.submit("saves", Ask(), returns=Told, thread="t", trace=TRACE)
+        await job.result(timeout=30)
+        [saved] = await coordinator.timeline("t")
+        await coordinator.delete_job(job.id)
+        told = await (await coordinator.fork(saved.id, agent="saves", payload=Ask())).result(timeout=30)
+        assert told.traces == [{}]
+        as_given: Any = {"trace": TRACE}
+        with pytest.raises(bp.BadSetup, match="trace= is for the job of an agent="):
+            await coordinator.fork(saved.id, **as_given)
 
 
 async def test_without_one_it_is_empty() -> None:

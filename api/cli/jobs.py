@@ -29,6 +29,7 @@ from .options import (
     Store,
     duration,
     guarded,
+    header,
     moment,
     opened,
     read_json,
@@ -57,6 +58,10 @@ def submit(
         typer.Option(metavar="TIME", help="Fail if it has not ended within this long, or by a time like --at"),
     ] = None,
     guard: GuardText = None,
+    trace: Annotated[
+        list[str] | None,
+        typer.Option(metavar="HEADER=VALUE", help="The caller's trace context, e.g. traceparent=00-...; repeatable"),
+    ] = None,
     on_busy: Annotated[
         OnBusy, typer.Option(help="If another job runs on --thread: be refused, wait for it, or cancel it")
     ] = "reject",
@@ -87,6 +92,8 @@ def submit(
             options["deadline"] = moment(deadline, "--deadline", also="seconds, or ") if left is None else left
         if guard is not None:
             options["guard"] = guarded(guard)
+        if trace:
+            options["trace"] = dict(map(header, trace))
         job = coordinator.submit(agent, values, **options)
         if not wait:
             print_json({"id": job.id}) if as_json else typer.echo(job.id)

@@ -92,6 +92,14 @@ def assignment(text: str) -> tuple[str, Any]:
         raise BadSetup(f"{text!r}: the part after = {why}") from None
 
 
+def header(text: str) -> tuple[str, str]:
+    """NAME=VALUE of a trace context as a header's name and value."""
+    name, mark, value = text.partition("=")
+    if not mark or not name:
+        raise BadSetup(f"--trace {text!r}: write HEADER=VALUE, e.g. traceparent=00-...")
+    return name, value
+
+
 def seconds(text: str) -> float | None:
     """A duration as given on the command line, in seconds: a number, or one with a unit. None for anything else."""
     number, unit = (text[:-1], _UNITS[text[-1]]) if text[-1:] in _UNITS else (text, 1)

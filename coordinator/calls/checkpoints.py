@@ -167,12 +167,15 @@ def expire(checkpoint_id: str) -> Call[None]:
     yield Expire(checked(checkpoint_id))
 
 
-def hand_off(book: Book, checkpoint_id: str, to: str, payload: object, key: str | None) -> Call[JobRow]:
+def hand_off(
+    book: Book, checkpoint_id: str, to: str, payload: object, key: str | None, trace: Mapping[str, str] | None
+) -> Call[JobRow]:
     """Make a new job that goes on from a checkpoint. Without a payload, with its state."""
     checkpoint = book.migrated((yield from restore(checkpoint_id)))
     if payload is None:
         payload = as_payload(book, to, checkpoint_id, checkpoint.state)
-    return (yield from jobs.submit(book, to, payload, {"key": key}, origin=checkpoint_id))
+    trace = yield from jobs.trace_after(checkpoint.job, trace)
+    return (yield from jobs.submit(book, to, payload, {"key": key, "trace": trace}, origin=checkpoint_id))
 
 
 def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object:

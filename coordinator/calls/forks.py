@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from ...contracts.checkpoint import Checkpoint
@@ -9,6 +10,7 @@ from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, ContractViolation, Corrupted, KeyConflict, NotFound
 from ...contracts.handoff import Envelope
 from ...contracts.names import digest, home, is_id, mint
+from ...contracts.options import SubmitOptions
 from ...contracts.transcript_losses import Losses
 from ..book import Book
 from ..commands import Import, Restore
@@ -55,16 +57,25 @@ def fork(
     raise Corrupted(f"the store refuses a whole state of checkpoint {checkpoint_id}: its logs have changed")
 
 
-def check(agent: object, payload: object, thread: str | None) -> None:
+def check(agent: object, payload: object, thread: str | None, trace: object) -> None:
     """Refuse what contradicts itself."""
     if agent is not None and thread is not None:
         raise BadSetup("give thread= or agent=, not both: an agent's job has its own thread")
+    if agent is None and trace is not None:
+        raise BadSetup("trace= is for the job of an agent=: a checkpoint has none")
     if agent is None and payload is not None:
         raise BadSetup("payload= is for the job of an agent=; a checkpoint takes changes=, append= or state=")
 
 
 def fork_job(
-    bases: Bases, book: Book, checkpoint_id: str, edit: Edit, to: str, payload: object, key: str | None
+    bases: Bases,
+    book: Book,
+    checkpoint_id: str,
+    edit: Edit,
+    to: str,
+    payload: object,
+    key: str | None,
+    trace: Mapping[str, str] | None,
 ) -> Call[JobRow]:
     """Make a new job that goes on from a checkpoint, with its state as edited.
 
@@ -85,7 +96,8 @@ def fork_job(
     count_lost(kind, transcript, losses)
     about = {"checkpoint": source.id, **told(losses)}
     stored = transcript.dump()
-    return (yield from jobs.submit(book, to, payload, {"key": key}, origin=source.id, transcript=stored, about=about))
+    options: SubmitOptions = {"key": key, "trace": (yield from jobs.trace_after(source.job, trace))}
+    return (yield from jobs.submit(book, to, payload, options, origin=source.id, transcript=stored, about=about))
 
 
 def _payload(book: Book, to: str, source: Checkpoint, state: object, edit: Edit) -> Call[object]:

@@ -186,6 +186,17 @@ def payload(book: Book, job_id: str) -> Call[Contract | Payload]:
     return load_mapping(envelope.contract, envelope.payload)
 
 
+def trace_after(job_id: str | None, given: Mapping[str, str] | None) -> Call[Mapping[str, str]]:
+    """The trace context of a job that goes on from another job's checkpoint: the other's, unless one is given."""
+    if given is not None or job_id is None:
+        return given or {}
+    try:
+        row = yield from look(job_id)
+        return open_envelope(row.envelope, of=f"the envelope of job {row.id}").trace
+    except (NotFound, Corrupted, MissingKey):  # it is not needed to go on
+        return {}
+
+
 def cancel(job_id: str) -> Call[bool]:
     """End the job. False if it had ended already."""
     ended: bool = yield Cancel(checked(job_id))
