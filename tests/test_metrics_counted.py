@@ -91,6 +91,36 @@ async def test_a_job_is_not_ready_while_it_waits_for_its_thread() -> None:
         assert tally.waits["a"].sum == 1.0
 
 
+async def test_failures_are_counted_by_their_reason(sqlite_url: str) -> None:
+    """An effect whose outcome is unknown needs a person, and other failures may not."""
+    doubtful = bp.App("doubtful")
+
+    @doubtful.agent("pays", accepts=Ask, returns=Reply, retries=bp.Retry(attempts=2, first=0.01))
+    async def pays(ask: Ask, ctx: bp.Context) -> Reply:
+        return Reply(text=await ctx.effect("pay", pay, ask.text))
+
+    def pay(text: str) -> str:
+        raise OSError("the line is dead")
+
+    with service(sqlite_url) as address:
+        async with caller(address) as http, serving(doubtful, sqlite_url) as coordinator:
+            assert {*(await failed(http)).values()} == {0}
+            job = await coordinator.submit("pays", Ask(text="1 EUR"), returns=Reply)
+            await reached(job, bp.JobState.FAILED)
+            found = await failed(http)
+            assert {labels: number for labels, number in found.items() if number} == {("pays", "ambiguous"): 1}
+            assert ("pays", "poison") in found
+
+
+async def failed(http: Any) -> dict[tuple[str, str], float]:
+    """The counter of failures, by agent and reason."""
+    families = text_string_to_metric_families((await http.get("/metrics")).raise_for_status().text)
+    samples = [
+        sample for family in families for sample in family.samples if sample.name == "batonpass_jobs_failed_total"
+    ]
+    return {(sample.labels["agent"], sample.labels["reason"]): sample.value for sample in samples}
+
+
 @pytest.mark.each_store
 async def test_agents_outside_of_jobs_are_not_told_apart(store_url: str) -> None:
     """Their names are any texts, and each would be a time series of its own for ever."""

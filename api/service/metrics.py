@@ -22,6 +22,10 @@ _OF_AGENTS = (
     *(kinds.CANCELED, kinds.RELEASED, kinds.CRASHED, kinds.LEASE_EXPIRED, kinds.SAVED, kinds.NOT_SCHEDULED),
 )
 _OF_NOBODY = (kinds.REWOUND,)
+_REASONS = (
+    *("ambiguous", "attempts", "chain_guard", "children", "contract", "corrupted", "deadline", "expired"),
+    *("out_of_time", "permanent", "poison", "refused", "unanswered", "unknown_agent"),
+)
 
 
 def exposition(standing: Standing, tally: Tally) -> bytes:
@@ -39,6 +43,7 @@ class _Read(Collector):
     def collect(self) -> Iterable[Metric]:
         yield from self._stands()
         yield self._happened()
+        yield self._failed()
         yield _took("wait", "How long jobs were ready before a worker started them", self._tally.waits)
         yield _took(
             "run", "How long workers ran jobs at a time, until these ended or were given away", self._tally.runs
@@ -82,6 +87,14 @@ class _Read(Collector):
         none |= {(kind, ""): 0 for kind in _OF_NOBODY}
         for (kind, agent), number in {**none, **self._tally.events}.items():
             counted.add_metric([kind.removeprefix("batonpass."), agent], number)
+        return counted
+
+    def _failed(self) -> Metric:
+        told = "Jobs that failed since this service was first asked, by their agent and the reason"
+        counted = CounterMetricFamily("batonpass_jobs_failed", told, labels=["agent", "reason"])
+        none = {(each.agent, reason): 0 for each in self._standing.agents for reason in _REASONS}
+        for labels, number in {**none, **self._tally.failures}.items():
+            counted.add_metric(labels, number)
         return counted
 
 

@@ -72,6 +72,8 @@ class Tally:
     def __init__(self, coordinator: Coordinator) -> None:
         self.events = Counter[tuple[str, str]]()
         """By type and agent."""
+        self.failures = Counter[tuple[str, str]]()
+        """By agent and reason."""
         self.waits: dict[str, Times] = {}
         self.runs: dict[str, Times] = {}
         self._coordinator = coordinator
@@ -106,6 +108,8 @@ class Tally:
         for event in events:
             agent = "" if _is_outside(event) else str(event.data.get("agent", ""))
             self.events[event.type, agent] += 1
+            if event.type == kinds.FAILED:
+                self.failures[agent, str(event.data.get("reason", ""))] += 1
             since = event.time.timestamp()
             if "behind" in event.data:  # it waits for its thread, and is submitted again when it gets that
                 self._goes_on(event, None)
