@@ -8,7 +8,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
 from ..contracts.agent import Agent, name_of
-from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract
 from ..contracts.errors import BadSetup, UndeclaredHandoff
 from ..contracts.fanout import Failures, Wait, fan_out
@@ -160,14 +159,6 @@ class About:
     def reject(self, reason: str) -> NoReturn:
         """End the job as rejected, because this agent will not do it. Does not return."""
         raise Rejecting(reason)
-
-    def asking_snapshot(self, key: str) -> Snapshot:
-        """What is committed with a question: the recorded steps, and which call asked."""
-        return self._steps.snapshot("ask", asking=key)
-
-    def snapshot(self, step: str) -> Snapshot:
-        """What is committed with children: the recorded steps."""
-        return self._steps.snapshot(step)
 
     def _joining(self, handoffs: Sequence[Handoff[Any]], wait: Wait, failures: Failures) -> Joining:
         if self._agent.kind != "function":

@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from ..contracts.agent import Agent
+from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import Contract, convert
 from ..contracts.duration import Duration
 from ..contracts.errors import BadSetup, ContractViolation, Unanswered
@@ -30,11 +31,16 @@ _LEAST = 0.001
 class Asking(BaseException):
     """Control flow: the agent asks, so this run ends. Not an Exception, so that agent code doesn't catch it."""
 
-    def __init__(self, question: Any, key: str, terms: AskTerms) -> None:
+    def __init__(self, question: Any, key: str, terms: AskTerms, steps: Steps) -> None:
         super().__init__(question)
         self.question = question
         self.key = key
         self.terms = terms
+        self._steps = steps
+
+    def snapshot(self) -> Snapshot:
+        """What is committed with the question: the steps recorded until now, and which call asked."""
+        return self._steps.snapshot("ask", asking=self.key)
 
 
 def elsewhere(kind: str) -> BadSetup:
@@ -123,11 +129,11 @@ def asking(
             yield Record({_PREFIX + full: True})
             raise _unanswered(session, full, question)
         if session.answer is None or steps.asking != full:
-            raise Asking(question, full, terms)
+            raise Asking(question, full, terms, steps)
         try:
             value = _received(session, terms, session.answer.value)
         except ContractViolation as error:  # from a client that could not check it, or for another version
-            raise Asking(question, full, replace(terms, error=str(error))) from None
+            raise Asking(question, full, replace(terms, error=str(error)), steps) from None
         yield Commit(full, digest, session.answer.value)
         return value
     finally:

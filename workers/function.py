@@ -29,9 +29,9 @@ class FunctionAdapter:
         try:
             result: object = await _call(agent, payload, ctx)
         except Asking as asking:
-            return Suspended(asking.question, ctx.asking_snapshot(asking.key), asking.terms)
+            return Suspended(asking.question, asking.snapshot(), asking.terms)
         except Spawning as spawning:
-            return FannedOut(spawning.fan_out, spawning.record, ctx.snapshot(spawning.step))
+            return FannedOut(spawning.fan_out, spawning.record, spawning.snapshot())
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not is_outcome(result):

@@ -6,6 +6,7 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
+from ..contracts.checkpoint import Snapshot
 from ..contracts.contract import ContractRef
 from ..contracts.errors import ChildrenFailed, NotFound, StepMismatch
 from ..contracts.fanout import ChildFailed, FanOut
@@ -28,12 +29,17 @@ Joining: TypeAlias = Generator[ReadOutcomes | Record, Any, list[Any]]
 class Spawning(BaseException):
     """Control flow: the agent waits for children, so this run ends. Not an Exception, like `Asking`."""
 
-    def __init__(self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str]) -> None:
+    def __init__(self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str], steps: Steps) -> None:
         super().__init__(step)
         self.fan_out = fan_out
         self.step = step
         self.digest = digest
         self.before = before
+        self._steps = steps
+
+    def snapshot(self) -> Snapshot:
+        """What is committed with the children: the steps recorded until now."""
+        return self._steps.snapshot(self.step)
 
     def record(self, fan: str) -> dict[str, Any]:
         """The new record in the hop's journal: its fan-outs, the newest last."""
@@ -59,7 +65,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
             rows += yield from _outcomes(session.job_id, fan, len(wanted.handoffs))
         done = frozenset(row.number for rows in ended.values() for row in rows if row.state == "completed")
         if not fans or (fans[-1] and fans[-1] == session.cut):
-            asked = Spawning(replace(wanted, done=done), full, digest, fans)
+            asked = Spawning(replace(wanted, done=done), full, digest, fans, steps)
             if not fans or len(done) < wanted.need:
                 raise asked
             # Enough of them completed after the fan-out ended, so it is not made again.
