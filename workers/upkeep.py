@@ -6,8 +6,9 @@ import logging
 import math
 import random
 import time
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
+from dataclasses import replace
 
 import anyio
 
@@ -57,6 +58,23 @@ class Alarm:
             self._due = math.inf
 
 
+class _Spared:
+    """The partitions whose expired leases are left to their holders for now: they were away until a moment ago."""
+
+    def __init__(self) -> None:
+        self._until: dict[int, float] = {}
+
+    def now(self) -> tuple[int, ...]:
+        """Their numbers."""
+        self._until = {at: until for at, until in self._until.items() if until > time.monotonic()}
+        return tuple(self._until)
+
+    def note(self, away: Iterable[int]) -> None:
+        """These did not answer, the others did."""
+        back = {at: time.monotonic() + _GRACE if until == math.inf else until for at, until in self._until.items()}
+        self._until = back | dict.fromkeys(away, math.inf)
+
+
 async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alarm) -> None:
     """Reap when the next lease or timer is due, and at least every second. Ends by cancellation.
 
@@ -66,26 +84,29 @@ async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alar
     """
     noted = trimmed = -math.inf
     grace = math.inf
-    trouble, due, late = Trouble("upkeep failed"), False, False
+    trouble, due, late, spared = Trouble("upkeep failed"), False, False, _Spared()
     while True:
         began = time.monotonic()
         note, left = began - noted > _PRESENCE / 2, began < grace
         presence = int(_PRESENCE * 1000) if note else 0
         try:
-            reaped = await store.acall(
-                Reap(500, worker=present, queues=tuple(queues), presence=presence, leases=due and not left)
-            )
+            about = Reap(500, worker=present, queues=tuple(queues), presence=presence, leases=due and not left)
+            reaped = await store.acall(replace(about, spared=spared.now()))
         except Unavailable as error:
             trouble.met(error)
             reaped, grace = Reaped(0, -1), math.inf
         else:
-            trouble.over()
+            spared.note(reaped.away)
+            if reaped.away:
+                trouble.met(next(iter(reaped.away.values())))
+            else:
+                trouble.over()
             slow = time.monotonic() - began > _GRACE
             if slow and not (left and late):  # a store that is always slow must not protect them for ever
                 grace = math.inf
             late = slow
             grace = min(grace, time.monotonic() + _GRACE)
-            if note:
+            if note and not reaped.away:
                 noted = time.monotonic()
             if time.monotonic() - trimmed > _TRIM:
                 trimmed = time.monotonic()

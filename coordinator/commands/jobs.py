@@ -211,12 +211,14 @@ class Redrive(Command[None]):
 class Reaped:
     """How many deliveries `Reap` made ready or ended, and in how many ms the next is due (-1: none).
 
-    `queues` are those of the deliveries, if the store's workers wait elsewhere and have to be woken.
+    `queues` are those of the deliveries, if the store's workers wait elsewhere and have to be woken. `away` are the
+    partitions that did not answer, and why.
     """
 
     moved: int
     next_due: int
     queues: tuple[str, ...] = field(default=(), compare=False)
+    away: Mapping[int, Exception] = field(default_factory=nothing, compare=False)
 
 
 @dataclass(frozen=True, slots=True)
@@ -225,7 +227,7 @@ class Reap(Command[Reaped]):
 
     Also records for `presence` ms that `worker` (see presence.py) takes from `queues`. With `early`, lines that wait
     for a time move now, and the next claim decides whether it has come. Without `leases`, expired ones are left to
-    their holders.
+    their holders. With `spared`, they are in these partitions, and those that are away don't fail the others.
     """
 
     limit: int = 100
@@ -234,6 +236,7 @@ class Reap(Command[Reaped]):
     presence: int = 0
     early: bool = False
     leases: bool = True
+    spared: tuple[int, ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from ...contracts.errors import BadSetup
 from ...contracts.names import MAX_PARTITIONS, home
 from ..checkup import Examined, Finding, Load, added
 from ..coded.codec import Codec
-from ..commands import Claim, Command, Heartbeat
+from ..commands import Claim, Command, Heartbeat, Reap
 from ..store import KEPT_EVENTS, Topic, Watch
 from .cancels import heeding
 from .cluster_link import ClusterLink
@@ -83,7 +83,7 @@ class ClusterStore:
             asks = next(steps)
             while True:
                 runs = [(self._partitions[at], self._partitions[at].carried(command)) for at, command in asks]
-                hasty = all(isinstance(command, _HASTY) for _, command in asks)
+                hasty = all(map(_is_hasty, (command for _, command in asks)))
                 asks = steps.send((yield from together(runs, hasty=hasty)))
         except StopIteration as end:
             result: R = end.value
@@ -169,6 +169,10 @@ class ClusterStore:
 
     async def aclose(self) -> None:
         await self._link.aclose()
+
+
+def _is_hasty(command: Command[Any]) -> bool:
+    return isinstance(command, _HASTY) or (isinstance(command, Reap) and command.spared is not None)
 
 
 def _number(text: str) -> int:

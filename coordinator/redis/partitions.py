@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import replace
 from typing import Any, TypeVar, cast
 
-from ...contracts.errors import BadSetup
+from ...contracts.errors import BadSetup, Unavailable
 from ...contracts.names import home, is_id, partition_of
 from .. import commands as c
 from ..refusals import refusal
@@ -168,8 +168,9 @@ def _heartbeat(command: c.Heartbeat, count: int) -> Plan[list[str]]:
 
 def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
     """Reap all partitions at once. A worker's presence is only recorded in partition 0."""
-    elsewhere = replace(command, worker="", queues=(), presence=0)
-    outcomes = yield [(at, elsewhere if at else command) for at in range(count)]
+    elsewhere, spared = replace(command, worker="", queues=(), presence=0), frozenset(command.spared or ())
+    each = ((at, elsewhere if at else command) for at in range(count))
+    outcomes = yield [(at, replace(asked, leases=False) if at in spared else asked) for at, asked in each]
     rings = [
         (0, Ring(queue, at, number if first else 1))
         for at, outcome in enumerate(outcomes)
@@ -180,9 +181,12 @@ def _reap(command: c.Reap, count: int) -> Plan[c.Reaped]:
     ]
     if rings:
         yield rings
-    reaped: list[c.Reaped] = good(outcomes)
-    due = [each.next_due for each in reaped if each.next_due >= 0]
-    return c.Reaped(sum(each.moved for each in reaped), min(due, default=-1))
+    away = {at: outcome for at, outcome in enumerate(outcomes) if isinstance(outcome, Unavailable)}
+    if command.spared is None or len(away) == count:
+        away = {}
+    reaped: list[c.Reaped] = good([outcome for at, outcome in enumerate(outcomes) if at not in away])
+    due = [one.next_due for one in reaped if one.next_due >= 0]
+    return c.Reaped(sum(one.moved for one in reaped), min(due, default=-1), away=away)
 
 
 def _timeline(command: c.Timeline, count: int) -> Plan[list[Any]]:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from contextlib import suppress
 
 import pytest
+from anyio import create_task_group, fail_after, sleep
 
 import batonpass as bp
 from batonpass.contracts.names import partition_of
@@ -14,6 +15,7 @@ from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis.cluster import DEFAULT_PARTITIONS, ClusterStore
 from batonpass.coordinator.urls import open_store
 from batonpass.workers.keeper import LeaseKeeper
+from batonpass.workers.upkeep import Alarm, keep_up
 from tests.harness.bench import fence_of, new_job, new_target
 from tests.harness.cluster import Cluster
 from tests.harness.failover import frozen
@@ -65,6 +67,25 @@ def test_leases_in_the_others_are_kept(own_cluster: Cluster, store: ClusterStore
         assert {store.call(c.ReadJob(fence.job_id)).state for fence in staying} == {"working"}
     finally:
         keeper.stop()
+
+
+@pytest.mark.timeout(120)
+async def test_leases_in_the_others_are_taken_back_from_dead_workers(own_cluster: Cluster, store: ClusterStore) -> None:
+    """As long as one partition was away, no expired lease was taken back anywhere."""
+    for _ in range(JOBS):
+        store.call(new_job())
+    staying = {fence.job_id for fence in claim(store, JOBS) if fits(own_cluster, store, fence.job_id)}
+    own_cluster.primaries[2].kill()
+    async with create_task_group() as tasks:
+        tasks.start_soon(keep_up, store, "w", (new_target().queue,), Alarm())
+        with fail_after(30):
+            while {await state(store, job) for job in staying} != {"submitted"}:
+                await sleep(0.05)
+        tasks.cancel_scope.cancel()
+
+
+async def state(store: ClusterStore, job: str) -> str:
+    return (await store.acall(c.ReadJob(job))).state
 
 
 @pytest.mark.timeout(120)

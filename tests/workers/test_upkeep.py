@@ -8,6 +8,7 @@ import anyio
 import pytest
 from anyio.lowlevel import checkpoint
 
+import batonpass as bp
 from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.urls import open_store
@@ -85,3 +86,29 @@ async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
             await taken.wait()
         tasks.cancel_scope.cancel()
     assert asked == looks
+
+
+async def test_the_leases_of_a_partition_that_is_back_are_left_to_their_holders_for_a_moment(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Those of the others are taken as ever."""
+    store, clock, asked, over = open_store("memory://"), Clock(), list[tuple[int, ...] | None](), anyio.Event()
+    away: list[dict[int, Exception]] = [{}, {3: bp.Unreachable("gone")}, {3: bp.Unreachable("gone")}, {}, {}, {}, {}]
+
+    async def looked(command: c.Command[Any]) -> Any:
+        if isinstance(command, c.Reap):
+            asked.append(command.spared)
+            clock.now += 1
+            if len(asked) == len(away):
+                over.set()
+            return c.Reaped(0, -1, away=away[min(len(asked), len(away)) - 1])
+        return 0
+
+    monkeypatch.setattr(store, "acall", looked)
+    monkeypatch.setattr(upkeep, "time", clock)
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(upkeep.keep_up, store, "w", (QUEUE,), Nap(clock))
+        with anyio.fail_after(60):
+            await over.wait()
+        tasks.cancel_scope.cancel()
+    assert asked[: len(away)] == [(), (), (3,), (3,), (3,), (), ()]
