@@ -81,7 +81,7 @@ async def test_a_default_that_is_no_answer_ends_the_job() -> None:
     asks = bp.Asks(timeout=0.01, default="no")
     async with serving(only(lambda: both(response_schema=Payment), asks=asks)) as coordinator:
         job = await coordinator.submit("a", Topic(text="rain"))
-        with pytest.raises(bp.JobFailed, match=r"nobody answered .* default='no' of asks= is no answer to") as failed:
+        with pytest.raises(bp.JobFailed, match=r"nobody answered .* default='no' of asks= does not answer") as failed:
             await job.result(timeout=DEADLINE)
         assert failed.value.reason == "unanswered"
 

@@ -23,8 +23,8 @@ from ..versions import warn_if_untested
 class LangGraphAdapter:
     """Builds the agent's graph, resumes it from the session, runs it until it ends or asks.
 
-    The graph's own checkpointer is replaced on a copy by one that writes through the session, so every write carries
-    the lease's token. A subgraph uses the same one, as LangGraph lends it.
+    On a copy of the graph, its own checkpointer is replaced by one that writes through the session, so every write
+    carries the lease's token. LangGraph passes that one on to subgraphs.
     """
 
     def __init__(self) -> None:
@@ -38,14 +38,14 @@ class LangGraphAdapter:
 
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
-        """What a checkpoint of this framework says, as a transcript."""
+        """The conversation in a checkpoint of this framework."""
         from .telling import read_state
 
         return read_state(saved, losses)
 
     @staticmethod
     def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
-        """The messages that an agent is started with, and what they can't say."""
+        """The messages that an agent starts with. Notes what they can't express in `losses`."""
         from .transcript import write_messages
 
         return write_messages(transcript.messages, losses)
@@ -67,11 +67,11 @@ class LangGraphAdapter:
 
     @staticmethod
     def holds_payload(source: Checkpoint) -> bool:
-        """Always: its input is the state's first values."""
+        """Always, because the payload becomes the state's first values."""
         return True
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
-        """Run one delivery. `Fenced` and `Canceled` come out as themselves, whatever the graph does with errors."""
+        """Run one delivery. Raises `Fenced` and `Canceled` unchanged, whatever the graph does with errors."""
         from .run import GraphRun
 
         async with built(agent, context) as made:

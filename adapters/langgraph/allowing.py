@@ -1,4 +1,4 @@
-"""Allowing: the types that a saver may restore, of what its user names."""
+"""Allowing: finds the types that a saver may restore, from what its user names."""
 
 from __future__ import annotations
 

@@ -18,11 +18,11 @@ _KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
 
 
 class Carrier:
-    """Carries what our codec does not by LangGraph's serializer, value by value, so that lists of such values still
-    share what they have in common.
+    """Lets LangGraph's serializer carry what our codec can't, value by value, so that lists of such values still share
+    what they have in common.
 
     Strict by default: objects of types that are not allowed are refused when they are put, and never made when they
-    are read. A serializer of the user's own takes and gives what it likes.
+    are read. A user's own serializer decides for itself.
     """
 
     def __init__(self, allowed: Collection[TypeName] = (), *, serde: SerializerProtocol | None = None) -> None:
@@ -37,7 +37,7 @@ class Carrier:
 
     @property
     def allowed(self) -> frozenset[TypeName]:
-        """The types that may be restored beside those that always may."""
+        """The types that may be restored besides those that always may."""
         return self._values.declared
 
     @property
@@ -46,7 +46,8 @@ class Carrier:
         return self._own is None
 
     def dress(self, value: Any, path: str) -> Any:
-        """The value with what our codec can't pack as `Foreign`; `Unserializable` if that could not come back."""
+        """The value, with `Foreign` in place of what our codec can't pack. `Unserializable` if that could not come
+        back."""
         try:
             pack(value, path=path)
         except Unserializable:
@@ -74,7 +75,7 @@ class Carrier:
         return Foreign(made, bytes(data))
 
     def undress(self, value: Any) -> Any:
-        """The value again, in what `dress` gave."""
+        """The value that `dress` was given."""
         kind = class_of(value)
         if kind is Foreign:
             return self._restored(value)

@@ -40,19 +40,19 @@ from .waiting import Batch, Spot, Waiting
 from .writes import notes_of
 
 T = TypeVar("T")
-# How often the loop turns, and how many seconds a thread waits, until the put that follows a superstep's last write has
-# begun, or the write that goes with a put: then both are one commit.
+# How many turns of the loop, or how many seconds in a thread, a superstep's write waits for the put that follows it,
+# and a put for the writes that go with it. Then both are one commit.
 _TURNS = 3
 _MOMENT = 0.005  # no less than what another thread may have to wait for the interpreter
-# How often it turns until the last puts of a run have begun that was cancelled, or whose stream is not read any more.
+# How many turns it takes until a run's last puts have begun, if it was cancelled, or its stream is no longer read.
 _LAST_TURNS = 6
-# After how many seconds writes and reads wait for no further put that is ahead of that one.
+# Seconds after which writes and reads stop waiting for puts that are ahead of them.
 _PATIENCE = 5.0
 
 
 class _Flight:
-    """A put on its way: the writes that it takes along, and those that went alone before. `soon`: for the disk those
-    wait that it takes along."""
+    """A put on its way, with the writes that it takes along (`batches`), and those that were stored on their own before
+    (`alone`). With `soon`, the put does not wait for the disk. The writes that it takes along do."""
 
     __slots__ = ("_ending", "_spot", "_waiting", "alone", "batches", "soon", "store")
 
@@ -219,7 +219,7 @@ class BatonpassSaver(Driver):
         waiting = self._shared.waiting
         try:
             patience = time.monotonic() + _PATIENCE
-            # Where a run has so many threads alone, who has the last of them leaves it to the put.
+            # If all of the run's threads waited here, none would be left for the put.
             flies = waiting.count(batch.spot) < (config.get("max_concurrency") or math.inf)
             while flies and not batch.taken and time.monotonic() < patience:
                 flies = waiting.flight(batch.spot) is not None
@@ -257,8 +257,8 @@ class BatonpassSaver(Driver):
         waiting.went(batch)
 
     async def _calm(self, spot: Spot, calm: int, batch: Batch | None = None) -> None:
-        """Wait until no put to a thread's namespace is on its way, nor has begun for so many turns of the loop, or one
-        has taken a batch along."""
+        """Wait until no put to a thread's namespace is on its way, and none has begun for `calm` turns of the loop. Or
+        until one has taken `batch` along."""
         patience = time.monotonic() + _PATIENCE
         turns = 0
         while turns < calm and not (batch and batch.taken):
@@ -274,7 +274,7 @@ class BatonpassSaver(Driver):
         names = names_of(config)
         spot = _spot(names, _parent(names))
         if not spot[2]:
-            raise BadSetup("put_writes needs a checkpoint_id in the config: what was written belongs to a checkpoint")
+            raise BadSetup("put_writes needs a checkpoint_id in the config: writes belong to a checkpoint")
         return self._shared.waiting.add(spot, notes_of(writes, task, path, self._carrying))
 
     # Reading
@@ -363,13 +363,13 @@ def _parent(names: Mapping[str, Any]) -> str:
 
 
 def _branches(names: Mapping[str, Any]) -> bool:
-    """Whether a put of a run may branch the thread: the run was told where to begin, or this is no run, but a tool that
-    puts checkpoints without a parent."""
+    """Whether a put may branch the thread: its run was told where to begin, or it is not from a run, but from a tool
+    that puts checkpoints without a parent."""
     return bool(names.get(BRANCHES)) or not (_parent(names) or any(name.startswith("__pregel_") for name in names))
 
 
 def _follows_writes(names: Mapping[str, Any], checkpoint: Checkpoint, metadata: CheckpointMetadata) -> bool:
-    """Whether a put ends a superstep whose tasks wrote something, and told so."""
+    """Whether a put ends a superstep whose tasks wrote something and stored that (with `put_writes`)."""
     return (
         metadata.get("source") == "loop"
         and bool(checkpoint.get("updated_channels"))
@@ -379,14 +379,14 @@ def _follows_writes(names: Mapping[str, Any], checkpoint: Checkpoint, metadata: 
 
 
 def _is_soon(names: Mapping[str, Any]) -> bool:
-    """Whether a run goes on before its puts are done. Before it ends it waits for the writes that they took along:
-    those are done when the disk has them and the put, which so need not wait for it."""
+    """Whether a run continues before its puts are done. Then a put need not wait for the disk: the run ends only after
+    the writes that the put took along, and those wait until the disk has them and the put."""
     durability = names.get("__pregel_durability")
     return durability == "async" or (durability is None and "__pregel_runtime" in names)
 
 
 def _wanted(config: RunnableConfig | None) -> tuple[str | None, str | None, str]:
-    """The thread, namespace and checkpoint that are to be listed; None is any."""
+    """The thread, namespace and checkpoint to list. None means any."""
     names = names_of({} if config is None else config)
     thread = thread_of(names.get("thread_id")) if config else None
     return thread, names.get("checkpoint_ns"), str(names.get("checkpoint_id") or "")

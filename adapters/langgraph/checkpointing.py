@@ -35,11 +35,11 @@ from .waiting import Batch, Spot, Waiting
 from .walked import Walked
 from .writes import Note, pending
 
-# In a config that `get_tuple` gave for one that named its checkpoint: a run that began there may branch. LangGraph
-# hands it to every put of that run, and keeps what begins so out of the metadata.
+# Set in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins there may
+# branch. LangGraph passes it to every put of that run, and keeps names with two underscores out of the metadata.
 BRANCHES = "__batonpass_branches"
 
-# In place of a checkpoint's id: the last that keeps the whole value of a delta channel. No id has a NUL and no more.
+# In place of a checkpoint's id: the last checkpoint with the whole value of a delta channel. No id is just a NUL.
 DELTAS = "\0"
 # The same, with the values of its delta channels, to be copied.
 SEEDS = "\0\0"
@@ -61,7 +61,7 @@ class Checkpointing:
         _ALL.add(self)
 
     def renew(self) -> None:
-        """Forget what was remembered: in a fork's child, whose parent goes on with what there was."""
+        """Forget what was remembered. For the child of a fork, whose parent continues with what there was."""
         self.recent = Recent()
         self.waiting = Waiting()
         self.walked = Walked()
@@ -97,7 +97,7 @@ class Checkpointing:
             writes=_with(notes, held.given if held and held.key == parent else b""),
         )
         record = Record(scope, checkpoint, metadata, parent, held, new)
-        if record.keeps_deltas:  # what its value has in common is with the last one that was kept, some way back
+        if record.keeps_deltas:  # its value shares most with the last one that was kept, several checkpoints ago
             known = self.recent.get((thread, scope, DELTAS)) or known
         try:
             made, held = yield from self._put(putting, record, carrier, known)
@@ -123,8 +123,8 @@ class Checkpointing:
     def _with_unknown(
         self, carrier: Carrier, spot: Spot, checkpoint: Checkpoint, parent: str, new: Collection[str]
     ) -> Call[Checkpoint]:
-        """A checkpoint with what the one before it has of channels that this graph does not know: that of another
-        release does, which may run beside it, or again."""
+        """A checkpoint, with the values that the one before it has in channels that this graph does not know. Another
+        release of the graph may know them, and may run at the same time, or later."""
         values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
         unknown = [channel for channel in versions if channel not in values and channel not in new]
         unknown = [channel for channel in unknown if is_visible(channel) and is_unique(versions[channel])]
@@ -132,7 +132,7 @@ class Checkpointing:
             return checkpoint
         known = self._before(spot, parent)
         if known is None or known.held.key != parent:
-            yield from self.get(carrier, *spot[:2], parent)  # which remembers it
+            yield from self.get(carrier, *spot[:2], parent)  # remembers it
             known = self._before(spot, parent)
         if known is None or known.held.key != parent:  # it is gone
             return checkpoint
@@ -156,7 +156,7 @@ class Checkpointing:
             if not found or found[0].place.key != putting.place.key:
                 yield from _check_there(putting)
                 raise
-            # The same checkpoint again: it is the latest itself.
+            # The same checkpoint is put again, and it is the latest.
             putting.tip = putting.place.key
             made = yield from places.put(putting, snapshot, base)
         return made, held
@@ -165,12 +165,12 @@ class Checkpointing:
         return self._refuses and not scope and not branches and metadata.get("source") not in ("update", "fork")
 
     def put_writes(self, batch: Batch, fence: Fence | None) -> Call[None]:
-        """Note what a task wrote, alone."""
+        """Store what a task wrote, without a put."""
         thread, scope, key = batch.spot
         yield PutWrites(thread, scope, key, [note.write() for note in batch.notes], fence)
 
     def get(self, carrier: Carrier, thread: str, scope: str, key: str) -> Call[CheckpointTuple | None]:
-        """The checkpoint of a place, without a key the latest; None if there is none."""
+        """The checkpoint of a place. Without a key, the latest. None if there is none."""
         found = yield from places.find(thread, scope, key)
         if found is None:
             return None
@@ -181,7 +181,7 @@ class Checkpointing:
         return read
 
     def remember(self, spot: Spot, found: Found, checkpoint: Checkpoint) -> None:
-        """Note a checkpoint that was read, for what is put to share with it."""
+        """Remember a checkpoint that was read, so that later puts share with it."""
         row, opened = found.opened.row, replace(found.opened, roots=[])
         size = len(row.state) + len(row.native) + sum(map(len, row.bodies))
         self.recent.put(spot, Known(row.id, lambda: opened.base, size, held_of(checkpoint, found.opened.roots[NATIVE])))
@@ -190,7 +190,7 @@ class Checkpointing:
 def read_tuple(
     carrier: Carrier, thread: str, found: Found, *, branches: bool = False, reading: Reading | None = None
 ) -> CheckpointTuple:
-    """A place that was read, as LangGraph takes it. `branches`: a run that begins there may."""
+    """A place that was read, as LangGraph's tuple. With `branches`, a run that begins there may branch."""
     place = found.place
     stored = reading.stored(found.opened) if reading else found.opened.checkpoint
     checkpoint, metadata, parent = checkpoint_of(place.key, stored, carrier)
@@ -206,17 +206,17 @@ def read_tuple(
 
 
 def _check_there(putting: Putting) -> Call[None]:
-    """Refuse a run that began at a checkpoint that is gone: no other run is to blame."""
+    """`NotFound` if the checkpoint where a run began is gone. (A `Conflict` would blame another run.)"""
     if putting.tip and (yield from places.find(putting.thread, putting.place.scope, putting.tip)) is None:
         raise NotFound(
-            f"checkpoint {putting.tip} of thread {putting.thread!r}, which this run goes on from, is not there: it was "
-            "deleted, has expired, or never was. Nothing was written: leave checkpoint_id out of the config to go on "
-            "from the latest, or name another"
+            f"checkpoint {putting.tip} of thread {putting.thread!r}, which this run continues from, is not there: it "
+            "was deleted, has expired, or never existed. Nothing was written: leave checkpoint_id out of the config to "
+            "continue from the latest, or name another"
         )
 
 
 def run_digest(run_id: str) -> str:
-    """What places of a run's checkpoints say of it."""
+    """What the places of a run's checkpoints say about the run."""
     return digest("run", run_id)
 
 
@@ -226,7 +226,7 @@ def config_of(thread: str, scope: str, key: str, **more: object) -> RunnableConf
 
 
 def _with(notes: tuple[Sequence[Batch], Sequence[Note]], given: bytes) -> Callable[[Sequence[Append]], Sequence[Write]]:
-    """A put's writes: those that waited for it, and those that went alone and can be named now by what is kept."""
+    """A put's writes: those that waited for it, and those that were stored before and can now refer to its contents."""
     batches, alone = notes
 
     def writes(appends: Sequence[Append]) -> Sequence[Write]:

@@ -1,4 +1,4 @@
-"""Compact: what every checkpoint of LangGraph repeats, in fewer bytes. What has not the usual form stays as it is."""
+"""Compact: what every LangGraph checkpoint repeats, in fewer bytes. Anything in an unusual form stays as it is."""
 
 from __future__ import annotations
 
@@ -12,21 +12,21 @@ _EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
 _TICK = timedelta(microseconds=1)
 _WIDTH = 32
 _UUID = 16  # bytes
-# How LangGraph calls the tasks of nodes that an edge leads to: most are.
+# How a task's path begins if an edge leads to its node, as for most tasks.
 _PULLED = "~__pregel_pull, "
 
 
 def small_version(version: Any) -> Any:
-    """A channel's version: the usual text, a number of 32 digits and a random one, as these two."""
+    """A channel's version. The usual text, a number of 32 digits and a random number, becomes these two numbers."""
     return _small_text(version) if type(version) is str else version
 
 
 def is_unique(version: Any) -> bool:
-    """Whether no two values of a channel have this version: it has the usual random number."""
+    """Whether no two values of a channel have this version, because it has the usual random number."""
     return type(version) is str and version[_WIDTH : _WIDTH + 1] == "."
 
 
-# A version is in many checkpoints: that of a channel, and what each node has seen of it.
+# Cached, because each version is in many checkpoints: as a channel's, and as what each node has seen.
 @lru_cache(maxsize=4096)
 def _small_text(version: str) -> Any:
     number, rest = version[:_WIDTH], version[_WIDTH + 1 :]
@@ -40,12 +40,12 @@ def _small_text(version: str) -> Any:
 
 
 def large_version(small: Any) -> Any:
-    """The version again."""
+    """The version that `small_version` was given."""
     return f"{small[0]:0{_WIDTH}}.{small[1]}" if type(small) is list else small
 
 
 def large_versions(small: Mapping[str, Any]) -> dict[str, Any]:
-    """The versions again."""
+    """The versions that `small_version` was given, by channel."""
     return {channel: large_version(version) for channel, version in small.items()}
 
 
@@ -60,7 +60,7 @@ def small_time(text: str) -> Any:
 
 
 def large_time(small: Any) -> str:
-    """The time's text again."""
+    """The text that `small_time` was given."""
     return small if type(small) is str else (_EPOCH + small * _TICK).isoformat()
 
 
@@ -74,11 +74,11 @@ def small_id(text: str) -> Any:
 
 
 def large_id(small: Any) -> str:
-    """The UUID's text again."""
+    """The text that `small_id` was given."""
     if type(small) is str:
         return small
     if len(small) != _UUID:
-        raise ValueError(f"{len(small)} bytes are no UUID")
+        raise ValueError(f"{len(small)} bytes are not a UUID")
     digits = small.hex()
     return f"{digits[:8]}-{digits[8:12]}-{digits[12:16]}-{digits[16:20]}-{digits[20:]}"
 
@@ -95,7 +95,7 @@ def _small_task(task: str) -> str:
 
 
 def read_name(name: str) -> tuple[int, str]:
-    """The index and the task's id."""
+    """A write's index and its task's id, from its name."""
     index, is_plain, task = name.partition(" ")
     if is_plain:
         return int(index), task
@@ -104,10 +104,10 @@ def read_name(name: str) -> tuple[int, str]:
 
 
 def small_path(path: str) -> Any:
-    """A task's path: behind the usual beginning, what follows it."""
+    """A task's path. If it begins as usual, a list of what follows that."""
     return [path[len(_PULLED) :]] if path.startswith(_PULLED) else path
 
 
 def large_path(small: Any) -> str:
-    """The path again."""
+    """The path that `small_path` was given."""
     return small if type(small) is str else _PULLED + small[0]

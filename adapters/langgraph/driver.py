@@ -21,7 +21,7 @@ _FORM = 'a config like {"configurable": {"thread_id": "any name"}}'
 
 
 class Driver(Opening, BaseCheckpointSaver[str]):
-    """What a saver and its clones are made of. `shared` is all of them's."""
+    """The base of a saver and its clones. All of them use the same `shared`."""
 
     def __init__(self, shared: Checkpointing, carrier: Carrier) -> None:
         super().__init__(serde=carrier.serde)
@@ -35,7 +35,7 @@ class Driver(Opening, BaseCheckpointSaver[str]):
     # Whole threads
 
     def delete_thread(self, thread_id: str) -> None:
-        """Delete all that is kept of a thread."""
+        """Delete everything that is kept of a thread."""
         self._drive(self._threads.delete(thread_of(thread_id)))
 
     async def adelete_thread(self, thread_id: str) -> None:
@@ -43,10 +43,12 @@ class Driver(Opening, BaseCheckpointSaver[str]):
         await self._adrive(self._threads.delete(thread_of(thread_id)))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
-        """Delete what runs put, but for what other runs' delta channels are made of. Where one had answered interrupts
-        of another run, these are asked again, also those of the same superstep that a third run had answered. Where it
-        had gone on from another's breakpoint, error or kill, the superstep's nodes run again (after an error those that
-        had failed)."""
+        """Delete what runs put, except what other runs' delta channels are made of.
+
+        If a deleted run had answered interrupts of another run, these are asked again, and so are those of the same
+        superstep that a third run had answered. If it had continued after another run's breakpoint, error or kill, the
+        nodes of that superstep run again (after an error, those that had failed).
+        """
         for run_id in several(run_ids, "run_ids"):
             self._drive(self._threads.delete_run(self._carrying, str(run_id)))
 
@@ -56,7 +58,7 @@ class Driver(Opening, BaseCheckpointSaver[str]):
             await self._adrive(self._threads.delete_run(self._carrying, str(run_id)))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
-        """The same history again on another thread, which must not have one."""
+        """Copy a thread's history to another thread, which must not have one."""
         self._drive(self._threads.copy(thread_of(source_thread_id), thread_of(target_thread_id)))
 
     async def acopy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
@@ -64,8 +66,8 @@ class Driver(Opening, BaseCheckpointSaver[str]):
         await self._adrive(self._threads.copy(thread_of(source_thread_id), thread_of(target_thread_id)))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
-        """Keep only the latest checkpoint of each namespace of the threads, those that have a name, and what their
-        delta channels are made of; with the strategy "delete" nothing."""
+        """Of each thread, keep only the latest checkpoint of each namespace, the checkpoints that have a name, and what
+        the delta channels of these are made of. With the strategy "delete", keep nothing."""
         for thread in [thread_of(each) for each in several(thread_ids, "thread_ids")]:
             self._drive(self._threads.prune(thread, strategy))
 
@@ -80,7 +82,7 @@ class Driver(Opening, BaseCheckpointSaver[str]):
 
     @property
     def _carrying(self) -> Carrier:
-        """The carrier of the serializer that is set: LangGraph sets another on a clone."""
+        """The carrier for the serializer that is set. (LangGraph sets another one on a clone.)"""
         if self.serde is not self._carrier.serde:
             self._carrier = Carrier(serde=self.serde)
         return self._carrier
@@ -90,8 +92,8 @@ class Driver(Opening, BaseCheckpointSaver[str]):
 
 
 def names_of(config: object) -> Mapping[str, Any]:
-    """What a config says of thread, namespace and checkpoint; `BadSetup` for what is no config."""
-    # Asking an abstract class takes longer than all the rest, and nearly all are dicts.
+    """The names of thread, namespace and checkpoint in a config. `BadSetup` if it is not a config."""
+    # Nearly all configs are dicts, and to ask an abstract class takes longer than all the rest.
     is_config = type(config) is dict or isinstance(config, Mapping)
     names: object = cast("Mapping[str, Any]", config).get("configurable", {}) if is_config else None
     if type(names) is not dict and not isinstance(names, Mapping):
@@ -100,7 +102,7 @@ def names_of(config: object) -> Mapping[str, Any]:
 
 
 def thread_of(thread_id: object) -> str:
-    """A thread's name; `BadSetup` for none."""
+    """A thread's name. `BadSetup` if there is none."""
     name = "" if thread_id is None else str(thread_id)
     if not name:
         raise BadSetup(f"a checkpointer needs a thread: give the graph {_FORM}")
@@ -108,7 +110,7 @@ def thread_of(thread_id: object) -> str:
 
 
 def several(given: object, what: str) -> list[object]:
-    """Ids from a caller; `BadSetup` for what is one of them: its letters would be looked for, and never found."""
+    """A caller's list of ids. `BadSetup` for a single id, because its letters would be taken for ids."""
     if isinstance(given, str | bytes) or not isinstance(given, Iterable):
         raise BadSetup(f"{what}={given!r}, but it must be a list: for a single id give [{given!r}]")
     return list(cast("Iterable[object]", given))

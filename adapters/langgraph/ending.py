@@ -1,4 +1,5 @@
-"""Ending: what threads and tasks of any loop wait for. A future of either kind costs several times as much."""
+"""Ending: something that threads, and tasks of any loop, can wait for. Either kind of future costs several times as
+much."""
 
 from __future__ import annotations
 
@@ -9,7 +10,7 @@ from threading import Lock
 
 
 class Ending:
-    """Comes once, with an error or without."""
+    """Comes once, with or without an error."""
 
     __slots__ = ("_wakes", "error", "is_over")
 
@@ -21,17 +22,17 @@ class Ending:
     def end(self, error: BaseException | None = None) -> None:
         """It has come."""
         self.error = error
-        self.is_over = True  # before looking who waits: who comes later looks at this after joining them
+        self.is_over = True  # before the wake-ups: whoever joins the list later looks at this after joining
         for wake in [*self._wakes]:
             wake()
 
     def check(self) -> None:
-        """Raise the error with which it came."""
+        """Raise the error that it came with, if any."""
         if self.error is not None:
             raise self.error
 
     def wait(self, timeout: float = -1) -> bool:
-        """Block a thread until then, or so many seconds at most; whether it has come."""
+        """Block a thread until it has come, or for at most `timeout` seconds. Returns whether it has come."""
         if self.is_over:
             return True
         bolt = Lock()

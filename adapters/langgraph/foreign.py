@@ -10,9 +10,9 @@ from ...contracts.state_types import state_type
 
 @dataclass(frozen=True, slots=True)
 class Foreign:
-    """What the serializer made of a value. `types` are the modules and names of what must be allowed to restore it.
+    """What the serializer made of a value. `types` has the module and name of each type that restoring it needs.
 
-    Nothing is restored by reading it: a saver does that, with the types that it allows.
+    Reading it restores nothing. A saver does that, with the types that it allows.
     """
 
     kind: str
@@ -34,7 +34,7 @@ def _load(stored: Any) -> Foreign:
 
 
 def register() -> None:
-    """Register it, so that a timeline or a diff can show states that hold it. Imports nothing of LangGraph."""
+    """Register it, so that a timeline or a diff can show states that hold it. Does not import LangGraph."""
     state_type("langgraph.value", Foreign, dump=_dump, load=_load)
 
 

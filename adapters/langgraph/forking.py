@@ -14,16 +14,16 @@ from ...contracts.errors import BadSetup, Corrupted
 from ...coordinator.branching import Branch, Origin
 from .compact import large_version, small_id, small_time, small_version
 
-# Where a record's frame has what (record.py).
+# Positions in the stored form of a `Frame` (framing.py).
 _TS, _PARENT, _VERSIONS, _UPDATED = 1, 2, 3, 5
 _FORMAT = 2
 _COUNTERS = "counters_since_delta_snapshot"
-# 100 ns between the beginnings of UUIDs' time and of Unix' time.
+# How many 100 ns are between the beginnings of UUIDs' time and of Unix time.
 _UUID_EPOCH = 0x01B21DD213814000
 
 
 def branch_of(origin: Origin) -> Branch:
-    """A checkpoint that goes on from another: the same tasks are next, the changed channels have new versions."""
+    """A checkpoint that continues another one: the same tasks are next, and the changed channels have new versions."""
     source, place = origin.checkpoint, origin.place
     native = dict(cast("dict[str, Any]", source.native))
     if native.get("v") != _FORMAT:
@@ -42,28 +42,29 @@ def branch_of(origin: Origin) -> Branch:
     frame[_TS] = small_time(datetime.now(UTC).isoformat())
     frame[_PARENT] = small_id("" if origin.alone else place.key)
     frame[_VERSIONS] = {**frame[_VERSIONS], **{name: _next(frame[_VERSIONS].get(name)) for name in origin.changed}}
-    if frame[_UPDATED] is not None:  # graphs look here alone for what is next: what the origin's superstep left stays
+    if frame[_UPDATED] is not None:  # graphs find their next tasks only by this, so the origin's channels stay in it
         frame[_UPDATED] = sorted({*frame[_UPDATED], *origin.changed})
     native["frame"] = frame
     return Branch(_key(origin.latest, source.id), native, _metadata(source.context, edited=bool(origin.changed)))
 
 
 def _metadata(before: Mapping[str, Any], *, edited: bool) -> dict[str, Any]:
-    """As `update_state` has it. What names the run of the origin, which may be deleted, does not go along."""
+    """The metadata that `update_state` would write. What names the origin's run is left out, because that run may be
+    deleted."""
     step = before.get("step")
     kept = {name: before[name] for name in ("parents", _COUNTERS) if name in before}
     return {"source": "update" if edited else "fork", "step": step + 1 if isinstance(step, int) else 0, **kept}
 
 
 def _next(version: Any) -> Any:
-    """The version after another, with a random part of its own, as the saver gives them."""
+    """The version after another one, with a new random part, as the saver makes them."""
     large = large_version(version)
     last = int(large.split(".")[0]) if isinstance(large, str) else int(large or 0)
     return small_version(f"{last + 1:032}.{random():016}")
 
 
 def _key(latest: str, source: str) -> str:
-    """A key behind the latest: a UUID of version 6, as LangGraph makes them."""
+    """A key that sorts after the latest: a UUID of version 6, as LangGraph makes them."""
     now = time_ns() // 100 + _UUID_EPOCH
     try:
         last = UUID(latest).int if latest else 0
@@ -73,7 +74,7 @@ def _key(latest: str, source: str) -> str:
     key = str(UUID(int=at >> 12 << 80 | 6 << 76 | (at & 0xFFF) << 64 | 2 << 62 | getrandbits(62)))
     if key <= latest:
         raise BadSetup(
-            f"checkpoint {source} can't be forked: the latest of its namespace has the id {latest!r}, which is no UUID "
-            "that another could follow"
+            f"checkpoint {source} can't be forked: the latest of its namespace has the id {latest!r}, and no new UUID "
+            "sorts after that"
         )
     return key

@@ -24,14 +24,14 @@ class Frame(TypedDict):
     """LangGraph's bookkeeping of one checkpoint: a checkpoint's `native`. It is stored, so names and meanings must
     stay.
 
-    - `kept` has the sealed values of channels that `state` does not restore, `messages` the channels that it shows as
-      lists of messages.
+    - `kept` has the sealed values of channels that can't be restored from `state`. `messages` are the channels that
+      `state` shows as lists of messages.
     - `ran` names the nodes of the superstep.
     - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
-      breakpoint. `shown` are the tasks that show each of them, and how many answers those had used by then.
-    - `passed` is set if it has handed its job off here: the interrupt that waits for it to come back. `waiting` are the
-      journal's records at that point.
-    - `untold` is set while the graph has not seen what its job has brought along.
+      breakpoint. `shown` has, for each interrupt, the tasks that show it, and how many answers each had used by then.
+    - `passed` is set if the graph has handed its job off here: the interrupt that waits for the job to come back.
+      `waiting` are the journal's records at that point.
+    - `untold` is set while the graph has not seen the conversation that its job has brought along.
     """
 
     v: int
@@ -73,7 +73,8 @@ def make_tip(
     values: Values,
     visible: frozenset[str],
 ) -> Tip:
-    """A checkpoint as a tip. The values of `visible` channels go to its state, once where that restores them."""
+    """A checkpoint as a tip. The values of `visible` channels go to its state. Those that it can't restore are also
+    sealed."""
     state, kept, messages = _channels(checkpoint["channel_values"], values, visible)
     if before is not None and before.id == parent:
         unknown = _unknown(checkpoint, before)
@@ -99,7 +100,7 @@ def make_tip(
 
 
 def _unknown(checkpoint: Checkpoint, before: Tip) -> set[str]:
-    """The channels that this graph does not know: another release of it does, which may go on with the job."""
+    """The channels that this graph does not know. Another release of it may know them, and continue the job."""
     given, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
     return {
         channel
@@ -111,7 +112,7 @@ def _unknown(checkpoint: Checkpoint, before: Tip) -> set[str]:
 def _channels(
     given: Mapping[str, Any], values: Values, visible: frozenset[str]
 ) -> tuple[dict[str, Any], dict[str, Sealed], list[str]]:
-    """What goes to a tip's state, what is kept sealed, and which channels the state shows as messages."""
+    """What goes into a tip's state, what is kept sealed, and which channels the state shows as messages."""
     state: dict[str, Any] = {}
     kept: dict[str, Sealed] = {}
     messages: list[str] = []
@@ -132,14 +133,14 @@ def _channels(
 
 
 def load_tip(native: Any, state: Mapping[str, Any], where: str) -> Tip:
-    """A stored tip; `Corrupted` if this version can't read it."""
+    """A stored tip. `Corrupted` if this version can't read it."""
     if not isinstance(native, dict) or cast("dict[str, Any]", native).get("v") != FORMAT:
         raise Corrupted(f"{where} holds no LangGraph checkpoint of format {FORMAT}: a newer Batonpass wrote it, update")
     return Tip(cast("Frame", native), dict(state))
 
 
 def open_tip(tip: Tip, values: Values) -> Checkpoint:
-    """The checkpoint again, a new copy."""
+    """A tip's checkpoint, as a new copy."""
     frame = tip.frame
     channels = {channel: values.open(sealed) for channel, sealed in frame["kept"].items()}
     for channel, value in tip.state.items():
@@ -162,8 +163,8 @@ def _recalled(channel: str, told: Any) -> list[BaseMessage]:
     except (LookupError, TypeError, ValueError) as error:  # a person may have edited them
         why = f"{type(error).__name__}: {error}"
         raise BadSetup(
-            f"state[{channel!r}] can't be read as messages ({why}): redrive the job with others, as its checkpoints "
-            "before the edit show them"
+            f"state[{channel!r}] can't be read as messages ({why}): redrive the job with messages in the form that its "
+            "checkpoints before the edit show"
         ) from None
 
 

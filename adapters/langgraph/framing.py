@@ -1,7 +1,7 @@
 """Framing: LangGraph's bookkeeping of a checkpoint, packed.
 
-All of it is in each checkpoint, and little of it is new: what channels' versions and nodes' memories of them look like
-packed is remembered, so that a put packs what changed.
+Each checkpoint has all of it, and little of it is new. So the packed forms of channels' versions, and of what nodes
+have seen of them, are remembered, and a put packs only what changed.
 """
 
 from __future__ import annotations
@@ -18,7 +18,8 @@ from .compact import small_id, small_time, small_version
 
 
 class Seen(NamedTuple):
-    """By node: which versions it has seen, and its name and those packed (of none that was read, so far)."""
+    """The versions that each node has seen, and the node's name with these versions, packed. (After a read, nothing is
+    packed yet.)"""
 
     versions: dict[str, Mapping[str, Any]]
     packed: dict[str, bytes]
@@ -28,7 +29,8 @@ NOTHING_SEEN = Seen({}, {})
 
 
 class Frame(NamedTuple):
-    """LangGraph's bookkeeping of one checkpoint. Stored: the order and the meanings stay, and what is new comes behind.
+    """LangGraph's bookkeeping of one checkpoint. It is stored, so order and meanings must stay, and new fields come
+    last.
 
     `format` is LangGraph's. Times, ids and versions are as compact.py makes them.
     """
@@ -58,7 +60,7 @@ def pack_frame(checkpoint: Checkpoint, parent: str, seen: Seen) -> bytes:
 
 
 def seen_of(versions_seen: Mapping[str, Mapping[str, Any]], before: Seen) -> tuple[Seen, list[str]]:
-    """What nodes have seen, and which of them have seen something else before. What is known packed stays so."""
+    """What nodes have seen, and which nodes had seen something else before. What is packed already stays packed."""
     known, packed = before
     new = [node for node, versions in versions_seen.items() if known.get(node) != versions]
     seen = {**known, **{node: dict(versions_seen[node]) for node in new}}
@@ -78,12 +80,12 @@ def _packed_versions(versions: Mapping[str, Any]) -> bytes:
     try:
         packed = map(_version, versions, versions.values())
         return map_head(len(versions)) + b"".join(packed)
-    except TypeError:  # a version that has no hash
+    except TypeError:  # a version that can't be hashed
         return pack({channel: small_version(version) for channel, version in versions.items()}, path="versions")
 
 
-# A version is in many checkpoints: that of a channel, and what each node has seen of it. Channels that were updated
-# together have the same.
+# Cached, because each version is in many checkpoints: as a channel's, and as what each node has seen. Channels that
+# were updated together have the same one.
 @lru_cache(maxsize=8192, typed=True)
 def _version(channel: str, version: Any) -> bytes:
     return packed_name(channel) + _packed_version(version)
@@ -122,12 +124,12 @@ def _packed_id(text: str) -> bytes:
 
 
 def array_head(count: int) -> bytes:
-    """How a packed list of so many items begins."""
+    """The first bytes of a packed list of this many items."""
     return _head(0x90, 0xDC, count)
 
 
 def map_head(count: int) -> bytes:
-    """How a packed dict of so many items begins."""
+    """The first bytes of a packed dict of this many items."""
     return _head(0x80, 0xDE, count)
 
 
@@ -138,6 +140,6 @@ def _head(short: int, long: int, count: int) -> bytes:
 
 
 _NUMBERS: Any = msgpack.Packer()
-_UUID = pack(bytes(16))[:2]  # how a packed one begins
+_UUID = pack(bytes(16))[:2]  # the first bytes of a packed one
 _BEGIN = array_head(len(Frame._fields))
 _NOTHING = pack(None)

@@ -1,4 +1,4 @@
-"""Glimpse: what is kept of a channel's value, to see next time what of it is new without packing it again."""
+"""Glimpse: what we keep of a channel's value, to see at the next put what is new in it without packing it again."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ _extra = attrgetter("__pydantic_extra__")
 
 
 class _Opaque(Exception):
-    """Nothing can be kept of the value that would show every change of it."""
+    """No copy of the value would show every later change of it."""
 
 
 @dataclass(slots=True)
 class Glimpse:
-    """A list's elements as they were: for a message a copy of its fields, for any other plain value a copy of it. So a
-    message that was changed in place since is not taken for an unchanged one. Equal values count as unchanged."""
+    """A list's elements as they were: copies of messages' fields, and of other plain values. So a message that was
+    changed in place since is noticed. Equal values count as unchanged."""
 
     kinds: list[type[Any]]
     held: list[Any]
@@ -36,18 +36,18 @@ class Glimpse:
                 and [_fields(each) for each in first] == self.held
                 and not any(_extra(each) for each in first if isinstance(each, BaseMessage))
             )
-        except Exception:  # a value whose == is no test
+        except Exception:  # a value whose == gives no bool
             return False
 
     def longer(self, new: list[Any]) -> Glimpse | None:
-        """The same with more elements behind; None if one of them can't be kept."""
+        """The same with more elements at the end. None if one of them can't be kept."""
         added = glimpse(new)
         return Glimpse(self.kinds + added.kinds, self.held + added.held) if isinstance(added, Glimpse) else None
 
 
 @dataclass(slots=True)
 class Single:
-    """A value that is no list, as it was."""
+    """A value that is not a list, as it was."""
 
     kind: type[Any]
     held: Any
@@ -61,7 +61,7 @@ class Single:
 
 
 def glimpse(value: Any) -> Glimpse | Single | None:
-    """What to keep of a value; None if a later change of it could go unseen."""
+    """What to keep of a value. None if a later change of it could go unnoticed."""
     try:
         if class_of(value) is list:
             return Glimpse(list(map(class_of, value)), [_copy(each) for each in value])
@@ -73,8 +73,8 @@ def glimpse(value: Any) -> Glimpse | Single | None:
 def news(
     before: Mapping[str, Glimpse | Single | None], values: Mapping[str, Any], same: Collection[str] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
-    """What is new in channels: values that changed, and what was appended to lists. None if one is gone. At those that
-    are the `same` nobody looks."""
+    """What is new in channels: values that changed, and what was appended to lists. None if a channel is gone. Channels
+    in `same` are known to be unchanged."""
     if before.keys() - values.keys():
         return None
     changes: dict[str, Any] = {}
@@ -110,7 +110,7 @@ def _fields(value: Any) -> Any:
 
 
 def _copy(value: Any) -> Any:
-    """A copy that no change of the value reaches, and that equals its fields until it is changed."""
+    """A copy that changes of the value don't reach. It equals the value, or a message's fields, until they change."""
     kind = class_of(value)
     if kind in ATOMS:
         return value

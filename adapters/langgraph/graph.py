@@ -1,4 +1,4 @@
-"""The result of a factory, as a graph that can run under a job."""
+"""Graph: the result of a factory as a graph that can run under a job, and the types that it declares."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from .internals import asked_form, build_serde_allowlist
 
 
 def as_graph(agent: Agent[Any], made: Any) -> Any:
-    """The compiled graph; `BadSetup` for something else, or for one that could not be resumed."""
+    """The compiled graph. `BadSetup` if it is something else, or could not be resumed."""
     graph: Any = made.compile() if _is(made, StateGraph) else made
     if not _is(graph, Pregel):
         raise BadSetup(

@@ -1,4 +1,5 @@
-"""Handlers: what nodes' error handlers ask. LangGraph resumes them, but shows in no state that they wait."""
+"""Handlers: questions of nodes' error handlers. LangGraph resumes the handlers, but its states don't show that they
+wait."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ from .trail import Latest
 
 
 def with_handlers(state: StateSnapshot, latest: Latest) -> StateSnapshot:
-    """A state in which the tasks that failed ask what their handlers ask. `latest` is its checkpoint."""
+    """The state, with the questions of error handlers added to the tasks that failed. `latest` is its checkpoint."""
     over = set(ended_tasks(latest))
     asked: dict[str, Any] = {
         latest.paths.get(task, ""): value

@@ -36,7 +36,7 @@ class Handles:
         _ALL.add(self)
 
     def renew(self) -> None:
-        """Begin anew: in a fork's child, whose parent goes on with what was opened."""
+        """Forget what was opened. For the child of a fork, whose parent continues to use it."""
         self._lock = Lock()
         self._of_loops: dict[asyncio.AbstractEventLoop, _Handle] = {}
         self._of_threads: Store | None = None
@@ -70,8 +70,8 @@ class Handles:
             return self._of_loops.setdefault(loop, _Handle(self._given.sibling()))
 
     async def _closing(self, loop: asyncio.AbstractEventLoop, store: Store) -> AsyncGenerator[None]:
-        """Waits for its own end. A loop that ends (`asyncio.run`) ends the generators that it knows before: there is no
-        other place from which a loop's connections can be closed in time."""
+        """Does nothing until it is closed. `asyncio.run` closes the async generators of its loop before the loop, and
+        nothing else tells us in time to close a loop's connections."""
         try:
             yield
         finally:

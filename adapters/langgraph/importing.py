@@ -36,9 +36,9 @@ class Done(NamedTuple):
 class Importing:
     """Imports threads into an open store.
 
-    What was imported is not written again, so an import continues where it stopped. Before a checkpoint is put, its
-    tasks' writes are, so a checkpoint that is there is complete. What happened to a thread here since it was imported
-    stays.
+    What was imported is not written again, so an import continues where it stopped. The writes of a checkpoint's tasks
+    are put before the checkpoint, so a checkpoint that is there is complete. What happened to a thread here since it
+    was imported stays.
     """
 
     def __init__(self, source: Source, store: Store, allowed: Sequence[TypeName] = (), *, verify: bool = True) -> None:
@@ -50,7 +50,7 @@ class Importing:
         self._verify = verify
 
     def thread(self, thread: str) -> Iterator[Done]:
-        """Import a thread; what became of each of its checkpoints."""
+        """Import a thread. Yields the outcome for each of its checkpoints."""
         there = self._source.checkpoints(thread)
         here = {row.place[:2] for row in drive(self._store, places.every(thread, whole=False))}
         went_on = bool(here - {(at.scope, at.key) for at in there})
@@ -86,7 +86,7 @@ class Importing:
     def _checkpoint(self, thread: str, at: Stored, found: CheckpointTuple, before: Sequence[Note]) -> Call[None]:
         metadata = cast("dict[str, Any]", found.metadata)
         spot = (thread, at.scope, at.key)
-        # What was written on its parent need not be kept twice: where this one keeps it, it is named.
+        # What was written on its parent need not be kept twice: if this checkpoint has it, the write refers to that.
         notes: tuple[list[Batch], Sequence[Note]] = ([], before)
         checkpoint, parent = found.checkpoint, at.parent
         new = {*checkpoint["channel_values"], *checkpoint["channel_versions"]}  # as it is, whatever the versions say
@@ -103,14 +103,14 @@ class Importing:
         return notes
 
     def _look_again(self, thread: str, at: Stored, went_on: bool) -> None:
-        """One that was imported before: what was written on it since comes too."""
+        """A checkpoint that was imported before: import what was written on it since."""
         if not went_on:
             self._put_writes(thread, at, self._source.writes(thread, at))
         if self._verify:
             self._check(thread, at, self._source.get(thread, at), went_on=went_on)
 
     def _check(self, thread: str, at: Stored, theirs: CheckpointTuple, *, went_on: bool) -> None:
-        """`Corrupted` if what is here is not what is there, where somebody may still write."""
+        """`Corrupted` if a checkpoint differs from its source. Looks twice, because somebody may be writing there."""
         wrong = self._differing(thread, at, theirs, went_on)
         if wrong and not went_on:
             self._put_writes(thread, at, self._source.writes(thread, at))
@@ -122,10 +122,10 @@ class Importing:
             )
 
     def _differing(self, thread: str, at: Stored, theirs: CheckpointTuple, went_on: bool) -> list[str]:
-        """What of it is not what is there. Where the thread went on here, more may be written."""
+        """What differs from the source. If the thread has continued here, it may have more writes here."""
         ours = drive(self._store, self._shared.get(self._carrier, thread, at.scope, at.key))
         if ours is None:
-            raise Corrupted("it was put and is not there")
+            raise Corrupted("it was put, but is not there")
         wrong = [
             name
             for name, one, other in (
@@ -155,8 +155,8 @@ class Importing:
 
 
 def _parts(found: CheckpointTuple) -> dict[str, Any]:
-    """A checkpoint's fields, in one order: theirs, the channels' and the nodes' mean nothing. Older ones do not say
-    which channels they changed."""
+    """A checkpoint's fields, sorted, because the order of fields, channels and nodes means nothing. What is None is
+    left out, because older checkpoints don't say which channels they changed."""
     fields: dict[str, Any] = {name: value for name, value in sorted(found.checkpoint.items()) if value is not None}
     fields["versions_seen"] = {node: _sorted(seen) for node, seen in _sorted(fields["versions_seen"]).items()}
     return {**fields, **{name: _sorted(fields[name]) for name in ("channel_values", "channel_versions")}}

@@ -39,11 +39,11 @@ __all__ = [
     "build_serde_allowlist",
     "let_nothing_be_kept",
 ]
-# In the path of a task: that it is the error handler of the task whose path is before.
+# Marks the path of a task that is an error handler. The path of the task that failed comes before it.
 HANDLER = "node_error_handler"
-# Where those have the put of the superstep that ended last.
+# The attribute in which those keep the put of the last superstep.
 _PUT = "_put_checkpoint_fut"
-# What functions of create_agent and of create_react_agent call the response_format that they were given.
+# The names under which functions of create_agent and create_react_agent keep their response_format.
 _FORMATS = ("initial_response_format", "response_format")
 
 
@@ -51,7 +51,7 @@ class _NoPut:
     """A put that was not needed, for sync and for async code."""
 
     def result(self) -> None:
-        """As a future's."""
+        """Like a future's."""
 
     def __await__(self) -> Iterator[None]:
         return iter(())
@@ -68,8 +68,8 @@ def let_nothing_be_kept() -> None:
 
 
 def asked_form(node: Any) -> Any:
-    """The class, or classes, in which an agent's node has its model answer (`response_format=`); None if there is none.
-    The state's schema does not name it."""
+    """The class, or classes, in which an agent's model has to answer (`response_format=`). None if there is none. The
+    state's schema does not name it."""
     function = getattr(node, "func", None) or getattr(node, "afunc", None)
     if not inspect.isfunction(function):
         return None
@@ -77,7 +77,7 @@ def asked_form(node: Any) -> Any:
     for name in _FORMATS:
         if name in names:
             given = names[name].cell_contents
-            form: Any = cast("tuple[Any, Any]", given)[1] if isinstance(given, tuple) else given  # behind a prompt
+            form: Any = cast("tuple[Any, Any]", given)[1] if isinstance(given, tuple) else given  # (prompt, form)
             schema: Any = form if isinstance(form, type) else getattr(form, "schema", None)
-            return None if isinstance(schema, dict) else schema  # a JSON Schema: what comes back is plain
+            return None if isinstance(schema, dict) else schema  # with a JSON Schema, the answer is plain values
     return None

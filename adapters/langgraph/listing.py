@@ -1,4 +1,4 @@
-"""Listing: a thread's checkpoints by pages, or all threads'."""
+"""Listing: the checkpoints of a thread, or of all threads, page by page."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ _log = logging.getLogger(__name__)
 
 
 class Listing:
-    """What a `list` has still to give. `wanted` is a thread, a namespace and a checkpoint, None (or "") for any;
-    `filter` is what the metadata must hold; `before` a checkpoint's id."""
+    """What a `list` has still to yield. `wanted` is a thread, a namespace and a checkpoint, None (or "") for any.
+    `filter` is what the metadata must have. `before` is a checkpoint's id."""
 
     def __init__(
         self,
@@ -49,7 +49,7 @@ class Listing:
         self._begin()
 
     def more(self) -> Call[list[CheckpointTuple] | None]:
-        """The next checkpoints, which may be none; None at the end."""
+        """The next checkpoints, maybe an empty list. None at the end."""
         if self._left is not None and self._left <= 0:
             return None
         if not self._threads:
@@ -118,7 +118,7 @@ class Listing:
         return found
 
     def _read_each(self, thread: str, rows: Sequence[PlaceRow]) -> Call[list[CheckpointTuple]]:
-        """One by one: what a codec framed is not put together of spans that several share."""
+        """Read them one by one: what a codec has framed can't be put together from spans that several share."""
         found: list[CheckpointTuple] = []
         for row in rows:
             try:
@@ -133,11 +133,11 @@ class Listing:
         try:
             return read_commit(row.checkpoint.commit, row.checkpoint.id).spans
         except Corrupted:
-            return ""  # who opens it says so
+            return ""  # opening it reports that
 
 
 def filled(write: Write, held: Mapping[Span, bytes]) -> Write:
-    """A write with what its spans hold."""
+    """A write with the contents of its spans."""
     return replace(write, bodies=_held(held, write.spans)) if write.spans else write
 
 

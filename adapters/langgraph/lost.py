@@ -22,15 +22,15 @@ from .trail import Latest
 # The channels by which a StateGraph has a node run next, once something is in them: `branch:to:NODE`, and
 # `join:NODE+NODE:NODE`, whose value is the nodes that have come, with a flag beside them if the last one is deferred.
 _BRANCH, _JOIN = "branch:to:", "join:"
-# A task's path as it is stored names the node that was triggered, then the places of the calls in it. That of a node's
-# error handler says so behind the node's name.
+# A task's stored path names the node that was triggered, then the places of the calls in it. For a node's error
+# handler, it has a mark after the node's name.
 _PULLED, _CALLS = "~__pregel_pull, ", re.compile(rf"(, {HANDLER})?(, \d{{10}})+$")
-# What a task writes that has not ended.
+# What a task writes without having ended.
 _UNENDED = frozenset({*WRITES_IDX_MAP, ERROR_SOURCE_NODE})
 
 
 def check_nodes(agent: Agent[Any], graph: Any, kept: Sequence[Latest], where: str) -> None:
-    """Refuse a graph, as `BadSetup`, that lacks nodes which run next. `kept` are its namespaces' latest checkpoints."""
+    """`BadSetup` if a graph lacks nodes that run next. `kept` are its namespaces' latest checkpoints."""
     parts = dict(_parts("", graph))
     lost: set[str] = set()
     for each in _running(kept):
@@ -45,8 +45,8 @@ def check_nodes(agent: Agent[Any], graph: Any, kept: Sequence[Latest], where: st
 
 
 def _parts(name: str, graph: Any) -> Iterator[tuple[str, Any]]:
-    """A graph and those that are its nodes, by the names of their namespaces. Which graphs a node's function runs, and
-    in which order, can't be known."""
+    """A graph and the graphs that are its nodes, by the names of their namespaces. (Which graphs a node's function
+    runs, and in which order, can't be known.)"""
     yield name, graph
     for inner, node in graph.nodes.items():
         if class_of(node.bound) is CompiledStateGraph:
@@ -59,8 +59,9 @@ def _names(namespace: str) -> str:
 
 
 def _running(kept: Sequence[Latest]) -> Iterator[Latest]:
-    """Those that go on: not the parts whose task has ended, or that are of an earlier visit to a part that keeps its
-    state. A part that is left by `Command(graph=Command.PARENT)` stays as it was then."""
+    """The checkpoints from which a graph continues. Not those of parts whose task has ended (a part that was left by
+    `Command(graph=Command.PARENT)` stays as it was then), and not those of an earlier visit to a part that keeps its
+    state."""
     ids = {each.namespace: each.read.checkpoint["id"] for each in kept}
     ended = {(each.namespace, name) for each in kept for name in ended_tasks(each)}
     for each in kept:
@@ -72,7 +73,7 @@ def _running(kept: Sequence[Latest]) -> Iterator[Latest]:
 
 
 def ended_tasks(latest: Latest) -> Iterator[str]:
-    """The tasks of a superstep that have ended: by their ids, and by the nodes that were triggered."""
+    """The tasks of a superstep that have ended, by their ids and by the nodes that were triggered."""
     for task, channel, _ in latest.read.pending_writes or ():
         if channel not in _UNENDED:
             yield task
@@ -80,7 +81,7 @@ def ended_tasks(latest: Latest) -> Iterator[str]:
 
 
 def _lost(graph: Any, inside: str, latest: Latest) -> Iterator[str]:
-    """What runs next, or had begun to, and is not there."""
+    """What runs next, or had begun to, and is not in the graph."""
     nodes = {_node_of(path) for path in latest.paths.values()} - {""}
     written = [write[1:] for write in latest.read.pending_writes or ()]
     for channel, value in [*latest.read.checkpoint["channel_values"].items(), *written]:
@@ -100,5 +101,5 @@ def _lost(graph: Any, inside: str, latest: Latest) -> Iterator[str]:
 
 
 def _node_of(path: str) -> str:
-    """The node that was triggered, in which a task is or was called; "" for a task that was sent."""
+    """The node that was triggered: a task's own, or that in which it was called. "" for a task that was sent."""
     return _CALLS.sub("", path.rpartition(_PULLED)[2]) if _PULLED in path else ""

@@ -20,8 +20,7 @@ _OPERATORS = ("$eq", "$ne", *_ORDERS)
 
 
 def check_filter(wanted: object) -> None:
-    """Refuse a filter with an operator that there is none of. What an operator compares with is a value, whatever names
-    it has."""
+    """Refuse a filter with an unknown operator. What an operator compares with is a value, whatever names it has."""
     if isinstance(wanted, Mapping):
         asked: Mapping[Any, Any] = cast("Any", wanted)
         operators = _has_operators(asked)
@@ -29,14 +28,14 @@ def check_filter(wanted: object) -> None:
             if not operators:
                 check_filter(value)
             elif name not in _OPERATORS:
-                raise BadSetup(f"the filter has {name!r} for an operator, but there are {', '.join(_OPERATORS)}")
+                raise BadSetup(f"the filter has the operator {name!r}, but there are only {', '.join(_OPERATORS)}")
     elif isinstance(wanted, list | tuple):
         for value in cast("Sequence[Any]", wanted):
             check_filter(value)
 
 
 def passes(value: Mapping[str, Any], wanted: Mapping[str, Any] | None) -> bool:
-    """Whether an item's value has all that a filter asks for."""
+    """Whether an item's value has everything that a filter asks for."""
     return not wanted or all(_fits(value.get(name), asked) for name, asked in wanted.items())
 
 
@@ -69,7 +68,7 @@ def _compares(value: Any, name: str, other: Any) -> bool:
     numbers = _number(value), _number(other)
     if None not in numbers:
         return _ORDERS[name](*numbers)
-    # What is no number has an order only beside its like: texts, times.
+    # Other values have an order only among their own kind: texts, times.
     try:
         return type(value) is type(other) and bool(_ORDERS[name](value, other))
     except TypeError:
@@ -84,14 +83,14 @@ def _number(value: Any) -> float | None:
 
 
 def check_conditions(conditions: Iterable[MatchCondition]) -> None:
-    """Refuse a condition of a kind that there is none of."""
+    """Refuse a condition of an unknown kind."""
     for condition in conditions:
         if condition.match_type not in ("prefix", "suffix"):
-            raise BadSetup(f"the condition {condition.match_type!r} is none: write 'prefix' or 'suffix'")
+            raise BadSetup(f"there is no condition {condition.match_type!r}: write 'prefix' or 'suffix'")
 
 
 def meets(labels: tuple[str, ...], conditions: Iterable[MatchCondition]) -> bool:
-    """Whether labels begin or end as all conditions say; "*" stands for any label."""
+    """Whether labels begin or end as all conditions say. "*" stands for any label."""
     return all(_meets(labels, condition) for condition in conditions)
 
 
@@ -104,7 +103,7 @@ def _meets(labels: tuple[str, ...], condition: MatchCondition) -> bool:
 
 
 def common_prefix(conditions: Iterable[MatchCondition]) -> tuple[str, ...]:
-    """The labels that all that meet the conditions begin with."""
+    """The first labels of everything that meets the conditions."""
     longest: tuple[str, ...] = ()
     for condition in conditions:
         path = tuple(condition.path) if condition.match_type == "prefix" else ()

@@ -14,7 +14,7 @@ from langgraph.checkpoint.serde.jsonplus import LC_REVIVER
 from ...contracts.errors import Corrupted
 from .values import TypeName
 
-# What is made by a method of its class, and by nothing else. (LangGraph's own reader makes None of it now.)
+# Types that are made by a method of their class, and by nothing else. (LangGraph's own reader makes None of them now.)
 _MAKERS: dict[TypeName, Callable[[str], Any]] = {
     ("datetime", "datetime"): dt.datetime.fromisoformat,
     ("datetime", "date"): dt.date.fromisoformat,
@@ -25,7 +25,7 @@ _MAKERS: dict[TypeName, Callable[[str], Any]] = {
 
 
 def types_in(packed: bytes) -> Counter[TypeName]:
-    """The types that it names, but those that are safe always, without making anything of them."""
+    """The types that it names, except those that are always safe. Makes no objects of them."""
     found = Counter[TypeName]()
 
     def look(value: dict[str, Any]) -> dict[str, Any]:
@@ -38,7 +38,7 @@ def types_in(packed: bytes) -> Counter[TypeName]:
 
 
 def load(packed: bytes) -> Any:
-    """The value. Who calls has looked at its types."""
+    """The value. The caller must have checked its types."""
     return json.loads(packed, object_hook=_made)
 
 
@@ -53,7 +53,7 @@ def _made(value: dict[str, Any]) -> Any:
         module, attribute = name
         return getattr(import_module(module), attribute)(*args, **(value.get("kwargs") or {}))
     except Exception as error:  # a user's class may raise anything
-        raise Corrupted(f"it holds a {'.'.join(name)} that can't be made of what was stored: {error}") from error
+        raise Corrupted(f"it holds a {'.'.join(name)} that can't be made from what was stored: {error}") from error
 
 
 def _is_object(value: dict[str, Any]) -> bool:

@@ -28,24 +28,24 @@ if TYPE_CHECKING:
     from .checkpointing import Checkpointing
 
 _AGENT = "langgraph.own"
-# How long one who waits sleeps between looks, in seconds.
+# Seconds between two looks while waiting for a thread.
 _LOOKS = 0.05
 
-# In a run's config: the saver and the thread that the run owns, and the lease. In sync code LangGraph stores what
-# parallel nodes wrote from the threads where they ran, without the run's context, but with its config.
+# In a run's config: the saver and the thread that the run owns, and the lease. Needed because, in sync code, LangGraph
+# stores the writes of parallel nodes from the threads where they ran, without the run's context, but with its config.
 _OWNED = "__batonpass_owned"
 
 _owned: ContextVar[Mapping[tuple[int, str], Owning]] = ContextVar("batonpass_owned_threads")
 
 
 def fence_of(shared: Checkpointing, thread: str, names: Mapping[str, Any] | None = None) -> Fence | None:
-    """The lease under which this context owns a thread of a saver's, or the run whose config has these names does."""
+    """The lease under which this context, or the run whose config has these names, owns a saver's thread."""
     mine = (id(shared), thread)
     owning = _owned.get({}).get(mine)
     if owning is not None and owning.over:
         raise Fenced(
-            f"the block of own({thread!r}) in which this run began has ended, and with it the lease: wait for what "
-            "runs in a block before it ends, or begin the run outside of it"
+            f"the block of own({thread!r}) in which this run began has ended, and with it the lease: wait for the run "
+            "before the block ends, or begin the run outside of the block"
         )
     if owning is not None and owning.fence is not None:
         return owning.fence
@@ -67,7 +67,7 @@ class Owning:
     def __init__(self, shared: Checkpointing, thread: str, wait: Duration | None, lease: int) -> None:
         self._shared = shared
         self._thread = thread
-        deadline(wait, "wait")  # what can't be meant is said here
+        deadline(wait, "wait")  # refuses nonsense at once
         self._wait = seconds_of(wait)
         self._lease = lease
         self._keeper: _Keeper | None = None
@@ -102,7 +102,7 @@ class Owning:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         fence = self._end()
-        with CancelScope(shield=True):  # else the next one waits until the lease has expired
+        with CancelScope(shield=True):  # or the next owner would wait until the lease has expired
             await adrive(await self._shared.handles.astore(), self._give_back(fence))
 
     def _check(self, end: float) -> None:
@@ -124,13 +124,13 @@ class Owning:
         self._keeper.stop()
         try:
             _owned.reset(self._token)
-            self.over = True  # for what was begun in it and still runs, with a copy of the context
-        except ValueError:  # the block of a generator may end in another context than that in which it began
-            self.fence = None  # there, too, it is over
+            self.over = True  # for tasks that were begun in it and still run, with a copy of the context
+        except ValueError:  # a block in a generator may end in another context than it began in
+            self.fence = None  # ends it in that context, too
         return fence
 
     def _take(self) -> Call[Fence | None]:
-        """Own the thread if nobody does: by a job of one's own, or by that of an owner whose lease has expired."""
+        """Own the thread if nobody does: by a new job, or by the job of an owner whose lease has expired."""
         queue = digest("own", self._thread)
         yield Reap()
         taken: list[Delivery] = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
@@ -144,7 +144,7 @@ class Owning:
             except ThreadBusy:
                 return None
             taken = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
-        if not taken:  # another was quicker
+        if not taken:  # another run was quicker
             return None
         job = taken[0].job
         return Fence(job.id, job.token, job.lease)
@@ -152,9 +152,9 @@ class Owning:
     def _give_back(self, fence: Fence) -> Call[None]:
         try:
             yield Complete(fence, seal_letter(None, path="result"))
-        except Fenced:  # the lease expired, and another owns the thread: what was put since then was refused
+        except Fenced:  # the lease has expired, and another run owns the thread: later puts were refused
             return
-        if not self._took_over:  # else the one who had it must be able to learn that he has it no more
+        if not self._took_over:  # otherwise the job stays, so that its first owner can learn that it is over
             yield DeleteJob(fence.job_id)
 
 
@@ -170,7 +170,7 @@ class _Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Let the lease be."""
+        """Stop renewing the lease."""
         self._over.set()
         self._thread.join(timeout=5)
 
@@ -179,8 +179,8 @@ class _Keeper:
             while not self._over.wait(self._lease / 3000):
                 try:
                     if self._store.call(Heartbeat(((self._fence, self._lease),))) != [""]:
-                        return  # the next put says so
+                        return  # it is lost, and the next put raises
                 except BatonpassError:
-                    continue  # tried again; if it is too late, the next put says so
+                    continue  # try again; if that is too late, the next put raises
         finally:
             self._store.close()

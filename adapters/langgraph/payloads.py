@@ -1,4 +1,4 @@
-"""How a contract goes into a graph's state and comes out, unless the agent says otherwise."""
+"""Payloads: how a contract goes into a graph's state and comes out, unless the agent says otherwise."""
 
 from __future__ import annotations
 
@@ -20,10 +20,10 @@ from .transcript import to_langchain
 
 
 def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any], session: Session) -> Any:
-    """The payload's fields as the state keys of the same name; else one message, where there is a `messages` key.
+    """The payload's fields as the state keys of the same name. If no field has a key, one message in `messages`.
 
-    What the job has brought along from another agent stands before it in `messages`. Fields of the graph's runtime
-    context need no place in its state.
+    The conversation that the job has brought along comes before it in `messages`. Fields of the graph's runtime context
+    need no key in its state.
     """
     fields = _fields(payload)
     keys = _input_keys(graph)
@@ -48,7 +48,7 @@ def into_graph(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any
 
 
 def context_of(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any, Any]) -> Any:
-    """What the graph's nodes get as `runtime.context`: the payload's fields that its `context_schema` names; None if
+    """What the graph's nodes get as `runtime.context`: the payload's fields that its `context_schema` names. None if
     there are none."""
     names, schema = _context_names(graph), cast("Any", graph.context_schema)
     given = {name: value for name, value in _fields(payload).items() if name in names}
@@ -64,7 +64,7 @@ def context_of(agent: Agent[Any], payload: Contract, graph: Pregel[Any, Any, Any
 
 
 def out_of_graph(agent: Agent[Any], contract: type[Contract], result: Any) -> Contract:
-    """The graph's result as the declared contract; `ContractViolation` if nothing of it fits."""
+    """The graph's result as the declared contract. `ContractViolation` if nothing in it fits."""
     if isinstance(result, contract):
         return result
     if isinstance(result, str):
@@ -100,7 +100,7 @@ def _fields(payload: Contract) -> dict[str, Any]:
 
 
 def _context_names(graph: Pregel[Any, Any, Any, Any]) -> set[str]:
-    """The fields of a graph's runtime context: of a pydantic model, a dataclass or a TypedDict."""
+    """The fields of a graph's runtime context, which is a pydantic model, a dataclass or a TypedDict."""
     schema: Any = graph.context_schema
     if is_typeddict(schema):
         return set(schema.__annotations__)
@@ -109,7 +109,7 @@ def _context_names(graph: Pregel[Any, Any, Any, Any]) -> set[str]:
 
 
 def _input_keys(graph: Pregel[Any, Any, Any, Any]) -> set[str] | None:
-    """The state keys that the graph takes as input; None if it takes one value of any kind."""
+    """The state keys that the graph takes as input. None if it takes one value of any kind."""
     if isinstance(graph, CompiledStateGraph):
         builder: Any = cast("Any", graph).builder
         keys = set[str](builder.schemas[builder.input_schema])

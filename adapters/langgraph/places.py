@@ -29,11 +29,11 @@ class Writes:
 
     @property
     def name(self) -> tuple[str, ...]:
-        """What the journal knows it by."""
+        """Its name in the journal."""
         return ("writes", *self.place, self.task)
 
     def add(self, entries: Mapping[int, tuple[str, Sealed]]) -> None:
-        """Take more writes. The first output stands; of an error, interrupt or resume (index < 0) the last."""
+        """Add writes. At each index the first output stays. Of an error, interrupt or resume (index < 0), the last."""
         output = {number: entry for number, entry in self.entries.items() if number >= 0}
         self.entries.update({**entries, **output})
 
@@ -50,7 +50,7 @@ class Writes:
 
     @classmethod
     def from_record(cls, record: Mapping[str, Any]) -> Writes:
-        """What a record holds."""
+        """The writes in a record."""
         entries = {number: (channel, sealed) for number, channel, sealed in record["writes"]}
         return cls(place_in(record), record["checkpoint"], record["task"], record["path"], entries)
 
@@ -59,7 +59,7 @@ class Writes:
 class Flight:
     """One write on its way to the store: a checkpoint of a namespace (`tip`), or a task's writes.
 
-    `done` is set when it is there; those in `behind` must be there before it is sent.
+    `done` is set when the store has it. The store must have those in `behind` before it is sent.
     """
 
     place: Place
@@ -71,7 +71,7 @@ class Flight:
 
 
 def place_of(config: RunnableConfig) -> tuple[Place, str | None]:
-    """A config's place, and the checkpoint that it names: for a put that is the parent."""
+    """A config's place, and the checkpoint that it names. In a put that is the parent."""
     names = config.get("configurable", {})
     return (str(names["thread_id"]), names.get("checkpoint_ns", "")), names.get("checkpoint_id")
 

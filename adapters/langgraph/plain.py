@@ -58,7 +58,7 @@ def plain(value: Any) -> Any:
 
 
 def readable(value: Any) -> Any:
-    """Plain values that show a person what the value holds; it can't be restored from them."""
+    """Plain values that show a person what the value holds. It can't be restored from them."""
     try:
         return plain(value)
     except NotPlain:
@@ -86,7 +86,7 @@ def tell(message: BaseMessage) -> dict[str, Any]:
 
 
 def tell_all(value: Any) -> list[dict[str, Any]] | None:
-    """A list of messages as dicts from which `recall` makes them again; None if it is something else."""
+    """A list of messages as dicts from which `recall` makes them again. None if it is something else."""
     messages: list[Any] = [*value] if type(value) is list else [None]
     if not all(_MESSAGES.get(_type(message)) is type(message) for message in messages):
         return None

@@ -17,7 +17,7 @@ from .frame import Frame
 from .plain import readable
 from .trail import Trail
 
-# Decisions of LangChain's middleware that one word says, and what others need more.
+# The decisions of LangChain's middleware that need only a word, and what the others need besides.
 _WORDS = ("approve", "reject")
 _MORE = [
     {"if": {"properties": {"type": {"const": kind}}}, "then": {"properties": {name: what}, "required": [name]}}
@@ -33,7 +33,8 @@ class Questions:
 
     A job's answer stays until the next suspension, so a question must not take the answer to an earlier one. The
     checkpoint committed with a question names the interrupts that it asks, and an answer is only for those. A node that
-    has used it may have asked again before the attempt ended: LangGraph would give it to that question, too.
+    has used an answer may ask again before the attempt ends, and LangGraph would give the same answer to that question.
+    So a checkpoint also notes how many answers each task had used.
     """
 
     def __init__(self, graph: Pregel[Any, Any, Any, Any], trail: Trail) -> None:
@@ -41,8 +42,8 @@ class Questions:
         self._trail = trail
 
     def answered(self, state: StateSnapshot, answer: Answer | None) -> dict[str, Any] | None:
-        """What to resume with, by interrupt: nothing for a breakpoint, and if the answers are used already. None if no
-        answer is for this state."""
+        """What to resume with, by interrupt. Empty for a breakpoint, or if all answers are used already. None if there
+        is no answer for this state."""
         asked = self._frame().get("asked")
         if asked is None or answer is None:
             return None
@@ -73,10 +74,10 @@ class Questions:
         return _among(state.next, before) or _among(self._frame()["ran"], after)
 
     def suspended(self, state: StateSnapshot, error: str = "") -> Suspended:
-        """The question, with the checkpoint that says which one it is; `error` is what was wrong with an answer.
+        """The question, with the checkpoint that says which one it is. `error` is what was wrong with an answer.
 
-        It is the value of the one interrupt, or the values by the interrupts' ids; for a breakpoint the nodes that
-        would run next.
+        The question is the interrupt's value, or the values of several interrupts by their ids. At a breakpoint it is
+        the nodes that would run next.
         """
         asked = {
             interrupt.id: readable(interrupt.value)
@@ -92,8 +93,8 @@ class Questions:
         return Suspended(question, self._asking(step, list(asked)), terms)
 
     def passed_on(self, state: StateSnapshot) -> tuple[Handoff[Any], Snapshot] | None:
-        """The handoff with which the graph has stopped, and the checkpoint that waits for the job to come back. None if
-        it asks a person something: that is first. Of several handoffs the first; the others wait for their turn."""
+        """The handoff that stopped the graph, and the checkpoint that waits for the job to come back. If there are
+        several, the first one: the others wait for their turn. None if the graph asks a person, which goes first."""
         if not state.interrupts or not all(isinstance(each.value, Handoff) for each in state.interrupts):
             return None
         interrupt = state.interrupts[0]
@@ -102,7 +103,7 @@ class Questions:
         return interrupt.value, snapshot
 
     def came_back(self) -> str | None:
-        """The interrupt that waits for the job: known when a visit begins with what the last one left."""
+        """The interrupt that waits for the job, if this visit begins with what the last one left."""
         return self._trail.tip.frame.get("passed") if self._trail.tip is not None else None
 
     def _asking(self, step: str, asked: list[str]) -> Snapshot:
@@ -126,9 +127,8 @@ def _among(nodes: Any, stops: Any) -> bool:
 
 
 def _schema(state: StateSnapshot, asked: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the answer must be: as the interrupt says (`response_schema=`, of LangGraph 1.2 and newer), or as the
-    middleware of LangChain reads it. Several are answered by their ids, of which it names one at least: another answer
-    would be for none of them."""
+    """The schema of the answer: the interrupt's (`response_schema=`, LangGraph 1.2 and newer), or what LangChain's
+    middleware accepts. Several interrupts are answered by their ids, and the answer must name at least one."""
     said = {each.id: getattr(each, "response_schema", None) for each in state.interrupts}
     known: dict[str, dict[str, Any]] = {}
     for name, question in asked.items():
@@ -139,13 +139,13 @@ def _schema(state: StateSnapshot, asked: Mapping[str, Any]) -> dict[str, Any] | 
             known[name] = _decisions(reviews)
     if len(asked) == 1:
         return next(iter(known.values()), None)
-    # With an id of its own a schema's "#/$defs/..." is looked for in itself.
+    # Each schema gets its own $id, so that its "#/$defs/..." refers to itself.
     properties = {name: {"$id": f"urn:interrupt:{name}", **known[name]} if name in known else {} for name in asked}
     return {"type": "object", "properties": properties, "additionalProperties": False, "minProperties": 1}
 
 
 def _usable(schema: Any) -> bool:
-    """Whether answers can be checked by a schema. LangGraph takes any dict for one, and checks nothing by it."""
+    """Whether a schema can check answers. LangGraph accepts any dict as a schema, and checks nothing."""
     from jsonschema import Draft202012Validator, SchemaError
 
     try:
@@ -177,8 +177,8 @@ def _reviews(question: Any) -> list[list[Any]]:
 
 
 def _decisions(reviews: list[list[Any]]) -> dict[str, Any]:
-    """What that middleware takes: a decision for each call, or one word for all of them. At any other answer it raises,
-    whenever the job is tried."""
+    """The schema of what that middleware accepts: a decision for each call, or one word for all of them. It raises on
+    any other answer, in every attempt."""
     each = [
         {"type": "object", "properties": {"type": {"enum": r}}, "required": ["type"], "allOf": _MORE} for r in reviews
     ]
@@ -189,7 +189,7 @@ def _decisions(reviews: list[list[Any]]) -> dict[str, Any]:
 
 
 def _whole(answer: Any, question: Any) -> Any:
-    """An answer, with the word for all decisions of that middleware written out."""
+    """An answer. If it is one word for all calls of that middleware, written out as a decision for each."""
     word = isinstance(answer, str) and answer in _WORDS
     reviews = _reviews(readable(question)) if word else []
     return {"decisions": [{"type": answer} for _ in reviews]} if reviews else answer

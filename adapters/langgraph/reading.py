@@ -1,4 +1,4 @@
-"""Reading: states that share a beginning, each element of it decoded once."""
+"""Reading: decodes states that share a beginning, each element of it once."""
 
 from __future__ import annotations
 
@@ -23,16 +23,16 @@ class _Decoded:
 
 
 class Reading:
-    """Makes the states of several checkpoints of a thread before any of them is given away. A list that begins another
-    is copied from that, element by element: nobody gets an object that somebody else has."""
+    """Makes the states of several checkpoints of a thread, before any of them is handed out. A list that is the
+    beginning of another list is copied from it, element by element, so that no two states share an object."""
 
     def __init__(self) -> None:
         self._lists: dict[Any, _Decoded] = {}
 
     @contextmanager
     def undisturbed(self) -> Generator[None]:
-        """While tens of thousands of objects are made, none of which is garbage, looking for garbage among them takes
-        longer than making them."""
+        """A block without garbage collection. It makes tens of thousands of objects, none of them garbage, and looking
+        for garbage among them takes longer than making them."""
         paused = gc.isenabled()
         gc.disable()
         try:
@@ -42,7 +42,7 @@ class Reading:
                 gc.enable()
 
     def stored(self, opened: Opened) -> Stored:
-        """As `Opened.checkpoint`."""
+        """The same as `Opened.checkpoint`."""
         lists = [part for part in opened.parts if _is_list(part)]
         stored = replace(opened, parts=[part for part in opened.parts if not _is_list(part)]).checkpoint
         for part in lists:

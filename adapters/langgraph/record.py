@@ -1,4 +1,4 @@
-"""Record: one LangGraph checkpoint as a checkpoint of ours, and what makes it one again."""
+"""Record: a LangGraph checkpoint as a checkpoint of ours, and back."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from .sends import still
 
 FORMAT = 2
 _named = lru_cache(pack)
-# How a packed `Native` goes on behind the number of its fields.
+# The first fields of a packed `Native`, after the number of its fields.
 _BEGINS = pack("v") + pack(FORMAT) + pack("frame")
 # Where the functional API keeps what its entrypoints return and save.
 _RESULTS = frozenset({END, PREVIOUS})
@@ -38,11 +38,11 @@ Seen = dict[str, Glimpse | Single | None]
 
 
 class Native(TypedDict):
-    """A checkpoint's `native`: the frame, and what few checkpoints have. Stored: names and meanings stay.
+    """A checkpoint's `native`: the frame, and what few checkpoints have. It is stored, so names and meanings must stay.
 
-    `hidden` has the values of channels that are LangGraph's own. `dressed` names the values that hold what LangGraph's
-    serializer carries, `deltas` the channels that are snapshots of delta channels, `more` is what this version of
-    LangGraph does not know of a checkpoint, as what older ones sent to nodes.
+    `hidden` has the values of LangGraph's own channels. `dressed` names the values that hold what LangGraph's
+    serializer carries. `deltas` names the channels that are snapshots of delta channels. `more` has parts of a
+    checkpoint that this version of LangGraph does not know (say, what older versions sent to nodes).
     """
 
     v: int
@@ -55,9 +55,9 @@ class Native(TypedDict):
 
 @dataclass(slots=True)
 class Held:
-    """What is remembered of a checkpoint beside its state: its id, what was seen of its channels (None if nothing was),
-    which nodes had seen what, which were sent tasks, the channels' versions, which values are dressed, and which are
-    snapshots of delta channels. `given` is the native part of one that has a run's input."""
+    """What is remembered of a checkpoint besides its state: its id, glimpses of its channels (None if there are none),
+    what each node had seen, which nodes were sent tasks, the channels' versions, which values are dressed, and which
+    are snapshots of delta channels. `given` is its native part if it has a run's input."""
 
     key: str
     channels: Seen | None
@@ -71,13 +71,13 @@ class Held:
 
 @lru_cache(maxsize=1024)
 def is_visible(channel: str) -> bool:
-    """Whether a channel's values are the user's, not what LangGraph needs for itself."""
+    """Whether a channel's values belong to the user, not to LangGraph itself."""
     return channel in _RESULTS or not channel.startswith(("__", "branch:"))
 
 
 class Record:
-    """A checkpoint about to be put, of the namespace `scope`. `new` are the channels that have another version than in
-    the one before it."""
+    """A checkpoint of the namespace `scope` that is about to be put. `new` are the channels whose versions differ from
+    those in the checkpoint before it."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Record:
         self._more = {name: value for name, value in checkpoint.items() if name not in _FIELDS}
 
     def awkward(self, carrier: Carrier) -> set[str]:
-        """The names of values that our codec can't pack; `Unserializable` if one could not come back at all."""
+        """The names of values that our codec can't pack. `Unserializable` if one could not come back at all."""
         return {name for name, value in self._named() if carrier.dress(value, name) is not value}
 
     @property
@@ -116,8 +116,8 @@ class Record:
     def snapshot(
         self, carrier: Carrier, awkward: set[str], base: Base | None, held: Held | None
     ) -> tuple[Snapshot, Held]:
-        """What is saved, and remembered if it was. `awkward` are names of values that our codec is known not to pack,
-        `held` is what was remembered of the checkpoint `base`."""
+        """What to save, and what to remember once that is done. `awkward` are the names of values that our codec is
+        known not to pack. `held` is what was remembered of the checkpoint `base`."""
         same = self._same(base, held)
         self._values = {name: value if name in same else still(value) for name, value in self._values.items()}
         self._visible = {channel: self._values[channel] for channel in self._visible}
@@ -143,9 +143,9 @@ class Record:
         return snapshot, Held(self._checkpoint["id"], seen, nodes, _sent(self._values), versions, changed, self._deltas)
 
     def _same(self, base: Base | None, held: Held | None) -> set[str]:
-        """The channels that are as `base` keeps them, as their versions say. A node or a reducer that changed such a
-        value in place has not done so for this checkpoint: it may be put while the graph goes on, and a graph that goes
-        on from it does the change again."""
+        """The channels that are the same in `base`, as their versions say. If a node or a reducer has changed such a
+        value in place since, that is not part of this checkpoint: a checkpoint may be put while the graph continues,
+        and a graph that resumes from it makes the change again."""
         if base is None or held is None:
             return set()
         versions, before = self._checkpoint["channel_versions"], held.versions
@@ -161,8 +161,8 @@ class Record:
     def _fill(
         self, snapshot: Snapshot, base: Base | None, held: Held | None, dressed: Mapping[str, Any], same: set[str]
     ) -> Seen | None:
-        """Give a snapshot its state: what is new in it, if the state is large enough to look for that. What is
-        remembered of the channels."""
+        """Give a snapshot its state, or only what is new, if the state is large enough to look for that. Returns what
+        to remember of the channels."""
         grows = base is not None and not isinstance(base.state, Inline)
         before = held.channels if held else None
         kept = children_of(base.state) if base and isinstance(base.state, Branch) else {}
@@ -188,7 +188,7 @@ class Record:
         return seen
 
     def _nothing(self) -> tuple[dict[str, Any], dict[str, Any]]:
-        """A change that is none."""
+        """A change that changes nothing."""
         for channel, value in self._visible.items():
             return ({}, {channel: []}) if class_of(value) is list else ({channel: value}, {})
         return {}, {}
@@ -202,7 +202,7 @@ class Record:
             yield _beside(name), value
 
     def _native(self, nodes: NodesSeen, dressed: Mapping[str, Any], changed: list[str]) -> Packed:
-        """A `Native`. Its frame is put together of what is packed already."""
+        """A packed `Native`. Its frame is put together from parts that are packed already."""
         own = {name: value for name, value in self._values.items() if name not in self._visible}
         hidden = _worn(own, dressed)
         more = {name: dressed.get(_beside(name), value) for name, value in self._more.items()}
@@ -225,7 +225,7 @@ class Record:
 
 
 def checkpoint_of(key: str, stored: Stored, carrier: Carrier) -> tuple[Checkpoint, dict[str, Any], str]:
-    """The checkpoint again, its metadata, and its parent's key. `Corrupted` if this version can't read it."""
+    """LangGraph's checkpoint, its metadata, and its parent's key. `Corrupted` if this version can't read it."""
     native, frame = opened(stored.native, stored.id)
     dressed = set(native.get("dressed", ()))
     values: dict[str, Any] = {**stored.state, **native.get("hidden", {})}
@@ -253,7 +253,7 @@ def checkpoint_of(key: str, stored: Stored, carrier: Carrier) -> tuple[Checkpoin
 
 
 def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
-    """A stored checkpoint's native part; `Corrupted` if this version can't read it."""
+    """A stored checkpoint's native part. `Corrupted` if this version can't read it."""
     if not isinstance(native, dict) or cast("dict[str, Any]", native).get("v") != FORMAT:
         raise Corrupted(
             f"checkpoint {checkpoint_id} holds no LangGraph checkpoint of format {FORMAT}: a newer Batonpass wrote it, "
@@ -264,7 +264,7 @@ def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
 
 
 def held_of(checkpoint: Checkpoint, native: Any) -> Held:
-    """What is remembered of a checkpoint that was read, and of its native part."""
+    """What to remember of a checkpoint that was read. `native` is its native part."""
     nodes = NodesSeen({node: dict(versions) for node, versions in checkpoint["versions_seen"].items()}, {})
     versions, sent = dict(checkpoint["channel_versions"]), _sent(checkpoint["channel_values"])
     return Held(checkpoint["id"], None, nodes, sent, versions, native.get("dressed", []), native.get("deltas", []))
@@ -276,7 +276,7 @@ def is_dressed(held: Held, channel: str) -> bool:
 
 
 def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:
-    """Some of the channels that a checkpoint keeps."""
+    """The values of some of a checkpoint's channels."""
     if isinstance(base.state, Branch):
         return {channel: value_of(node) for channel, node in base.state.children.items() if channel in channels}
     state: dict[str, Any] = value_of(base.state)
@@ -284,7 +284,7 @@ def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:
 
 
 def nodes_around(scope: str) -> list[str]:
-    """The nodes in which a subgraph runs, of a namespace like "node:id|node:id"."""
+    """The nodes in which a subgraph runs, from its namespace, like "node:id|node:id"."""
     names = [part.partition(":")[0] for part in scope.split("|")]
     return [name for name in names if name and not name.isdecimal()]  # a number tells a node's subgraphs apart
 
@@ -295,7 +295,7 @@ def _sent(values: Mapping[str, Any]) -> list[str]:
 
 def _worn(values: Mapping[str, Any], dressed: Mapping[str, Any]) -> dict[str, Any]:
     """Channels' values, dressed where they have to be."""
-    if not dressed:  # as nearly always: naming each takes longer
+    if not dressed:  # nearly always, and naming each channel takes longer
         return dict(values)
     return {channel: dressed.get(_state(channel), value) for channel, value in values.items()}
 

@@ -42,12 +42,12 @@ class _Hit(NamedTuple):
 
 
 class Batch:
-    """Operations that are carried out together: what reads sees nothing of what writes. All are checked before."""
+    """Operations that are carried out together. Reads don't see what the others write. All are checked first."""
 
     def __init__(self, ops: Iterable[Op], vectors: Vectors | None) -> None:
         self._ops = list(ops)
         self._vectors = vectors
-        self._read: list[ItemRow] = []  # whose time begins anew
+        self._read: list[ItemRow] = []  # their ttl starts again
         self._puts = {_name(op.namespace, op.key): op for op in self._ops if isinstance(op, PutOp)}
         self._changes = [_change(name, op) for name, op in self._puts.items()]
         for op in self._ops:
@@ -55,7 +55,7 @@ class Batch:
 
     @property
     def expires(self) -> bool:
-        """Whether it puts what has a ttl."""
+        """Whether it puts items with a ttl."""
         return any(change.ttl for change in self._changes)
 
     def run(self) -> Call[list[Result]]:
@@ -103,7 +103,7 @@ class Batch:
         ]
 
     def _ranked(self, op: SearchOp, query: Sequence[float], end: int) -> Call[list[_Hit]]:
-        """The nearest first; then those that have no text to compare."""
+        """The nearest first, then those that have no text to compare."""
         assert self._vectors is not None
         scored, others, start = list[_Hit](), list[_Hit](), ""
         while True:
@@ -157,7 +157,7 @@ def _check(op: object) -> None:
     elif isinstance(op, GetOp | PutOp):
         _name(op.namespace, op.key)
     else:
-        raise BadSetup(f"a {type(op).__name__} is no operation that a store knows")
+        raise BadSetup(f"a {type(op).__name__} is not an operation of a store")
 
 
 def _name(namespace: Sequence[str], key: object) -> ItemName:
@@ -172,7 +172,7 @@ def _labels(namespace: Iterable[object]) -> tuple[str, ...]:
     labels = tuple(namespace)
     for label in labels:
         if not isinstance(label, str):
-            raise InvalidNamespaceError(f"Namespace labels must be strings, but {label!r} in {labels!r} is none.")
+            raise InvalidNamespaceError(f"Namespace labels must be strings, but {label!r} in {labels!r} is not.")
         text(label, "namespace label")
     if labels[:1] == (SCHEDULES,):
         raise InvalidNamespaceError(f"Root label for namespace cannot be {SCHEDULES!r}: that is Batonpass's own.")
@@ -201,8 +201,8 @@ def _ordered(op: SearchOp, end: int) -> Call[list[_Hit]]:
 
 
 def _passing(rows: Iterable[ItemRow], op: SearchOp) -> Iterator[_Hit]:
-    """Those that the filter lets through. Damaged ones are left out: read by their names they say so. `Unproven` if
-    none could be read, maybe for a wrong key: that must not look like a memory that is empty."""
+    """The rows that pass the filter. Damaged ones are left out (reading them by name raises). `Unproven` if none could
+    be read, perhaps because of a wrong key: that must not look like an empty memory."""
     unproven, read = list[Unproven](), False
     for row in rows:
         try:
@@ -223,7 +223,7 @@ def value_of(row: ItemRow, *, of: str) -> dict[str, Any]:
     """The value of an item."""
     value: dict[str, Any] = open_letter(row.value, of=of)
     if value.__class__ is not dict:
-        raise Corrupted(f"{of} is not what was stored: it is no dict")
+        raise Corrupted(f"{of} is not what was stored: it is not a dict")
     return value
 
 

@@ -1,6 +1,6 @@
-"""Reopening: where a run is deleted that had gone on from where another one had stopped, the superstep is open again.
+"""Reopening: if a run is deleted that had continued where another one had stopped, that superstep is open again.
 
-At a question it asks again, at a breakpoint or after an error its nodes run again.
+A question is asked again. After a breakpoint or an error, the superstep's nodes run again.
 """
 
 from __future__ import annotations
@@ -20,13 +20,13 @@ from .carrier import Carrier
 from .compact import read_name
 from .writes import notes_of, read_write
 
-# As LangGraph calls who gives a command's answers and updates to all tasks.
+# LangGraph's task id for the answers and updates of a command, which are for all tasks.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
 
 
 def reopens(rows: Sequence[PlaceRow], goes: Collection[str]) -> list[tuple[PlaceRow, bool]]:
-    """Places that stay, of which all that came from them goes: their supersteps have not ended any more. True: it went
-    on with the superstep, with no new input."""
+    """The places that stay while everything that came from them goes, so that their supersteps are unfinished again.
+    Each with whether what goes had continued the superstep, without new input."""
     stays = [row for row in rows if row.checkpoint.id not in goes]
     on: dict[str, bool] = {}
     for row in rows:
@@ -39,9 +39,12 @@ def reopens(rows: Sequence[PlaceRow], goes: Collection[str]) -> list[tuple[Place
 
 
 def reopened(found: Found, carrier: Carrier, where: str, *, went_on: bool) -> list[Write]:
-    """What is to be written where a superstep had stopped, so that it does again: what tasks made that had asked or
-    failed goes, and the last answers. Where none had, it was at a breakpoint: all goes. What is not known is which run
-    wrote what: all answers count for the last one, and so do tasks that a killed run had finished."""
+    """The writes that make a superstep stop again where it had stopped. They drop the last answers, and what the tasks
+    wrote that had asked or failed. If no task had, it had stopped at a breakpoint, and they drop everything.
+
+    It is not known which run wrote what. So all answers count as the last run's, and so do the tasks that a killed run
+    had finished.
+    """
     names = {write.name: read_name(write.name) for write in found.writes}
     asked = {task for index, task in names.values() if index == WRITES_IDX_MAP[INTERRUPT]}
     failed = {task for index, task in names.values() if index == WRITES_IDX_MAP[ERROR]} if went_on else set[str]()

@@ -1,4 +1,4 @@
-"""Repeating: values given away again and again, each time of new objects, faster than they could be decoded."""
+"""Repeating: hands out a value again and again, each time as new objects, faster than it could be decoded."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ class NoCopy(Exception):
 
 @dataclass(slots=True)
 class _Mould:
-    """A message to be made again: its class and fields, which of these are empty containers and which hold something
-    that each message needs one of its own of, and which were set."""
+    """What a message is made from again: its class and fields, which of these are empty containers, which have to be
+    copied for each message, and which were set."""
 
     kind: Any
     fields: dict[str, Any]
@@ -41,12 +41,12 @@ class Repeated:
         self._moulds = [_mould(each) if isinstance(each, BaseMessage) else each for each in elements]
 
     def first(self, count: int) -> list[Any]:
-        """Its first elements again; `NoCopy` if one can't be copied."""
+        """Copies of its first elements. `NoCopy` if one can't be copied."""
         return [_cast(each) if _type(each) is _Mould else copied(each) for each in self._moulds[:count]]
 
 
 class Kept:
-    """A channel's value, as it was when it was kept; `NoCopy` if it can't be copied."""
+    """A channel's value, as it was when it was kept. `NoCopy` if it can't be copied."""
 
     def __init__(self, value: Any) -> None:
         own = copied(value)
@@ -55,13 +55,13 @@ class Kept:
         self._list = Repeated(self._value) if _type(self._value) is list else None
 
     def again(self) -> Any:
-        """The value, of new objects."""
+        """The value, as new objects."""
         made = copied(self._value) if self._list is None else self._list.first(len(self._value))
         return _DeltaSnapshot(made) if self._is_snapshot else made
 
 
 def copied(value: Any) -> Any:
-    """The value again, of objects of its own; `NoCopy` if that is not possible."""
+    """A copy that shares nothing with the value that could change. `NoCopy` if that is not possible."""
     kind = _type(value)
     if kind is list:
         return [copied(item) for item in value]

@@ -82,8 +82,8 @@ class GraphRun:
             answer = self._session.answer
             if answer is not None and answer.is_default:  # it would be asked for ever
                 raise Unanswered(
-                    f"nobody answered job {self._session.job_id} in time, and default={answer.value!r} of asks= is no "
-                    f"answer to {answer.question!r}: {error}"
+                    f"nobody answered job {self._session.job_id} in time, and default={answer.value!r} of asks= does "
+                    f"not answer {answer.question!r}: {error}"
                 ) from error
             _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
             return self._stopped(await self._state(), str(error))
@@ -111,7 +111,7 @@ class GraphRun:
         return await borders.enter(self._agent, payload, context, default)
 
     def _stopped(self, state: StateSnapshot, error: str = "") -> Outcome:
-        """What a graph waits for that has not ended: a person, or the job that it passes on and that comes back."""
+        """What a graph that has not ended waits for: a person, or the return of the job that it passes on."""
         passed = self._questions.passed_on(state)
         if passed is None:
             return self._questions.suspended(state, error)
@@ -123,8 +123,8 @@ class GraphRun:
         return Finished(*passed)
 
     async def _drive(self, entered: Any, given: Any) -> Any:
-        """The graph's result; `given` is its runtime context. A write that failed stops it at once, and comes out as
-        itself."""
+        """The graph's result. `given` is its runtime context. If a write fails, the graph stops at once, and the
+        write's error is raised."""
         let_nothing_be_kept()
         streaming = Streaming(self._session)
         names = {**self._config.get("configurable", {}), **streaming.config}

@@ -26,8 +26,8 @@ from .visits import enter
 
 # How often the loop must turn until the put that follows a superstep's last write has begun.
 _TURNS = 2
-# How long a thread waits for an earlier write, in seconds. A graph that async code runs with `invoke` blocks the loop
-# in which that write would be done; then it is better to go on than to hang.
+# How long a thread waits for an earlier write, in seconds. If async code runs a graph with `invoke`, that blocks the
+# loop in which the write would be done, and then it is better to continue than to hang.
 _PATIENCE = 2.0
 
 
@@ -52,7 +52,7 @@ class JobSaver(BaseCheckpointSaver[int]):
         self._closed = True
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> JobSaver:
-        """LangGraph names more types that a graph declares; they may be restored too."""
+        """LangGraph calls this with more types that a graph declares. They may be restored, too."""
         self._values.allow(extra_allowlist)
         return self
 
@@ -93,7 +93,7 @@ class JobSaver(BaseCheckpointSaver[int]):
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
-        """Record what a task wrote, unless its superstep's checkpoint comes at once: that has it all."""
+        """Record what a task wrote, unless its superstep's checkpoint follows at once, which contains it."""
         with self._writing():
             noted = self.trail.note(config, writes, task_id, task_path)
             if noted is None:

@@ -1,4 +1,4 @@
-"""Sends: they hold the state that a node is given."""
+"""Sends: LangGraph's `Send` holds the state that a node gets, so that is copied, too."""
 
 from __future__ import annotations
 
@@ -14,5 +14,5 @@ _ALSO = HOLDERS | {Send}
 
 
 def still(value: Any) -> Any:
-    """`still` of a graph's value, which may be what is sent to nodes."""
+    """`still` for a graph's value, which may be a `Send`, or hold some."""
     return still_(value, _ALSO) if class_of(value) in _ALSO else value

@@ -23,7 +23,7 @@ def checkpointer() -> BatonpassSaver:
     """A saver on the store that BATONPASS_URL names, by default batonpass.db in the working directory.
 
     States that hold types of your own need a factory of your own: `BatonpassSaver.from_url(url, allow=[Own])`. Keep the
-    types in a module that the graph's file imports: that file itself the server loads under another name.
+    types in a module that the graph's file imports, because the server loads that file itself under another name.
     """
     return _made(BatonpassSaver.from_url)
 

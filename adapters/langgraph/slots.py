@@ -1,4 +1,4 @@
-"""Slots: the keys of the journal that an adapter writes to, used again when what they hold is over."""
+"""Slots: the journal's keys that an adapter writes to. A key is used again when what it holds is over."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ _PREFIX = "langgraph/"
 
 
 class Slots:
-    """Gives each name a key of the journal, so that the journal grows with what lives at once, not with time."""
+    """Gives each name a key of the journal, so that the journal grows with what is needed at once, not with time."""
 
     def __init__(self) -> None:
         self._taken: dict[tuple[str, ...], int] = {}
@@ -19,7 +19,7 @@ class Slots:
         return key.startswith(_PREFIX)
 
     def found(self, key: str, name: tuple[str, ...] | None) -> None:
-        """Note a key that is in the journal, and whose it is; None if what it holds is over."""
+        """Note a key that is in the journal, and its name (None: what it holds is over)."""
         slot = int(key.removeprefix(_PREFIX))
         self._next = max(self._next, slot + 1)
         if name is None:

@@ -23,7 +23,7 @@ from .values import TypeName
 if TYPE_CHECKING:
     from psycopg import Connection
 
-# What a checkpoint has had since LangGraph's first format.
+# The fields that checkpoints have had since LangGraph's first format.
 _FIELDS = frozenset({"v", "id", "ts", "channel_values", "channel_versions", "versions_seen"})
 _KEYS = ("thread_id", "checkpoint_ns", "checkpoint_id")
 
@@ -88,7 +88,7 @@ class Source:
         return _parents_first([Stored(scope, key, parent or "") for scope, key, parent in rows])
 
     def get(self, thread: str, at: Stored) -> CheckpointTuple:
-        """A checkpoint as LangGraph gives it; `Corrupted` says what can't be read or restored."""
+        """A checkpoint as LangGraph returns it. `Corrupted` says what can't be read or restored."""
         with self._reading():
             found = self._saver.get_tuple(config_of(thread, at.scope, at.key))
         if found is None:
@@ -96,7 +96,7 @@ class Source:
         stored: Any = found.checkpoint
         lacking = sorted(_FIELDS - cast("dict[str, Any]", stored).keys() if isinstance(stored, dict) else _FIELDS)
         if lacking:
-            raise Corrupted(f"it is no checkpoint: it has no {', '.join(lacking)}")
+            raise Corrupted(f"it is not a checkpoint: it has no {', '.join(lacking)}")
         return found
 
     def writes(self, thread: str, at: Stored) -> list[Written]:
@@ -120,7 +120,7 @@ class Source:
 
     @contextmanager
     def _reading(self) -> Generator[None]:
-        """The database's troubles are errors of the whole import, others of what was read."""
+        """An error of the database ends the whole import. Any other error is one of what was read."""
         try:
             yield
         except BatonpassError:
@@ -143,7 +143,7 @@ def rows_of(connection: Database, query: str, *parameters: str) -> list[tuple[An
 
 @contextmanager
 def open_source(name: str, allowed: Collection[TypeName] = ()) -> Generator[Source]:
-    """The database that a path or a URL names. `allowed` are types that may be restored beside LangGraph's own."""
+    """The database that a path or a URL names. `allowed` are types that may be restored besides LangGraph's own."""
     if name.startswith(("postgresql://", "postgres://")):
         with _postgres(name, _serde(allowed)) as source:
             yield source
@@ -183,7 +183,7 @@ def _sqlite(path: Path, serde: SerializerProtocol) -> Generator[Source]:
         except sqlite3.Error as error:
             raise BadSetup(f"{path} can't be read as a SQLite database: {error}") from error
         _check_columns(str(path), columns, _SQLITE)
-        if "task_path" not in columns["writes"]:  # older ones have none; the view is this connection's, not the file's
+        if "task_path" not in columns["writes"]:  # older databases have none; the view is not written to the file
             connection.execute("CREATE TEMP VIEW writes AS SELECT *, '' AS task_path FROM main.writes")
         saver = SqliteSaver(connection, serde=serde)
         saver.is_setup = True  # its setup would write
@@ -235,7 +235,7 @@ def _check_columns(where: str, columns: dict[str, set[str]], tables: _Tables) ->
         if lacking:
             raise BadSetup(
                 f"{where} is not as LangGraph's saver makes it: its table {table} has no {', '.join(lacking)}. "
-                "(Shallow savers and those of others can't be imported)"
+                "(Databases of shallow savers, and of other projects' savers, can't be imported)"
             )
 
 
@@ -243,8 +243,8 @@ def _check_version(where: str, connection: Connection[Any], known: int) -> None:
     [(version,)] = rows_of(connection, "SELECT coalesce(max(v), -1) FROM checkpoint_migrations")
     if version > known:
         raise BadSetup(
-            f"{where} has version {version} of its tables, the installed langgraph-checkpoint-postgres knows {known}: "
-            "update that"
+            f"{where} has version {version} of its tables, and the installed langgraph-checkpoint-postgres knows "
+            f"{known}: update that package"
         )
     if version < known:
         raise BadSetup(
@@ -258,7 +258,7 @@ def _missing(package: str, error: ImportError) -> MissingExtra:
 
 
 def _parents_first(found: list[Stored]) -> list[Stored]:
-    """The same, but each behind its parent. (Ids of several processes need not be in order.)"""
+    """The same checkpoints, each after its parent. (Ids of several processes need not be in order.)"""
     waiting = {(each.scope, each.key): each for each in found}
     order: list[Stored] = []
     for each in found:

@@ -1,4 +1,4 @@
-"""Streaming: what a graph's nodes write to LangGraph's stream goes to the job's."""
+"""Streaming: passes what a graph's nodes write to LangGraph's stream on to the job's stream."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ...coordinator.session import Session
 from .internals import RUNTIME, STREAM
 from .plain import readable
 
-_MOST = 500  # values in one write: it holds up whoever else uses the store
+_MOST = 500  # values in one write, which holds up everybody else at the store
 
 
 class Streaming:
-    """The graph is run as if it were a part of another that streams: to be asked for its stream would cost each
-    superstep of a graph that writes nothing as much as the superstep."""
+    """Runs the graph as if it were a part of another graph that streams. To ask it for its stream would double the time
+    of its supersteps, even if it writes nothing."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -30,14 +30,14 @@ class Streaming:
 
     @property
     def config(self) -> dict[str, Any]:
-        """What is added to the config of the run."""
+        """What to add to the config of the run."""
         return {
             STREAM: StreamProtocol(lambda chunk: None, {"custom"}),
             RUNTIME: Runtime(stream_writer=self._write),
         }
 
     async def sent(self) -> None:
-        """Wait until all is sent that was written."""
+        """Wait until everything that was written is sent."""
         await asyncio.sleep(0)  # what was written is on its way to this loop
         if self._sending is not None:
             await self._sending
@@ -61,7 +61,7 @@ class Streaming:
         try:
             while self._waiting:
                 values, self._waiting = self._waiting[:_MOST], self._waiting[_MOST:]
-                with suppress(BatonpassError):  # what is wrong with the job, the next write says
+                with suppress(BatonpassError):  # if something is wrong with the job, its next write raises
                     await self._session.aemit(values)
         finally:
             self._sending = None

@@ -22,7 +22,7 @@ KEY = "LANGGRAPH_AES_KEY"
 _OPTIONS = ormsgpack.OPT_NON_STR_KEYS
 # The codes of LangGraph's msgpack whose data begins with a type's module and name.
 _TYPED = range(6)
-# Where LangGraph had it in 2024. The name still leads to the class.
+# Where LangGraph had this class in 2024. The name still leads to it.
 _MOVED = frozenset({("langgraph.constants", "Send")})
 _KINDS = ("null", "bytes", "bytearray", "json", "msgpack")
 
@@ -35,11 +35,11 @@ class Strict(SerializerProtocol):
         self._inner = JsonPlusSerializer(allowed_msgpack_modules=(*_MOVED, *allowed))
 
     def dumps_typed(self, obj: Any) -> tuple[str, bytes]:
-        """As LangGraph stores it."""
+        """The value as LangGraph stores it."""
         return self._inner.dumps_typed(obj)
 
     def loads_typed(self, data: tuple[str, bytes]) -> Any:
-        """The value; `Corrupted` if it would come back as something else."""
+        """The value. `Corrupted` if it would come back as something else."""
         kind, packed = data
         if "+" in kind:
             raise Corrupted(f"it is encrypted: set {KEY} to the key with which LangGraph encrypted it")
@@ -51,20 +51,20 @@ class Strict(SerializerProtocol):
         if unknown:
             raise Corrupted(f"it holds a {unknown[0]}, which is not restored unless allow= or --allow names it")
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", DeprecationWarning)  # LangGraph's, of the place
+            warnings.simplefilter("ignore", DeprecationWarning)  # LangGraph's, about the old place
             value = old_json.load(packed) if kind == "json" else self._inner.loads_typed(data)
-        if kind == "msgpack" and found:  # what could not be made of its data is given back as that data
+        if kind == "msgpack" and found:  # LangGraph returns a value that can't be restored as its data
             again, repacked = self._inner.dumps_typed(value)
             made = Counter(name[-1] for name in _types(repacked).elements()) if again == "msgpack" else Counter[str]()
             wanted = Counter(name[-1] for name in found.elements())
             lost = sorted(".".join(name) for name in found if made[name[-1]] < wanted[name[-1]])
             if lost:
-                raise Corrupted(f"it holds a {lost[0]} that can't be made of what was stored")
+                raise Corrupted(f"it holds a {lost[0]} that can't be made from what was stored")
         return value
 
 
 def _types(packed: bytes) -> Counter[TypeName]:
-    """The types that msgpack of LangGraph names and how often, without making anything of them."""
+    """The types that LangGraph's msgpack names, and how often. Makes no objects of them."""
     found = Counter[TypeName]()
 
     def look(code: int, data: bytes) -> Any:

@@ -18,9 +18,9 @@ _STORED = "langchain_core."
 
 
 def read_state(saved: Saved, losses: Losses) -> Transcript:
-    """The messages channel as messages, the others as variables; which nodes are next, and what is asked.
+    """The messages channel as messages, the other channels as variables, the nodes that are next, and what is asked.
 
-    The channel stands for what the job had brought along too, unless the graph has not heard that.
+    The channel also has the conversation that the job had brought along, unless the graph has not seen that yet.
     """
     frame = block_of(saved.native)
     variables = dict(block_of(saved.state))
@@ -32,7 +32,7 @@ def read_state(saved: Saved, losses: Losses) -> Transcript:
     earlier = saved.earlier or Transcript()
     messages = _with_earlier(told, earlier.messages)
     if channel is None or "untold" in frame:
-        known = {message.id for message in earlier.messages if message.id}  # of this graph's visits before
+        known = {message.id for message in earlier.messages if message.id}  # from this graph's earlier visits
         messages = [*earlier.messages, *(message for message in messages if message.id not in known)]
     own = Transcript(
         messages=messages,
@@ -55,7 +55,7 @@ def _are_messages(value: object) -> bool:
 
 
 def _told(value: Any) -> Any:
-    """A message as a dict: told already, an object, or one whose class this process does not have."""
+    """A message as a dict, from a dict, from an object, or from one whose class this process does not have."""
     if isinstance(value, UnknownValue) and value.type_name.startswith(_STORED):
         return {"type": _type_of(value.type_name.removeprefix(_STORED)), **block_of(value.value)}
     if isinstance(value, dict | UnknownValue) or not hasattr(value, "response_metadata"):
@@ -71,7 +71,8 @@ def _type_of(name: str) -> str:
 
 
 def _with_earlier(told: Sequence[dict[str, Any]], earlier: Sequence[Message]) -> list[Message]:
-    """The messages; those that the graph was started with as they were then, so that what LangChain can't say stays."""
+    """The messages. Those that the graph began with are taken as they were then, so that they keep what LangChain can't
+    express."""
     given = [(message, LANGCHAIN.write(message, Losses())) for message in whole(earlier, Losses())]
     found: list[Message] = []
     at = 0
@@ -89,7 +90,7 @@ def _with_earlier(told: Sequence[dict[str, Any]], earlier: Sequence[Message]) ->
 
 
 def _same(told: Sequence[dict[str, Any]], written: Sequence[dict[str, Any]]) -> bool:
-    """LangGraph gives an id to a message that has none."""
+    """Whether these are the same messages. (LangGraph gives an id to a message that has none.)"""
     return bool(written) and [
         {name: value for name, value in each.items() if name != "id" or "id" in as_given}
         for each, as_given in zip(told, written, strict=False)

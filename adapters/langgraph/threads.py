@@ -29,7 +29,7 @@ from .waiting import Spot
 from .walked import Outline
 from .writes import pending
 
-# What LangGraph's metadata counts for delta channels that a checkpoint does not keep the value of.
+# In LangGraph's metadata: counters of the delta channels whose values a checkpoint does not keep.
 _COUNTERS = "counters_since_delta_snapshot"
 
 
@@ -40,13 +40,13 @@ class Threads:
         self._shared = shared
 
     def delete(self, thread: str) -> Call[None]:
-        """Delete a thread; one that is not there is deleted already."""
+        """Delete a thread, if it exists."""
         self._shared.recent.forget(thread)
         yield from retention.delete(Bases(self._shared.codec), thread)
 
     def delete_run(self, carrier: Carrier, run_id: str) -> Call[None]:
-        """Delete what a run put, but for what delta channels of what stays are made of, and that with which it went on
-        from another one's checkpoint."""
+        """Delete what a run put, except what the delta channels of other checkpoints are made of. Also delete what it
+        wrote on other runs' checkpoints to continue from them."""
         left: set[str] = set()
         while True:
             found = yield from places.of_run(run_digest(run_id))
@@ -73,7 +73,8 @@ class Threads:
             yield PutWrites(thread, scope, key, changed, fence_of(self._shared, thread))
 
     def prune(self, thread: str, strategy: str) -> Call[None]:
-        """Keep the latest of each namespace, what has a name, and what their delta channels are made of; or nothing."""
+        """Keep the latest checkpoint of each namespace, those that have a name, and what their delta channels are made
+        of. Or keep nothing, as the strategy says."""
         if strategy in ("delete", "delete_all"):
             yield from self.delete(thread)
             return
@@ -90,7 +91,7 @@ class Threads:
         yield from places.drop(thread, [row.checkpoint.id for row in rows if row.checkpoint.id not in kept])
 
     def _needed(self, thread: str, rows: Sequence[PlaceRow], stays: Iterable[PlaceRow]) -> Call[set[str]]:
-        """The ancestors of what stays that its delta channels are made of, up to where each was kept as a whole."""
+        """The ancestors that the delta channels of what stays are made of, back to where each was kept as a whole."""
         open_ends = [(row, counted) for row in stays if (counted := _counted(row))]
         if not open_ends:
             return set()
@@ -111,7 +112,7 @@ class Threads:
         return needed
 
     def _outline(self, thread: str, row: PlaceRow) -> Call[Outline]:
-        """What a checkpoint says without what lies in logs; where that is not enough, with it."""
+        """A checkpoint's outline. Reads its values in logs only if its record is not enough."""
         known = self._shared.walked.outline(row.checkpoint.id)
         if known is not None:
             return known
@@ -131,13 +132,13 @@ class Threads:
         return outline
 
     def copy(self, source: str, target: str) -> Call[None]:
-        """The source's history again on the target, with what was written at its places."""
+        """Copy the source's history to the target, with what was written at its places."""
         if source == target:
             raise BadSetup(f"thread {source!r} can't be copied to itself: name another thread")
         yield from copies.copy(Bases(self._shared.codec), source, target)
 
     def history(self, carrier: Carrier, spot: Spot, channels: Sequence[str]) -> Call[Mapping[str, DeltaChannelHistory]]:
-        """Along the parents of a checkpoint: each channel's writes, up to the nearest value that was kept."""
+        """Each channel's writes along the parents of a checkpoint, back to the nearest value that was kept."""
         thread, scope, key = spot
         if not channels:
             return {}
@@ -201,7 +202,7 @@ class Threads:
         if base is None or base.id != found.opened.row.id:
             self._shared.remember((thread, scope, DELTAS), found, checkpoint)
             base = recent.get((thread, scope, DELTAS))
-        # What LangGraph's serializer carries is each saver's own affair: its clones may restore other types.
+        # Not if LangGraph's serializer carries some of it, because a saver's clones may restore other types.
         native = found.opened.roots[NATIVE]
         if base is not None and native is not None and not native.get("dressed"):
             with suppress(NoCopy):
@@ -211,5 +212,5 @@ class Threads:
 
 
 def _counted(row: PlaceRow) -> frozenset[str]:
-    """The delta channels that a checkpoint may not keep the value of."""
+    """The delta channels whose values a checkpoint may lack."""
     return frozenset(open_summary(row.checkpoint).context.get(_COUNTERS) or ())

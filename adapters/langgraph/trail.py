@@ -1,4 +1,4 @@
-"""Trail: what a hop's graph has written so far, in memory, and what of it goes to the hop's journal."""
+"""Trail: what a hop's graph has written so far, in memory, and which of it goes to the hop's journal."""
 
 from __future__ import annotations
 
@@ -43,8 +43,8 @@ class Trail:
     tasks, and the subgraphs' checkpoints. Such a record belongs to the superstep in which it was made, and ends with
     it.
 
-    `left` are records that the visit before left. They are to be in this one's journal before the graph goes on: what
-    it saves then does not have them.
+    `left` are records that the visit before left. They must be in this visit's journal before the graph continues,
+    because the checkpoints that it saves then don't have them.
     """
 
     def __init__(self, session: Session, values: Values, visible: frozenset[str], *, has_start: bool) -> None:
@@ -101,13 +101,13 @@ class Trail:
         return Snapshot(step=step_name(tip.frame), state=tip.state, framework="langgraph", native=self.native(tip))
 
     def native(self, tip: Tip) -> dict[str, Any]:
-        """A checkpoint's frame, with what is known of the whole hop."""
+        """A checkpoint's frame, with what is known about the whole hop."""
         untold = self._session.inherited is not None and not self._session.heard
         return {**tip.frame, "untold": True} if untold else dict(tip.frame)
 
     def parting(self) -> Snapshot | None:
-        """The last checkpoint once more, with what parts keep that keep their state: for the job's next visit. None if
-        there are none."""
+        """The last checkpoint again, with the states of parts that keep theirs, for the job's next visit. None if there
+        are no such parts."""
         tip, waiting = self.tip, self.waiting()
         if tip is None or not waiting:
             return None
@@ -134,7 +134,7 @@ class Trail:
             return flight
 
     def send(self, writes: Writes) -> Flight | None:
-        """Take what a task wrote to be written; None if the checkpoint that contains it is there or on its way."""
+        """Take what a task wrote to be written. None if the checkpoint that contains it is there or on its way."""
         with self._lock:
             latest = self._latest(writes.place)
             if latest is not None and latest.frame["parent"] == writes.checkpoint:
@@ -145,7 +145,7 @@ class Trail:
             return flight
 
     def commit(self, flight: Flight) -> None:
-        """It is written. What led to a checkpoint is history then."""
+        """A flight is written. If it is a checkpoint, what led to it is history."""
         with self._lock:
             self._flying.remove(flight)
             if flight.tip is not None:
@@ -156,15 +156,15 @@ class Trail:
         flight.done.set_result(None)
 
     def fail(self, flight: Flight, error: BaseException) -> None:
-        """It was not written."""
+        """A flight was not written."""
         with self._lock:
             self._flying.remove(flight)
         flight.done.set_exception(error)
 
     def note(self, config: RunnableConfig, written: Sequence[tuple[str, Any]], task: str, path: str) -> Writes | None:
-        """Take what a task wrote; None if it is not to be kept: its superstep is history, or the task failed.
+        """Take what a task wrote. None if that is not kept, because its superstep is history, or the task failed.
 
-        The writes of a failed task would make LangGraph take it for finished, and its answers be used twice. If an
+        With its writes, LangGraph would take a failed task for finished, and would use its answers twice. But if an
         error handler runs next, they are kept.
         """
         place, checkpoint = place_of(config)
@@ -203,7 +203,7 @@ class Trail:
             return self._tuple(place, tip)
 
     def read_all(self, config: RunnableConfig | None) -> list[CheckpointTuple]:
-        """The checkpoints at hand of a config's thread, and namespace if it names one; newest first."""
+        """The checkpoints at hand of a config's thread (and namespace, if it names one), newest first."""
         wanted = (config or {}).get("configurable", {})
         with self._lock:
             found = [
@@ -272,13 +272,13 @@ class Trail:
         self.left = {self._slots.key(name): record for name, record in taken if not self._slots.has(name)}
 
     def _along(self, record: dict[str, Any]) -> dict[str, Any]:
-        """A record of the visit before: that one's graph had a thread of its own."""
+        """A record of the visit before, whose graph had another thread, moved to this visit's thread."""
         thread, namespace = place_in(record)
         mine = thread.rpartition(".")[0] == self.root[0].rpartition(".")[0]
         return {**record, "place": (self.root[0] if mine else thread, namespace)}
 
     def _take(self, record: Mapping[str, Any], place: Place) -> tuple[str, ...]:
-        """Take a record; what its slot is known by."""
+        """Take a record. Returns the name of its slot."""
         if "frame" in record:
             self._tips[place] = load_tip(record["frame"], {}, f"the journal's checkpoint of {place[1]!r}")
             return ("tip", *place)
@@ -316,17 +316,17 @@ class Trail:
         ]
 
     def _within(self, place: Place) -> list[Future[None]]:
-        """What is on its way in the superstep that a checkpoint of `place` ends: its keys are used again then."""
+        """Writes on their way in the superstep that a checkpoint of `place` ends: their keys are used again then."""
         return [flight.done for flight in self._flying if self._contains(place, flight.place)]
 
     def _contains(self, outer: Place, inner: Place) -> bool:
-        """Whether `inner` is a namespace of `outer` or the same; all are of the job's graph."""
+        """Whether `inner` is `outer`, or a namespace inside it. All are inside the job's graph."""
         same_thread = outer[0] == inner[0]
         return outer == self.root or (same_thread and f"{inner[1]}|".startswith(f"{outer[1]}|"))
 
     def _lasting(self, place: Place) -> bool:
-        """Whether a namespace outlives a superstep. That of a subgraph compiled with checkpointer=True has no task id;
-        a graph that a node runs on a thread of its own keeps it."""
+        """Whether a namespace outlives a superstep: if it is a subgraph's that was compiled with checkpointer=True (it
+        has no task id), or belongs to a graph that a node runs on a thread of its own."""
         thread, namespace = place
         return thread != self.root[0] or (namespace != "" and ":" not in namespace)
 

@@ -136,7 +136,7 @@ def _calls(calls: Sequence[ToolCall]) -> dict[str, Any]:
 
 
 def _fitting(parts: list[Any], role: Role) -> list[Part]:
-    """A thought in somebody else's message than a model's is said as any block is."""
+    """The parts of a message. A thought that is not in a model's message becomes an ordinary block."""
     if role == "assistant":
         return parts
     return [Data(value={"type": "reasoning", "reasoning": p.text}) if isinstance(p, Thought) else p for p in parts]
@@ -146,7 +146,7 @@ def _content(content: Any, calls: set[str | None]) -> list[Any]:
     if isinstance(content, str):
         return [Text(text=content)] if content else []
     found = [_part(block) for block in content or ()]
-    # Some providers say their calls here too: once is enough.
+    # Some providers repeat their calls here. Once is enough.
     return [part for part, block in zip(found, content or (), strict=True) if not _says_call(block, calls)]
 
 

@@ -20,7 +20,7 @@ class CountingUsage(BaseCallbackHandler):
         self._session = session
 
     def on_llm_end(self, response: LLMResult, **kwargs: Any) -> None:
-        """Count the tokens that the provider has told."""
+        """Count the tokens that the provider has reported."""
         for generations in response.generations:
             for made in generations:
                 if isinstance(made, ChatGeneration) and isinstance(made.message, AIMessage):

@@ -27,7 +27,8 @@ TypeName = tuple[str, ...]
 """A type's module and name."""
 
 _KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
-# A compiled pattern's class is not its constructor; numpy's arrays have a code of their own, without a name.
+# Also safe: a compiled pattern's class (which is not its constructor), and numpy's arrays (which have a code instead of
+# a name).
 _KNOWN = SAFE_MSGPACK_TYPES | {
     ("builtins", "tuple"),
     ("builtins", "bytearray"),
@@ -52,12 +53,12 @@ class Values:
         self.allow(declared)
 
     def allow(self, declared: Collection[TypeName]) -> None:
-        """Types that may be restored too."""
+        """Allow more types to be restored."""
         self.declared |= set(declared)
         self.serde = JsonPlusSerializer(allowed_msgpack_modules=tuple(self.declared) or None)
 
     def seal(self, value: Any, path: str) -> Sealed:
-        """The value in a form that `open` undoes; `Unserializable` if that is not possible."""
+        """The value in a form that `open` undoes. `Unserializable` if that is not possible."""
         value = still(value)
         try:
             return ["plain", plain(value)]
@@ -65,7 +66,7 @@ class Values:
             return self.dump(value, path)
 
     def dump(self, value: Any, path: str) -> Sealed:
-        """The value as LangGraph's serializer gives it, of any kind; `Unserializable` as of `seal`."""
+        """A value of any kind as LangGraph's serializer writes it. `Unserializable` as in `seal`."""
         types: set[TypeName] = set()
         self._check(value, path, types)
         try:
@@ -78,7 +79,7 @@ class Values:
         return [kind, bytes(data), sorted(types)]
 
     def open(self, sealed: Sealed) -> Any:
-        """The value that was sealed, a new copy; `Corrupted` if this process can't restore it."""
+        """The value that was sealed, as a new copy. `Corrupted` if this process can't restore it."""
         kind, data, *types = sealed
         if kind == "plain":
             return plain(data)
@@ -101,7 +102,7 @@ class Values:
         return None
 
     def load(self, kind: str, data: bytes, types: Collection[TypeName]) -> Any:
-        """What LangGraph's serializer was given. None of the types is `missing`."""
+        """Restore what LangGraph's serializer was given. None of the types may be `missing`."""
         registered = {(module, name) for module, name in types} - self.declared
         serde = self.serde.with_msgpack_allowlist(registered) if registered else self.serde
         return serde.loads_typed((kind, data))
@@ -133,7 +134,7 @@ class Values:
             )
 
     def _at_fault(self, value: Any, path: str, error: Exception) -> tuple[str, Exception]:
-        """The innermost part of a value that the serializer does not take, and what it says to that."""
+        """The innermost part of a value that the serializer refuses, and its error."""
         fields = list(value.__dict__) if isinstance(value, BaseModel) else _written(value)
         for where, part in _parts(value, fields):
             try:
@@ -144,7 +145,7 @@ class Values:
 
 
 def _parts(value: Any, attributes: Collection[str]) -> list[tuple[str, Any]]:
-    """What lies in a value, each with how to write its place."""
+    """The parts of a value, each with its place as code writes it."""
     if isinstance(value, dict):
         return [(f"[{key!r}]", item) for key, item in items(value)]
     if isinstance(value, list | tuple | set | frozenset | deque):
@@ -153,7 +154,7 @@ def _parts(value: Any, attributes: Collection[str]) -> list[tuple[str, Any]]:
 
 
 def _written(value: Any) -> list[str]:
-    """The attributes that the serializer writes one by one with their types; a pydantic model it writes whole."""
+    """The attributes that the serializer writes one by one, with their types. (It writes a pydantic model whole.)"""
     if isinstance(value, Send):
         return ["arg"]
     if dataclasses.is_dataclass(value) and not isinstance(value, type):

@@ -35,7 +35,7 @@ class Vectors:
         self._dims = config.get("dims", 0)
         if self._dims < 1:
             raise BadSetup(f"index= has dims={self._dims!r}, but it must say how many dimensions the vectors have")
-        distance: Any = config.get("distance_type", "cosine")  # of LangGraph's stores in databases
+        distance: Any = config.get("distance_type", "cosine")  # an option of LangGraph's stores in databases
         if distance != "cosine":
             raise BadSetup(
                 f"index= has distance_type={distance!r}, but this store compares by the cosine: leave it out"
@@ -56,23 +56,23 @@ class Vectors:
         return await self._embeddings.aembed_documents(list(asked.texts))
 
     def texts(self, value: Mapping[str, Any], index: Literal[False] | Sequence[str] | None, about: str) -> list[str]:
-        """What of an item is to be found by a search."""
+        """The texts of an item that searches can find."""
         if index is False:
             return []
         fields = self._fields if index is None else index
         try:
             return [text for field in fields for text in get_text_at_path(value, field)]
         except TypeError as error:
-            raise BadSetup(f"{about} can't be indexed, name the fields to be (index=[...]) or False: {error}") from None
+            raise BadSetup(f"{about} can't be indexed, name the fields (index=[...]) or False: {error}") from None
 
     def seal(self, vectors: Sequence[Sequence[float]]) -> bytes:
-        """Vectors as an item keeps them; nothing for none."""
+        """Vectors as an item keeps them. Empty if there are none."""
         if not vectors:
             return b""
         return seal_letter([self._dims, self._checked(vectors).astype("<f4").tobytes()], path="index")
 
     def scores(self, query: Sequence[float], rows: Sequence[ItemRow]) -> list[float | None]:
-        """How near each item's nearest text is to the query's (the cosine); None if it has none."""
+        """How near each item's nearest text is to the query's (the cosine). None if it has no text."""
         held = [self._opened(row, of=f"the index of {row.name.about}") if row.index else None for row in rows]
         near = iter(self._cosines(query, [each for each in held if each is not None]))
         return [None if each is None else next(near) for each in held]
@@ -83,7 +83,7 @@ class Vectors:
         numpy = self._numpy
         [asked] = self._checked([query])
         every = numpy.concatenate(held).astype("f8")
-        norm: Any = numpy.linalg.norm  # some releases type it in part only
+        norm: Any = numpy.linalg.norm  # only partly typed in some releases
         lengths = norm(every, axis=1) * norm(asked)
         cosines = numpy.divide(every @ asked, lengths, out=numpy.zeros(len(every)), where=lengths != 0)
         starts = numpy.cumsum([0, *(len(each) for each in held[:-1])])
@@ -93,14 +93,16 @@ class Vectors:
     def _checked(self, vectors: Sequence[Sequence[float]]) -> Any:
         made = self._numpy.asarray(vectors, dtype="f8")
         if made.ndim != 2 or made.shape[1] != self._dims or not self._numpy.isfinite(made).all():
-            raise BadSetup(f"the embedding gave other than finite vectors of {self._dims} dimensions, as index= says")
+            raise BadSetup(
+                f"the embedding gave vectors that are not finite, or not of {self._dims} dimensions (index=)"
+            )
         return made
 
     @understood("{of}")
     def _opened(self, row: ItemRow, *, of: str) -> Any:
         dims, data = open_letter(row.index, of=of)
         if dims != self._dims:
-            raise BadSetup(f"{of} has vectors of {dims} dimensions, this store's {self._dims}: put the item again")
+            raise BadSetup(f"{of} has vectors of {dims} dimensions, not {self._dims}: put the item again")
         held = self._numpy.frombuffer(data, dtype="<f4").reshape(-1, dims)
         if not len(held) or not self._numpy.isfinite(held).all():
             raise Corrupted(f"{of} is not what was stored: it has no finite vectors")

@@ -1,4 +1,4 @@
-"""Visits: a part that keeps its state is entered again."""
+"""Visits: tells LangGraph when a part that keeps its state is entered again."""
 
 from __future__ import annotations
 
@@ -9,10 +9,10 @@ from .internals import AROUND, GOES_ON
 
 
 def enter(config: RunnableConfig, found: CheckpointTuple) -> None:
-    """Say in the config with which a part's loop asks for its checkpoint that this is a new visit, if it is.
+    """If this is a new visit to a part, say so in the config with which its loop asks for its checkpoint.
 
-    In a graph that is resumed LangGraph resumes each part that runs first. One that was visited in an earlier superstep
-    has nothing to go on with: nothing of it would run, and its old result would be taken for the new one.
+    When a graph is resumed, LangGraph resumes each part that runs first. A part that was visited in an earlier
+    superstep has nothing to resume: none of its nodes would run, and its old result would be taken for the new one.
     """
     names = config.get("configurable", {})
     if names.get(GOES_ON) and found.metadata.get("parents") != names.get(AROUND):

@@ -13,14 +13,14 @@ from .writes import Note
 Spot = tuple[str, str, str]
 """A thread, a namespace, and a checkpoint's id."""
 
-# Of how many checkpoints the writes are remembered that went alone.
+# For how many checkpoints to remember the writes that were stored on their own.
 _REMEMBERED = 256
 
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """What one task wrote. `taken` as soon as a put has taken it along; `stored` ends when it is stored, but for what
-    is `behind`, for which its task waits, not the put."""
+    """What one task wrote. `taken` is set as soon as a put has taken it along. `stored` ends when the store has it. If
+    it is not on the disk by then, `behind` is set, and the task (not the put) waits for that."""
 
     spot: Spot
     notes: list[Note]
@@ -30,8 +30,8 @@ class Batch:
 
 
 class Waiting:
-    """Batches that wait, the puts on their way, and the writes that went alone: the next put may name what it keeps of
-    them too, instead of their being kept twice."""
+    """Batches that wait, puts on their way, and writes that were stored on their own. If the next put contains the
+    values of these, they can refer to it, so that the values are not kept twice."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -41,7 +41,7 @@ class Waiting:
         self._alone: OrderedDict[Spot, dict[str, Note]] = OrderedDict()
 
     def add(self, spot: Spot, notes: list[Note]) -> Batch:
-        """What a task wrote on a checkpoint waits."""
+        """Let what a task wrote on a checkpoint wait."""
         batch = Batch(spot, notes)
         with self._lock:
             self._batches.setdefault(spot, []).append(batch)
@@ -55,8 +55,8 @@ class Waiting:
         return len(self._batches.get(spot, ()))
 
     def expect(self, parent: Spot, seconds: float) -> None:
-        """Wait until something was written on a checkpoint, so long at most: the thread that does it may have to begin
-        yet when the put that follows does."""
+        """Wait until something is written on a checkpoint, but not longer than this. The thread that writes it may not
+        have begun yet when the put that follows begins."""
         with self._lock:
             if parent in self._batches or parent in self._alone:
                 return
@@ -67,7 +67,7 @@ class Waiting:
                     del self._expected[parent]
 
     def withdraw(self, batch: Batch) -> bool:
-        """Stop waiting; False if a put has taken it along."""
+        """Stop waiting. False if a put has taken the batch along."""
         if batch.taken:
             return False
         with self._lock:
@@ -80,7 +80,7 @@ class Waiting:
             return True
 
     def went(self, batch: Batch) -> None:
-        """A batch is stored, alone."""
+        """A batch was stored on its own."""
         with self._lock:
             known = self._alone.setdefault(batch.spot, {})
             for note in batch.notes:
@@ -92,7 +92,7 @@ class Waiting:
                 self._alone.popitem(last=False)
 
     def take(self, parent: Spot) -> tuple[list[Batch], list[Note]]:
-        """What waits for the put that follows a checkpoint, and what went alone before."""
+        """What waits for the put that follows a checkpoint, and what was stored on its own before."""
         with self._lock:
             batches = self._batches.pop(parent, [])
             alone = self._alone.pop(parent, None)
@@ -101,8 +101,8 @@ class Waiting:
         return batches, list(alone.values()) if alone else []
 
     def flight(self, spot: Spot) -> Ending | None:
-        """A put that is on its way to a checkpoint's thread and namespace: while there is one, the put that is waited
-        for has not begun, as LangGraph makes them one after the other."""
+        """A put on its way to a checkpoint's thread and namespace, or None. While there is one, the put that a write
+        waits for has not begun, because LangGraph makes one after the other."""
         with self._lock:
             flights = self._flying.get(spot[:2])
             return flights[-1] if flights else None

@@ -30,8 +30,8 @@ _NOTHING = pack(None)
 
 @dataclass(slots=True)
 class Note:
-    """One write, packed. `name` is its task and its index there: of an output the first stands, of an error, interrupt
-    or resume (index < 0) the last."""
+    """One write, packed. `name` is its task and its index there. Of several outputs with one name the first stays. Of
+    an error, interrupt or resume (index < 0), the last."""
 
     name: str
     path: str
@@ -53,8 +53,8 @@ class Note:
         return self._closed([self.packed])
 
     def reference(self, appends: Sequence[Append], given: bytes) -> Write | None:
-        """The write with its value where a checkpoint keeps the same bytes; None if none does. `given` is the native
-        part of the checkpoint on which its task ran, if that has a run's input."""
+        """The write, with a reference to a checkpoint that has the bytes of its value. None if there is none. `given`
+        is the native part of the checkpoint on which its task ran, if that has a run's input."""
         if len(self.packed) < _LEAST:
             return None
         at = given.find(packed_name(self.channel) + self.packed)
@@ -79,12 +79,12 @@ class Note:
 
 @lru_cache(maxsize=1024)
 def _leading_on(path: str, channel: str) -> bytes:
-    """The data of a write that leads to the next node, which holds nothing: one of each task's is one."""
+    """The data of a write that only leads to the next node. Each task makes one."""
     return close_write([small_path(path), channel, False, _NOTHING])
 
 
 def notes_of(written: Sequence[tuple[str, Any]], task: str, path: str, carrier: Carrier) -> list[Note]:
-    """What a task wrote, packed; `Unserializable` names a value that could not come back."""
+    """What a task wrote, packed. `Unserializable` names a value that could not come back."""
     notes: dict[str, Note] = {}
     for number, (channel, value) in enumerate(written):
         index = WRITES_IDX_MAP.get(channel, number)
@@ -94,7 +94,7 @@ def notes_of(written: Sequence[tuple[str, Any]], task: str, path: str, carrier: 
 
 
 def _note(name: str, path: str, channel: str, value: Any, carrier: Carrier) -> Note:
-    if value is None:  # as those are that lead to the next node
+    if value is None:  # as in the writes that only lead to the next node
         return Note(name, path, channel, False, _NOTHING, 1, 0)
     where = f"what a node wrote to {channel!r}"
     dressed: Any = value
@@ -127,12 +127,12 @@ def read_write(write: Write, on: CheckpointRow, carrier: Carrier, where: str) ->
 
 
 def _given(channel: str, place: Sequence[Any], on: CheckpointRow, where: str) -> Any:
-    """What a checkpoint has of a run's input for a channel."""
+    """A channel's value in a run's input, from the checkpoint that has the input."""
     first, last, digest = place
     packed = on.native[first:last]
     if content_hash(packed) == digest:
         return unpack(packed)
-    # Somebody has put another checkpoint under the same id since: what counts is the input that it says itself.
+    # Another checkpoint was put under the same id since. What counts is the input in that one.
     try:
         return open_row(on).checkpoint.native["hidden"][START][channel]
     except (KeyError, TypeError):

@@ -9,7 +9,7 @@ from ...contracts.errors import BatonpassError
 from ..commands import Reap
 from . import Call
 
-# One in so many writes frees, up to five times as many.
+# One in this many writes frees, up to five times as many items.
 _EVERY = 100
 _log = logging.getLogger("batonpass.store")
 
@@ -18,10 +18,10 @@ class Freeing:
     """Counts writes of what has a ttl."""
 
     def __init__(self) -> None:
-        self._writes = randrange(_EVERY)  # so that processes which write a few also do it
+        self._writes = randrange(_EVERY)  # so that processes with few writes free sometimes, too
 
     def wrote(self) -> Call[None]:
-        """After a write. It stays done if nothing can be freed now."""
+        """Called after a write, which stays done even if nothing can be freed now."""
         self._writes += 1
         if self._writes % _EVERY:
             return

@@ -181,7 +181,7 @@ def test_keys_grow_whatever_the_latest_is() -> None:
     assert key(ahead) > ahead
     assert key("") > "1f0"
     assert key("0") > "1f0"
-    with pytest.raises(bp.BadSetup, match="no UUID"):
+    with pytest.raises(bp.BadSetup, match="no new UUID"):
         key("z")
 
 

@@ -158,7 +158,7 @@ def test_json_that_nothing_can_be_made_of(broken: Any, old_file: str, run: Comma
     write_json(old_file, [broken])
     ran = run("import-langgraph", old_file, "--allow", f"{__name__}:Own")
     assert ran.code == 1
-    assert f"a {'.'.join(broken['id'])} that can't be made of what was stored" in ran.err
+    assert f"a {'.'.join(broken['id'])} that can't be made from what was stored" in ran.err
 
 
 def test_one_of_several_that_the_class_does_not_take_any_more(old_file: str, run: CommandLine) -> None:
@@ -175,4 +175,4 @@ def test_one_of_several_that_the_class_does_not_take_any_more(old_file: str, run
         packed = ormsgpack.packb(checkpoint, default=stored, option=ormsgpack.OPT_PASSTHROUGH_DATACLASS)
         connection.execute("UPDATE checkpoints SET checkpoint = ?", (packed,))
     ran = run("import-langgraph", old_file, "--allow", f"{__name__}:Own")
-    assert f"a {__name__}.Own that can't be made of what was stored" in ran.err
+    assert f"a {__name__}.Own that can't be made from what was stored" in ran.err

@@ -111,7 +111,7 @@ def test_hostile_names_do_not_mix(memory: Memory) -> None:
         (PutOp(("a",), "k", {"x": [{"y": object()}]}), bp.Unserializable, r"value\['x'\]\[0\]\['y'\]"),
         (PutOp(("a",), "k", {}, ttl=-1), bp.BadSetup, "ttl"),
         (SearchOp(("a",), filter={"n": {"$like": 1}}), bp.BadSetup, r"\$like"),
-        ("what", bp.BadSetup, "no operation"),
+        ("what", bp.BadSetup, "not an operation"),
     ],
 )
 def test_bad_input_is_refused_before_anything_is_written(op: Any, error: Any, match: str, memory: Memory) -> None:

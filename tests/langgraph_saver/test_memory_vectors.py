@@ -123,7 +123,7 @@ def test_vectors_of_another_embedding_are_named(shared_url: str) -> None:
     other: Any = {"dims": 2, "embed": lambda texts: [[1.0, 2.0] for _ in texts]}
     with BatonpassStore.from_url(shared_url, index=other) as store:
         assert len(store.search(("a",))) == 1
-        with pytest.raises(bp.BadSetup, match=r"item 'k' under \('a',\) has vectors of 16 dimensions, this store's 2"):
+        with pytest.raises(bp.BadSetup, match=r"item 'k' under \('a',\) has vectors of 16 dimensions, not 2"):
             store.search(("a",), query="red")
 
 
