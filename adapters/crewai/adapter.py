@@ -22,11 +22,11 @@ from ..edited import values
 from ..factory import built
 from ..versions import warn_if_untested
 
-# The lowest and the newest version that the tests have run with.
+# The lowest and the newest version that the tests ran with.
 TESTED = ("1.15.6", "1.15.30")
 
-# Without these CrewAI calls home, waits seconds for that where there is no network, and asks at the terminal whether
-# it may. What is set already stays.
+# Without these, CrewAI calls home, waits seconds for it where there is no network, and asks at the terminal whether it
+# may. What the user has set stays.
 _QUIET = {
     "CREWAI_DISABLE_TELEMETRY": "true",
     "CREWAI_TRACING_ENABLED": "false",
@@ -56,27 +56,28 @@ class CrewAIAdapter:
 
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
-        """What a checkpoint of this framework says, as a transcript."""
+        """The conversation in a checkpoint of this framework."""
         from .telling import read_state
 
         return read_state(saved, losses)
 
     @staticmethod
     def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
-        """The messages that an agent is started with, and what they can't say."""
+        """The messages that an agent starts with. Notes what they can't express in `losses`."""
         from .telling import write_messages
 
         return write_messages(transcript, losses)
 
     @staticmethod
     def holds_payload(source: Checkpoint) -> bool:
-        """A flow; the prompts of a crew's next tasks are filled in with it."""
+        """Whether it is a flow's. A crew's next tasks fill their prompts from the job's payload."""
         return "outputs" not in values(source.native)
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
-        """Build the crew or flow, go on from the session's checkpoint, and give the outcome as the agent's contract.
+        """Build the crew or flow, continue from the session's checkpoint, and return the outcome as the agent's
+        contract.
 
-        `BadSetup` if the factory gives something else.
+        `BadSetup` if the factory returns something else.
         """
         from .results import fit
         from .terminal import Asked

@@ -12,7 +12,7 @@ from typing import Any
 
 
 def carried(function: Callable[..., Any], name: str) -> Callable[..., Any]:
-    """The same function, named in an error, whose `StopIteration` is a `RuntimeError`, as one of a generator is."""
+    """The same function, but its `StopIteration` becomes a `RuntimeError` (as in a generator) that has its name."""
 
     @functools.wraps(function)
     def call(*args: Any, **options: Any) -> Any:

@@ -58,8 +58,8 @@ class CrewRun:
         self._steps = Steps(session, stop, finished.__contains__)
 
     async def run(self, inputs: dict[str, Any]) -> Any:
-        """What `crew.kickoff(inputs)` gives. Runs in a thread, which is left behind if the run is cancelled: it
-        ends at its next hook."""
+        """What `crew.kickoff(inputs)` returns. Runs in a thread. If the run is cancelled, the thread is left behind,
+        and ends at its next hook."""
         result = None
         async with self._stop.surfacing():
             result = await to_thread.run_sync(self._kickoff, inputs, abandon_on_cancel=True)
@@ -108,7 +108,8 @@ class CrewRun:
             internals.release(self._crew)
 
     def _tell(self, call: Any) -> None:
-        """Before a model call of a task: what the job has brought along. Tasks of other crews have none of it."""
+        """Before a model call of a task, tell it the conversation that the job has brought along. Tasks of other crews
+        don't get it."""
         if self._telling is not None and id(call.task) in self._keys:
             self._telling.tell(call.task, call.messages)
 
@@ -117,12 +118,12 @@ class CrewRun:
             self._steps.enter(self._keys[id(step.task)])
 
     def _followed(self, task: Task) -> None:
-        """After a task's callbacks: they may do something, so that they did is known after a crash."""
+        """Record that a task's callbacks were called: they may have effects, so a restart must not repeat them."""
         with self._stop.on_error():
             self._session.record({_CALLED + self._keys[id(task)]: True})
 
     def _reached(self, task: Task, agent: Any) -> None:
-        """Where a task that is finished would run: make up for callbacks that were cut off, and count what it cost."""
+        """Called in place of a finished task: call its callbacks if a crash prevented that, and count what it cost."""
         if internals.has_afters(task, self._crew) and _CALLED + self._keys[id(task)] not in self._session.journal:
             internals.run_afters(task, self._crew, self._outputs[id(task)])
             self._followed(task)
@@ -131,7 +132,7 @@ class CrewRun:
             internals.add_usage(agents.get(role, agent).llm, usage)
 
     def _finished(self, step: Any) -> None:
-        """After a task and its guardrails, before its callbacks. Tasks of other crews, run by a tool, pass by."""
+        """Called after a task and its guardrails, before its callbacks. Ignores the tasks of crews that a tool runs."""
         task = step.task
         if id(task) not in self._keys:
             return
@@ -180,7 +181,7 @@ def _keys(tasks: list[Task]) -> list[str]:
 
 
 def _titles(tasks: list[Task]) -> list[str]:
-    """The tasks' names, else the begin of their descriptions; numbered where two are equal."""
+    """The tasks' names, or the beginnings of their descriptions. Equal ones are numbered."""
     plain = [task.name or internals.text_of(task).strip().partition("\n")[0][:_TITLE] or "task" for task in tasks]
     seen: Counter[str] = Counter()
     titles: list[str] = []

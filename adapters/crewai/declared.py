@@ -19,8 +19,8 @@ _FRAMEWORKS_OWN = (CrewOutput, TaskOutput, LiteAgentOutput, HumanFeedbackResult)
 
 
 def declared(flow: Any, agent: Agent[Any]) -> set[type]:
-    """The models, dataclasses and enums named by annotations, bodies and state of the flow's class, by the agent's
-    contracts, and by their fields; and CrewAI's own results."""
+    """The models, dataclasses and enums that are named in the annotations, code and state of the flow's class, in the
+    agent's contracts, and in the fields of all these. CrewAI's own results, too."""
     found: set[type] = set()
     flow_class: type[object] = flow.__class__
     ours: list[Any] = [*_FRAMEWORKS_OWN, agent.accepts, agent.returns, *agent.hands_to.values(), type(flow.state)]
@@ -53,7 +53,7 @@ def _named_by_function(function: Any) -> Iterator[Any]:
 
 
 def _hints(thing: Any, names: dict[str, Any]) -> list[Any]:
-    """The annotations; none if one is only there for type checkers."""
+    """The types in the annotations. None of them if one can't be resolved, because only type checkers see it."""
     try:
         return list(get_type_hints(thing, localns=names).values())
     except (NameError, TypeError, AttributeError):

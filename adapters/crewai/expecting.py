@@ -14,10 +14,10 @@ from .results import fit
 
 
 def expect(agent: Agent[Any], task: Any) -> Callable[[], None]:
-    """Have CrewAI send the validation error to the task's agent, as often as the task's guardrails may; gives what
-    undoes that. What still does not fit then is a `ContractViolation` of the job.
+    """Have CrewAI send the validation error to the task's agent, as often as the task's guardrails may. Returns a
+    function that undoes this. If the output still does not fit then, the job has a `ContractViolation`.
 
-    A task with an output class of its own is left alone: CrewAI itself sees to that its output is one.
+    A task with its own output class is left alone, because CrewAI itself converts its output.
     """
     contract = agent.returns or next(iter(agent.hands_to.values()), None)
     typed = task.output_pydantic is not None or task.output_json is not None

@@ -14,12 +14,12 @@ from pydantic import BaseModel
 
 from ...contracts.handoff import Answer
 
-# The method call ("review#0") in which the code runs; CrewAI tells a provider the method only.
+# The method call ("review#0") in which the code runs. CrewAI tells a provider only the method.
 current_call: ContextVar[str] = ContextVar("batonpass_crewai_call")
 
 
 def words(value: Any) -> str:
-    """An answer as CrewAI takes one: a text as it is, other values as JSON."""
+    """An answer as text, which is what CrewAI takes. Values that are not a text become JSON."""
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
@@ -33,7 +33,7 @@ class Desk:
         self._save = save
 
     def behind(self, resolve: Callable[..., Any]) -> Callable[..., Any]:
-        """The function that CrewAI gets its provider from."""
+        """The function from which CrewAI gets its provider, changed to return ours."""
 
         def provider(definition: Any) -> Any:
             own = resolve(definition)
@@ -42,13 +42,13 @@ class Desk:
         return provider
 
     def answered(self, call: str) -> str | None:
-        """What a person answered to this call's question, if the job was resumed with that."""
+        """The person's answer to this call's question, if the job was resumed with it."""
         if self._answer is None or self._answer.question.get("call") != call:
             return None
         return words(self._answer.value)
 
     async def ask(self, own: Any, context: PendingFeedbackContext, flow: Any) -> str:
-        """The person's words; `HumanFeedbackPending` if they are to come later."""
+        """The person's words. `HumanFeedbackPending` if the job has to wait for them."""
         call = current_call.get()
         answer = self.answered(call)
         if answer is not None:

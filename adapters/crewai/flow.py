@@ -53,7 +53,7 @@ class FlowRun:
         self._attributes = internals.attributes_of(flow)
 
     async def run(self, inputs: dict[str, Any]) -> Any:
-        """What `flow.kickoff(inputs)` gives, or `Suspended` if it waits for a person."""
+        """What `flow.kickoff(inputs)` returns, or `Suspended` if it waits for a person."""
         if not internals.take(self._flow):
             raise BadSetup(
                 f"the factory of agent {self._agent.name!r} returned a flow that an earlier job has used: make a new "
@@ -68,7 +68,7 @@ class FlowRun:
                 every = hooks(self._stop, self._steps)
                 with self._nobody_there(), scoped_hooks(every):
                     result = await self._flow.kickoff_async(inputs=inputs)
-                # A flow that waits for a person returns at once; its other branches finish, and are saved, first.
+                # A flow that waits for a person returns at once. First let its other branches finish and be saved.
                 while running := {branch for branch in self._branches - {main} if not branch.done()}:
                     await asyncio.wait(running)
         finally:
@@ -86,7 +86,7 @@ class FlowRun:
                 asked = question(pending.context, call)
                 return Suspended(asked, terms=AskTerms(options=tuple(asked["emit"] or ())))
         if self._flow.persistence is not None and self._flow.human_feedback_history:
-            # CrewAI forgets what is pending when a paused flow goes on; here that is another flow object's.
+            # CrewAI clears this when the flow object that paused continues. Here another object continues.
             self._flow.persistence.clear_pending_feedback(self._flow.flow_id)
         return result
 
@@ -109,7 +109,7 @@ class FlowRun:
         return around
 
     def _begin(self) -> None:
-        # Not before the kickoff, which would look the flow's state up there.
+        # Set only now, because the kickoff would look up the flow's state there.
         if self._flow.persistence is None:
             self._flow.persistence = Nowhere()
         self._ledger.restore_state()
@@ -151,7 +151,7 @@ class FlowRun:
         return result, event
 
     def _warn_of_attributes(self, method: str) -> None:
-        """Say what another process would not know. CrewAI's own way to resume a flow keeps the state alone, too."""
+        """Log what another process would not know. (CrewAI itself keeps only the state when it resumes a flow, too.)"""
         before, self._attributes = self._attributes, internals.attributes_of(self._flow)
         lost = [name for name, value in self._attributes.items() if name not in before or before[name] is not value]
         if lost:

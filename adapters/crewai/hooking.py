@@ -15,7 +15,8 @@ Hooks = dict[InterceptionPoint, list[Any]]
 
 
 def hooks(stop: Stop, steps: Steps, *more: Hooks) -> Hooks:
-    """Look whether the run may go on, then what `more` says, then have the steps answer for model and tool."""
+    """The hooks of a run, in this order: check whether it may continue, then `more`, then let the steps answer for
+    models and tools."""
     adopt_models()
     adopting: Hooks = {InterceptionPoint.PRE_TOOL_CALL: [_adopt_tool]}
     parts = [stop.hooks(), *more, steps.hooks(), adopting]

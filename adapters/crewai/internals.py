@@ -1,5 +1,5 @@
-"""The private parts of CrewAI that we use, all in this file, each with its reason. Checked with crewai 1.15.6 and
-1.15.30.
+"""Internals: the private parts of CrewAI that we use, all in this file, each with its reason. Checked with crewai
+1.15.6 and 1.15.30.
 
 Public parts (hooks, providers, fields) are used where they are needed.
 """
@@ -28,37 +28,37 @@ _WATCHED = "_watched_by_batonpass"
 
 Execute = Callable[..., Awaitable[tuple[Any, str | None]]]
 
-# What runs a task (sync, and for `akickoff`): shadowed on a finished task, so that the crew goes through its tasks
-# as ever, async and conditional ones included, and gets the saved output.
+# These run a task (sync, and for `akickoff`). On a finished task we replace them, so that the crew goes through all its
+# tasks as usual, async and conditional ones included, and gets the saved output.
 _TASK_CORES = ("_execute_core", "_aexecute_core")
 
-# What runs a flow's method, around which the journal is written and replayed.
+# This runs a flow's method. Around it we write and replay the journal.
 _METHOD_CORE = "_execute_method"
 
-# Who is asked for feedback on a method's result. The public ways are fixed in the class or shared by all flows.
+# This chooses who gives feedback on a method's result. The public ways are fixed in the class, or shared by all flows.
 _FEEDBACK_PROVIDER = "_resolve_feedback_provider"
 
 
-# What looks at a task's output and may send the agent back: the one of `guardrail=`, those of `guardrails=`.
+# The checks of a task's output that may send its agent back, from `guardrail=` and from `guardrails=`.
 _GUARDRAIL, _GUARDRAILS = "_guardrail", "_guardrails"
 
-# What a model call is made by, and what counts its tokens; the counters have no public way to be set.
+# These call a model, and count its tokens. There is no public way to set the counters.
 _MODEL_CALLS = ("call", "acall")
 _COUNT, _COUNTERS = "_track_token_usage_internal", "_token_usage"
 
-# What a tool runs: `BaseTool.run` calls `_run`, one made from a function calls `func`.
+# What a tool runs: `BaseTool.run` calls `_run`, a tool made from a function calls `func`.
 _TOOL_RUNS = ("_run", "_arun")
 _ORIGINAL = "_original_tool"
 
-# How the bus of events warns of an end that is not that of what began last, as a task of it may be told.
+# Says how the event bus warns if an end event does not match the last start event.
 _EVENT_CONFIG = "_event_context_config"
 
-# What chooses the storage of memories: it can be set in public, but not read.
+# The factory that makes the storage of memories. It can be set in public, but not read.
 _STORAGE_FACTORY = "_factory"
 
 
 def finish(task: Any, output: Any, reached: Callable[[Any], None]) -> None:
-    """Make a task give `output` instead of running; `reached` is told the agent that would have run it."""
+    """Make a task return `output` instead of running. `reached` is called with the agent that would have run it."""
 
     def core(agent: Any = None, *_: Any, **__: Any) -> Any:
         reached(agent or task.agent)
@@ -73,7 +73,7 @@ def finish(task: Any, output: Any, reached: Callable[[Any], None]) -> None:
 
 
 def follow(task: Any, ended: Callable[[], None]) -> None:
-    """Have `ended` called after a task has run with all that comes after it."""
+    """Call `ended` after a task has run, and after everything that follows it (its callbacks, its file)."""
     run, arun = (getattr(task, name) for name in _TASK_CORES)
 
     def core(*args: Any, **options: Any) -> Any:
@@ -91,12 +91,12 @@ def follow(task: Any, ended: Callable[[], None]) -> None:
 
 
 def has_afters(task: Any, crew: Any) -> bool:
-    """Whether something of the user's comes after a task: callbacks, a file."""
+    """Whether the user has something follow a task: callbacks, a file."""
     return bool(task.callback or crew.task_callback or task.output_file)
 
 
 def run_afters(task: Any, crew: Any, output: Any) -> None:
-    """What `_execute_core` does after a task's output is there."""
+    """Do what `_execute_core` does once a task's output is there."""
     for callback in dict.fromkeys((task.callback, crew.task_callback)):
         result = callback(output) if callback else None
         if inspect.iscoroutine(result):
@@ -106,13 +106,13 @@ def run_afters(task: Any, crew: Any, output: Any) -> None:
 
 
 def unfinish(task: Any) -> None:
-    """Undo `finish` and `follow`: the factory may give the same crew to the next job."""
+    """Undo `finish` and `follow`: the factory may return the same crew for the next job."""
     for name in _TASK_CORES:
         task.__dict__.pop(name, None)
 
 
 def take(made: Any) -> bool:
-    """Mark a crew or flow as used by a job; False if it is."""
+    """Mark a crew or flow as used by a job. False if it already was."""
     if _TAKEN in made.__dict__:
         return False
     object.__setattr__(made, _TAKEN, True)
@@ -125,7 +125,8 @@ def release(made: Any) -> None:
 
 
 def text_of(task: Any) -> str:
-    """A task's description before the inputs were filled in. The public one is another job's, if the crew had one."""
+    """A task's description before inputs were filled in. If the crew has run before, the public one has other
+    inputs."""
     return str(task._original_description or task.description)
 
 
@@ -135,13 +136,13 @@ class _NoLog:
 
 
 def drop_output_log(crew: Any) -> None:
-    """Keep no "latest run" for `Crew.replay`: that file is shared by all processes of a directory, and our
-    checkpoints replace it."""
+    """Keep no "latest run" for `Crew.replay`. All processes of a directory share that file, and our checkpoints replace
+    it."""
     crew._task_output_handler = _NoLog()
 
 
 def override(flow: Any, execute: Callable[[Execute], Execute], provider: Callable[[Any], Callable[..., Any]]) -> None:
-    """Put our functions around the flow's own ones that run a method and that choose who gives feedback."""
+    """Wrap the flow's functions that run a method and that choose who gives feedback."""
     object.__setattr__(flow, _METHOD_CORE, execute(getattr(flow, _METHOD_CORE)))
     object.__setattr__(flow, _FEEDBACK_PROVIDER, provider(getattr(flow, _FEEDBACK_PROVIDER)))
 
@@ -153,8 +154,8 @@ def restore(flow: Any) -> None:
 
 
 def watch_feedback(instead: Callable[[Any], Any]) -> None:
-    """Have `instead` told each flow's provider of feedback, once for each process: those of flows that a job's own flow
-    makes and runs have no other place."""
+    """Replace the feedback provider of every flow by what `instead` returns for it. Once in each process. For flows
+    that a job's own flow makes and runs there is no other way."""
     if _WATCHED in vars(Flow):
         return
     setattr(Flow, _WATCHED, True)
@@ -167,25 +168,25 @@ def watch_feedback(instead: Callable[[Any], Any]) -> None:
 
 
 def storage_factory() -> Callable[[str], Any] | None:
-    """What chooses the storage of memories, if something does."""
+    """The factory that makes the storage of memories, if one was set."""
     chosen: Callable[[str], Any] | None = getattr(factory, _STORAGE_FACTORY)
     return chosen
 
 
 def attributes_of(flow: Any) -> dict[str, Any]:
-    """What the user's code has set on a flow, beside CrewAI's own fields."""
+    """The attributes that the user's code has set on a flow, without CrewAI's own fields."""
     own: dict[str, Any] = flow.__class__.model_fields
     return {name: value for name, value in flow.__dict__.items() if name not in own and not name.startswith("_")}
 
 
 def set_state(flow: Any, state: Any) -> None:
-    """Replace the state; `flow.state` can only be read."""
+    """Replace the state. `flow.state` is read-only."""
     flow._state = state
 
 
 def note_finished(flow: Any, method: str, output: Any, feedback: Any) -> None:
-    """Do the books for a method that finished in an earlier process, as `_execute_method` does after a run: listeners,
-    loops and the flow's result depend on them."""
+    """Note that a method finished in an earlier process, as `_execute_method` does after a run. Listeners, loops and
+    the flow's result depend on these notes."""
     entry = {"method": method, "output": output}
     if feedback is not None:
         entry["human_feedback"] = feedback
@@ -195,15 +196,15 @@ def note_finished(flow: Any, method: str, output: Any, feedback: Any) -> None:
 
 
 def shadow(owner: Any, name: str, function: Any) -> None:
-    """Put a function of ours before the one of the object's class, whatever pydantic says."""
+    """Set a function on an object in place of its class's function, even if pydantic would refuse that."""
     object.__setattr__(owner, name, function)
 
 
 def watch_models(before: Callable[[Any], None]) -> None:
-    """Have `before` told each model before it is called, once for each process.
+    """Call `before` with each model before it is called. Once in each process.
 
-    CrewAI runs the hooks of a call that code makes by itself (`llm.call(...)` in a flow) inside of that call: too late
-    to answer it. A provider's class may be imported in the middle of a run.
+    If code calls a model itself (`llm.call(...)` in a flow), CrewAI runs its hooks inside that call, which is too late
+    to answer it. A provider's class may be imported in the middle of a run, so classes made later are watched, too.
     """
     if _WATCHED in vars(BaseLLM):
         return
@@ -253,13 +254,13 @@ def is_adopted(model: Any) -> bool:
 
 
 def adopt_model(model: Any, call: Any, acall: Any, count: Any) -> None:
-    """Put our functions around those by which a model is called, and by which it counts tokens."""
+    """Set our functions in place of those that call a model and count its tokens."""
     for name, function in zip((*_MODEL_CALLS, _COUNT), (call, acall, count), strict=True):
         shadow(model, name, function)
 
 
 def counter_of(model: Any) -> Callable[[Any], None]:
-    """What a model's client calls with the tokens of each call."""
+    """The function that a model's client calls with the tokens of each call."""
     count: Callable[[Any], None] = getattr(model, _COUNT)
     return count
 
@@ -270,7 +271,7 @@ def usage_of(model: Any) -> dict[str, int]:
 
 
 def add_usage(model: Any, usage: dict[str, int]) -> None:
-    """Count tokens of calls that an earlier process made."""
+    """Count the tokens of calls that an earlier process made."""
     counters: dict[str, int] = getattr(model, _COUNTERS)
     for name, number in usage.items():
         counters[name] = counters.get(name, 0) + number
@@ -278,10 +279,10 @@ def add_usage(model: Any, usage: dict[str, int]) -> None:
 
 @contextmanager
 def pairing() -> Generator[Callable[[], None]]:
-    """Around a run; what it gives is called once the run is stopped. An agent that is stopped in its middle tells of no
-    end, so that CrewAI would print for each task and crew around it that events do not pair."""
+    """Around a run. Yields a function to call once the run is stopped. An agent that is stopped midway sends no end
+    event, and then CrewAI would print for each task and crew around it that its events do not match."""
     setting: ContextVar[EventContextConfig | None] = getattr(event_context, _EVENT_CONFIG)
-    config = replace(setting.get() or EventContextConfig())  # all threads of the run have this one
+    config = replace(setting.get() or EventContextConfig())  # shared by all threads of the run
 
     def stopped() -> None:
         config.mismatch_behavior = config.empty_pop_behavior = MismatchBehavior.SILENT
@@ -294,7 +295,7 @@ def pairing() -> Generator[Callable[[], None]]:
 
 
 def plain_tool_call(call: Any) -> dict[str, Any]:
-    """A tool call, of whichever provider's class, as the dict that CrewAI understands from all of them."""
+    """A tool call of any provider's class, as the dict that CrewAI accepts for all providers."""
     info = extract_tool_call_info(call)
     if info is None:
         raise Unserializable(f"a tool call of class {type(call).__name__} is not known", path="answer")
@@ -303,12 +304,12 @@ def plain_tool_call(call: Any) -> dict[str, Any]:
 
 
 def original_tool(tool: Any) -> Any:
-    """The user's tool behind the one that CrewAI runs; the same if there is none."""
+    """The user's tool behind the one that CrewAI runs. The tool itself if there is none behind it."""
     return getattr(tool, _ORIGINAL, None) or tool
 
 
 def tool_functions(tool: Any) -> list[tuple[Any, str]]:
-    """Where the functions are that a tool's calls end in, so that each call goes through one of them once."""
+    """The objects and attributes with the functions that a tool's calls end in. Each call goes through exactly one."""
     original = original_tool(tool)
     if "func" in original.__class__.model_fields:
         return [(original, "func")]
@@ -316,12 +317,12 @@ def tool_functions(tool: Any) -> list[tuple[Any, str]]:
 
 
 def told(tool: Any, result: Any) -> str:
-    """What an agent is told of a tool's result."""
+    """A tool's result as its agent is told it."""
     return str(original_tool(tool).format_output_for_agent(result))
 
 
 def guard(task: Any, check: Callable[[Any], tuple[bool, Any]]) -> Callable[[], None]:
-    """Have `check` look at a task's output after the user's guardrails; gives what undoes that."""
+    """Add `check` after a task's own guardrails. Returns a function that undoes this."""
     one, several = getattr(task, _GUARDRAIL), getattr(task, _GUARDRAILS)
 
     def put(first: Any, more: list[Any]) -> None:
@@ -333,12 +334,12 @@ def guard(task: Any, check: Callable[[Any], tuple[bool, Any]]) -> Callable[[], N
 
 
 def say(context: Any, feedback: str) -> None:
-    """Tell a task's agent what a person said of its output, as CrewAI's own provider does."""
+    """Tell a task's agent what a person said about its output, as CrewAI's own provider does."""
     context.messages.append(context._format_feedback_message(feedback))
 
 
 def improve(context: Any) -> Any:
-    """Have the agent try again; its new answer."""
+    """Have the agent try again. Returns its new answer."""
     return context._invoke_loop()
 
 

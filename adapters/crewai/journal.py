@@ -1,4 +1,4 @@
-"""Journal: a flow's finished method calls in the order in which they finished, replayed in that order."""
+"""Journal: a flow's method calls in the order in which they finished, replayed in that order."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 # How many turns of the event loop a replay waits for the next recorded call. Between two recorded calls CrewAI only
-# computes (2 to 3 turns), so one that does not come by then is not coming: the flow's code was changed.
+# computes (2 to 3 turns). If a call has not come by then, it will not come, because the flow's code was changed.
 _PATIENCE = 100
 
 
@@ -29,9 +29,9 @@ class Journal:
         return sum(entry["method"] == method for entry in self.entries[: self._recorded])
 
     async def next(self, method: str) -> Mapping[str, Any] | None:
-        """The record of this call, once all that finished before it are replayed; None for a call that has to run.
+        """The record of this call, once all calls that finished before it are replayed. None if the call has to run.
 
-        That order decides which branch wins an `or_`, and a call that runs sees all that was finished.
+        The order decides which branch wins an `or_`, and a call that runs must see everything that was finished.
         """
         positions = self._positions[method]
         position = positions.popleft() if positions else self._recorded

@@ -1,7 +1,8 @@
-"""Late storage: that of CrewAI's own memory, opened when it is used first.
+"""Late storage: the storage of CrewAI's own memory, opened on first use.
 
-CrewAI gives every flow a memory and opens its storage for that, LanceDB: seconds of imports in each new child, for most
-flows in vain. It can't be imported ahead, because it starts a thread then and its own fork support is experimental.
+CrewAI gives every flow a memory, and opens its storage (LanceDB) at once. That is seconds of imports in each new child,
+which most flows don't need. A worker can't import it before it forks, because the import starts a thread, and LanceDB's
+own support for forks is experimental.
 """
 
 from __future__ import annotations
@@ -18,15 +19,14 @@ _BUILT_IN = "lancedb"
 
 
 def open_late() -> None:
-    """Have the memories that are made from now on open CrewAI's storage when they are used first. A factory that the
-    user has set goes before."""
+    """From now on, memories open CrewAI's storage on first use. A factory that the user has set comes first."""
     chosen = internals.storage_factory()
     if not isinstance(chosen, _Late):
         set_memory_storage_factory(_Late(chosen))
 
 
 class _Late:
-    """Chooses the storage of a memory; None leaves it to CrewAI."""
+    """Makes the storage of a memory. None leaves it to CrewAI."""
 
     def __init__(self, chosen: Callable[[str], Any] | None) -> None:
         self._chosen = chosen
@@ -37,14 +37,14 @@ class _Late:
 
 
 class LateStorage:
-    """A storage that is opened by the first call of it."""
+    """A storage that is opened by its first call."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._opened: Any = None
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):  # what copying looks for
+        if name.startswith("__"):  # `copy` looks for these
             raise AttributeError(name)
         with self._lock:
             if self._opened is None:

@@ -1,4 +1,4 @@
-"""Ledger: saves and restores a flow: its state, and each finished method's result."""
+"""Ledger: saves and restores a flow's state, and the result of each finished method."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Ledger:
             internals.set_state(self._flow, load_state(self._flow.state, self._start.state, self._values))
 
     def replay(self, entry: Mapping[str, Any]) -> Any:
-        """Make the flow as it was when this call had finished; gives the call's result."""
+        """Bring the flow to where it was when this call had finished. Returns the call's result."""
         with self._stop.on_error(), fitting(f"the result of method {entry['method']!r}"):
             feedback = self._values.load(entry.get("feedback"))
             result = self._values.load(entry["result"]) if "result" in entry else feedback
@@ -58,7 +58,7 @@ class Ledger:
         return result
 
     async def finished(self, call: str, method: str, result: Any, feedback: HumanFeedbackResult | None) -> None:
-        """Save that a call finished. A result that routes ("approved") stands beside the feedback it came from."""
+        """Save that a call finished. A result that routes ("approved") is kept beside the feedback it came from."""
         with self._stop.on_error():
             entry: dict[str, Any] = {"method": method}
             if feedback is not None:
@@ -71,7 +71,7 @@ class Ledger:
                 await self._save(method)
 
     async def waits(self, call: str, method: str, output: Any) -> None:
-        """Save what a method gave before a person is asked about it, so that the method is not run again."""
+        """Save a method's output before a person is asked about it, so that the method does not run again."""
         if call in self.asked:
             return
         with self._stop.on_error():
@@ -81,7 +81,7 @@ class Ledger:
                 await self._save(f"{method} (asks)")
 
     def output(self, call: str) -> Any:
-        """What the method gave in a call that waits for feedback."""
+        """The method's output in a call that waits for feedback."""
         with self._stop.on_error(), fitting(f"the result of method call {call!r}"):
             return self._values.load(self.asked[call])
 

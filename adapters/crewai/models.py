@@ -21,12 +21,13 @@ from .values import plain, revive
 _log = logging.getLogger("batonpass.crewai")
 _adopting = threading.Lock()
 
-# What the call that runs in this context has cost so far, and its model: a model's `acall` may be its `call`.
+# The model of the call that runs in this context, and what the call has cost so far. (A model's `acall` may use its
+# `call`, which must not count as another call.)
 _asking: ContextVar[tuple[Any, Usage] | None] = ContextVar("batonpass_crewai_asking", default=None)
 
 
 def adopt_models() -> None:
-    """Let the steps of the run that a model is called in answer for it. It may be shared by crews: changed once."""
+    """Let the steps of a run answer for the models that it calls. Crews may share a model, so each is changed once."""
     internals.watch_models(_adopt)
 
 
@@ -73,7 +74,7 @@ def _acalling(model: Any) -> Callable[..., Awaitable[Any]]:
 
 
 def _counting(model: Any) -> Callable[[Any], None]:
-    """CrewAI's own counting of tokens, told to the call that is being made too."""
+    """CrewAI's own counting of tokens, which also counts for the call that is being made."""
     count = internals.counter_of(model)
 
     def counted(usage: Any) -> None:
@@ -106,9 +107,9 @@ def _watched(steps: Steps, model: Any) -> Generator[Usage]:
 
 
 def _request(messages: Any, options: dict[str, Any]) -> list[Any]:
-    """What tells a call from others. A task's own prompt is told by the task: CrewAI puts in the date, and what a
-    memory recalls. Other prompts speak of the task, too: to plan it, and for each step of a plan, side by side. Ids of
-    tool calls are left out, because CrewAI makes some up."""
+    """What tells a call from others. The prompt of a task is identified by the task, because CrewAI adds the date and
+    what a memory recalls. All other prompts count as they are: several may be about one task, side by side (to plan
+    it, and for each step of a plan). Ids of tool calls are left out, because CrewAI makes some up."""
     role, task = _role(options), options.get("from_task")
     said = [messages] if isinstance(messages, str) else [_said(message) for message in messages]
     prompt = next((place for place, message in enumerate(said) if message[0] == "user"), None)

@@ -1,4 +1,4 @@
-"""Outputs: a task's output as plain values: the part that the user sees, and the rest."""
+"""Outputs: a task's output as plain values, split into the part that the user sees and the rest."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _DERIVED = {"summary"}
 
 
 def dump_output(task: Task, output: TaskOutput, title: str) -> tuple[dict[str, Any], dict[str, Any]]:
-    """`{"raw": text}`, with "pydantic" or "json" if the task has such an output; and CrewAI's own fields."""
+    """`{"raw": text}` (with "pydantic" or "json" if the task has such an output), and CrewAI's own fields."""
     state: dict[str, Any] = {"raw": output.raw}
     if output.json_dict is not None:
         state["json"] = output.json_dict

@@ -53,9 +53,9 @@ class BatonpassPersistence(FlowPersistence):
         self.init_db()
 
     def init_db(self) -> None:
-        """Name the store, without opening it; `BadSetup` if the URL is none."""
+        """Name the store, without opening it. `BadSetup` if the URL is not one."""
         codec = self._codec or codec_from_environment()
-        if self.coded and codec is None:  # made of what CrewAI keeps of another one, without its keys
+        if self.coded and codec is None:  # made from the fields that CrewAI stored of another one, which lack the codec
             raise BadSetup(
                 f"the states in {self.url} were kept with a codec: give BatonpassPersistence the same codec=, or set "
                 "BATONPASS_ENCRYPT_KEYS or BATONPASS_SIGN_KEYS"
@@ -92,10 +92,10 @@ class BatonpassPersistence(FlowPersistence):
         return _fields(found), PendingFeedbackContext.from_dict(found.native["pending"])
 
     def clear_pending_feedback(self, flow_uuid: str) -> None:
-        """Nothing yet: CrewAI says this before what follows the answer has run. See `finished`."""
+        """Does nothing: CrewAI calls this before the methods after the answer have run. See `finished`."""
 
     def finished(self, flow_uuid: str) -> None:
-        """The flow has finished: it asks nothing any more. CrewAI's own end of a flow calls this."""
+        """The flow has finished, so it no longer asks anything. A hook at the end of every flow calls this."""
         self._answered(flow_uuid)
 
     def _answered(self, flow_uuid: str) -> None:

@@ -18,9 +18,9 @@ from ..borders import fit_text
 
 
 def fit(agent: Agent[Any], contract: type[Contract], result: Any) -> Contract:
-    """The first of `.pydantic`, `.json_dict` and `.raw` that fits the contract; of a flow, what it returned.
+    """The first of `.pydantic`, `.json_dict` and `.raw` that fits the contract. For a flow, what it returned.
 
-    `ContractViolation`, of the first that is there, if none does.
+    If none fits, raises the `ContractViolation` of the first one.
     """
     problem: ContractViolation | None = None
     for candidate in _candidates(result):

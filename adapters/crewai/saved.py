@@ -15,7 +15,7 @@ VERSION = 1
 
 
 def bookkeeping(session: Session, part: str) -> dict[str, Any]:
-    """The `native` of the hop's checkpoint, {} without one; `Corrupted` if it is not one that has `part`."""
+    """The `native` of the hop's checkpoint, or {} without one. `Corrupted` if it has no `part`."""
     checkpoint = session.checkpoint
     if checkpoint is None:
         return {}
@@ -30,7 +30,7 @@ def bookkeeping(session: Session, part: str) -> dict[str, Any]:
 
 @contextmanager
 def fitting(what: str) -> Generator[None]:
-    """Around restoring: what does not fit the code any more is `Corrupted`, in one line."""
+    """Around restoring: errors because the data no longer fits the code become `Corrupted`, in one line."""
     try:
         yield
     except (ValueError, TypeError) as error:

@@ -15,9 +15,10 @@ _COPIES = 5
 
 
 def dump_state(state: Any, values: Values, flow: str) -> Any:
-    """The state's fields as plain values; `Unserializable` if it would not come back equal.
+    """The state's fields as plain values. `Unserializable` if it would not come back equal.
 
-    Methods that run in parallel share the state: what one of them has half changed is saved as it is.
+    Methods that run in parallel share the state. If one of them is in the middle of a change, the state is saved as it
+    is then.
     """
     what = f"state of flow {flow}"
     state = _copied(state, what)
@@ -43,7 +44,7 @@ def load_state(state: Any, stored: Any, values: Values) -> Any:
 
 
 def _comes_back(form: Callable[[BaseModel], Any], state: BaseModel, values: Values) -> bool:
-    """False for what JSON loses: bytes, or a field that holds a subclass of its annotation."""
+    """Whether a state in this form loads equal. False if JSON loses something: bytes, or a subclass in a field."""
     try:
         return bool(load_state(state, form(state), values) == state)
     except (ValueError, TypeError, AttributeError):
@@ -58,8 +59,8 @@ def _copied(state: Any, what: str) -> Any:
             continue
         except TypeError as error:
             raise Unserializable(
-                f"{what} has a value that can't be copied, so not saved either ({error}): keep such objects in "
+                f"{what} has a value that can't be copied, and so can't be saved ({error}): keep such objects in "
                 "attributes of the flow",
                 path=what,
             ) from None
-    raise Unserializable(f"{what} is changed all the time by a parallel method, so it can't be saved", path=what)
+    raise Unserializable(f"{what} can't be saved, because a parallel method changes it all the time", path=what)

@@ -26,10 +26,10 @@ from .stop import Stop
 _PREFIX = "crew/"
 _REFUSED = "error"
 
-# What a flow's method raises that can't use an answer: no JSON, a field that is not there, feedback of no outcome.
+# Errors of a method that can't use an answer: it is not JSON, lacks a field, or is feedback without an outcome.
 _UNFIT = (ValueError, LookupError, TypeError, AttributeError)
 
-# Numbers of calls, of tokens: what a model call adds to CrewAI's own counters.
+# What a model call adds to CrewAI's own counters (numbers of calls and tokens).
 Usage = dict[str, int]
 
 
@@ -85,13 +85,16 @@ class Steps:
         return {InterceptionPoint.PRE_STEP: [begun], InterceptionPoint.POST_STEP: [finished]}
 
     def enter(self, place: str) -> None:
-        """What this context calls from now on is called in this place."""
+        """From now on, this context's calls belong to this place."""
         current.set(self)
         _where.set((place, ""))
 
     def begin(self, *request: Any) -> Call:
-        """A call of the current place: what is asked says whether it is the same as a recorded one. Aborts if the run
-        must end: CrewAI tells an agent that carries out a plan of any error of a tool, and has it go on."""
+        """A call in the current place. It is the same as a recorded one if the request is.
+
+        Aborts if the run must end. An error of a tool would not end it: CrewAI tells it to an agent that follows a
+        plan, and lets the agent continue.
+        """
         self.stop.check()
         place, path = _where.get()
         digest = _digest([path, *request])
@@ -104,7 +107,7 @@ class Steps:
 
     @contextmanager
     def within(self, call: Call) -> Generator[None]:
-        """Around what a call does: calls in it are its own."""
+        """Around a call: calls inside it belong to it."""
         token = _where.set((call.place, call.path))
         try:
             yield
@@ -112,7 +115,7 @@ class Steps:
             _where.reset(token)
 
     def record(self, call: Call, answer: Any, role: str = "", usage: Usage | None = None) -> None:
-        """Record what a call answered (plain values). The run ends if that fails."""
+        """Record a call's answer (plain values). The run ends if that fails."""
         with self._lock:
             slot = self._free.pop() if self._free else self._next
             self._next = max(self._next, slot + 1)
@@ -139,7 +142,7 @@ class Steps:
             return self._usage.pop(place, {})
 
     def forget(self, place: str) -> None:
-        """Give up the records of a place that has been saved as finished."""
+        """Free the records of a place that has been saved as finished."""
         with self._lock:
             self._free += self._slots.pop(place, {})
 
@@ -148,9 +151,12 @@ class Steps:
         self._raised = error
 
     def failed(self, error: BaseException, place: str | None = None) -> None:
-        """After a run failed: where a task went wrong with what models had answered (a guardrail that refuses it all),
-        the next attempt asks them, and tools that raised, anew; so where a method, `place`, can't use what they had
-        answered. Where a model call failed it asks that one only."""
+        """After a run failed, drop the answers that made it fail, so that the next attempt asks again.
+
+        If a task was running (say, a guardrail refused every answer), these are the answers of its models, and of its
+        tools that raised. The same for a method (`place`) that can't use an answer. If a model call failed, nothing is
+        dropped, and the next attempt repeats only that call.
+        """
         if isinstance(error, HookAborted) or self._raised in _causes(error):
             return
         with self._lock:
@@ -184,6 +190,6 @@ def _ours(key: str) -> bool:
     return key.startswith(_PREFIX)
 
 
-# The steps that this code belongs to, and where in them it is: the place, and the call that it is a part of.
+# The steps that this code belongs to, and where in them it is: the place, and the call that it is part of.
 current: ContextVar[Steps | None] = ContextVar("batonpass_crewai_steps", default=None)
 _where: ContextVar[tuple[str, str]] = ContextVar("batonpass_crewai_where", default=("", ""))

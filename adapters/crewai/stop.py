@@ -18,7 +18,7 @@ _BEFORE = (InterceptionPoint.PRE_STEP, InterceptionPoint.PRE_MODEL_CALL, Interce
 
 
 class Stop:
-    """Keeps the first error that must end the run, aborts everything that CrewAI starts after it, and returns it."""
+    """Keeps the first error that must end the run, aborts everything that CrewAI starts after it, and raises it."""
 
     def __init__(self, session: Session) -> None:
         self._session = session
@@ -28,11 +28,11 @@ class Stop:
         self._stopped: Callable[[], None] = lambda: None
 
     def hooks(self) -> dict[InterceptionPoint, list[Any]]:
-        """Hooks that look before each task, method, model call and tool call whether the run may go on."""
+        """Hooks that check before each task, method, model call and tool call whether the run may continue."""
         return {point: [self.check] for point in _BEFORE}
 
     def check(self, _: object = None) -> None:
-        """Abort if the run must end. The one exception that CrewAI lets through from a hook is `HookAborted`."""
+        """Abort if the run must end. `HookAborted` is the only exception of a hook that CrewAI lets through."""
         if self._error is None and not self._over:
             try:
                 self._session.check()
@@ -52,8 +52,8 @@ class Stop:
 
     @asynccontextmanager
     async def surfacing(self) -> AsyncGenerator[None]:
-        """Around the whole run: the kept error comes out as itself and at once, whatever CrewAI makes of it. Threads
-        that are left behind are stopped at their next hook."""
+        """Around the whole run: raises the kept error itself, and at once, whatever CrewAI makes of it. Threads that
+        are left behind are stopped at their next hook."""
         loop = asyncio.get_running_loop()
         with internals.pairing() as self._stopped, CancelScope() as scope:
             self._cancel = lambda: loop.call_soon_threadsafe(scope.cancel)

@@ -13,14 +13,14 @@ from .transcript import OPENAI, to_crewai
 
 
 def read_state(saved: Saved, losses: Losses) -> Transcript:
-    """Of a crew what was said in its finished tasks; of a flow its state and its finished methods."""
+    """For a crew, what was said in its finished tasks. For a flow, its state and its finished methods."""
     native, earlier = block_of(saved.native), saved.earlier or Transcript()
     own = _flow(saved, native) if "entries" in native else _crew(saved, native, earlier)
     return own.after(earlier)
 
 
 def write_messages(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
-    """What a crew's agents are told before their own task. Their instructions are their own."""
+    """What a crew's agents are told before their own task. Other agents' instructions are left out."""
     return to_crewai(transcript.messages, losses, system=False)
 
 
@@ -32,7 +32,7 @@ class Telling:
         self._tasks: set[int] = set()
 
     def tell(self, task: object, messages: list[dict[str, Any]]) -> None:
-        """Insert them, once for a task: a prompt that CrewAI has summarised holds them already."""
+        """Insert them, once per task: a prompt that CrewAI has summarised has them already."""
         if id(task) in self._tasks:
             return
         self._tasks.add(id(task))
@@ -69,7 +69,7 @@ def _said(kept: dict[str, Any], raw: str, told: Sequence[dict[str, Any]]) -> lis
 
 
 def _kept(fields: dict[str, Any]) -> list[Any]:
-    """What CrewAI keeps of a message that it was given, in a task's output."""
+    """The parts of a message that CrewAI keeps in a task's output."""
     return [fields.get(name) or "" for name in ("role", "content", "tool_calls", "tool_call_id")]
 
 

@@ -40,9 +40,10 @@ _NOTHING = _Said("")
 
 
 class _Person(SyncHumanInputProvider):
-    """Suspends the job instead of reading stdin, for `Task(human_input=True)`, and for `@human_feedback` of a flow that
-    a method of the job's own flow runs: what a person says of the output is recorded as what models and tools answer
-    is. `flow.ask()`, which takes any error for no answer, ends the run.
+    """Suspends the job instead of reading stdin, for `Task(human_input=True)`, and for `@human_feedback` in a flow that
+    a method of the job's own flow runs. What a person says is recorded like the answers of models and tools.
+
+    `flow.ask()` would take any error for "no answer", so it ends the run.
     """
 
     def __init__(self, steps: Steps, answer: Answer | None, agent: str) -> None:
@@ -69,17 +70,17 @@ class _Person(SyncHumanInputProvider):
         return answer
 
     def _said(self, answer: Any, context: Any) -> _Said:
-        """What a person says of an output; nothing if it is good as it is."""
+        """A person's feedback on an output. Empty if the output is good as it is."""
         output, task = str(answer.output), context.task
         question = {
-            "message": "Is this good? Answer nothing if it is, else what to do better.",
+            "message": "Is this good? If so, leave the answer empty. If not, say what to improve.",
             "output": output,
             "task": (task.name or internals.text_of(task)) if task is not None else "",
         }
         return self._ask(question, output)
 
     def feedback(self, context: PendingFeedbackContext) -> str:
-        """What a person says of what a method of an inner flow gave."""
+        """A person's feedback on the output of an inner flow's method."""
         asked = question(context, "")
         return self._ask(asked, asked["method"], asked["message"], asked["output"]).words
 
@@ -115,7 +116,7 @@ class _OfInnerFlow(ConsoleProvider):
 
 
 def _in_place_of(provider: Any) -> Any:
-    """Who gives feedback to a flow, if nobody or the terminal would, and it runs in a job."""
+    """A flow's provider of feedback. In a job, a person replaces the terminal, and a provider that is missing."""
     person = get_provider()
     asks_terminal = provider is None or isinstance(provider, ConsoleProvider)
     return _OfInnerFlow(person) if asks_terminal and isinstance(person, _Person) else provider
@@ -123,7 +124,8 @@ def _in_place_of(provider: Any) -> Any:
 
 @contextmanager
 def no_terminal(steps: Steps, answer: Answer | None, agent: str, flow: Any = None) -> Generator[None]:
-    """Where the user set no provider, one that suspends the job, or says what to do instead."""
+    """A block in which to ask a person suspends the job, or raises and says what to do instead. Providers that the user
+    has set stay."""
     internals.watch_feedback(_in_place_of)
     nobody = _Person(steps, answer, agent)
     asking = flow if flow_config.input_provider is None and getattr(flow, "input_provider", nobody) is None else None

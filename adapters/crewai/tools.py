@@ -1,4 +1,4 @@
-"""Tools: what an agent may call, made not to run again after a crash if it had finished."""
+"""Tools: an agent's tools. Calls that had finished before a crash don't run again."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ class ToolRaised(Exception):
 
 
 def adopt_tool(tool: Any) -> None:
-    """Let the steps of the run that it is called in answer for a tool. It may be shared by agents: changed once."""
+    """Let the steps of a run answer for a tool that it calls. Agents may share a tool, so each is changed once."""
     if tool is None:
         return
     with _adopting:
@@ -74,8 +74,8 @@ def _journaled(function: Callable[..., Any], tool: Any) -> Callable[..., Any]:
 
 @contextmanager
 def _running(steps: Steps, call: Call, tool: Any) -> Generator[list[Any]]:
-    """Around a tool's run, which appends its result. A tool that gives work to another agent is not recorded: it runs
-    again, and that agent's own calls are answered."""
+    """Around a tool's run, which appends its result to the list. A tool that delegates to another agent is not
+    recorded: it runs again, and that agent's own calls are answered from their records."""
     records = not isinstance(internals.original_tool(tool), BaseAgentTool)
     result: list[Any] = []
     try:
@@ -95,7 +95,7 @@ def _running(steps: Steps, call: Call, tool: Any) -> Generator[list[Any]]:
 
 
 def _dump(tool: Any, result: Any) -> list[Any]:
-    """The result, or what the agent is told of it if it is no plain value."""
+    """The result, or what the agent is told of it if it is not a plain value."""
     try:
         pack(result, path="result")
     except Unserializable:

@@ -40,7 +40,7 @@ def from_crewai(messages: Iterable[Mapping[str, Any]]) -> list[Message]:
 def to_crewai(
     messages: Sequence[Message], losses: Losses | None = None, *, system: bool = True
 ) -> list[dict[str, Any]]:
-    """Portable messages as CrewAI's, with whole tool loops. `system` False: without other agents' instructions."""
+    """Portable messages as CrewAI's, with whole tool loops. `system=False` leaves out other agents' instructions."""
     return OPENAI.write_all(messages, Losses() if losses is None else losses, system=system)
 
 

@@ -18,14 +18,14 @@ _TYPE = "$type"
 
 
 class Values:
-    """Turns values into plain ones and back. An object of a declared class is stored as
-    `{"$type": its name, ...}`; a name is only ever looked up among the declared classes."""
+    """Turns values into plain ones and back. An object of a declared class is stored as `{"$type": its name, ...}`. A
+    name is only ever looked up among the declared classes."""
 
     def __init__(self, types: Iterable[type]) -> None:
         self._types = {_name(kind): kind for kind in types}
 
     def dump(self, value: Any, what: str) -> Any:
-        """The value as plain values; `Unserializable` with `what` in its message if it could not come back equal."""
+        """The value as plain values. `Unserializable` with `what` in its message if it could not come back equal."""
         try:
             dumped = self._dump(value, what)
         except RecursionError:
@@ -109,7 +109,7 @@ def plain(model: BaseModel) -> Any:
 
 
 def revive(kind: Any, stored: Any) -> Any:
-    """A model from what `plain` gave."""
+    """A model from what `plain` returned."""
     return kind.model_validate_json(to_json(stored), by_alias=False, by_name=True)
 
 
