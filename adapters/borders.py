@@ -25,7 +25,7 @@ from ..contracts.errors import (
 )
 from ..contracts.handoff import Handoff
 
-# What a tool may raise that is no news for the agent that called it: it ends the attempt, as it would anywhere else.
+# Errors of a tool that its agent can't handle: they end the attempt, as they would anywhere else.
 ENDING = (Fenced, Unavailable, StepMismatch, Ambiguous, RetryLater, BadSetup, Unserializable)
 
 
@@ -104,7 +104,7 @@ def fit_text(contract: type[Contract], text: str) -> Contract:
 
 
 def only_text_field(contract: type[Contract]) -> str | None:
-    """The name of the contract's one required field if that is a str; None otherwise."""
+    """The name of the contract's one required field if that is a str, else None."""
     required = [(name, info) for name, info in contract.model_fields.items() if info.is_required()]
     if len(required) == 1 and required[0][1].annotation is str:
         return required[0][0]

@@ -50,7 +50,7 @@ class Dialect:
         return message.model_copy(update={"native": {self.framework: native}})
 
     def write(self, message: Message, losses: Losses, where: str = "") -> list[dict[str, Any]]:
-        """A portable message as the framework's; what it can't say is counted."""
+        """A portable message as the framework's. Counts what it can't express."""
         losses.foreign(message, self.framework, where)
         written = self.express(message)
         native = message.native.get(self.framework)
@@ -69,8 +69,8 @@ class Dialect:
         return [self.read(fields) for fields in messages]
 
     def write_all(self, messages: Sequence[Message], losses: Losses, *, system: bool = True) -> list[dict[str, Any]]:
-        """Portable messages as the framework's, with whole tool loops. Without `system` the instructions that were
-        given to another agent stay away."""
+        """Portable messages as the framework's, with whole tool loops. `system=False` leaves out the instructions that
+        were given to another agent."""
         written: list[dict[str, Any]] = []
         for at, message in enumerate(whole(messages, losses)):
             if message.role == "system" and not system:
@@ -92,7 +92,7 @@ class Dialect:
 
 
 def as_text(parts: Sequence[Part]) -> str:
-    """Parts as one text, for who takes nothing else."""
+    """Parts as one text, for where only a text fits."""
     return "".join(_told(part) for part in parts)
 
 
@@ -109,7 +109,7 @@ def _told(part: Part) -> str:
 
 
 def data_text(part: Data) -> str:
-    """A structured value as JSON; what JSON lacks as text."""
+    """A structured value as JSON. What JSON lacks becomes text."""
     return to_json(part.value, fallback=str, inf_nan_mode="constants", bytes_mode="base64").decode()
 
 
@@ -119,7 +119,7 @@ def arguments_text(call: ToolCall) -> str:
 
 
 def call_from(call_id: str | None, name: str, arguments: Any) -> ToolCall:
-    """A call from its arguments as JSON text; if that holds no object, `raw` keeps it."""
+    """A call from its arguments as JSON text. If that is not an object, `raw` keeps it."""
     if isinstance(arguments, dict):
         return ToolCall(id=call_id, name=name, arguments=cast("dict[str, Any]", arguments))
     text = arguments if isinstance(arguments, str) else json.dumps(arguments, default=str)
@@ -133,7 +133,7 @@ def call_from(call_id: str | None, name: str, arguments: Any) -> ToolCall:
 
 
 def blob_from(url: str, mime: str = "") -> Blob | None:
-    """A blob from a URL, its bytes if that holds them; None for a `data:` URL that can't be read."""
+    """A blob from a URL, or from the bytes in a `data:` URL. None if such a URL can't be read."""
     if not url.startswith("data:"):
         return Blob(mime=mime, url=url)
     head, comma, data = url[5:].partition(",")
@@ -143,7 +143,7 @@ def blob_from(url: str, mime: str = "") -> Blob | None:
 
 
 def blob_of(data: Any, mime: str) -> Blob | None:
-    """A blob from bytes as base64; None if that is not what it is."""
+    """A blob from bytes as base64. None if it is not base64."""
     try:
         return Blob(mime=mime, data=base64.b64decode(data, validate=True))
     except (ValueError, TypeError):
@@ -151,7 +151,7 @@ def blob_of(data: Any, mime: str) -> Blob | None:
 
 
 def data_url(blob: Blob) -> str:
-    """A blob's URL: where it lies, else one that holds its bytes."""
+    """A blob's own URL, else a `data:` URL with its bytes."""
     return blob.url if blob.url is not None else f"data:{blob.mime};base64,{base64_of(blob)}"
 
 
@@ -161,10 +161,10 @@ def base64_of(blob: Blob) -> str:
 
 
 def block_of(value: object) -> dict[str, Any]:
-    """A block of a message's content; {} if it is no dict."""
+    """A block of a message's content. {} if it is not a dict."""
     return cast("dict[str, Any]", value) if isinstance(value, dict) else {}
 
 
 def results_of(message: Message) -> list[ToolResult]:
-    """A tool's message's results: one empty result if it has none."""
+    """The results in a tool's message. One empty result if there is none."""
     return message.results or [ToolResult()]

@@ -9,7 +9,7 @@ from ..contracts.errors import BadSetup
 
 
 def values(held: Any) -> dict[str, Any]:
-    """What is held by name; nothing if that is no dict."""
+    """The named values in something stored. Empty if it is not a dict."""
     return cast("dict[str, Any]", held) if isinstance(held, dict) else {}
 
 
@@ -27,7 +27,7 @@ def check_messages(name: str, value: Any, fields: Sequence[str]) -> None:
 
 
 def _items(value: Any) -> list[Any]:
-    """The same, without the unknown type arguments to which a checker has narrowed it."""
+    """A list's items, without the unknown type arguments to which a checker has narrowed it."""
     return [*value]
 
 

@@ -12,7 +12,7 @@ from pydantic.fields import FieldInfo
 from ..contracts.state_types import state_type
 from .still import still
 
-# Names are stored: what is taken out here can't be read any more.
+# These names are stored: values of a type that is removed here can't be read any more.
 _MESSAGES = (
     *("AIMessage", "AIMessageChunk", "ChatMessage", "ChatMessageChunk", "FunctionMessage", "FunctionMessageChunk"),
     *("HumanMessage", "HumanMessageChunk", "RemoveMessage", "SystemMessage", "SystemMessageChunk", "ToolMessage"),
@@ -39,7 +39,7 @@ class _Form:
         self._kind = kind
         self._defaults = {name: _new(field) for name, field in fields if not field.is_required()}
         self._required = {name for name, _ in fields} - self._defaults.keys()
-        # What every message begins as, in the order of its fields, and what each needs one of its own of.
+        # The fields of a new message, in their order, and those for which each message needs an object of its own.
         self._template = {name: self._defaults.get(name) for name, _ in fields}
         own = [(name, field) for name, field in fields if type(self._template[name]) not in _UNCHANGING]
         self._made = [(name, _maker(field)) for name, field in own]

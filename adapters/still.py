@@ -1,4 +1,4 @@
-"""Still: values that must not change while they are being saved."""
+"""Still: copies of values that must not change while they are being saved."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ _DEEPEST = 100
 
 
 def still(value: Any, holders: frozenset[type[Any]] = HOLDERS, depth: int = 0) -> Any:
-    """The value in containers of its own. A graph goes on while its checkpoint is put: a node that then appends to a
-    list of its state would do so while that is packed, and what is stored would be neither the one nor the other.
+    """The value, with copies of its containers. A graph continues while its checkpoint is put. If a node appended to a
+    list of its state while that is packed, neither the old list nor the new one would be stored.
 
-    Each container is copied in one go, which no other thread can come between. `holders` beside lists, dicts, tuples
-    and sets hold one in their `arg`.
+    Each container is copied in one step, in which no other thread can run. `holders` other than lists, dicts, tuples
+    and sets hold a value in their `arg`.
     """
     kind = _class_of(value)
     if kind not in holders or depth > _DEEPEST:
@@ -27,7 +27,7 @@ def still(value: Any, holders: frozenset[type[Any]] = HOLDERS, depth: int = 0) -
     if kind is list or kind is dict:
         places: Iterable[Any] = made if kind is dict else range(len(made))
         items: Iterable[Any] = made.values() if kind is dict else made
-        if not holders.isdisjoint(map(type, items)):  # most lists hold messages or texts: one look at each is enough
+        if not holders.isdisjoint(map(type, items)):  # most lists hold messages or texts, which need no copies
             for place in places:
                 made[place] = still(made[place], holders, depth + 1)
     elif kind is not set:

@@ -9,7 +9,7 @@ from importlib.metadata import version
 
 
 def warn_if_untested(package: str, lowest: str, newest: str) -> None:
-    """Warn if the installed version is not from `lowest` to `newest`; "0.7" as the newest is every 0.7.x."""
+    """Warn if the installed version is not from `lowest` to `newest`. "0.7" as the newest means every 0.7.x."""
     installed = version(package)
     upto = _numbers(newest)
     if _numbers(lowest) <= _numbers(installed) and _numbers(installed)[: len(upto)] <= upto:

@@ -96,7 +96,7 @@ async def test_what_another_job_has_used_is_refused(build: Callable[..., Any]) -
     made = iter([RoundRobinGroupChat([agent], termination_condition=ends)])
     one = only(lambda: next(made, None) or build(agent, ends))
     assert await one.run("a", Draft(text="go"), timeout=30) == Report(body="turn 1")
-    with pytest.raises(bp.JobFailed, match=r"agent 'a' returned .* another run has had.* Build it anew") as failed:
+    with pytest.raises(bp.JobFailed, match=r"agent 'a' returned .* another run has used.* Build a new one") as failed:
         await one.run("a", Draft(text="go"), timeout=30)
     assert failed.value.reason == "refused"
 

@@ -57,7 +57,7 @@ async def test_what_keeps_a_state_is_not_shared_by_jobs(make: Callable[[], dict[
     shared = make()
     one = only(lambda: team(**shared))
     assert await one.run("a", Draft(text="go"), timeout=30) == Report(body="x")
-    with pytest.raises(bp.JobFailed, match=rf"agent 'a' returned {named}, which another run has had.* anew") as failed:
+    with pytest.raises(bp.JobFailed, match=rf"agent 'a' returned {named}, which another run has used.* new") as failed:
         await one.run("a", Draft(text="go"), timeout=30)
     assert failed.value.reason == "refused"
 

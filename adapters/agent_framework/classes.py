@@ -16,7 +16,7 @@ _NAMES = {kind: name for name, kind in _BUILTIN.items()}
 
 
 def name_of(kind: Any) -> str | list[Any]:
-    """A class's name, or that of a generic and its arguments' in a list; `NotPlain` if it is not known here."""
+    """A class's name. For a generic, a list of its name and its arguments' names. `NotPlain` if it is not known."""
     if kind in _NAMES:
         return _NAMES[kind]
     origin = get_origin(kind)
@@ -29,7 +29,7 @@ def name_of(kind: Any) -> str | list[Any]:
 
 
 def class_named(name: str | list[Any]) -> Any:
-    """The class that `name_of` named; `BadSetup` if this process does not know it."""
+    """The class that `name_of` named. `BadSetup` if this process does not know it."""
     if isinstance(name, list):
         head, *arguments = name
         inner = tuple(map(class_named, arguments))

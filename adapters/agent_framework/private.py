@@ -13,7 +13,8 @@ from agent_framework import Workflow, WorkflowEvent
 
 @contextmanager
 def outputs_go_to(workflow: Workflow, note: Callable[[WorkflowEvent[Any]], None]) -> Generator[None]:
-    """Tell `note` of each output at once. The framework returns them when the run ends: no checkpoint has them."""
+    """Tell `note` of each output at once. The framework returns outputs only when the run ends, and puts them into no
+    checkpoint."""
     context = cast(Any, workflow._runner.context)
     add_event = context.add_event
 

@@ -1,4 +1,4 @@
-"""Records: a workflow's checkpoint as a thread's, and back."""
+"""Records: a workflow's checkpoint as a checkpoint of ours, and back."""
 
 from __future__ import annotations
 
@@ -20,8 +20,8 @@ _NATIVE = tuple(field.name for field in fields(WorkflowCheckpoint) if field.name
 
 
 def snapshot_of(checkpoint: WorkflowCheckpoint, outputs: Sequence[WorkflowEvent[Any]]) -> Snapshot:
-    """What is kept: the executors' and the shared state, messages on their way, open requests, and what the run has
-    put out so far; the rest is native."""
+    """A workflow's checkpoint as ours. Its state has the executors' and the shared state, messages on their way, open
+    requests, and the run's outputs so far. The rest is native."""
     return Snapshot(
         step=f"superstep {checkpoint.iteration_count}",
         state={**{name: getattr(checkpoint, field) for name, field in _STATE.items()}, "outputs": [*outputs]},
@@ -32,10 +32,10 @@ def snapshot_of(checkpoint: WorkflowCheckpoint, outputs: Sequence[WorkflowEvent[
 
 
 def checkpoint_of(found: Checkpoint) -> WorkflowCheckpoint:
-    """The workflow's checkpoint that `snapshot_of` kept; `BadSetup` if this process can't read it."""
+    """The workflow's checkpoint that `snapshot_of` kept. `BadSetup` if this process can't read it."""
     native = dict(found.native)
     if native.pop("v") != FORMAT:
-        raise BadSetup(f"checkpoint {found.id} is of a newer Batonpass: upgrade this process")
+        raise BadSetup(f"checkpoint {found.id} is from a newer Batonpass: upgrade this process")
     if unknown := next(_unknown(found.state), None):
         raise BadSetup(
             f"checkpoint {found.id} holds a {unknown.type_name!r}, and this process has no class of that name: import "
@@ -46,7 +46,7 @@ def checkpoint_of(found: Checkpoint) -> WorkflowCheckpoint:
 
 
 def outputs_of(found: Checkpoint) -> list[WorkflowEvent[Any]]:
-    """What the run had put out when that was kept."""
+    """The run's outputs up to a checkpoint."""
     outputs: list[WorkflowEvent[Any]] = found.state["outputs"]
     return outputs
 
@@ -64,5 +64,5 @@ def _unknown(value: Any) -> Iterator[UnknownValue]:
             waiting += cast("Iterable[Any]", each)
         elif is_dataclass(each) and not isinstance(each, type):
             waiting += [getattr(each, field.name) for field in fields(each)]
-        elif isinstance(getattr(each, "__dict__", None), dict):  # not of a class: its names are no values
+        elif isinstance(getattr(each, "__dict__", None), dict):  # not a class: what it defines is not state
             waiting += vars(each).values()

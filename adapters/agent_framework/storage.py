@@ -56,7 +56,7 @@ class BatonpassCheckpointStorage:
         self._bases = Bases(coordinator.store.codec)
         self._freeing = Freeing()
         self._ttl = ttl
-        # What this run goes on from: the framework's id and ours, and whether it was the thread's newest.
+        # The checkpoint that this run continues from: the framework's id, ours, and whether it was the thread's newest.
         self._last: tuple[str, str, bool] = ("", "", False)
         self._outputs: list[WorkflowEvent[Any]] = []
 

@@ -12,7 +12,7 @@ from typing import Any
 from ...contracts.state_types import state_type
 from .classes import class_named, name_of
 
-# Names are stored: what is taken out here can't be read any more.
+# These names are stored: values of a type that is removed here can't be read any more.
 _SELF_EVIDENT = (
     *("AgentExecutorRequest", "AgentExecutorResponse", "SubWorkflowRequestMessage", "SubWorkflowResponseMessage"),
     *("WorkflowCheckpoint", "WorkflowErrorDetails", "WorkflowEventSource", "WorkflowMessage", "WorkflowRunState"),

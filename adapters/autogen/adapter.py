@@ -38,7 +38,7 @@ class AutoGenAdapter:
     def __init__(self) -> None:
         if find_spec("autogen_agentchat") is None:
             other = next((name for name in ("autogen", "ag2") if find_spec(name)), None)
-            hint = f" ({other!r}, which is installed, is AG2: another framework)" if other else ""
+            hint = f" ({other!r} is installed, but that is AG2, another framework)" if other else ""
             raise MissingExtra(f"AutoGen is not installed{hint}: pip install 'batonpass[autogen]'")
         warn_if_untested("autogen-agentchat", "0.7.4", "0.7.5")
         from . import driver  # imports AutoGen, so that a worker fails at its start and not at its first job
@@ -47,21 +47,21 @@ class AutoGenAdapter:
 
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
-        """What a checkpoint of this framework says, as a transcript."""
+        """The conversation in a checkpoint of this framework."""
         from .telling import read_state
 
         return read_state(saved, losses)
 
     @staticmethod
     def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
-        """The messages that an agent is started with, and what they can't say."""
+        """The messages that an agent starts with. Notes what they can't express in `losses`."""
         from .transcript import write_messages
 
         return write_messages(transcript.messages, losses, system=False)
 
     @staticmethod
     def check_edit(source: Checkpoint, state: Any) -> None:
-        """Refuse an edited state from which no team goes on."""
+        """Refuse an edited state from which no team could continue."""
         if other := sorted(set(values(state)) - {"messages"}):
             named = ", ".join(map(repr, other))
             raise BadSetup(f"the state of a team is its messages: {named} would change nothing, edit state['messages']")
@@ -69,7 +69,7 @@ class AutoGenAdapter:
 
     @staticmethod
     def holds_payload(source: Checkpoint) -> bool:
-        """Always: it is the first message."""
+        """Always, because the payload is the first message."""
         return True
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
@@ -100,7 +100,7 @@ class AutoGenAdapter:
 
 
 def _begun(name: str, team: Adopted, remembered: Checkpoint | None, task: list[Dump]) -> Progress:
-    """A visit that begins: with what the team remembers of its last one in the job, if it does."""
+    """The progress of a visit that begins, with what the team remembers of its last visit in the job, if anything."""
     from .progress import Progress
 
     left = Progress.restored(name, remembered)

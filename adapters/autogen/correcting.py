@@ -18,7 +18,7 @@ _CORRECTIONS = 3
 
 
 def correctable(agent: Agent[Any], team: Adopted, progress: Progress) -> bool:
-    """Whether the team can be asked again: it goes on from where it ended, and its result is not read by `leave=`.
+    """Whether the team can be asked again: it continues from where it ended, and no `leave=` reads its result.
 
     A GraphFlow that has ended would begin again from its first node.
     """

@@ -17,11 +17,11 @@ from .progress import Progress, answer_text
 from .team import Adopted, Message
 from .turn import Turns
 
-ONE_TURN = "Maximum number of turns 1 reached."  # how AutoGen says that a stepped team could go on
+ONE_TURN = "Maximum number of turns 1 reached."  # how AutoGen says that a stepped team could continue
 
 
 async def drive(team: Adopted, progress: Progress, session: Session, turns: Turns) -> Suspended | None:
-    """Run the team to its end, which `progress` then describes; or until it asks, which is returned."""
+    """Run the team to its end, which `progress` then describes, or until it asks a person. Returns the question."""
     if progress.asks is not None:
         if session.answer is None:
             return _suspended(progress)
@@ -76,7 +76,7 @@ async def _why_stop(team: Adopted, progress: Progress, reason: str | None, said:
 
 
 def _handoff_out(team: Adopted, said: list[Message]) -> HandoffMessage | None:
-    """The handoff with which a turn ended, if its target is nobody in the team."""
+    """The handoff that ended a turn, if its target is not in the team."""
     last = next((message for message in reversed(said) if isinstance(message, BaseChatMessage)), None)
     return last if isinstance(last, HandoffMessage) and last.target not in team.names else None
 
@@ -96,21 +96,21 @@ def _own_words(team: Adopted, progress: Progress, handoff: HandoffMessage) -> st
 
 
 def _suspend_for_proxy(team: Adopted, progress: Progress, proxy: str) -> Suspended:
-    """Wait for the person behind a proxy. The turn is forgotten; it runs again when the answer is there."""
+    """Wait for the person behind a proxy. The turn is thrown away, and runs again when the answer is there."""
     last = team.message([*progress.messages, *progress.pending][-1])
     progress.suspend({"from": last.source, "to": proxy, "text": last.to_text()}, handoff=False)
     return _suspended(progress, progress.snapshot(f"ask {proxy}"))
 
 
 def _suspended(progress: Progress, last: Snapshot | None = None) -> Suspended:
-    """The question, to whom the team addresses it: the target of a handoff, or a proxy."""
+    """The open question, assigned to the person whom the team addresses: the target of a handoff, or a proxy."""
     assert progress.asks is not None, "only a team that asks is suspended"
     question = progress.asks["question"]
     return Suspended(question, last, AskTerms(assignee=question["to"]))
 
 
 def _reply(team: Adopted, question: dict[str, Any], answer: Answer) -> list[Dump]:
-    """A person's answer as the message that a stopped team goes on with. A swarm must be told who is next."""
+    """A person's answer as the message with which a stopped team continues. A swarm must be told who is next."""
     text = answer_text(answer)
     if question["from"] in team.in_swarms:
         return [HandoffMessage(source=question["to"], target=question["from"], content=text).dump()]

@@ -1,6 +1,6 @@
-"""Errors: what a turn's members and managers raise, in its original form.
+"""Errors: keeps the original errors that a turn's members and managers raise.
 
-A team passes its members' errors on as text, level by level, and logs each level's whole traceback. It hangs on an
+A team passes its members' errors on as text, level by level, and logs a whole traceback at each level. It hangs on an
 error that is not an Exception.
 """
 
@@ -26,7 +26,7 @@ Report = Callable[[str, BaseException], None]
 
 
 class Errors:
-    """What was raised in a turn, the innermost first, with who raised it and the path to it."""
+    """The errors raised in a turn, the innermost first, each with the path of the member that raised it."""
 
     def __init__(self) -> None:
         self._met: list[tuple[str, BaseException, TracebackType | None]] = []
@@ -35,9 +35,10 @@ class Errors:
         self._met.append((path, error, error.__traceback__))
 
     def cause(self, raised: BaseException | None) -> tuple[str, BaseException] | None:
-        """The error that a team has `raised` as a text, or that stopped it, and whose; None if it was none of these.
+        """The original of the error that a team has `raised` as text, or that stopped it, and the path of its member.
+        None if no member raised it.
 
-        Not every one ends a turn: what an agent raises that is a tool is told to the model.
+        Not every error ends a turn: if the agent is a tool, its error is told to the model.
         """
         for path, error, trace in self._met:
             if raised is None or raised is error or f"{type(error).__name__}: {error}" in str(raised):
@@ -46,7 +47,7 @@ class Errors:
 
 
 def report_errors(path: str, watched: ChatAgent | Team, report: Report) -> None:
-    """Report each error of an agent, or of the one who manages a team, when it is raised, and say who is at work."""
+    """Report each error of an agent, or of a team's manager, when it is raised. Meanwhile `member` says who works."""
     if isinstance(watched, BaseGroupChat):
         private.watch_manager(watched, lambda: _working(path, report))
     elif isinstance(watched, ChatAgent):
@@ -84,7 +85,7 @@ def _reported(path: str, report: Report) -> Generator[None]:
 
 
 def _told_by_the_job(record: logging.LogRecord) -> bool:
-    """Leave it to the worker to say how an attempt failed, once."""
+    """Whether to let a log record of AutoGen pass. In a job, the worker says how an attempt failed, once."""
     if current.get() is None or not record.exc_info:
         return True
     _log.debug("%s", record.getMessage(), exc_info=record.exc_info)

@@ -1,10 +1,12 @@
 """Folding: a team's state without what its messages already say.
 
 Every member keeps its own copy of the conversation: in its model's context, and as whole messages that it has not read
-yet. In a checkpoint these become references to the thread. So it holds the conversation about once, and a turn's
-checkpoint does not grow with the turns before. A reference is a tuple: ("message", place), ("content", place),
-("heard", member, pieces) for the messages of a context, or ("agent", count, places) for the state of a member that has
-heard this much of the thread and not read what is at these places. A real tuple becomes ("tuple", *items).
+yet. In a checkpoint these copies become references to the thread. So a checkpoint holds the conversation about once,
+and a turn's checkpoint does not grow with the turns before.
+
+A reference is a tuple: ("message", place), ("content", place), ("heard", member, pieces) for the messages of a context,
+or ("agent", count, places) for the state of a member that has heard `count` messages and not yet read those at
+`places`. A real tuple becomes ("tuple", *items).
 """
 
 from __future__ import annotations
@@ -16,11 +18,11 @@ from typing import Any
 Dump = Mapping[str, Any]
 SHORT = 64  # characters: a reference is not much shorter
 _SAID = frozenset({"TextMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage"})
-_AHEAD = 64  # how many messages a context may leave out for what follows to be recognized
+_AHEAD = 64  # how many messages a context may skip before what follows is no longer recognized
 
 
 def fold(value: Any, thread: list[Dump]) -> Any:
-    """A copy of plain values with references instead of what the thread holds."""
+    """A copy of plain values, with references in place of what the thread holds."""
     places = {dump["id"]: place for place, dump in enumerate(thread)}
     texts = {text: places[dump["id"]] for dump in thread if isinstance(text := dump["content"], str)}
 
@@ -44,7 +46,7 @@ def fold(value: Any, thread: list[Dump]) -> Any:
 
 
 def unfold(value: Any, thread: list[Dump]) -> Any:
-    """The opposite of `fold`; LookupError if the thread lacks a message."""
+    """The opposite of `fold`. LookupError if the thread lacks a message."""
 
     def unfolded(value: Any, key: str = "") -> Any:
         if not _is(value, tuple):
@@ -67,13 +69,13 @@ def unfold(value: Any, thread: list[Dump]) -> Any:
 
 
 def _state(messages: list[Any], unread: list[Any]) -> dict[str, Any]:
-    """How AutoGen 0.7 saves an `AssistantAgent` in a team."""
+    """The state of an `AssistantAgent` in a team, as AutoGen 0.7 saves it."""
     agent = {"type": "AssistantAgentState", "version": "1.0.0", "llm_context": {"messages": messages}}
     return {"type": "ChatAgentContainerState", "version": "1.0.0", "agent_state": agent, "message_buffer": unread}
 
 
 def _agent(name: str, value: Any, thread: list[Dump], places: Mapping[str, int]) -> tuple[Any, ...] | None:
-    """The shortest form of a member's state, if the thread says all of it."""
+    """The shortest form of a member's state, if the thread has all of it."""
     if not _is(value, dict) or value.get("type") != "ChatAgentContainerState":
         return None
     try:
@@ -87,9 +89,9 @@ def _agent(name: str, value: Any, thread: list[Dump], places: Mapping[str, int])
 
 
 def heard(member: str, thread: list[Dump]) -> list[dict[str, Any]]:
-    """What an `AssistantAgent`'s context mostly holds of a thread: what it said and did, and what others said.
+    """What an `AssistantAgent`'s context usually holds of a thread: what it said and did, and what others said.
 
-    Checkpoints refer to places in this list: a change needs another format.
+    Checkpoints refer to places in this list, so a change to it needs another format.
     """
     found: list[dict[str, Any]] = []
     thought: str | None = None
@@ -113,7 +115,7 @@ def heard(member: str, thread: list[Dump]) -> list[dict[str, Any]]:
 
 
 def _pieces(items: list[Any], known: list[dict[str, Any]], folded: Callable[[Any], Any]) -> list[Any]:
-    """A context as pieces: [place, count] of what is known, and what is not as it is."""
+    """A context as pieces: [place, count] for messages that are known, and all other messages as they are."""
     pieces: list[Any] = []
     at = 0
     for item in items:
@@ -143,7 +145,7 @@ def _for_model(item: Any) -> bool:
 
 
 def _rebuilt(value: Any, change: Callable[[Any, str], Any]) -> Any:
-    """A new dict or list of changed items; other values as they are."""
+    """A new dict or list of changed items. Other values as they are."""
     if _is(value, dict):
         return {name: change(item, name) for name, item in value.items()}
     return [change(item, "") for item in value] if _is(value, list) else value

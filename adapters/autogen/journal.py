@@ -2,8 +2,8 @@
 
 A record's key is only its place in the turn. The next turn overwrites it, so a job of many turns has no more records
 than its longest turn has calls. Each record therefore says which turn it belongs to and who asked, with a digest of the
-question. A call takes the first remaining record that matches, whatever order calls run in. If the caller failed at an
-answer, the record is dropped, or every attempt would get it, and fail.
+question. A call takes the first remaining record that matches, whatever order calls run in. If the caller failed on an
+answer, its record is dropped. Otherwise every attempt would get the same answer, and fail.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _OWN = " own "  # no name of a member has a space
 
 
 class Journal:
-    """The calls of one delivery's turns. `end` stops the turn: members would swallow an error, or hang on it."""
+    """The calls of one delivery's turns. `end` stops the turn with an error, which members would swallow or hang on."""
 
     def __init__(self, session: Session, end: Callable[[BaseException], None]) -> None:
         self.end = end
@@ -40,13 +40,13 @@ class Journal:
         self._turn = -1
         self._places = 0
         self._left: dict[tuple[str, bytes], deque[tuple[int, Any]]] = {}
-        self._last: dict[str, int] = {}  # where the last answer of each caller is that asks nothing now
+        self._last: dict[str, int] = {}  # the place of each caller's last answer, unless it is asking now
         self._own: dict[str, dict[int, Any]] = {}
         self._writing = asyncio.Lock()
 
     def begin(self, turn: int) -> list[Any]:
-        """Enter a turn, or enter it again; what was answered in it, the oldest first. Its number grows from turn to
-        turn."""
+        """Enter a turn, or enter it again. Returns the answers recorded in it, the oldest first. `turn` is a number
+        that grows from turn to turn."""
         self._turn, self._places = turn, 0
         self._left, self._last, self._own = defaultdict(deque), {}, {}
         records = {int(key.removeprefix(_PREFIX)): value for key, value in self._session.journal.items() if _ours(key)}
@@ -60,12 +60,12 @@ class Journal:
         return answers
 
     async def call(self, caller: str, request: Any, ask: Callable[[], Awaitable[Any]]) -> Any:
-        """What `ask` answers to a request, as plain values: recorded when this returns, or asked before the crash."""
+        """The answer of `ask` to a request, as plain values: recorded before the crash, or recorded now."""
         digest, answer = self.recall(caller, request)
         return await self.record(caller, digest, await ask()) if answer is None else answer
 
     def recall(self, caller: str, request: Any) -> tuple[bytes, Any]:
-        """A request's digest, and its answer if it was asked before the crash, else None."""
+        """A request's digest, and its answer if it was recorded before the crash, else None."""
         digest = blake2b(pack(request), digest_size=16).digest()
         self._last.pop(caller, None)
         left = self._left.get((caller, digest))
@@ -75,11 +75,11 @@ class Journal:
         return digest, answer
 
     async def record(self, caller: str, digest: bytes, answer: Any) -> Any:
-        """Record an answer, and give it. Stops the turn if that fails."""
+        """Record an answer, and return it. Stops the turn if that fails."""
         place = self._places
         self._places += 1
         try:
-            async with self._writing:  # one after the other: who was first to be answered is first to go on
+            async with self._writing:  # one at a time, so that callers continue in the order of their answers
                 await self._session.arecord({f"{_PREFIX}{place}": [self._turn, caller, digest, answer]})
         except Exception as error:
             self.end(error)
@@ -88,15 +88,15 @@ class Journal:
         return answer
 
     async def take_back(self, caller: str) -> None:
-        """After a member failed: have it ask again what it was answered last; not if it failed while it asked."""
+        """After a member failed: drop its last answer, so that it asks again. Not if it failed while it was asking."""
         blamed = {who: place for who, place in self._last.items() if who.partition(_OWN)[0] == caller}
         void = {f"{_PREFIX}{place}": [_NO_TURN, who, b"", None] for who, place in blamed.items()}
         if void:
             await self._session.arecord(void)
 
     def own(self, client: Any) -> str:
-        """The name of a client that a member's own code asks: clients are counted as they are first asked. What a tool
-        asks is its call's own, for a call that is recorded does not ask again."""
+        """The name of a client that a member's own code asks. Clients are numbered in the order in which they are first
+        asked. Inside a tool's call the name includes that call, because a recorded call does not ask again."""
         clients = self._own.setdefault(member.get(), {})
         clients.setdefault(id(client), client)
         return f"{member.get()}{_OWN}{[*clients].index(id(client))} {calling.get()}"
@@ -107,7 +107,7 @@ class Journal:
 
 
 def concerns_job(error: BaseException) -> bool:
-    """Whether an error is not the agents' affair: it must end the turn."""
+    """Whether an error must end the turn, because agents can't handle it."""
     return not isinstance(error, Exception) or isinstance(error, ENDING)
 
 
@@ -117,7 +117,7 @@ def _ours(key: str) -> bool:
 
 @contextmanager
 def within(variable: ContextVar[Value], value: Value) -> Generator[None]:
-    """Code in which a context variable has a value."""
+    """A block in which a context variable has a value."""
     token = variable.set(value)
     try:
         yield
@@ -126,7 +126,7 @@ def within(variable: ContextVar[Value], value: Value) -> Generator[None]:
 
 
 async def each_within(variable: ContextVar[Value], value: Value, stream: AsyncIterator[Item]) -> AsyncGenerator[Item]:
-    """A stream whose own code runs within a variable's value, and not what its reader does between two items."""
+    """A stream whose own code runs with a context variable set. Its reader's code between two items does not."""
     while True:
         with within(variable, value):
             try:
@@ -139,6 +139,6 @@ async def each_within(variable: ContextVar[Value], value: Value, stream: AsyncIt
 # The journal of the turn that this code runs in. A model or tool may be shared by many teams.
 current: ContextVar[Journal | None] = ContextVar("batonpass_autogen_journal", default=None)
 
-# The member, by its path, and the call of a tool that this code belongs to.
+# The path of the member, and the tool call, that this code belongs to.
 member: ContextVar[str] = ContextVar("batonpass_autogen_member", default="")
 calling: ContextVar[str] = ContextVar("batonpass_autogen_calling", default="")

@@ -19,7 +19,7 @@ from . import private
 Save = Callable[[], Awaitable[Mapping[str, Any]]]
 Load = Callable[[Mapping[str, Any]], Awaitable[None]]
 
-# What AutoGen's own say of a state that is somewhere else (an MCP server's).
+# The keys that AutoGen's own workbenches save if their state is elsewhere (in an MCP server).
 _SAYS_NOTHING = frozenset({"type", "version"})
 
 
@@ -39,7 +39,7 @@ class Keeper:
 
     @asynccontextmanager
     async def calling(self) -> AsyncGenerator[None]:
-        """A call, which may be part of another one: a workbench's may make calls of its own."""
+        """Around a call. It may be part of another call of this keeper, because a workbench may call itself."""
         within = _within.get()
         if self in within:
             yield
@@ -56,7 +56,7 @@ _within: ContextVar[frozenset[Keeper]] = ContextVar("batonpass_autogen_keepers",
 
 
 async def keepers_of(agents: Iterable[tuple[str, AssistantAgent]]) -> list[Keeper]:
-    """What keeps a state among the tools and workbenches of agents, which come with their paths; each once."""
+    """The tools and workbenches of agents (given with their paths) that keep a state, each once."""
     found: dict[int, Keeper] = {}
     for path, agent in agents:
         for number, bench in enumerate(private.workbenches(agent)):
@@ -71,7 +71,7 @@ async def keepers_of(agents: Iterable[tuple[str, AssistantAgent]]) -> list[Keepe
 
 
 async def own_state(bench: Workbench) -> Mapping[str, Any]:
-    """What a workbench keeps itself; nothing of one that only holds tools."""
+    """The state of the workbench itself. Empty if it only holds tools."""
     if type(bench).save_state is StaticWorkbench.save_state:
         return {}
     try:
@@ -82,13 +82,13 @@ async def own_state(bench: Workbench) -> Mapping[str, Any]:
 
 
 def _keeps(tool: Any) -> bool:
-    """Whether a tool's class says how its state is saved. What an agent as a tool keeps is its agent's."""
+    """Whether a tool's class says how to save its state. If the tool is an agent, the agent keeps the state."""
     inherited: Any = BaseTool[Any, Any].save_state_json
     return tool.__class__.save_state_json is not inherited and not isinstance(tool, AgentTool | TeamTool)
 
 
 async def bring_back(keepers: Iterable[Keeper], answers: Iterable[Any]) -> None:
-    """Give each keeper the state in which the last recorded call left it; `answers` are records, the oldest first."""
+    """Give each keeper the state in which its last recorded call left it. `answers` are records, the oldest first."""
     by_name = {keeper.name: keeper for keeper in keepers}
     of_calls = (cast(dict[str, Any], answer) for answer in answers if isinstance(answer, dict))
     left: dict[str, Any] = {answer["of"]: answer["state"] for answer in of_calls if "of" in answer}

@@ -1,4 +1,4 @@
-"""Members: the agents and teams inside a team, at any depth, also in tools, and what their own state leaves out."""
+"""Members: the agents and teams inside a team, at any depth and in tools, and the state that their team leaves out."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def within(member: Member, above: Path = ()) -> Iterator[tuple[Path, Member]]:
 
 
 def _all(team: Team) -> list[tuple[Path, Member]]:
-    """The team and every member once: an agent may be the tool of several."""
+    """The team and every member, each once: an agent may be a tool of several members."""
     return list({id(member): (path, member) for path, member in [((), team), *within(team)]}.values())
 
 
@@ -41,13 +41,14 @@ def teams_within(team: BaseGroupChat) -> list[BaseGroupChat]:
 
 
 async def keepers_within(team: Team) -> list[Keeper]:
-    """What keeps a state among the members' tools and workbenches."""
+    """The members' tools and workbenches that keep a state."""
     agents = ((path, member) for path, member in _all(team) if isinstance(member, AssistantAgent))
     return await keepers_of(("/".join(path), agent) for path, agent in agents)
 
 
 def take(team: BaseGroupChat, keepers: Iterable[Keeper]) -> str | None:
-    """Mark what remembers a run, so that no other run gets it. What of it another one has had; None if it is new."""
+    """Mark every part of a team that remembers a run, so that no other run gets it. Returns the name of a part that
+    another run has had, None if all are new."""
     parts: list[tuple[str, Any]] = [(f"{type(each).__name__} {each.name!r}", each) for _, each in _all(team)]
     for _, member in _all(team):
         if isinstance(member, AssistantAgent | SocietyOfMindAgent | CodeExecutorAgent):
@@ -62,8 +63,8 @@ def take(team: BaseGroupChat, keepers: Iterable[Keeper]) -> str | None:
 
 
 def check_members(team: BaseGroupChat, states: Mapping[str, Any]) -> None:
-    """LookupError if saved states are of another team. AutoGen leaves out the state of a member that is gone, and has
-    whoever stands in its place speak next."""
+    """LookupError if saved states are from another team. AutoGen wouldn't notice: it ignores the state of a member that
+    is gone, and whoever is in its place speaks next."""
     manager = private.manager_name(team)
     if manager not in states:
         raise LookupError(f"it is a {type(team).__name__}, and was another kind of team")
@@ -76,7 +77,7 @@ def check_members(team: BaseGroupChat, states: Mapping[str, Any]) -> None:
 
 
 async def unsaved_state(team: Team) -> list[dict[str, Any]]:
-    """The state that members have and their team's `save_state` leaves out, each with the member's path."""
+    """The members' states that their team's `save_state` leaves out, each with the member's path."""
     found: list[dict[str, Any]] = []
     for path, member in within(team):
         for name, (save, _) in _left_out(member).items():
@@ -94,7 +95,7 @@ async def load_unsaved_state(team: Team, saved: list[dict[str, Any]]) -> None:
 
 
 def _left_out(member: Member) -> dict[str, tuple[Save, Load]]:
-    """How to save and load what a member has that keeps a state of its own, by names of ours."""
+    """How to save and load the parts of a member that keep a state of their own, by names that we give them."""
     if isinstance(member, SocietyOfMindAgent | CodeExecutorAgent):
         return {"context": (member.model_context.save_state, member.model_context.load_state)}
     if isinstance(member, MessageFilterAgent):
@@ -109,7 +110,7 @@ def _left_out(member: Member) -> dict[str, tuple[Save, Load]]:
 
 
 def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
-    """Make the members' functions know their job, and what members ask models and tools go through the journal."""
+    """Let the members' functions know their job, and let the journal answer the members' models and tools."""
     watch_models()
     for path, member in _all(team):
         for name, client in private.model_clients(member):
@@ -125,7 +126,7 @@ def adopt_calls(team: Team, keepers: Iterable[Keeper]) -> None:
 
 
 def report_all_errors(team: Team, report: Report) -> None:
-    """Report every member's errors, and those of who manages a team, by the names under which they ask models."""
+    """Report the errors of every member and every team's manager, by the names under which they ask models."""
     for path, member in _all(team):
         report_errors(_caller(path), member, report)
 

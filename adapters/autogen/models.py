@@ -19,7 +19,7 @@ from pydantic import BaseModel
 
 from .journal import current, each_within, within
 
-# How many messages of a request tell it from others, beside their number: a whole context may be long.
+# How many messages at its end identify a request, together with their number: a whole context may be long.
 _LAST = 3
 _WATCHED = "watched_by_batonpass"
 
@@ -54,7 +54,7 @@ class JournaledModel(ChatCompletionClient):
     async def create_stream(
         self, messages: Sequence[LLMMessage], *rest: Any, **options: Any
     ) -> AsyncGenerator[str | CreateResult]:
-        """The parts and the result; of a recorded answer only the result."""
+        """The parts and the result. Only the result if the answer was recorded."""
         journal = current.get()
         if journal is None:
             async for part in self._inner.create_stream(messages, *rest, **options):
@@ -98,7 +98,7 @@ class JournaledModel(ChatCompletionClient):
 
 
 def watch_models(kind: type[Any] = ChatCompletionClient) -> None:
-    """Let the journal of the turn that it is called in answer for every client there is, once for each class."""
+    """Change every class of clients, each once: in a turn, the turn's journal answers for them."""
     if _WATCHED not in vars(kind) and kind is not JournaledModel:
         setattr(kind, _WATCHED, True)
         for name, watched in (("create", _watched), ("create_stream", _watched_stream)):
@@ -110,9 +110,9 @@ def watch_models(kind: type[Any] = ChatCompletionClient) -> None:
 
 
 def _of_turn(client: Any, messages: Sequence[Any], **originals: Callable[..., Any]) -> Any:
-    """What answers for a client that the running turn's own code calls: the journal, or the class's own functions if
-    there is no turn in this event loop (a tool's thread may have one of its own), it is a member's that calls, or what
-    it is asked can't be told from other requests."""
+    """What answers for a client that a turn's own code calls: the journal, or the class's own functions. Those answer
+    if no turn runs in this event loop (a tool's thread may have its own loop), if the call is part of one that is
+    recorded already, or if the request can't be told from others."""
     original: Any = SimpleNamespace(**{name: function.__get__(client) for name, function in originals.items()})
     journal = current.get()
     if journal is None or journal.loop is not get_running_loop() or _asking.get():

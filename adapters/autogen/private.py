@@ -30,14 +30,15 @@ from pydantic import BaseModel
 
 
 def limits(team: BaseGroupChat) -> tuple[TerminationCondition | None, int | None]:
-    """When the user's team ends. Taken out of the team, since state saved while it runs is not consistent."""
+    """When the user's team ends. We check this ourselves between turns, because state saved during a run is not
+    consistent."""
     return team._termination_condition, team._max_turns
 
 
 def conditions(team: BaseGroupChat) -> list[TerminationCondition]:
-    """What ends the team, each part of a combined condition too: all of them count what they have seen."""
+    """The conditions that end the team, and the parts of combined ones: each counts what it has seen."""
     found = [team._termination_condition] if team._termination_condition else []
-    for condition in found:  # which grows meanwhile
+    for condition in found:  # grows while we go through it
         if isinstance(condition, AndTerminationCondition | OrTerminationCondition):
             found += condition._conditions
     return found
@@ -59,12 +60,12 @@ def manager_name(team: BaseGroupChat) -> str:
 
 
 def message_factory(team: BaseGroupChat) -> MessageFactory:
-    """Makes messages from their dumps: of AutoGen's types and those that the user gave the team, no others."""
+    """Makes messages from their dumps. It only knows AutoGen's types and those that the user gave the team."""
     return team._message_factory
 
 
 def watch_manager(team: BaseGroupChat, watch: Callable[[], AbstractContextManager[None]]) -> None:
-    """Have what the team's manager does run within `watch()`. AutoGen makes the manager when the team first runs."""
+    """Let the team's manager work within `watch()`. AutoGen makes the manager when the team first runs."""
     creator = team._create_group_chat_manager_factory
 
     def create(*arguments: Any, **options: Any) -> Callable[[], Any]:
@@ -80,7 +81,7 @@ def watch_manager(team: BaseGroupChat, watch: Callable[[], AbstractContextManage
                         return await handle(message, ctx)
                 except BaseException:
                     if ctx.cancellation_token.is_cancelled():
-                        raise asyncio.CancelledError from None  # AutoGen waits for ever after any other error then
+                        raise asyncio.CancelledError from None  # after any other error AutoGen would wait for ever
                     raise
 
             manager.on_message_impl = handled  # type: ignore[method-assign]
@@ -97,17 +98,17 @@ def has_run(team: BaseGroupChat) -> bool:
 
 
 def has_own_runtime(team: BaseGroupChat) -> bool:
-    """Whether the team waits for its members at the end of a turn. With a runtime of the user's it does not."""
+    """Whether the team waits for its members at the end of a turn. With the user's runtime it does not."""
     return team._embedded_runtime
 
 
 def running_tasks(team: BaseGroupChat) -> Iterable[asyncio.Task[Any]]:
-    """What the team does right now. A model that does not look at the cancellation token is stopped only this way."""
+    """What the team does right now. It is the only way to stop a model that ignores the cancellation token."""
     return tuple(team._runtime._background_tasks) if isinstance(team._runtime, SingleThreadedAgentRuntime) else ()
 
 
 def has_begun(task: asyncio.Task[Any]) -> bool:
-    """Whether a runtime's task may be cancelled: if it is cancelled before it began, AutoGen waits for it for ever."""
+    """Whether a runtime's task may be cancelled. If one is cancelled before it has begun, AutoGen waits for ever."""
     coroutine = task.get_coro()
     return not inspect.iscoroutine(coroutine) or inspect.getcoroutinestate(coroutine) != inspect.CORO_CREATED
 
@@ -118,7 +119,8 @@ def endless(team: BaseGroupChat) -> bool:
 
 
 async def restore_triggers(team: GraphFlow) -> None:
-    """Complete a loaded graph. Its state lacks why a node is ready; without it a node in a cycle never runs again."""
+    """Complete a loaded graph. Its state doesn't say why a node is ready, and without that a node in a cycle never runs
+    again."""
     identity = AgentId(team._group_chat_manager_topic_type, team._team_id)
     manager = await cast(SingleThreadedAgentRuntime, team._runtime).try_get_underlying_agent_instance(
         identity, GraphFlowManager
@@ -140,18 +142,19 @@ def filtered_agent(agent: MessageFilterAgent) -> ChatAgent:
 
 
 def output_type(agent: AssistantAgent) -> type[BaseModel] | None:
-    """The type of the agent's structured messages, which users often forget to tell the team."""
+    """The type of the agent's structured messages. Users often forget to tell the team about it."""
     return agent._output_content_type
 
 
 def model_clients(member: ChatAgent | Team) -> list[tuple[str, ChatCompletionClient]]:
-    """The models that a member or a team asks, by attribute. Found by type: users' own agents have theirs anywhere."""
+    """The models that a member or a team asks, by attribute. Found by type, because users' own agents may keep theirs
+    in any attribute."""
     held = vars(member).items()
     return [(name, value) for name, value in held if isinstance(value, ChatCompletionClient)]
 
 
 def workbenches(agent: AssistantAgent) -> list[Workbench]:
-    """What the agent calls tools through."""
+    """The workbenches through which the agent calls its tools."""
     return list(agent._workbench)
 
 
@@ -161,7 +164,7 @@ def tools_in(bench: Workbench) -> list[Any]:
 
 
 def own_name(bench: Workbench, name: str) -> str:
-    """A tool's own name. A workbench may have models know it by another one."""
+    """A tool's own name. A workbench may show it to models under another one."""
     return bench._override_name_to_original.get(name, name) if isinstance(bench, StaticWorkbench) else name
 
 
@@ -171,7 +174,7 @@ def task_runners(workbench: Workbench) -> dict[str, ChatAgent | Team]:
 
 
 def change_function(tool: Any, change: Callable[[Callable[..., Any]], Callable[..., Any]]) -> None:
-    """Replace the function of a tool that is made from one by another one with the same parameters."""
+    """If a tool is made from a function, replace that by another one with the same parameters."""
     if isinstance(tool, FunctionTool):
         tool._func = change(tool._func)
 

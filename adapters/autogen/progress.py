@@ -19,13 +19,13 @@ FORMAT = 1
 class Progress:
     """The conversation, and what the team needs to continue it.
 
-    - `messages` is the team's thread, `pending` what its next turn starts with (the task, or an answer), both as
-      AutoGen dumps them.
-    - `team` are the members' states, `unsaved` what those leave out, both folded.
-    - `checked` are the lengths of the thread at which the termination condition was asked since its last reset,
-      starting with that. `turns` counts since then too.
+    - `messages` is the team's thread. `pending` is what its next turn starts with (the task, or an answer). Both are
+      as AutoGen dumps them.
+    - `team` has the members' states, and `unsaved` what those leave out. Both are folded.
+    - `checked` has the length of the thread at the last reset of the termination condition, and at each check since.
+      `turns` counts the turns since then.
     - `stop` says why the team ended.
-    - `asks` is the open question, and `answers` those that agents in the unfinished turn already have, by agent.
+    - `asks` is the open question. `answers` are those that agents in the unfinished turn already have, by agent.
     - `since` is where in the thread this visit starts, if the team remembers the one before.
     - `corrected` counts how often its result was sent back.
     """
@@ -62,33 +62,35 @@ class Progress:
 
     @classmethod
     def restored(cls, agent: str, checkpoint: Checkpoint | None) -> Progress | None:
-        """What a checkpoint of this agent's hop holds; None without one."""
+        """The progress in a checkpoint of this agent's hop. None without one."""
         if checkpoint is None:
             return None
         native = dict(checkpoint.native)
         if native.pop("v") != FORMAT:
-            raise BadSetup(f"agent {agent!r}: checkpoint {checkpoint.id} is of a newer Batonpass: upgrade this worker")
+            raise BadSetup(
+                f"agent {agent!r}: checkpoint {checkpoint.id} is from a newer Batonpass: upgrade this worker"
+            )
         native["checked"] = _numbers(native["checked"])
         messages = checkpoint.state["messages"]
         begun = len(messages) - native.pop("pending")
         return cls(messages=messages[:begun], pending=messages[begun:], **native)
 
     def again(self, task: list[Dump]) -> Progress:
-        """A new task for the team that ended here. Its limits count anew, as AutoGen's own do."""
+        """A new task for the team that ended here. Its limits start counting again, as in AutoGen."""
         return replace(self.more(task), since=len(self.messages), corrected=0)
 
     def more(self, task: list[Dump]) -> Progress:
-        """More of the same for the team that ended here."""
+        """More messages in the same visit, for the team that ended here."""
         return replace(self, pending=task, checked=[len(self.messages)], turns=0, stop=None, asks=None, answers={})
 
     def suspend(self, question: dict[str, Any], *, handoff: bool) -> None:
-        """Wait for a person. After a handoff the team has stopped, so its limits count anew, as AutoGen's own do."""
+        """Wait for a person. After a handoff the team has stopped, so its limits start again, as in AutoGen."""
         self.asks = {"question": question, "handoff": handoff}
         if handoff:
             self.checked, self.turns = [len(self.messages)], 0
 
     def take(self, answer: Answer, messages: list[Dump]) -> None:
-        """Go on with a person's answer: `messages` after a handoff, else the answer's text to the agent that asked."""
+        """Continue with a person's answer: after a handoff with `messages`, else with what the proxy returns."""
         assert self.asks is not None
         if self.asks["handoff"]:
             self.pending = messages
@@ -98,7 +100,8 @@ class Progress:
 
 
 def _runs(numbers: list[int]) -> list[Any]:
-    """Growing numbers as the first and then [step, how often]: turn after turn adds as many messages."""
+    """Growing numbers as the first, then pairs [step, how often]. That is short, because turns mostly add the same
+    number of messages."""
     runs: list[Any] = numbers[:1]
     for before, number in pairwise(numbers):
         if len(runs) > 1 and runs[-1][0] == number - before:
@@ -116,5 +119,5 @@ def _numbers(runs: list[Any]) -> list[int]:
 
 
 def answer_text(answer: Answer) -> str:
-    """An answer as a message's text: a text as it is, other values as JSON."""
+    """An answer as the text of a message. Values that are not a text become JSON."""
     return answer.value if isinstance(answer.value, str) else json.dumps(answer.value, default=str)

@@ -21,8 +21,8 @@ from .transcript import to_autogen
 def default_task(payload: Contract, team: Adopted, inherited: Transcript | None) -> str | HandoffMessage:
     """The payload as one text: its only required text field if nothing else is set, else all of it as JSON.
 
-    What the job has brought along from another agent goes with it, into each assistant's model context: a handoff
-    is the message that can carry that.
+    The conversation that the job has brought along goes into each assistant's model context. The message that can carry
+    it is a handoff.
     """
     field = only_text_field(type(payload))
     plain = field is not None and payload.model_dump(exclude_defaults=True).keys() <= {field}
@@ -34,7 +34,7 @@ def default_task(payload: Contract, team: Adopted, inherited: Transcript | None)
 
 
 def as_dumps(agent: str, task: Any) -> list[Dump]:
-    """What the team is started with, as dumps: from a text, a message, or several messages."""
+    """The team's first messages as dumps, from a text, a message, or several messages."""
     if isinstance(task, str):
         task = TextMessage(content=task, source="user")
     messages: list[Any] = [task] if isinstance(task, BaseChatMessage) or not hasattr(task, "__iter__") else [*task]
@@ -45,8 +45,8 @@ def as_dumps(agent: str, task: Any) -> list[Dump]:
 
 
 def task_result(team: Adopted, progress: Progress) -> TaskResult:
-    """What `leave=` gets: the team's thread over all its turns, and why it stopped. A run of AutoGen's own returns
-    what was only streamed, too: what was said inside of a society, whom a selector chose."""
+    """What `leave=` gets: the team's thread over all its turns, and why it stopped. AutoGen's own run also returns what
+    was only streamed: what was said inside a society, and whom a selector chose."""
     return TaskResult(messages=[team.message(dump) for dump in progress.messages], stop_reason=progress.stop)
 
 

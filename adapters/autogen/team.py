@@ -42,9 +42,9 @@ class Adopted:
     """A fresh team under the driver. It is used for one delivery and then thrown away.
 
     `stepped` says whether it stops after each turn. If not, it keeps its own limits and runs as one turn. `in_swarms`
-    are the members of its swarms. `outside` are the agent's `hands_to`: a handoff to one of these ends the team, a
-    handoff to another name asks a person. `answers` are people's answers to its proxies, by name, and `asked` is the
-    proxy that still waits.
+    are the members of its swarms. `outside` are the agent's `hands_to`: a handoff to one of these ends the team, and a
+    handoff to another name asks a person. `answers` are people's answers to its proxies, by name. `asked` is the proxy
+    that still waits.
     """
 
     def __init__(self, agent: Agent[Any], team: BaseGroupChat, keepers: list[Keeper]) -> None:
@@ -68,11 +68,11 @@ class Adopted:
 
     @property
     def first(self) -> str:
-        """The name of the member that begins, where the order of members decides."""
+        """The name of the member that begins, if the order of members decides."""
         return self._members[0][1].name
 
     def message(self, dump: Dump) -> Message:
-        """A message from its dump; only of types that the team knows."""
+        """A message from its dump. `BadSetup` if the team doesn't know its type."""
         try:
             return private.message_factory(self.team).create(dump)
         except ValueError as error:
@@ -81,14 +81,14 @@ class Adopted:
             ) from None
 
     async def check(self, messages: Sequence[Message]) -> str | None:
-        """Ask the user's termination condition about new messages: why to stop, or None."""
+        """Ask the user's termination condition about new messages. Returns why to stop, or None."""
         if self.condition is None:
             return None
         stop = await self.condition(self._asked_about(messages))
         return stop.content if stop is not None else None
 
     def _asked_about(self, messages: Sequence[Message]) -> Sequence[Message]:
-        """Of graph nodes that ran side by side AutoGen asks about the one only that was the last to answer."""
+        """What AutoGen asks about. If graph nodes ran side by side, only what the last one to answer has said."""
         if not isinstance(self.team, GraphFlow) or not messages:
             return messages
         others = self.names - {messages[-1].source}
@@ -96,14 +96,14 @@ class Adopted:
         return messages[max((place for place, is_other in enumerate(answers, 1) if is_other), default=0) :]
 
     async def reset_limits(self) -> None:
-        """Have the team's condition begin anew, as AutoGen does when a team is given more."""
+        """Reset the team's condition, as AutoGen does when a team is given more to do."""
         if self.condition is not None:
             await self.condition.reset()
 
     async def load(self, progress: Progress) -> None:
         """Bring the fresh team to where `progress` is.
 
-        Its condition sees the messages again, in the same portions; a TimeoutTermination counts from now.
+        Its condition sees the messages again, in the same portions. A TimeoutTermination counts from now.
         """
         if progress.team is None:
             return
@@ -118,7 +118,7 @@ class Adopted:
             reason = f"{type(error).__name__}: {error}" if isinstance(error, KeyError) else error
             raise BadSetup(
                 f"agent {self.agent!r}: its factory's team does not fit its checkpoint ({reason}): put the members "
-                "back, and messages that an edit took away, to finish the jobs that were started with them"
+                "back, and messages that an edit removed, to finish the jobs that were started with them"
             ) from None
         if isinstance(self.team, GraphFlow):
             await private.restore_triggers(self.team)
@@ -127,7 +127,7 @@ class Adopted:
             progress.stop = progress.stop or await self.check(portion)
 
     async def capture(self, progress: Progress) -> None:
-        """Put the team's state into `progress`. The team must stand still."""
+        """Put the team's state into `progress`. The team must not be running."""
         states = dict((await self.team.save_state())["agent_states"])
         manager = dict(states[private.manager_name(self.team)])
         progress.messages = manager.pop("message_thread")
@@ -162,7 +162,7 @@ class Adopted:
 
 
 async def adopt(agent: Agent[Any], made: Any) -> Adopted:
-    """Take over what the factory returned; `BadSetup` if that can't be run."""
+    """Take over what the factory returned. `BadSetup` if that can't be run."""
     if isinstance(made, ChatAgent):
         made = RoundRobinGroupChat([made], max_turns=1)
     if not isinstance(made, BaseGroupChat):
@@ -176,9 +176,9 @@ async def adopt(agent: Agent[Any], made: Any) -> Adopted:
     keepers = await keepers_within(made)
     if used := take(made, keepers):
         raise BadSetup(
-            f"the factory of agent {agent.name!r} returned {used}, which another run has had: it still knows what was "
-            "said and done there. Build it anew in the factory, with all agents, teams and termination conditions, and "
-            "the tools and workbenches that keep a state"
+            f"the factory of agent {agent.name!r} returned {used}, which another run has used: it still knows what was "
+            "said and done there. Build a new one on each call, and new agents, teams, termination conditions, and "
+            "tools and workbenches that keep a state"
         )
     if not private.has_own_runtime(made):
         raise BadSetup(f"agent {agent.name!r}: build the team without runtime=, so that it can stop after each turn")

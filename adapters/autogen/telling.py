@@ -26,11 +26,11 @@ _READ = frozenset({"type", "id", "source", "content", "models_usage"})
 
 
 def read_state(saved: Saved, losses: Losses) -> Transcript:
-    """The team's thread, and who spoke. Messages that are of AutoGen's own workings are counted as lost."""
+    """The team's thread, and who spoke. Events of AutoGen's own workings are counted as lost."""
     native = block_of(saved.native)
     dumps = block_of(saved.state).get("messages", [])
     if saved.earlier is not None:
-        dumps = dumps[native.get("since", 0) :]  # what a visit before said is in what the job brought along
+        dumps = dumps[native.get("since", 0) :]  # earlier visits are in the conversation that the job brought along
     messages: list[Message] = []
     for at, dump in enumerate(dumps):
         message = read_dump(dump)
@@ -52,7 +52,7 @@ def read_state(saved: Saved, losses: Losses) -> Transcript:
 
 
 def read_dump(dump: Fields) -> Message | None:
-    """One message of a team's thread, as AutoGen dumps it; None for an event that is no part of the conversation."""
+    """One message of a team's thread, as AutoGen dumps it. None for an event that is no part of the conversation."""
     kind = str(dump["type"]).partition("[")[0]
     role: Role = "user" if dump["source"] == "user" else "assistant"
     parts = _parts(kind, dump["content"] if "content" in dump else dump.get("result"))

@@ -19,8 +19,8 @@ _ADOPTED = "adopted_by_batonpass"
 
 
 def adopted(function: Callable[..., Any]) -> Callable[..., Any]:
-    """The function of a tool as AutoGen should call it: AutoGen runs a sync one in a thread without the context
-    variables, so `bp.current()` would not work there."""
+    """A tool's function in the form that AutoGen should call. AutoGen runs a sync function in a thread without the
+    context variables, so `bp.current()` would not work there."""
     if getattr(function, _ADOPTED, False):
         return function
 
@@ -28,7 +28,7 @@ def adopted(function: Callable[..., Any]) -> Callable[..., Any]:
         if inspect.iscoroutinefunction(function):
             return await function(**arguments)
         result = await asyncio.to_thread(function, **arguments)
-        # What a sync function gives may be to be awaited: `return bp.current().step(...)`, a lambda, an async __call__.
+        # A sync function may return an awaitable: `return bp.current().step(...)`, a lambda, an async __call__.
         return await result if inspect.isawaitable(result) else result
 
     setattr(call, _ADOPTED, True)
@@ -36,10 +36,10 @@ def adopted(function: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def adopt_errors(tool: Any) -> None:
-    """Let what a tool raises end the turn where it is not the agent's affair.
+    """Let a tool's error end the turn if the agent can't handle it.
 
-    AutoGen gives a tool's error to the model, whatever it says; and it hangs on one that is no Exception
-    (`ctx.reject()` raises one).
+    AutoGen tells the model every error of a tool. It hangs on an error that is not an Exception (`ctx.reject()` raises
+    one).
     """
     if getattr(tool, _ADOPTED, False):
         return
@@ -85,10 +85,11 @@ KeeperOf = Callable[[str], Keeper | None]
 
 
 def adopt_bench(bench: Any, runners: Container[str], tools: Iterable[Any], keepers: Iterable[Keeper]) -> None:
-    """Let the journal answer a workbench's calls. It may be shared by members and by teams: it is changed once.
+    """Let the journal answer a workbench's calls. Members and teams may share a workbench, so it is changed once.
 
-    `runners` are its tools that run an agent or a team: these run again, and what they ask is answered. They remember.
-    `tools` are those that run in this process, `keepers` say which of them, or if the workbench, keep a state.
+    `runners` are its tools that run an agent or a team. They remember what they did, so they run again, and the journal
+    answers what they ask. `tools` are its tools that run in this process. `keepers` tell which of these, or whether the
+    workbench itself, keep a state.
     """
     if getattr(bench, _ADOPTED, False):
         return
@@ -130,7 +131,7 @@ def _streaming(call_tool_stream: Callable[..., Any], runs: Runs, keeper_of: Keep
     async def called(
         name: str, arguments: Any = None, *rest: Any, call_id: str | None = None, **more: Any
     ) -> AsyncGenerator[Any]:
-        """The tool's events and its result; of a recorded call only the result."""
+        """The tool's events and its result. Only the result if the call was recorded."""
         journal = None if runs(name) else current.get()
         keeper = keeper_of(name)
         caller = _caller(name, keeper)
@@ -149,12 +150,12 @@ def _streaming(call_tool_stream: Callable[..., Any], runs: Runs, keeper_of: Keep
 
 
 def _caller(name: str, keeper: Keeper | None) -> str:
-    """Who asks, for the journal. Two tools with one name may be in one turn, each with a state of its own."""
+    """The caller's name in the journal. A turn may have two tools of one name, each with its own state."""
     return f"tool {name} of {keeper.name}" if keeper else f"tool {name}"
 
 
 async def _answer(result: ToolResult, keeper: Keeper | None) -> dict[str, Any]:
-    """What is recorded of a call: its result, and the state in which it leaves what keeps one."""
+    """What to record of a call: its result, and the state in which it left its keeper."""
     kept = {"of": keeper.name, "state": dict(await keeper.save())} if keeper else {}
     return result.model_dump(mode="json") | kept
 

@@ -29,7 +29,7 @@ def from_autogen(messages: Iterable[LLMMessage]) -> list[Message]:
 
 
 def to_autogen(messages: Sequence[Message], losses: Losses | None = None, *, system: bool = True) -> list[LLMMessage]:
-    """Portable messages as AutoGen's, with whole tool loops. `system` False: without other agents' instructions."""
+    """Portable messages as AutoGen's, with whole tool loops. `system=False` leaves out other agents' instructions."""
     from autogen_core.models import LLMMessage as AnyMessage
     from pydantic import TypeAdapter
 
@@ -76,7 +76,7 @@ def _assistant(message: Message) -> dict[str, Any]:
     said = [part for part in message.parts if not isinstance(part, Thought | ToolCall)]
     if not message.calls:
         return {"content": as_text(said), "thought": as_text(thoughts) if thoughts else None}
-    # Beside calls there is no place for a text but this one, as AutoGen's own clients do it.
+    # A message with calls has no other place for text. AutoGen's own clients put it there, too.
     beside = as_text([*thoughts, *said])
     calls = [{"id": call.id or "", "arguments": arguments_text(call), "name": call.name} for call in message.calls]
     return {"content": calls, "thought": beside if thoughts or said else None}
@@ -99,7 +99,7 @@ def picture_or_text(piece: Any) -> Text | Blob:
         return Text(text=piece)
     blob = blob_of(piece["data"], _PNG)
     if blob is None:
-        raise ValueError("an image of AutoGen's is no base64")
+        raise ValueError("an image in an AutoGen message is not base64")
     return blob
 
 

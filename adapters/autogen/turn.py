@@ -46,7 +46,7 @@ class Turns:
         report_all_errors(team, self._keep)
 
     async def run(self, number: int, start: Sequence[BaseChatMessage]) -> str | None:
-        """Run one turn, begun with these messages; the team's reason to stop. Raises what a member raised.
+        """Run one turn that begins with these messages. Returns the team's reason to stop. Raises what a member raised.
 
         `number` grows from turn to turn, and is the same when a turn is run again.
         """
@@ -54,7 +54,8 @@ class Turns:
         current.set(self._journal)
         self._errors = Errors()
         turn = self._turn = asyncio.ensure_future(self._consume(start))
-        turn.add_done_callback(lambda ended: ended.cancelled() or ended.exception())  # seen, also if we raise another
+        # Look at its error, or asyncio would complain if we raise another one.
+        turn.add_done_callback(lambda ended: ended.cancelled() or ended.exception())
         try:
             await asyncio.wait({turn})
         finally:
@@ -85,7 +86,7 @@ class Turns:
 
     def _keep(self, member: str, error: BaseException) -> None:
         self._errors.add(member, error)
-        if concerns_job(error):  # a team that is a tool would tell a model its text, and go on
+        if concerns_job(error):  # a team that is a tool would tell its model the text, and continue
             self._end(error)
 
     def _end(self, error: BaseException) -> None:
@@ -93,7 +94,7 @@ class Turns:
         self._stop()
 
     def _stop(self) -> None:
-        """Cancel what the team does, each task once, until the turn has ended: a task may start another one."""
+        """Cancel the team's tasks, each once, again and again until the turn has ended: a task may start another."""
         self._token.cancel()
         for team in self._teams:
             for task in private.running_tasks(team):

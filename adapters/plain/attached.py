@@ -24,7 +24,7 @@ class Turn:
     due: bool = False
 
     def count(self, every: int) -> bool:
-        """Note a call; whether it is time to save."""
+        """Count a call. Returns whether it is time to save."""
         self.calls += 1
         self.due = self.due or self.calls % every == 0
         return self.due
@@ -51,7 +51,7 @@ _all: Beside[Attachment] = Beside()
 
 
 def attach(obj: Checkpointable, keeper: Keeper | AsyncKeeper, key: str) -> None:
-    """Tie an object to a key; a tie that it had before ends."""
+    """Tie an object to a key. A tie that it had before ends."""
     _all.put(obj, Attachment(keeper, key))
 
 
@@ -73,7 +73,7 @@ def key_of(obj: Checkpointable, keeper: Keeper | AsyncKeeper, key: str | None) -
 
 
 def note_sent(obj: Checkpointable, keeper: Keeper | AsyncKeeper, key: str) -> None:
-    """Count a checkpoint of an attached object. One whose saving fails may have been kept all the same."""
+    """Count a checkpoint of an attached object, before it is sent: a save that fails may have kept it all the same."""
     at = attachment(obj)
     if at is not None and at.keeper is keeper and at.key == key:
         at.saves += 1

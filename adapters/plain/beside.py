@@ -1,4 +1,5 @@
-"""Beside: what is kept of objects without touching them: they may have slots, be frozen, or compare all they hold."""
+"""Beside: keeps values for objects without touching these, which may have slots, be frozen, or compare all they
+hold."""
 
 from __future__ import annotations
 

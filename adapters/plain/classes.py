@@ -20,7 +20,7 @@ _by_name: dict[str, list[weakref.ref[type[Any]]]] = {}
 _steps: WeakKeyDictionary[type[Any], dict[int, Callable[[Any], Any]]] = WeakKeyDictionary()
 
 
-# What such objects hold beside their attributes would be lost.
+# Objects of such classes hold something besides their attributes, which would be lost.
 _VALUES: tuple[type[Any], ...] = (dict, list, tuple, set, frozenset, str, bytes, bytearray, int, float, complex)
 
 
@@ -34,13 +34,13 @@ def enroll(cls: type[Any]) -> None:
 
 
 def setting(cls: type[Any], name: str) -> Any:
-    """A class's `_checkpoint_...` attribute. Pydantic takes such names away, for private attributes of instances."""
+    """A class's `_checkpoint_...` attribute. Pydantic turns such names into private attributes of instances."""
     private = _private(cls).get(name)
     return getattr(cls, name, None) if private is None else private.default
 
 
 def name_of(cls: type[Any]) -> str:
-    """The name that states of a class say: its own `_checkpoint_name` (not a base's), else its qualified name."""
+    """A class's name in states: its own `_checkpoint_name` (not a base's), else its qualified name."""
     private = _private(cls).get("_checkpoint_name")
     if private is not None and all(_private(base).get("_checkpoint_name") is not private for base in cls.__bases__):
         return str(private.default)
@@ -56,7 +56,7 @@ def version_of(cls: type[Any]) -> int:
 
 
 def class_named(name: str, module: str | None) -> type[Any] | None:
-    """The class of that name, the newest if it was defined again; None if this process has none. The module tells
+    """The class of that name, the newest if it was defined again. None if this process has none. The module tells
     classes of one name apart."""
     found = _called(name)
     if len(_places(found)) > 1:
@@ -111,7 +111,7 @@ def register_migration(cls: type[Any], from_version: int, fn: Any = None) -> Any
 
 
 def migrated(cls: type[Any], version: int, fields: dict[str, Any]) -> dict[str, Any]:
-    """The fields as of the class's present version."""
+    """The fields, converted to the class's current version."""
     steps: dict[int, Callable[[Any], Any]] = {}
     for base in reversed(cls.__mro__):
         steps |= _steps.get(base, {})

@@ -23,8 +23,8 @@ _RUNNING: ContextVar[Dump | None] = ContextVar("batonpass_plain_dump", default=N
 
 
 class Dump:
-    """One walk through an object. Each checkpointable object is written once; where it is met again, that it is the
-    same one, so that cycles end and what was shared is shared again. Lists and dicts are copied at every place.
+    """One walk through an object. Each checkpointable object is written once. Where it is met again, a reference is
+    written, so that cycles end and what was shared is shared again. Lists and dicts are copied at every place.
 
     `objects` are those that have a number: all that were met if `number_all`, else those that were met again.
     """
@@ -41,11 +41,11 @@ class Dump:
         self._asked: Checkpointable | None = None
 
     def run(self, obj: Checkpointable) -> dict[str, Any]:
-        """The object's state, of copied lists and dicts; other values in it are the object's own."""
+        """The object's state. Its lists and dicts are copies, other values are the object's own."""
         return self._within(obj, lambda: self._object(obj))
 
     def top(self, obj: Checkpointable) -> dict[str, Any]:
-        """The same for an object whose own `state_dict` asks."""
+        """The same, called by the object's own `state_dict`."""
         return self._within(obj, lambda: self._state(obj, lambda: self.fields(obj)))
 
     def _within(self, obj: Checkpointable, make: Callable[[], dict[str, Any]]) -> dict[str, Any]:
@@ -65,7 +65,7 @@ class Dump:
 
     @contextmanager
     def explaining(self, obj: Checkpointable) -> Generator[None]:
-        """A value that can't be saved is named by its place in the object, and how it is left out is said."""
+        """A block in which `Unserializable` names a value by its place in the object, and says how to leave it out."""
         try:
             yield
         except Unserializable as error:
@@ -83,7 +83,7 @@ class Dump:
         return asked is obj
 
     def fields(self, obj: Checkpointable) -> dict[str, Any]:
-        """What `Checkpointable.state_dict` gives to the dump that asked for it."""
+        """What `Checkpointable.state_dict` returns to the dump that asked for it."""
         cls = type(obj)
         state: dict[str, Any] = {CLASS: name_of(cls), VERSION: version_of(cls)}  # overrides may look at it
         for name, value in whole_fields(obj).items():
@@ -199,7 +199,7 @@ def is_checkpointable(value: object) -> bool:
 
 
 def copied(state: Any) -> Any:
-    """The same state, with nothing in common with it: what a checkpoint of it would give back."""
+    """A copy of a state that shares nothing with it, as a checkpoint of it would return it."""
     return unpack(pack(state))
 
 

@@ -1,7 +1,8 @@
-"""Fields: what of an object is its state, and how it is put back.
+"""Fields: the part of an object that is its state, and how it is put back.
 
-All public attributes are, wherever the object keeps them (its dict, slots, a pydantic model's extra values), or what
-`_checkpoint_fields` names. They are read and put back as they are: no validator of the class and no `__setattr__` runs.
+These are all public attributes, wherever the object keeps them (its dict, slots, a pydantic model's extra values), or
+what `_checkpoint_fields` names. They are read and put back as they are: no validator of the class and no `__setattr__`
+runs.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .classes import setting
 
 
 def whole_fields(obj: Any) -> dict[str, Any]:
-    """The fields of the object; `BadSetup` if it lacks one that `_checkpoint_fields` names."""
+    """The fields of the object. `BadSetup` if it lacks one that `_checkpoint_fields` names."""
     fields = read_fields(obj)
     cls = class_of(obj)
     for name in named_fields(cls) or ():
@@ -38,7 +39,7 @@ def read_fields(obj: Any) -> dict[str, Any]:
 
 
 def left_out(obj: Any) -> dict[str, Any]:
-    """The attributes that are no fields: clients, locks, caches."""
+    """The attributes that are not fields: clients, locks, caches."""
     cls, fields = class_of(obj), read_fields(obj)
     return {name: value for name, value in _attributes(obj) if name not in fields and not _cached(cls, name)}
 
@@ -75,7 +76,7 @@ def blank(cls: type[Any]) -> Any:
 
 
 def default(cls: type[Any], name: str) -> tuple[bool, Any]:
-    """Whether a dataclass or a model declares a default for a field, and that."""
+    """Whether a dataclass or a model declares a default for a field, and the default."""
     if issubclass(cls, BaseModel) and name in cls.model_fields:
         info = cls.model_fields[name]
         return not info.is_required(), None if info.is_required() else info.get_default(call_default_factory=True)
@@ -117,7 +118,7 @@ def named_fields(cls: type[Any]) -> tuple[str, ...] | None:
 
 
 def _held_apart(obj: Any) -> Callable[[str], dict[str, Any] | None]:
-    """For a name the dict, beside the attributes, in which a pydantic model holds it."""
+    """A function from a name to the dict in which a pydantic model holds it, or None if it is an attribute."""
     if not isinstance(obj, BaseModel):
         return lambda _: None
     model, private = type(obj).model_fields, obj.__private_attributes__

@@ -26,7 +26,7 @@ T = TypeVar("T")
 _FORMAT = 1
 _FILE = re.compile(r"([0-9]{6,})\.json\Z")
 _NUMBER = re.compile(r"[0-9]{1,12}\Z")
-# Folders that are their keys' names; capitals are not among them: on some systems A and a are one name.
+# Keys whose names are also their folders' names. They have no capitals, because A and a are one name on some systems.
 _PLAIN = re.compile(r"[a-z0-9_-]{1,80}\Z")
 _TRIES = 100
 
@@ -183,7 +183,7 @@ def _text(written: dict[str, Any]) -> str:
 
 
 def _checksum(document: dict[str, Any]) -> str:
-    """Of what a document says, however it is laid out."""
+    """The checksum of what a document says, however it is laid out."""
     plain = json.dumps(document, sort_keys=True, separators=(",", ":"))
     return blake2b(plain.encode(), digest_size=20).hexdigest()
 
@@ -229,7 +229,7 @@ def _make(folder: Path) -> None:
 
 
 def _write(path: Path, text: str) -> bool:
-    """Whether the file could be made: not if there is one of that name."""
+    """Make a file. False if there is one of that name."""
     part = path.with_name(f".{path.name}.{secrets.token_hex(6)}")
     try:
         with open(part, "x", encoding="utf-8") as file:
@@ -247,10 +247,10 @@ def _write(path: Path, text: str) -> bool:
 
 def _put_in_place(part: Path, path: Path) -> bool:
     try:
-        os.link(part, path)  # fails if there is something, as a rename would not
+        os.link(part, path)  # unlike a rename, it fails if there is a file
     except FileExistsError:
         return False
-    except OSError:  # a file system without links: two that save at the same instant are not kept apart
+    except OSError:  # a file system without links, where two saves at the same instant are not kept apart
         if path.exists():
             return False
         os.rename(part, path)
@@ -258,7 +258,7 @@ def _put_in_place(part: Path, path: Path) -> bool:
 
 
 def _sync(folder: Path) -> None:
-    """The folder's names on the disk too. Windows can't, and need not."""
+    """Sync a folder's names to the disk. Windows can't, and need not."""
     if os.name != "nt":
         file = os.open(folder, os.O_RDONLY)
         try:

@@ -1,4 +1,4 @@
-"""JSON values: what states hold, as JSON that people can read, exactly.
+"""JSON values: exact values of states as JSON that people can read.
 
 None, bool, int, float, str, lists and dicts with texts as keys are what they are in JSON. Any other value is a dict
 whose key "$" says what it is:
@@ -22,14 +22,14 @@ from ...contracts.state_types import UnknownValue, type_named, type_of
 
 _KIND = "$"
 _SETS: dict[str, type[Any]] = {"set": set, "frozenset": frozenset}
-# What every JSON reader takes for the same number.
+# Up to this, every JSON reader takes an integer for the same number.
 _EXACT = 1 << 53
-# Python writes longer ones in decimal only when it is asked twice.
+# Integers of more bits are shown as hex: Python refuses to write very long ones in decimal.
 _DIGITS = 10_000
 
 
 def to_json(value: Any) -> Any:
-    """A value that the codec packs, as what `json.dumps` writes."""
+    """A value that the codec packs, in a form that `json.dumps` writes."""
     kind = class_of(value)
     if value is None or kind in (bool, str):
         return value
@@ -57,7 +57,7 @@ def to_json(value: Any) -> Any:
 
 
 def from_json(value: Any) -> Any:
-    """The value that `to_json` wrote; any exception if it is none."""
+    """The value that `to_json` wrote. Raises any exception for anything else."""
     kind = class_of(value)
     if kind is list:
         return [from_json(item) for item in value]

@@ -208,7 +208,7 @@ class AsyncKeeper:
 
 
 def put(obj: Checkpointable, found: Checkpoint, *, strict: bool = True) -> Checkpoint:
-    """Load a checkpoint's state; a refusal says which checkpoint it was."""
+    """Load a checkpoint's state. A refusal names the checkpoint."""
     try:
         Load(strict=strict).run(obj, copied(found.state))  # a copy: the checkpoint is the caller's
     except BadSetup as error:
@@ -222,7 +222,7 @@ def state_of(given: Checkpoint | Checkpointable) -> Any:
 
 
 async def in_thread(send: Callable[[], Checkpoint]) -> Checkpoint:
-    """Save with a sync keeper from async code: the loop goes on meanwhile."""
+    """Save with a sync keeper from async code, without blocking the loop."""
     return await to_thread.run_sync(send)
 
 

@@ -21,12 +21,12 @@ _RUNNING: ContextVar[Load | None] = ContextVar("batonpass_plain_load", default=N
 
 
 class Load:
-    """One state being loaded, wholly or, after an error, not at all.
+    """Loads one state, either all of it or, after an error, nothing.
 
-    An object inside is put into the one that is at its place already if that is of the same class, so that it keeps
-    what states leave out; else a new one is made, without `__init__`. `pick` gives the objects that have a number
-    instead. `strict` refuses states that lack a field of the object, or have one that it can't hold. `exact` deletes
-    the fields that the state lacks.
+    The state of an object inside goes into the object that is already at its place, if that is of the same class, so
+    that it keeps what states leave out. Otherwise a new one is made, without `__init__`. `pick` says instead which
+    object has a number. `strict` refuses states that lack a field of the object, or have one that it can't hold.
+    `exact` deletes the fields that the state lacks.
     """
 
     def __init__(
@@ -47,7 +47,7 @@ class Load:
         self._within(obj, state, lambda: self._into(obj, state))
 
     def top(self, obj: Checkpointable, state: Any) -> None:
-        """The same for an object whose own `load_state_dict` asks."""
+        """The same, called by the object's own `load_state_dict`."""
         self._within(obj, state, lambda: self._fill_root(obj, state))
 
     def _fill_root(self, obj: Checkpointable, state: Any) -> None:
@@ -130,7 +130,7 @@ class Load:
             self._made[number] = obj
 
     def _value(self, value: Any, now: Any) -> Any:
-        """A value of the state as the object's; `now` is what is at its place."""
+        """A value of the state as the object will hold it. `now` is what is at its place."""
         kind = class_of(value)
         if kind in LEAVES:
             return value

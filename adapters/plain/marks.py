@@ -4,11 +4,11 @@
     {..., "__module__": "train", ...}                              one whose class shares its name with another
     {..., "__id__": 1, ...}                                        one that other places refer to
     {"__same__": 1}                                                such a place: the same object again
-    {..., "__objects__": {"1": {...}, ...}}                        in the outermost object: those that lie in lists
+    {..., "__objects__": {"1": {...}, ...}}                        in the outermost object: those that are in lists
     {"__plain__": {...}}                                           a dict of the user's that has such a key itself
 
-A store keeps what is new in a dict's values, but of a list's items those that changed, whole. So objects in lists that
-may grow themselves stand beside the list, and are referred to from there.
+If a dict's value changes, a store keeps what is new inside it. If a list's item changes, it keeps the whole item. So
+objects in lists, if they may grow themselves, are kept beside the list, which refers to them.
 """
 
 from __future__ import annotations
@@ -19,5 +19,5 @@ CLASS, VERSION, MODULE, ID, SAME = "__class__", "__version__", "__module__", "__
 OBJECTS, PLAIN = "__objects__", "__plain__"
 MARKS = frozenset({CLASS, VERSION, MODULE, ID, SAME, OBJECTS, PLAIN})
 
-# Of these nothing has to be looked into.
+# There is nothing to look for inside of these.
 LEAVES: frozenset[type[Any]] = frozenset({str, int, float, bool, bytes, type(None)})

@@ -1,4 +1,4 @@
-"""Numbers: by which the states of an object name the objects inside of it, the same ones in each of its states."""
+"""Numbers: an object's states refer to the objects inside it by numbers, which are the same in all of its states."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from .beside import Beside
 
 
 class Numbers:
-    """The numbers of the objects inside of one. An object keeps its number; no number is given twice."""
+    """The numbers of the objects inside of one object. Each keeps its number, and no number is used twice."""
 
     def __init__(self, known: Mapping[int, Any] | None = None) -> None:
         self._known: Beside[int] = Beside()
@@ -45,6 +45,6 @@ def numbers_in(obj: object) -> Numbers:
 
 
 def learn(obj: object, known: Mapping[int, Any]) -> None:
-    """From now on the object's states use the numbers of the one that it has loaded."""
+    """From now on, the object's states use the numbers of the state that it has loaded."""
     with _lock:
         _all.put(obj, Numbers(known))

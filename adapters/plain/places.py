@@ -53,7 +53,7 @@ class AsyncPlace(Protocol):
 
 
 class StorePlace(SyncCoordinator):
-    """A store. It knows no app: an agent that happens to have a class's name has no say on that class's states."""
+    """A store. It knows no app, because an agent that happens to have a class's name must not concern its states."""
 
     def __init__(self, store: Store) -> None:
         super().__init__(store, Book(App("plain classes")))

@@ -74,7 +74,7 @@ class rollback(Generic[T]):
         return self._obj
 
     def _ended(self, error: BaseException | None) -> Attachment | None:
-        """After an error, restore; where the restored state has to be saved, if anywhere."""
+        """After an error, restore. Returns where the restored state has to be saved, if anywhere."""
         if error is None:
             return None
         try:
