@@ -136,6 +136,7 @@ class CrewRun:
         task = step.task
         if id(task) not in self._keys:
             return
+        self._steps.settle(self._keys[id(task)])
         self._stop.check()
         with self._lock, self._stop.on_error():
             self._outputs[id(task)] = step.payload

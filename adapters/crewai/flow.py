@@ -143,6 +143,7 @@ class FlowRun:
         except Exception as error:
             await asyncio.to_thread(self._steps.failed, error, call)
             raise
+        await asyncio.to_thread(self._steps.settle, call)
         self._stop.check()
         self._warn_of_attributes(name)
         said = [f for f in self._flow.human_feedback_history[asked_before:] if f.method_name == name]

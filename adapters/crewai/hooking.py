@@ -6,6 +6,7 @@ from typing import Any
 
 from crewai.hooks.dispatch import InterceptionPoint
 
+from .memories import adopt_memories
 from .models import adopt_models
 from .steps import Steps
 from .stop import Stop
@@ -16,8 +17,9 @@ Hooks = dict[InterceptionPoint, list[Any]]
 
 def hooks(stop: Stop, steps: Steps, *more: Hooks) -> Hooks:
     """The hooks of a run, in this order: check whether it may continue, then `more`, then let the steps answer for
-    models and tools."""
+    models, memories and tools."""
     adopt_models()
+    adopt_memories()
     adopting: Hooks = {InterceptionPoint.PRE_TOOL_CALL: [_adopt_tool]}
     parts = [stop.hooks(), *more, steps.hooks(), adopting]
     return {point: [hook for part in parts for hook in part.get(point, ())] for point in InterceptionPoint}

@@ -15,7 +15,7 @@ from dataclasses import replace
 from functools import partial, wraps
 from typing import Any
 
-from crewai import BaseLLM, Flow
+from crewai import BaseLLM, Flow, Memory
 from crewai.events import event_context
 from crewai.events.event_context import EventContextConfig, MismatchBehavior
 from crewai.memory.storage import factory
@@ -52,6 +52,9 @@ _ORIGINAL = "_original_tool"
 
 # Says how the event bus warns if an end event does not match the last start event.
 _EVENT_CONFIG = "_event_context_config"
+
+# What a memory writes texts by, all in one thread, and what gives that thread its work.
+_ENCODE, _SUBMIT = "_encode_batch", "_submit_save"
 
 # The factory that makes the storage of memories. It can be set in public, but not read.
 _STORAGE_FACTORY = "_factory"
@@ -171,6 +174,15 @@ def storage_factory() -> Callable[[str], Any] | None:
     """The factory that makes the storage of memories, if one was set."""
     chosen: Callable[[str], Any] | None = getattr(factory, _STORAGE_FACTORY)
     return chosen
+
+
+def watch_memories(encode: Callable[[Any], Any], submit: Callable[[Any], Any]) -> None:
+    """Put our functions around those by which every memory writes, once for each process."""
+    if _WATCHED in vars(Memory):
+        return
+    setattr(Memory, _WATCHED, True)
+    for name, around in ((_ENCODE, encode), (_SUBMIT, submit)):
+        setattr(Memory, name, around(getattr(Memory, name)))
 
 
 def attributes_of(flow: Any) -> dict[str, Any]:

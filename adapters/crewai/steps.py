@@ -11,6 +11,7 @@ from __future__ import annotations
 import threading
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Generator
+from concurrent.futures import Future, wait
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -56,6 +57,7 @@ class Steps:
         self._next = self._seq = 0
         self._begun: Counter[tuple[str, str]] = Counter()
         self._running: Counter[str] = Counter()
+        self._promised: dict[str, list[Future[Any]]] = defaultdict(list)
         self._usage: dict[str, dict[str, Usage]] = defaultdict(dict)
         self._raised: BaseException | None = None
         self._load(done)
@@ -140,6 +142,17 @@ class Steps:
         """What the model calls of a place cost, by role."""
         with self._lock:
             return self._usage.pop(place, {})
+
+    def promise(self, written: Future[Any]) -> None:
+        """Note that something of the current place is written in the background."""
+        with self._lock:
+            self._promised[_where.get()[0]].append(written)
+
+    def settle(self, place: str) -> None:
+        """Wait until what a place writes in the background is written, or has failed."""
+        with self._lock:
+            promised = self._promised.pop(place, [])
+        wait(promised)
 
     def forget(self, place: str) -> None:
         """Free the records of a place that has been saved as finished."""

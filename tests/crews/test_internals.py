@@ -7,7 +7,7 @@ from contextvars import copy_context
 from typing import Any
 
 import pytest
-from crewai import Crew, Flow, Task
+from crewai import Crew, Flow, Memory, Task
 from crewai.agents.agent_builder.base_agent import BaseAgent
 from crewai.events import event_context
 from crewai.flow import start
@@ -188,3 +188,12 @@ def test_a_stopped_run_tells_of_no_pairs(capsys: pytest.CaptureFixture[str]) -> 
         stopped()
         assert context.run(mismatch) == mismatch() == ""
     assert "mismatch" in mismatch()
+
+
+def test_a_memory_writes_all_texts_by_one_method_in_the_background() -> None:
+    for name, first in (("_encode_batch", "contents"), ("_submit_save", "fn")):
+        assert list(inspect.signature(inspect.unwrap(getattr(Memory, name))).parameters)[:2] == ["self", first]
+    for name in ("remember", "_background_encode_batch"):
+        assert "_encode_batch" in inspect.getsource(getattr(Memory, name))
+    for name in ("remember", "remember_many"):
+        assert "_submit_save" in inspect.getsource(getattr(Memory, name))
