@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, cast
 
 from ..contracts.contract import ContractRef, contract_ref
 from ..contracts.errors import Corrupted
@@ -16,6 +16,10 @@ from .commands import Fence, NewCheckpoint, Suspend
 from .letters import open_letter, seal_letter
 from .rows import JobRow
 from .snapshots import from_ms
+
+# What CrewAI's adapter puts into a question, to know it again when it is answered. People are not shown it. It stays in
+# what is stored, because workers of the release before look for it there.
+_CREWAI_CALL = "call"
 
 
 @dataclass(frozen=True)
@@ -88,4 +92,12 @@ def item(row: JobRow) -> InboxItem:
 def _told(row: JobRow) -> tuple[Wanted, Any, Any]:
     """The wanted contract, the question, and the default answer, as stored."""
     default = open_letter(row.otherwise, of=f"the default answer to job {row.id}") if row.otherwise else None
-    return wanted(row), open_letter(row.question, of=f"the question of job {row.id}"), default
+    return wanted(row), question_of(row), default
+
+
+def question_of(row: JobRow) -> Any:
+    """What a job asks, as people are shown it."""
+    question = open_letter(row.question, of=f"the question of job {row.id}")
+    if isinstance(question, dict) and _CREWAI_CALL in question and wanted(row).kind == "crewai":
+        return {name: value for name, value in cast("dict[Any, Any]", question).items() if name != _CREWAI_CALL}
+    return question

@@ -10,6 +10,7 @@ from crewai import Flow
 from crewai.flow import and_, human_feedback, listen, or_, router, start
 from crewai.flow.async_feedback import ConsoleProvider, HumanFeedbackPending
 
+import batonpass as bp
 from batonpass.testing import serving
 
 from .apps.crewai_app import Article, Small, Topic
@@ -85,7 +86,6 @@ async def test_a_loop_asks_again_and_an_answer_survives_a_retry(crews: Crews) ->
             "output": "v1",
             "method": "draft",
             "emit": ["revise", "good"],
-            "call": "draft#0",
         }
         await job.answer("better please")
         assert (await question(job, after=first))["output"] == "v2"
@@ -224,3 +224,29 @@ async def test_a_flow_in_a_flow_waits_for_a_person() -> None:
         await job.answer("")
         assert (await job.result(timeout=20)).text == "dear all: shorter, no"
     assert ran == ["before", "draft", "draft", "draft"]  # the method that was under way is begun again
+
+
+async def test_a_person_is_shown_nothing_that_is_the_adapters_own(crews: Crews) -> None:
+    crews.script["a"] = "Draft"
+    async with serving(only(lambda: crews.crew(crews.task("a", human_input=True)))) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        asked = await question(job)
+        assert set(asked) == {"message", "output", "task"}
+        assert [item.question for item in await coordinator.inbox()] == [asked]
+        with pytest.raises(bp.ResultTimeout) as late:
+            await job.result(timeout=0.01)
+        assert repr(asked) in str(late.value)
+        await job.answer("")
+        assert (await job.result(timeout=20)).text == "Draft"
+
+
+async def test_a_question_of_a_plain_function_is_shown_whole() -> None:
+    one = bp.App("one")
+
+    @one.agent("a", accepts=Topic, returns=Article)
+    async def ask(topic: Topic, ctx: bp.Context) -> Article:
+        return Article(text=str(await ctx.ask({"call": topic.text})))
+
+    async with serving(one) as coordinator:
+        job = await coordinator.submit("a", Topic(text="rain"))
+        assert await question(job) == {"call": "rain"}

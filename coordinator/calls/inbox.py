@@ -12,8 +12,8 @@ from ...contracts.job import JobState
 from ...contracts.names import is_id
 from ..book import Book
 from ..commands import AnswerJob, Inbox
-from ..letters import open_letter, seal_letter
-from ..questions import item, wanted
+from ..letters import seal_letter
+from ..questions import item, question_of, wanted
 from ..refusals import refusal
 from ..rows import JobRow
 from ..schemas import fit_schema
@@ -65,8 +65,7 @@ def answer(book: Book, of: str, value: Any, question: str | None = None) -> Call
         row = yield from look(job_id)
         if row.state != JobState.INPUT_REQUIRED:
             raise
-        asks = open_letter(row.question, of=f"the question of job {row.id}")
-        raise WrongState(f"{refused}: {asks!r}") from None
+        raise WrongState(f"{refused}: {question_of(row)!r}") from None
 
 
 def named(text: str) -> tuple[str, int]:

@@ -34,6 +34,7 @@ from ..coded.codec import MissingKey
 from ..coded.texts import clear
 from ..commands import Cancel, ListJobs, ReadJob, ReadStream, Submit, Takers, Terms
 from ..letters import open_envelope, open_letter, seal_envelope, seal_plain
+from ..questions import question_of
 from ..rows import JobRow, StreamRow
 from ..snapshots import from_ms
 from . import Call
@@ -247,7 +248,7 @@ def late(row: JobRow) -> Call[ResultTimeout]:
     """The error for a job that did not end in time: what it is doing, and whether a worker is there for it."""
     waits = f"is {row.state}" + (f" ({row.reason})" if row.reason else "")
     if row.state == JobState.INPUT_REQUIRED:
-        waits += f": it asks {open_letter(row.question, of=f'the question of job {row.id}')!r} and waits for an answer"
+        waits += f": it asks {question_of(row)!r} and waits for an answer"
     elif row.reason == "thread_busy":
         waits += f": another job is running on its thread {row.thread!r}: wait for it, or cancel it"
     elif row.state == JobState.SUBMITTED:
@@ -267,9 +268,9 @@ def describe(row: JobRow) -> JobInfo:
     """A stored job as users see it. What can't be read is left out and named, so that a list can't fail because of
     it."""
     unreadable: list[str] = []
-    envelope = _readable(open_envelope, row.envelope, "envelope", row, unreadable)
+    envelope = _readable(_envelope, row, "envelope", unreadable)
     asks = row.state == JobState.INPUT_REQUIRED
-    question = _readable(open_letter, row.question, "question", row, unreadable) if asks else None
+    question = _readable(question_of, row, "question", unreadable) if asks else None
     return JobInfo(
         id=row.id,
         state=JobState(row.state),
@@ -300,13 +301,17 @@ def describe(row: JobRow) -> JobInfo:
     )
 
 
-def _readable(read: Callable[..., R], data: bytes, what: str, row: JobRow, unreadable: list[str]) -> R | None:
+def _readable(read: Callable[[JobRow], R], row: JobRow, what: str, unreadable: list[str]) -> R | None:
     """A stored text of a job. If it can't be read here, None, and its name is noted."""
     try:
-        return read(data, of=f"the {what} of job {row.id}")
+        return read(row)
     except (Corrupted, MissingKey):
         unreadable.append(what)
         return None
+
+
+def _envelope(row: JobRow) -> Envelope:
+    return open_envelope(row.envelope, of=f"the envelope of job {row.id}")
 
 
 def _lease(row: JobRow) -> Lease:
