@@ -43,7 +43,8 @@ def test_upkeep_passes_over_them(bench: Bench) -> None:
 def test_upkeep_passes_over_a_thread_that_is_gone(bench: Bench) -> None:
     assert isinstance(bench.harness, RedisHarness)
     bench.save(None, thread="run", ttl=MINUTE)
-    [key] = [key for key in bench.harness.keys() if "}:t:" in key]
+    keys = bench.harness.keys()
+    [key] = [key for key in keys if "}:t:" in key]
     bench.harness.server.delete(key)
     fence = bench.start(lease=1)
     bench.clock.advance(MINUTE)
