@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import Any
 
 from ..contracts.contract import ContractRef, contract_ref
 from ..contracts.errors import Corrupted
@@ -97,7 +97,8 @@ def _told(row: JobRow) -> tuple[Wanted, Any, Any]:
 
 def question_of(row: JobRow) -> Any:
     """What a job asks, as people are shown it."""
-    question = open_letter(row.question, of=f"the question of job {row.id}")
-    if isinstance(question, dict) and _CREWAI_CALL in question and wanted(row).kind == "crewai":
-        return {name: value for name, value in cast("dict[Any, Any]", question).items() if name != _CREWAI_CALL}
+    question: Any = open_letter(row.question, of=f"the question of job {row.id}")
+    asked = question
+    if isinstance(asked, dict) and _CREWAI_CALL in asked and wanted(row).kind == "crewai":
+        return {name: value for name, value in question.items() if name != _CREWAI_CALL}
     return question

@@ -19,8 +19,6 @@ import pytest
 from anyio.from_thread import start_blocking_portal
 
 import batonpass as bp
-from batonpass.coordinator.commands import ReadJob
-from batonpass.coordinator.letters import open_envelope
 
 from .commandline import CommandLine
 from .harness.waiting import wait_until
@@ -96,17 +94,6 @@ def test_submit_prints_the_id_and_with_wait_the_result(cli: CommandLine, worker:
     with worker():
         done = cli("submit", "bill", '{"text": "tea"}', "--key", "k", "--wait", "--timeout", "30")
     assert (done.code, done.err.splitlines()[0], done.json) == (0, f"job {job}", {"text": "TEA", "total": 1.5})
-
-
-def test_submit_gives_a_job_its_trace(cli: CommandLine) -> None:
-    parent = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
-    job = cli("submit", "bill", '{"text": "tea"}', "--trace", f"traceparent={parent}", "--trace", "tracestate=a=1")
-    with bp.connect(cli.url) as coordinator:
-        row = coordinator.store.call(ReadJob(job.out.strip()))
-    assert open_envelope(row.envelope, of="it").trace == {"traceparent": parent, "tracestate": "a=1"}
-    assert cli("submit", "bill", "{}", "--trace", parent).complaint.startswith(
-        f"--trace {parent!r}: write HEADER=VALUE"
-    )
 
 
 def test_submit_reads_the_payload_from_a_file_or_standard_input(

@@ -7,7 +7,11 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.coordinator.commands import ReadJob
+from batonpass.coordinator.letters import open_envelope
 from batonpass.testing import context, serving
+
+from .commandline import CommandLine
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "own=1"}
 
@@ -86,6 +90,20 @@ async def test_a_job_that_goes_on_from_what_is_left_of_another_has_none() -> Non
         as_given: Any = {"trace": TRACE}
         with pytest.raises(bp.BadSetup, match="trace= is for the job of an agent="):
             await coordinator.fork(saved.id, **as_given)
+
+
+def test_on_the_command_line(
+    store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with bp.connect(store_url, app=app) as coordinator:
+        coordinator.declare(app)
+        cli = CommandLine(store_url, capsys, monkeypatch)
+        parts = [part for name, value in TRACE.items() for part in ("--trace", f"{name}={value}")]
+        row = coordinator.store.call(ReadJob(cli("submit", "child", "{}", *parts).out.strip()))
+    assert open_envelope(row.envelope, of="it").trace == TRACE
+    assert cli("submit", "child", "{}", "--trace", "00-0af7").complaint.startswith(
+        "--trace '00-0af7': write HEADER=VALUE"
+    )
 
 
 async def test_without_one_it_is_empty() -> None:

@@ -218,7 +218,7 @@ class Reaped:
     moved: int
     next_due: int
     queues: tuple[str, ...] = field(default=(), compare=False)
-    away: Mapping[int, Exception] = field(default_factory=nothing, compare=False)
+    away: Mapping[int, Exception] = field(default_factory=dict[int, Exception], compare=False)
 
 
 @dataclass(frozen=True, slots=True)
