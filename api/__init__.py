@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     from batonpass.contracts.bounds import Rate
     from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
     from batonpass.contracts.contract import Contract, ContractRef, Payload, State
+    from batonpass.contracts.declared import AgentInfo
     from batonpass.contracts.diff import Change, Diff
     from batonpass.contracts.errors import (
         Ambiguous,
@@ -106,6 +107,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "Agent",
+    "AgentInfo",
     "Ambiguous",
     "App",
     "Asks",
@@ -205,6 +207,7 @@ _HOMES = {
     "contracts.bounds": "Rate",
     "contracts.checkpoint": "Checkpoint CheckpointSummary",
     "contracts.contract": "Contract ContractRef Payload State",
+    "contracts.declared": "AgentInfo",
     "contracts.diff": "Change Diff",
     "contracts.event": "Event",
     "contracts.fanout": "ChildFailed",

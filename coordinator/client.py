@@ -13,6 +13,7 @@ from ..contracts.agent import Agent, name_of
 from ..contracts.app import App
 from ..contracts.checkpoint import Checkpoint
 from ..contracts.contract import Contract
+from ..contracts.declared import AgentInfo
 from ..contracts.duration import Duration
 from ..contracts.errors import Unavailable
 from ..contracts.event import Event
@@ -25,7 +26,7 @@ from ..contracts.webhook import WebhookInfo
 from ..contracts.worker import WorkerInfo
 from .backup import Progress, back_up
 from .calls import adrive, checkpoints, dead, events, groups, inbox, jobs, travel, webhooks
-from .calls.declaring import declaring
+from .calls.declaring import declaring, known
 from .calls.inputs import contract_wanted
 from .consumer import Consumer
 from .job import Job
@@ -350,6 +351,10 @@ class Coordinator(Scheduling):
     async def declare(self, app: App) -> None:
         """Record an app's agents, so that clients without the app can submit to them."""
         await adrive(self.store, declaring(app))
+
+    async def agents(self) -> list[AgentInfo]:
+        """List the agents that were declared in the store, with the contracts that they accept, by name."""
+        return await adrive(self.store, known())
 
     async def workers(self) -> list[WorkerInfo]:
         """List the live workers, with the agents that they serve and their versions.

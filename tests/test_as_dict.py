@@ -57,6 +57,7 @@ async def test_all_that_is_listed_is_json(store_url: str) -> None:
             *(await coordinator.groups()),
             *(await coordinator.webhooks()),
             *(await coordinator.workers()),
+            *(await coordinator.agents()),
             event,
         ]
     found = [each.as_dict() for each in listed if each]

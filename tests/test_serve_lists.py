@@ -59,6 +59,10 @@ async def test_lists_are_those_of_the_command_line(
                 while not (workers := await got("/workers")):
                     await anyio.sleep(0.02)
             assert workers == await printed("workers")
+            agents = await got("/agents")
+            assert agents == await printed("agents")
+            assert [agent["name"] for agent in agents] == ["cook", "wait"]
+            assert agents[0]["schema"]["properties"].keys() == {"text"}
             assert [worker["agents"] for worker in workers] == [["cook", "wait"]]
             for job in jobs:
                 with anyio.fail_after(20):

@@ -30,6 +30,7 @@ _OURS = {
     "prune": "retention:prune",
     "delete": "retention:delete",
     "serve": "serve:serve",
+    "agents": "agents:agents",
     "workers": "workers:workers",
     "doctor": "doctor:doctor",
     "check": "check:check",

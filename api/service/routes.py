@@ -65,6 +65,7 @@ def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
     app = Starlette(
         routes=[
             Route("/metrics", refusing(service.metrics), methods=["GET"]),
+            Route("/agents", refusing(service.agents), methods=["GET"]),
             Route("/workers", refusing(service.workers), methods=["GET"]),
             Route("/inbox", refusing(service.inbox), methods=["GET"]),
             Route("/jobs", refusing(service.jobs), methods=["GET"]),
@@ -92,6 +93,10 @@ class _Service:
         await self._tally.look()
         told = exposition(await self._gauge.look(), self._tally)
         return Response(told, headers={"cache-control": "no-store"}, media_type=MEDIA_TYPE)
+
+    async def agents(self, request: Request) -> Response:
+        parameters(request, All)
+        return answer([agent.as_dict() for agent in await self._coordinator.agents()])
 
     async def workers(self, request: Request) -> Response:
         parameters(request, All)

@@ -5,8 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 from ...contracts.app import App
+from ...contracts.bounds import Rate
+from ...contracts.declared import AgentInfo
 from ...contracts.errors import BadSetup, BatonpassError
-from ..book import Declaration, Numbers, close_declaration, numbers_of, open_declaration
+from ..book import Declaration, Numbers, close_declaration, numbers_of, open_declaration, readable
 from ..commands import Declare, Declared, Reap, Reaped
 from . import Call
 
@@ -41,6 +43,29 @@ def recalling(app: App) -> Call[list[str]]:
     if lost:
         yield Declare(lost, known)
     return sorted(lost)
+
+
+def known() -> Call[list[AgentInfo]]:
+    """The declared agents, by name. Those whose record can't be read here are left out."""
+    recorded: dict[str, bytes] = yield Declared()
+    return [_info(name, declaration) for name, declaration in sorted(readable(recorded).items())]
+
+
+def _info(name: str, declaration: Declaration) -> AgentInfo:
+    numbers, bounds = declaration.numbers, declaration.bounds
+    return AgentInfo(
+        name=name,
+        app=declaration.app,
+        kind=declaration.kind,
+        accepts=declaration.accepts,
+        schema=declaration.schema,
+        reads=tuple(sorted((ref for ref, other in declaration.others.items() if other.read), reverse=True)),
+        concurrency=numbers.concurrency or None,
+        rate=Rate(numbers.starts, per=numbers.per / 1000) if numbers.starts else None,
+        limit_by=bounds.limit_by,
+        max_waiting=bounds.max_waiting,
+        max_payload=bounds.max_payload,
+    )
 
 
 def _limits(recorded: Declaration | None) -> Numbers | None:

@@ -1,0 +1,59 @@
+"""The agents that a store knows, in Python and on the command line. (Over HTTP: tests/test_serve_lists.py.)"""
+
+from __future__ import annotations
+
+import pytest
+
+import batonpass as bp
+
+from .commandline import CommandLine
+
+
+class Old(bp.Contract, name="listed.order"):
+    text: str
+
+
+class Order(bp.Contract, name="listed.order", version=2):
+    text: str
+    amount: int = 1
+
+
+older, app = bp.App("shop"), bp.App("shop")
+older.agent("bill", accepts=Old, returns=Old)(lambda order: order)
+app.agent("bill", accepts=Order, returns=Order, rate=bp.Rate(5, per=60), limit_by="text", max_waiting=9)(
+    lambda given: given
+)
+app.agent("archive", accepts=bp.State, returns=bp.State, concurrency=2, max_payload=100)(lambda given: given)
+app.upcast(Order, from_version=1)(dict)
+
+
+@pytest.fixture
+def url(store_url: str) -> str:
+    for release in (older, app):
+        with bp.connect(store_url, app=release) as coordinator:
+            assert [agent.name for agent in coordinator.agents()] == ([] if release is older else ["bill"])
+            coordinator.declare(release)
+    return store_url
+
+
+async def test_in_python(url: str) -> None:
+    async with bp.connect(url) as coordinator:
+        archive, bill = await coordinator.agents()
+    with bp.connect(url) as sync:
+        assert sync.agents() == [archive, bill]
+    assert (archive.name, str(archive.accepts), archive.reads) == ("archive", str(bp.State.__contract_ref__), ())
+    assert (archive.concurrency, archive.rate, archive.max_waiting, archive.max_payload) == (2, None, None, 100)
+    assert (bill.app, bill.kind, str(bill.accepts)) == ("shop", "function", "listed.order@2")
+    assert [str(ref) for ref in bill.reads] == ["listed.order@1"]
+    assert bill.schema["properties"].keys() == {"text", "amount"}
+    assert (bill.concurrency, bill.rate, bill.limit_by, bill.max_waiting) == (None, bp.Rate(5, per=60.0), "text", 9)
+
+
+def test_on_the_command_line(url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    cli = CommandLine(url, capsys, monkeypatch)
+    heading, archive, bill = cli("agents").out.splitlines()
+    assert heading.split("  ")[0] == "AGENT"
+    assert archive.split()[0] == "archive"
+    assert bill.split() == ["bill", "listed.order@2", "listed.order@1", "shop", "function"]
+    with bp.connect(url) as coordinator:
+        assert cli("agents", "--json").json == [agent.as_dict() for agent in coordinator.agents()]
