@@ -162,6 +162,9 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
     def has_checkpoint(self, checkpoint_id: str) -> bool:
         return checkpoint_id in self._checkpoints
 
+    def is_living(self, checkpoint_id: str) -> bool:
+        return checkpoint_id in self._checkpoints and not 0 < self._expiry.get(checkpoint_id, 0) <= self.now
+
     def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
         self._checkpoints[row.id] = row
         if expires:

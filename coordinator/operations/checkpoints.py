@@ -31,7 +31,7 @@ def save(records: Records, command: Save) -> CommitLine:
     elif command.checkpoint.thread != row.thread:
         raise refusal("thread", command.checkpoint.id)
     check_grounded(records, command.checkpoint)
-    parent = row.tip if row else command.parent or thread.tip
+    parent = row.tip if row else command.parent or _tip(records, thread)
     commit = append(records, thread, command.checkpoint, parent)
     if row is None:
         records.put_thread(thread)
@@ -45,6 +45,14 @@ def save(records: Records, command: Save) -> CommitLine:
     emit(records, kinds.SAVED, row, checkpoint=row.tip, step=command.checkpoint.step)
     store(records, row)
     return commit
+
+
+def _tip(records: Records, thread: ThreadRow) -> str:
+    """The thread's tip. If that has expired, the newest checkpoint that is left, as if it had been freed."""
+    if not thread.tip or records.is_living(thread.tip):
+        return thread.tip
+    left = records.checkpoints(thread.name, 1, "")
+    return left[0].id if left else ""
 
 
 def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str) -> CommitLine:

@@ -177,6 +177,11 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         where = (checkpoint_id, self._namespace)
         return self._db.execute("SELECT 1 FROM checkpoint WHERE id = ? AND namespace = ?", where).fetchone() is not None
 
+    def is_living(self, checkpoint_id: str) -> bool:
+        which = "id = ? AND namespace = ? AND NOT (expires > 0 AND expires <= ?)"
+        found = self._db.execute(f"SELECT 1 FROM checkpoint WHERE {which}", (checkpoint_id, self._namespace, self.now))
+        return found.fetchone() is not None
+
     def add_checkpoint(self, row: CheckpointRow, step_index: int, expires: int) -> None:
         self._db.execute(
             "INSERT INTO checkpoint (id, namespace, thread, step_index, expires, header, commit_line, state, native) "

@@ -60,6 +60,19 @@ def test_reap_frees_it(bench: Bench) -> None:
     assert commit_of(bench.do(c.Restore(bench.save(None, thread="run")))).parent == kept
 
 
+def test_what_is_saved_next_goes_on_from_what_is_left(bench: Bench) -> None:
+    """Whether the expired ones were freed or not."""
+    for thread, freed in (("run", False), ("other", True)):
+        older = bench.save(None, thread=thread)
+        for _ in range(2):
+            bench.save(None, thread=thread, ttl=MINUTE)
+        bench.clock.advance(MINUTE)
+        if freed:
+            free(bench)
+        saved = bench.save(None, thread=thread)
+        assert [row.id for row in bench.do(c.Ancestors(saved))] == [saved, older]
+
+
 def test_a_thread_goes_with_its_last_checkpoint(bench: Bench) -> None:
     """Otherwise a trace of each chat would stay for ever."""
     running = bench.start(thread="busy", lease=100 * MINUTE)

@@ -199,6 +199,14 @@ class Known:
         """A thread's checkpoints, newest first, without those that are over."""
         return [id_ for id_ in reversed(thread.line) if not 0 < self.kept[id_][1] <= now]
 
+    def newest(self, thread: Thread, now: int) -> str:
+        """The first of them, "" if there are none."""
+        return next(iter(self.shown(thread, now)), "")
+
+    def tip(self, thread: Thread, now: int) -> str:
+        """A thread's tip. One whose time is over is not one any more, freed or not."""
+        return thread.tip if thread.tip in ("", *self.shown(thread, now)) else self.newest(thread, now)
+
     @property
     def ended(self) -> bool:
         """Whether every job has ended."""

@@ -153,7 +153,7 @@ class Ledger(Known):
             return
         if m.fence is None:
             thread = self.thread(m.thread)
-            self._append(thread, m.checkpoint, m.parent or thread.tip, now, records)
+            self._append(thread, m.checkpoint, m.parent or self.tip(thread, now), now, records)
             return
         self._recorded(m, commit, now, records)
         job = self.jobs[m.fence.job_id]
@@ -259,7 +259,7 @@ class Ledger(Known):
         thread = self.thread(self.kept.pop(checkpoint_id)[0])
         thread.line.remove(checkpoint_id)
         if thread.tip == checkpoint_id:
-            thread.tip = next(iter(self.shown(thread, now)), "")
+            thread.tip = self.newest(thread, now)
         return thread
 
     def _reaped(self, m: c.Reap, reaped: c.Reaped, now: int, records: Records) -> None:

@@ -17,7 +17,7 @@ if state[3] and state[3] ~= '' then
 end
 local tip = state[2] or ''
 if parent == '' then
-  parent = tip
+  parent = living_tip(thread, tip, now_ms())
 elseif redis.call('EXISTS', P .. 'c:' .. parent) == 0 then
   return refused('no_checkpoint', parent)
 elseif parent ~= tip and ARGV[4] ~= '1' then

@@ -44,6 +44,18 @@ local function newest_left(thread, now)
   return id, id and redis.call('HGET', P .. 't:' .. thread, id)
 end
 
+-- A thread's tip; if that has expired, the newest checkpoint that is left, as if it had been freed.
+local function living_tip(thread, tip, now)
+  if tip == '' or not redis.call('ZSCORE', P .. 'expiry', tip) then
+    return tip
+  end
+  local _, head = read_head(tip)
+  if head and not hidden(tip, head, now) then
+    return tip
+  end
+  return newest_left(thread, now) or ''
+end
+
 -- As `newest`, but only those with a name. A thread has a few hundred names at most.
 local function newest_named(thread, below, limit)
   local places = {}
