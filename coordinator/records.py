@@ -81,7 +81,7 @@ class Records(Protocol):
         ...
 
     def nth_newest(self, thread: str, n: int) -> int | None:
-        """The step index of the n-th newest checkpoint. None if there are fewer."""
+        """The step index of the n-th newest unexpired checkpoint. None if there are fewer."""
         ...
 
     def put_name(self, row: CheckpointRow, name: str, expires: int) -> None:

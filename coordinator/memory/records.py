@@ -195,7 +195,7 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
         return [(index, row) for index, row in found if index >= start][:limit]
 
     def nth_newest(self, thread: str, n: int) -> int | None:
-        order = self._order.get(thread, [])
+        order = [id_ for id_ in self._order.get(thread, ()) if self.is_living(id_)]
         return self._index[order[-n]] if n <= len(order) else None
 
     def put_name(self, row: CheckpointRow, name: str, expires: int) -> None:

@@ -217,9 +217,8 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
 
     def nth_newest(self, thread: str, n: int) -> int | None:
         row = self._db.execute(
-            "SELECT step_index FROM checkpoint WHERE namespace = ? AND thread = ? "
-            "ORDER BY step_index DESC LIMIT 1 OFFSET ?",
-            (self._namespace, thread, n - 1),
+            f"SELECT step_index FROM checkpoint {_NEWEST_FIRST} ORDER BY step_index DESC LIMIT 1 OFFSET ?",
+            (self._namespace, thread, 2**62, self.now, n - 1),
         ).fetchone()
         return row[0] if row else None
 

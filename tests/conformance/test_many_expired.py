@@ -48,6 +48,17 @@ def test_a_thread_goes_on_behind_them(bench: Bench) -> None:
     assert commit_of(bench.do(c.Restore(bench.save(None, thread="run", parent=newest)))).parent == newest
 
 
+def test_a_thread_is_pruned_over_them(bench: Bench) -> None:
+    """What nobody can see is not one of the last that stay."""
+    ids = [bench.save(None, thread="run") for _ in range(3)]
+    named = expiring(bench, 3)[600]
+    bench.do(c.Name(named, "kept"))
+    bench.clock.advance(MINUTE)
+    assert bench.run(bench.face().prune("run", keep_last=3)) == 1
+    assert [row.id for row in bench.line("run")] == [named, *ids[:0:-1]]
+    assert bench.run(bench.face().prune("run", keep_last=4)) == 0
+
+
 def test_places_are_found_over_them(bench: Bench) -> None:
     run = Places(bench)
     for scope in ("", "s"):

@@ -8,8 +8,8 @@ local thread, limit = ARGV[1], tonumber(ARGV[7])
 local now = now_ms()
 local keep, bound = tonumber(ARGV[3]), '+inf'
 if keep > 0 then
-  local edge = redis.call('ZREVRANGE', P .. 'o:' .. thread, keep - 1, keep - 1, 'WITHSCORES')
-  bound = edge[2] and '(' .. edge[2] or '-inf'
+  local edge = nth_newest(thread, keep, now)
+  bound = edge and '(' .. edge or '-inf'
 end
 local job = redis.call('HGET', P .. 't:' .. thread, 'job')
 local needed = needed_on(thread)

@@ -56,6 +56,29 @@ local function living_tip(thread, tip, now)
   return newest_left(thread, now) or ''
 end
 
+-- The step index of the n-th newest unexpired checkpoint of a thread. Nil if there are fewer, and beyond tens of
+-- thousands of which some have expired.
+local function nth_newest(thread, n, now)
+  local key, below = P .. 'o:' .. thread, '+inf'
+  if redis.call('ZCOUNT', P .. 'expiry', '-inf', num(now)) == 0 then
+    return redis.call('ZREVRANGE', key, n - 1, n - 1, 'WITHSCORES')[2]
+  end
+  for _ = 1, 100 do
+    local ids = redis.call('ZREVRANGEBYSCORE', key, below, '-inf', 'LIMIT', 0, PASSED)
+    local gone = all_hidden(thread, ids, now)
+    for i, id in ipairs(ids) do
+      n = gone[i] and n or n - 1
+      if n == 0 then
+        return redis.call('ZSCORE', key, id)
+      end
+    end
+    if #ids < PASSED then
+      return nil
+    end
+    below = '(' .. redis.call('ZSCORE', key, ids[#ids])
+  end
+end
+
 -- As `newest`, but only those with a name. A thread has a few hundred names at most.
 local function newest_named(thread, below, limit)
   local places = {}
