@@ -26,7 +26,7 @@ from importlib import import_module
 
 from batonpass.contracts.version import __version__ as __version__
 
-TYPE_CHECKING = False  # as of typing, which takes longer to import than this module
+TYPE_CHECKING = False  # typing has the same, but takes longer to import than this module
 if TYPE_CHECKING:
     from batonpass.adapters.plain import (
         AsyncKeeper,
@@ -198,8 +198,8 @@ __all__ = [
     "state_type",
 ]
 
-# Where the names come from that are no errors. Each is loaded when first used: declaring an app, or a contract alone,
-# needs no event loop and no store, and a command line that is still loading can end quietly (see __main__.py).
+# Where the names come from, except for errors. Each is loaded on first use: declaring an app, or only a contract, needs
+# no event loop and no store, and a command line that is still loading can end quietly (see __main__.py).
 _HOMES = {
     "adapters.plain": "AsyncKeeper Checkpointable JsonFiles Keeper checkpoint register_migration rollback",
     "app": "App",
@@ -237,7 +237,7 @@ _HOME_OF = dict.fromkeys(__all__, "contracts.errors") | {
     name: home for home, names in _HOMES.items() for name in names.split()
 }
 
-if not TYPE_CHECKING:  # a type checker knows the names, and is to complain of others
+if not TYPE_CHECKING:  # a type checker knows the names, and should complain about others
 
     def __getattr__(name: str) -> object:
         if name not in _HOME_OF:

@@ -108,7 +108,7 @@ class App(declared.App):
 
 
 def _check_open(given: Any, who: str) -> None:
-    """Refuse what is no open coordinator: users without a type checker give a URL, or one that is not opened."""
+    """Refuse anything but an open coordinator. Users without a type checker pass a URL, or one that is not open."""
     from batonpass.coordinator.client import Coordinator
 
     if not isinstance(given, Coordinator):

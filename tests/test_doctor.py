@@ -88,7 +88,7 @@ def test_it_tells_who_waits_for_whom(store_url: str, doctor: Doctor) -> None:
     assert bill == [
         ("ok", "doctor.order@2, app doctor, function; no live worker, no job waits"),
         ("warn", "1 job(s) wait with doctor.order@1, and no live worker accepts them; it accepts doctor.order@2 now: "
-         "have that read the older one (@app.upcast), or run the version before beside"),
+         "let that read the older one (@app.upcast), or run the earlier version, too"),
     ]  # fmt: skip
     assert told(ran, "jobs")[1].startswith("1 in all; 0 running")
     assert kept(store_url) == before

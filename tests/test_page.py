@@ -234,7 +234,7 @@ async def test_a_redrive_that_is_refused(sqlite_url: str) -> None:
             await visitor.open("/ui/dead-letters")
             path = f"/ui/jobs/{job.id}/redrive"
             assert other.id in await visitor.send(path, 409)  # it has the thread
-            assert "no JSON object" in await visitor.send(path, 422, payload="[1]")
+            assert "must be a JSON object" in await visitor.send(path, 422, payload="[1]")
             assert "not JSON" in await visitor.send(path, 422, payload='{"number": 1')
             assert "{&#34;number&#34;: 1</textarea>" in visitor.page
             assert "too deep" in await visitor.send(path, 422, payload="[" * 100_000)

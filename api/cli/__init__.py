@@ -16,7 +16,7 @@ from batonpass.workers.logs import warn_by
 from .commands import Commands
 from .printing import shortened
 
-# A full disk, or one that breaks: stores word their own.
+# A full or broken disk, when output is written. (Stores have their own words for it.)
 _UNWRITABLE = (errno.ENOSPC, errno.EDQUOT, errno.EIO)
 _LONGEST = 1000  # characters of an error: what an agent raised may hold a whole document; `show` prints it all
 
@@ -65,7 +65,7 @@ def _options(
     namespace: Annotated[str | None, typer.Option("--namespace", help="The namespace in the store")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON")] = False,
 ) -> None:
-    """What is given before a command: `Commands` hands it on."""
+    """Options before a command. `Commands` passes them on."""
 
 
 def main() -> None:
@@ -77,14 +77,14 @@ def main() -> None:
         _stop(str(error), 1)
     except BatonpassError as error:
         _stop(str(error), 2)
-    except KeyboardInterrupt:  # before or after click's own care
+    except KeyboardInterrupt:  # while click does not handle it
         sys.exit(130)
     except OSError as error:
         if _folder_is_gone():
             _stop("the working directory no longer exists: change to another one", 2)
         if error.errno not in _UNWRITABLE:
             raise
-        with open(os.devnull, "wb") as nowhere:  # Python would try again at its end, and say so by its own exit code
+        with open(os.devnull, "wb") as nowhere:  # or Python would try again at its end, and exit with its own code
             os.dup2(nowhere.fileno(), sys.stdout.fileno())
         _stop(f"the output can't be written: {error.strerror}", 2)
 

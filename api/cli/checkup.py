@@ -22,7 +22,7 @@ from .jobs import died
 from .live import judged
 from .printing import cell
 
-# Of so many jobs, the newest, it is looked where they wait; agents that are declared are looked at in any case.
+# Where this many of the newest jobs wait is looked at. Declared agents are looked at in any case.
 _NEWEST = 500
 # How much newer than now a job may be, in ms: the nodes of a cluster have clocks of their own.
 _AHEAD = 5000
@@ -42,7 +42,7 @@ def _said(about: str, look: Callable[[], Iterator[Finding]]) -> Iterator[Finding
     try:
         yield from look()
     except BatonpassError as error:
-        # What is unavailable to us is so to workers; what we may not read, they may.
+        # What is unavailable to us is also unavailable to workers. But they may read what we may not.
         yield Finding("fail" if isinstance(error, Unavailable) else "warn", about, f"can't be looked at: {error}")
 
 
@@ -50,7 +50,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
     recorded = coordinator.store.call(Declared())
     declared = readable(recorded)
     for name in sorted(recorded.keys() - declared):
-        what = "its record can't be read: it is damaged, or of a newer release: start a worker that has the agent"
+        what = "its record can't be read: it is damaged, or from a newer release: start a worker that has the agent"
         yield Finding("warn", f"agent {name}", what)
     rows: list[JobRow] = coordinator.store.call(ListJobs(_NEWEST, ""))
     queues = queues_of(dict.fromkeys([*takers(declared), *_waited_for(rows)]))
@@ -69,7 +69,7 @@ def _agents_and_jobs(store: Examines, coordinator: SyncCoordinator) -> Iterator[
 
 
 def _waited_for(rows: Sequence[JobRow]) -> Iterator[Taker]:
-    """Agents with the contracts that new jobs wait with: an agent may have had another contract before."""
+    """The agents and contracts that new jobs wait for. An agent may have accepted another contract before."""
     for row in rows:
         if row.state == JobState.SUBMITTED:
             yield row.agent, parse_ref(row.contract)
@@ -80,8 +80,8 @@ def _remedy(waits: ContractRef, today: ContractRef | None) -> str:
     if today is None:
         return "no worker has declared it: start one"
     if waits.name == today.name and waits.version < today.version:
-        return f"it accepts {today} now: have that read the older one (@app.upcast), or run the version before beside"
-    return f"it accepts {today} now: run the version beside that accepts {waits}"
+        return f"it accepts {today} now: let that read the older one (@app.upcast), or run the earlier version, too"
+    return f"it accepts {today} now: run the version that accepts {waits}, too"
 
 
 def _agent(taker: Taker, declaration: Declaration | None, waiting: int, workers: frozenset[str]) -> Iterator[Finding]:
@@ -104,7 +104,7 @@ def _agent(taker: Taker, declaration: Declaration | None, waiting: int, workers:
 
 
 def _crashes(rows: Sequence[JobRow]) -> Iterator[Finding]:
-    """Jobs that more than one worker died of: one may have been killed for another reason."""
+    """Jobs that more than one worker died of. (One alone may have been killed for another reason.)"""
     dying = [row for row in rows if row.crashes > 1 and row.state in (JobState.SUBMITTED, JobState.WORKING)]
     if dying:
         worst = max(dying, key=lambda row: row.crashes)
@@ -128,9 +128,7 @@ def _keys(rows: Sequence[JobRow]) -> Iterator[Finding]:
 def _jobs(load: Load) -> Iterator[Finding]:
     alive = any(queued.workers for queued in load.queues.values())
     if load.running and not alive:
-        text = (
-            f"{load.running} are a worker's, and no worker is live: start one, they go on from their last checkpoints"
-        )
+        text = f"{load.running} belong to a worker, and none is live: start one, they go on from their last checkpoints"
         yield Finding("warn", "jobs", text)
     text = f"{load.jobs} in all; {load.running} running, {load.timed} due later (a delay, a retry, a question's time)"
     yield Finding("ok", "jobs", text)

@@ -1,4 +1,4 @@
-"""The commands, each imported when it is asked for: who lists jobs waits for neither the worker nor the demo."""
+"""Commands: each is imported when it is asked for, so that a list of jobs does not wait for the worker's imports."""
 
 from __future__ import annotations
 
@@ -47,9 +47,9 @@ GROUP = "batonpass.commands"
 
 
 class Commands(TyperGroup):
-    """Ours, and those of other packages. Only help, and a name that is not ours, need to look at the latter."""
+    """Our commands, and those of other packages, which are only looked at for help, or for a name that is not ours."""
 
-    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # typer brings its own click, or does not, by its version
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:  # some versions of typer bring their own click
         if cmd_name in _OURS:
             self._add(EntryPoint(cmd_name, f"batonpass.cli.{_OURS[cmd_name]}", GROUP))
         elif cmd_name not in self.commands:
@@ -67,7 +67,7 @@ class Commands(TyperGroup):
         return list(self.commands)
 
     def resolve_command(self, ctx: Any, args: list[str]) -> Any:
-        """Options that all commands take may also stand before the command's name: it gets them as its own."""
+        """Options that all commands take may also stand before the command's name. The command gets them."""
         name, command, rest = super().resolve_command(ctx, args)
         before: list[str] = []
         for option, value in (("--store", ctx.params["store"]), ("--namespace", ctx.params["namespace"])):
@@ -93,6 +93,6 @@ def _made(name: str, target: Callable[..., None] | typer.Typer) -> Any:
 
 
 def _summary(told: str | None) -> str:
-    """The first sentence of what a command tells, whole: what is longer than a line, click would cut."""
+    """The first sentence of a command's help, in full. (Click would cut it at the end of the line.)"""
     line = (told or "").partition("\n")[0]
     return line.partition(". ")[0].removesuffix(".")

@@ -64,7 +64,7 @@ def redrive(
     with opened(store, namespace) as coordinator:
         found = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
         ids = {info.id for info in found}
-        left = {info.id: info.parent for info in found if info.parent in ids}  # it makes them again: not twice
+        left = {info.id: info.parent for info in found if info.parent in ids}  # their parents make them again
         chosen = jobs or [info.id for info in found if info.id not in left]
         for job in chosen:
             coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, edits), guard=limits)
@@ -77,7 +77,7 @@ def redrive(
 
 
 def _changed(coordinator: SyncCoordinator, job: str, edits: list[tuple[str, Any]]) -> dict[str, Any]:
-    """The values of a job's state that hold what is edited, by name."""
+    """The values of a job's state that contain an edit, by name."""
     at = coordinator.job(job).info().checkpoint_id if edits else None
     state: Any = coordinator.restore(at).state if at else {}
     for place, value in edits:

@@ -92,7 +92,7 @@ def events(
 
 
 def _check_known(coordinator: SyncCoordinator, job: str) -> None:
-    """`NotFound` if there is no such job, and never was: the events of a deleted one stay."""
+    """`NotFound` if there is no such job, and never was. (The events of a deleted job stay.)"""
     try:
         coordinator.job(job).info()
     except NotFound:

@@ -18,7 +18,7 @@ from .printing import print_json
 if TYPE_CHECKING:
     from batonpass.adapters.langgraph.importing import Done
 
-# How many problems are told one by one.
+# How many problems to print one by one.
 _SHOWN = 20
 
 

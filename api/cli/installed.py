@@ -1,4 +1,4 @@
-"""What is installed of Batonpass's extras, and whether its versions are those that it is tested with."""
+"""Installed: which packages of Batonpass's extras are installed, and whether their versions were tested."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def look_installed() -> Iterator[Finding]:
 
 
 def judged(requirements: Sequence[str]) -> Iterator[Finding]:
-    """What is there of the packages that extras require, as `importlib.metadata.requires` tells them."""
+    """Findings about the packages that extras require, as `importlib.metadata.requires` lists them."""
     there: list[str] = []
     missing: dict[str, None] = {}
     for name, bounds, extra in sorted(filter(None, map(_parts, requirements))):
@@ -42,7 +42,7 @@ def judged(requirements: Sequence[str]) -> Iterator[Finding]:
 
 
 def _parts(requirement: str) -> tuple[str, str, str] | None:
-    """Name, bounds and extra of a requirement; None for one that no extra, or `all` alone, has."""
+    """Name, bounds and extra of a requirement. None if no extra has it, or only `all`."""
     found = _REQUIREMENT.match(requirement)
     return (found[1], found[2].strip(), found[3]) if found and found[3] != "all" else None
 

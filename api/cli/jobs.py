@@ -137,7 +137,7 @@ def jobs(
 
 
 def died(crashes: int) -> str | None:
-    """What is said of a job that its workers died of, which nobody was left to say."""
+    """What to say about a job that its workers died of. They could not say it themselves."""
     return f"{crashes} worker(s) died or went silent while they ran it" if crashes else None
 
 
@@ -210,19 +210,19 @@ def described(info: JobInfo, payload: Any = None, result: Any = None) -> dict[st
 
 
 def without_payload(info: JobInfo) -> JobInfo:
-    """A job whose payload can't be read, though its envelope can: all else is told."""
+    """A job whose payload can't be read, although its envelope can. Everything else can be shown."""
     return replace(info, unreadable=(*info.unreadable, "payload"))
 
 
 def _values(contract: Any) -> dict[str, Any]:
     try:
         return contract.model_dump(mode="json") if hasattr(contract, "model_dump") else dict(contract)
-    except ValueError:  # a `State` takes any value, also one that pydantic has no JSON for
+    except ValueError:  # a `State` may have a value that pydantic can't write as JSON
         return dict(contract)
 
 
 def unreadable(found: Sequence[JobInfo]) -> list[str]:
-    """The jobs of which not everything could be read."""
+    """The jobs that could not be read completely."""
     return [info.id for info in found if info.unreadable]
 
 

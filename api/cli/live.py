@@ -1,4 +1,4 @@
-"""Whether the versions of live workers agree."""
+"""Live: whether the versions of live workers agree."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from batonpass.coordinator.checkup import Finding
 
 
 def judged(workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
-    """Which versions live workers have; two of one thing are a deploy that is not over."""
+    """Findings about the versions of live workers. Two versions of one thing are a deploy that is not over."""
     running: dict[str, dict[str, list[str]]] = {}
     for worker in workers:
         running.setdefault("Batonpass", {}).setdefault(worker.batonpass, []).append(worker.id)

@@ -25,7 +25,8 @@ _UNITS = {"s": 1, "m": 60, "h": 3600, "d": 86_400, "w": 604_800}
 
 
 def _named(context: typer.Context, url: str) -> str:
-    """Refuse a store that the environment names by its variable: nobody sees that in the command."""
+    """The store's URL. If it is bad and from the environment, the error names the variable, which the command does not
+    show."""
     source = context.get_parameter_source("store")
     if source is not None and source.name == "ENVIRONMENT":
         try:
@@ -60,13 +61,13 @@ Json = Annotated[bool, typer.Option("--json", help="Print JSON")]
 
 
 def listed(texts: Sequence[str] | None) -> list[str]:
-    """What was given with commas between, in one option or several."""
+    """What was given in one option or several, separated by commas."""
     return [each.strip() for each in ",".join(texts or ()).split(",") if each.strip()]
 
 
 def read_json(text: str) -> Any:
-    """JSON as given on the command line; `ValueError` also for a number that would be infinite, and for what lies too
-    deep to be read."""
+    """JSON as given on the command line. `ValueError` also for a number that would be infinite, and for what is nested
+    too deep."""
     try:
         return json.loads(text, parse_float=_finite)
     except RecursionError:
@@ -118,7 +119,7 @@ def duration(text: str, option: str) -> float:
 
 
 def moment(text: str, option: str, *, also: str = "") -> datetime:
-    """A time as given on the command line; one without a zone is in that of this machine."""
+    """A time as given on the command line. Without a time zone, it is in this machine's."""
     try:
         return datetime.fromisoformat(text).astimezone()
     except ValueError:
@@ -126,7 +127,7 @@ def moment(text: str, option: str, *, also: str = "") -> datetime:
 
 
 def guarded(text: str) -> Guard:
-    """A guard as given on the command line: a JSON object of its fields, the others have their defaults."""
+    """A guard as given on the command line: a JSON object of some of its fields. The others have their defaults."""
     try:
         return Guard(**read_json(text))
     except (ValueError, TypeError):
@@ -135,11 +136,12 @@ def guarded(text: str) -> Guard:
 
 
 def opened(store: str, namespace: str | None, app: str | None = None, *, begins: bool = False) -> Connection:
-    """The connection for a command. Agents are those of the store's record: whatever else this process has imported,
-    the demo for one, is not the user's.
+    """The connection for a command. It only knows the agents that the store has recorded, because what else this
+    process has imported (the demo, for example) is not the user's.
 
-    A command that `begins` nothing needs a store: a new, empty file in the wrong folder would only hide the mistake.
-    What goes on until it is stopped begins one, as a worker does: a service manager starts them in any order.
+    Unless the command `begins` a store, there must be one: a new, empty file in the wrong folder would only hide the
+    mistake. Commands that run until they are stopped begin one, as a worker does, because a service manager starts them
+    in any order.
     """
     if store.startswith("memory:"):
         raise BadSetup("memory:// exists only in its own process, so a command's work would be lost")
@@ -162,8 +164,8 @@ def opened(store: str, namespace: str | None, app: str | None = None, *, begins:
 
 
 def _unwritable(folder: Path) -> str:
-    """Why no file can be made in a folder, "" if one can. It is tried: to root everything is allowed, and not all of it
-    is possible."""
+    """Why no file can be made in a folder, "" if one can. This tries to make one, because root may do everything, and
+    yet not everything is possible."""
     try:
         with TemporaryFile(dir=folder):
             return ""

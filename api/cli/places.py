@@ -17,18 +17,18 @@ _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>'(?:[^'\\]|\\.)*'|\"(?:[^\
 
 
 def put(state: Any, place: str, value: Any) -> Any:
-    """The state with a value at a place: an item of a list, or one that is added at its end; a key of a dict, old or
-    new; a field of a model or a dataclass. The state given is changed."""
+    """Put a value at a place in a state: an item of a list (or a new one at its end), a key of a dict (old or new), or
+    a field of a model or a dataclass. Changes the state, and returns it."""
     return _with(state, list(_steps(place)), place, value)
 
 
 def root(place: str) -> Any:
-    """The name in the state of the value that holds the place."""
+    """The name of the state's value that contains the place."""
     return next(_steps(place))
 
 
 def _with(held: Any, way: list[Any], place: str, value: Any) -> Any:
-    """What is held at the beginning of the way, with the value at its end."""
+    """What is at the beginning of the way, with the value at its end."""
     if not way:
         return value
     step, *rest = way
@@ -44,7 +44,7 @@ def _with(held: Any, way: list[Any], place: str, value: Any) -> Any:
 
 
 def _parts(held: Any) -> dict[str, Any] | None:
-    """The fields of a model or a dataclass; None of anything else."""
+    """The fields of a model or a dataclass. None for anything else."""
     if isinstance(held, BaseModel):
         return dict(held)
     if isinstance(held, UnknownValue) or not dataclasses.is_dataclass(held):
@@ -53,7 +53,7 @@ def _parts(held: Any) -> dict[str, Any] | None:
 
 
 def _rebuilt(held: Any, parts: dict[str, Any], name: str, changed: Callable[[Any], Any], place: str) -> Any:
-    """A model or a dataclass with another value in a field: it may be frozen, and it may refuse the value."""
+    """A new model or dataclass with another value in a field, because the old one may be frozen. It may refuse it."""
     if name not in parts:
         raise BadSetup(f"there is no {place!r}: a {type(held).__name__} has {', '.join(parts)}, not {name!r}")
     part = changed(parts[name])
@@ -68,7 +68,7 @@ def _rebuilt(held: Any, parts: dict[str, Any], name: str, changed: Callable[[Any
 
 
 def _check(held: Any, step: Any, place: str, *, new: bool) -> None:
-    """Refuse a step that leads nowhere. `new`: something may be added there."""
+    """Refuse a step that leads nowhere. With `new`, something may be added there."""
     if issubclass(type(held), dict):
         if not new and step not in held:
             raise BadSetup(f"there is no {place!r}: the state has nothing at {step!r}")

@@ -20,8 +20,9 @@ def print_json(value: Any, *, indent: int | None = 2) -> None:
 
 
 def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
-    """Columns under headings, as wide as they need: ids can be copied. Only a long text (an error) is cut."""
-    from rich.cells import cell_len  # its tables take as long to import as all that a list of jobs needs besides
+    """Print columns under headings, as wide as they need, so that ids can be copied. Only long texts (errors) are
+    cut."""
+    from rich.cells import cell_len  # rich's tables take as long to import as everything else that a list needs
 
     lines = [[shortened(cell(value), _LONGEST) for value in row] for row in rows]
     widths = [max(map(cell_len, column)) for column in zip(headings, *lines, strict=True)]
@@ -31,7 +32,7 @@ def print_table(headings: Sequence[str], rows: Iterable[Sequence[Any]]) -> None:
 
 
 def tell_unreadable(kind: str, ids: Sequence[str]) -> None:
-    """Say of which jobs or checkpoints not everything could be read."""
+    """Say which jobs or checkpoints could not be read completely."""
     if ids:
         more = f" and {len(ids) - 1} more" if len(ids) > 1 else ""
         why = "it is damaged, or needs the keys (BATONPASS_ENCRYPT_KEYS, BATONPASS_SIGN_KEYS)"
@@ -48,5 +49,5 @@ def cell(value: Any) -> str:
 
 
 def shortened(text: str, longest: int) -> str:
-    """The text, its end left out if it is longer."""
+    """The text, without its end if it is longer."""
     return text if len(text) <= longest else f"{text[: longest - 2]} …"

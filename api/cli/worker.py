@@ -52,7 +52,7 @@ def worker(
     log_lines(as_json, namespace_of(store, namespace))
     names = None if agents is None else listed(agents)
     times = {"lease": duration(lease, "--lease"), "grace": duration(grace, "--grace")}
-    # A child has a memory of its own, and Windows passes no sockets to one.
+    # A child would not share a store in memory, and Windows can't pass sockets to one.
     children = None
     if os.name == "posix" and not store.startswith("memory:"):
         children = Children(app, store, namespace, as_json, Wear(child_jobs, child_memory))
@@ -63,7 +63,7 @@ def worker(
         with at_last():
             return anyio.run(partial(serving, **times, **more), backend_options=STEADY)
 
-    # Frameworks may ask at the terminal: a worker has nobody there, and must not wait for it.
+    # Frameworks may ask at the terminal, where nobody answers a worker.
     os.dup2(os.open(os.devnull, os.O_RDONLY), 0)
     if reload:
         keep_reloading(run)

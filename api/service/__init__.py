@@ -1,4 +1,4 @@
-"""The service: one more client of the store, for those who speak HTTP. `batonpass serve` runs it."""
+"""The service: another client of the store, for everybody who speaks HTTP. `batonpass serve` runs it."""
 
 from batonpass.contracts.errors import MissingExtra
 

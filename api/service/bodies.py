@@ -1,4 +1,4 @@
-"""Bodies: what requests bring, checked before anything is done with it."""
+"""Bodies: the contents of requests, checked before anything is done with them."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ def _time(given: object) -> object:
     try:
         return datetime.fromisoformat(given) if isinstance(given, str) else given
     except ValueError:
-        raise PydanticCustomError("time", "it is no time, as 2030-01-31T12:00:00Z is one") from None
+        raise PydanticCustomError("time", "it is not a time, such as 2030-01-31T12:00:00Z") from None
 
 
 _Time = Annotated[AwareDatetime, BeforeValidator(_time)]
-# An error is told of the one that was meant, not of both.
+# So that an error is about the form that was meant, not about both.
 _Deadline = Annotated[
     Annotated[float, Tag("seconds")] | Annotated[_Time, Tag("time")],
     Discriminator(lambda given: "time" if isinstance(given, str) else "seconds"),
@@ -52,7 +52,7 @@ class Answer(_Body):
 
 
 class Limits(_Body):
-    """A guard; what is not given is as `Guard` has it."""
+    """A guard. Limits that are not given are `Guard`'s defaults."""
 
     hops: int | None = None
     repeats: int | None = None
@@ -61,12 +61,12 @@ class Limits(_Body):
 
     @property
     def guard(self) -> Guard:
-        """The guard that they are."""
+        """These limits as a guard."""
         return Guard(**self.model_dump(exclude_none=True))
 
 
 class Redrive(_Body):
-    """What a failed job continues with, where it is not as before: its payload, values of its state by key, limits."""
+    """What to change before a failed job continues: its payload, values of its state by key, its limits."""
 
     payload: dict[str, Any] | None = None
     changes: dict[str, Any] | None = None
@@ -92,7 +92,7 @@ class Submission(_Body):
 
     @property
     def options(self) -> SubmitOptions:
-        """What is given of them: null is as if it were left out."""
+        """The options that are given. null is the same as leaving one out."""
         given = self.model_dump(exclude_none=True, exclude={"agent", "payload"})
         if self.guard is not None:
             given["guard"] = self.guard.guard
@@ -110,7 +110,7 @@ class _Query(BaseModel):
 
 
 class All(_Query):
-    """Nothing is left out."""
+    """No parameters, because everything is listed."""
 
 
 class Show(_Query):
@@ -186,7 +186,7 @@ def parameters(request: Request, form: type[W]) -> W:
 
 
 async def received(request: Request, most: int = MAX_PAYLOAD) -> bytes:
-    """The bytes of a request's body, of which there may be so many."""
+    """The bytes of a request's body, of which there may be `most`."""
     data = bytearray()
     try:
         async for chunk in request.stream():
@@ -199,7 +199,7 @@ async def received(request: Request, most: int = MAX_PAYLOAD) -> bytes:
 
 
 def fitting(form: type[B], values: Any, what: str) -> B:
-    """Values as a form has them; `BadRequest` names what is not."""
+    """Values as an instance of a form. `BadRequest` names what does not fit."""
     try:
         return form.model_validate(values)
     except ValidationError as error:

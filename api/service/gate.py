@@ -1,4 +1,5 @@
-"""Gate: who may ask. Everybody shows the token, and what changes something is sent as JSON: no form of a page can."""
+"""Gate: who may ask. Every request must have the token. One that changes something must be JSON, which no form on
+another site's page can send."""
 
 from __future__ import annotations
 
@@ -31,10 +32,10 @@ class Gate:
 
     def _admits(self, authorization: str) -> bool:
         scheme, _, shown = authorization.partition(" ")
-        # Headers are Latin-1 on the way in; compared as bytes, in a time that does not depend on them.
+        # Headers come in as Latin-1. They are compared as bytes, in a time that does not depend on their content.
         return compare_digest(shown.strip().encode("latin-1"), self._token) and scheme.lower() == "bearer"
 
 
 def media_type(headers: Headers) -> str:
-    """What a body is said to be."""
+    """The type that a body is said to have."""
     return headers.get("content-type", "").partition(";")[0].strip().lower()

@@ -1,4 +1,4 @@
-"""Happened: the next events of those that somebody wants, which are looked for a while at a time."""
+"""Happened: the next events that somebody wants. A request looks for them only for a short while."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ _PATIENCE = 1.0  # seconds of looking
 def reader(
     coordinator: Coordinator, after: str, job: str | None, *, thread: str = "", agent: str = "", types: str = ""
 ) -> Reader:
-    """A way through the events behind a cursor. `types` have commas between."""
+    """A reader of the events after a cursor. `types` are separated by commas."""
     listed = [each.strip() for each in types.split(",") if each.strip()]
     return Reader(after, job or "", which(listed, agent or None, thread), coordinator.url, follow=False)
 
 
 async def following(coordinator: Coordinator, reader: Reader, least: int) -> list[Event]:
-    """The next events, so many if there are: fewer if that takes long. `reader.after` leads on, also from none."""
+    """At least `least` of the next events, or fewer if there are not that many, or if that takes long. `reader.after`
+    is where to continue, even if there are none."""
     found: list[Event] = []
     began = time.monotonic()
     while not reader.ended and len(found) < least and time.monotonic() - began < _PATIENCE:

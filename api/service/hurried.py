@@ -1,5 +1,5 @@
-"""Hurried: a connection on which a request must arrive in time. uvicorn has a limit only for what follows a request, so
-clients that send a header or a piece of a body now and then would keep all of the service's connections."""
+"""Hurried: a connection on which a request must arrive in time. uvicorn only limits the time after a request, so
+clients that send a header or a piece of a body now and then could keep all of the service's connections."""
 
 from __future__ import annotations
 

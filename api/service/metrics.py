@@ -1,5 +1,5 @@
 """Metrics: how the store stands and what has happened, as text that Prometheus reads. The store counts by its indexes,
-and what happened it tells as events: nobody counts anything for this."""
+and its events say what happened, so nobody else has to count."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from .standing import Standing
 from .tally import BUCKETS, Tally, Times
 
 MEDIA_TYPE = "text/plain; version=0.0.4; charset=utf-8"
-# A counter that appears with its first count never grew, as Prometheus sees it: these are there from the beginning.
+# If a counter only appeared with its first count, Prometheus would not see it grow. So these exist from the beginning.
 _OF_AGENTS = (
     *(kinds.SUBMITTED, kinds.STARTED, kinds.HANDED_OFF, kinds.COMPLETED, kinds.FAILED, kinds.RETRYING, kinds.REJECTED),
     *(kinds.CANCELED, kinds.RELEASED, kinds.CRASHED, kinds.LEASE_EXPIRED, kinds.SAVED, kinds.NOT_SCHEDULED),
@@ -59,7 +59,7 @@ class _Read(Collector):
             ),
             (
                 "jobs_waiting_oldest_seconds",
-                "For how long the job has been ready that is next at an agent, 0 if none is",
+                "How long the job that is next at an agent has been ready, 0 if there is none",
                 {each.agent: each.oldest for each in agents},
             ),
             (

@@ -1,5 +1,5 @@
-"""Refusing: every error as a problem with a status; and those as JSON, `{"error": one line, "fields": [what is wrong
-where]}`, and what a program needs to go on."""
+"""Refusing: turns every error into a problem with a status, and a problem into JSON: `{"error": one line, "fields":
+[what is wrong where]}`, and what a program needs to continue."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _STATUS: Mapping[type[BatonpassError], int] = {
     Unserializable: 422,
     Unavailable: 503,
 }
-# What Starlette finds by itself, in our words.
+# Starlette's own errors in our words.
 _WORDS = {404: "there is nothing at this path", 405: "this path does not take this method"}
 
 Endpoint = Callable[[Request], Awaitable[Response]]
@@ -69,7 +69,7 @@ class Problem:
 
 
 def answer(value: object, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:
-    """Plain values as JSON, which nobody on the way keeps."""
+    """Plain values as JSON, which no proxy or browser may keep."""
     content = as_json(value, no_number="strings")
     return Response(content, status, {"cache-control": "no-store", **(headers or {})}, "application/json")
 
@@ -83,15 +83,15 @@ def told(problem: Problem) -> Response:
 def refusing(
     endpoint: Endpoint, tell: Callable[[Request, Problem], Response] = lambda _, problem: told(problem)
 ) -> Endpoint:
-    """An endpoint whose errors are answers, in the form that `tell` gives them."""
+    """An endpoint whose errors become responses, in the form that `tell` gives them."""
 
     async def answering(request: Request) -> Response:
         try:
             return await endpoint(request)
         except BatonpassError as error:
             return tell(request, problem_of(error))
-        except CancelledError:  # the service was told to stop, and waited for this request as long as it does
-            text = "the service stops before this was answered, and it may be done or not: look, or send it again"
+        except CancelledError:  # the service is stopping, and has waited for this request as long as it does
+            text = "the service is stopping before this was answered. It may be done or not: look, or send it again"
             return tell(request, Problem(503, text, headers={"connection": "close"}))
         except Exception:
             _log.exception("a request failed: %s %s", request.method, request.url.path)
@@ -101,8 +101,8 @@ def refusing(
 
 
 def problem_of(error: BatonpassError) -> Problem:
-    """One of our errors. What no caller can mend (a missing key, damaged records, a store's file that was deleted) is
-    the service's own: 500."""
+    """One of our errors as a problem. What no caller can fix (a missing key, damaged records, a store's file that was
+    deleted) is the service's own fault: 500."""
     status = next((status for kind, status in _STATUS.items() if isinstance(error, kind)), 500)
     fields: Sequence[str] = ()
     if isinstance(error, BadRequest):
@@ -122,7 +122,7 @@ def _more(error: BatonpassError) -> Iterator[tuple[str, str]]:
 
 
 def unrouted(error: Exception) -> Problem:
-    """A path or a method that there is not."""
+    """An unknown path or method as a problem."""
     assert isinstance(error, HTTPException)
     return Problem(error.status_code, _WORDS.get(error.status_code, str(error.detail)), headers=error.headers or {})
 

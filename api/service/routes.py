@@ -1,4 +1,4 @@
-"""Routes: what may be asked of the service. Answers are those of the command line's `--json`."""
+"""Routes: what programs can ask the service. Its answers are the same as those of the command line with `--json`."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _TRACE = ("traceparent", "tracestate", "baggage")  # the W3C's headers, which cl
 
 
 def application(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
-    """The service over a coordinator, for those who have the token: the page, and what programs ask for."""
+    """The service over a coordinator, for everybody who has the token: the page, and the routes for programs."""
     shown, asked, alive = page(coordinator, gauge, token), _asked(coordinator, gauge, token), _alive(coordinator)
 
     async def which(scope: Scope, receive: Receive, send: Send) -> None:
@@ -45,7 +45,7 @@ def application(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
 
 
 def _alive(coordinator: Coordinator) -> ASGIApp:
-    """Whether the service can work. Load balancers ask, who have no token: nothing else is told."""
+    """Whether the service can work. Says nothing else, because load balancers ask without a token."""
 
     async def health(_: Request) -> Response:
         try:
@@ -79,7 +79,7 @@ def _asked(coordinator: Coordinator, gauge: Gauge, token: str) -> Gate:
         ],
         exception_handlers={HTTPException: lambda _, error: told(unrouted(error))},
     )
-    app.router.redirect_slashes = False  # it would send callers to whatever host they named
+    app.router.redirect_slashes = False  # a redirect would lead to whatever host the request names
     return Gate(app, token)
 
 
@@ -129,7 +129,7 @@ class _Service:
     async def events(self, request: Request) -> Response:
         wanted = parameters(request, Events)
         if wanted.job:
-            self._coordinator.job(wanted.job)  # refuses what is no id
+            self._coordinator.job(wanted.job)  # refuses anything that is not an id
         way = reader(self._coordinator, **wanted.model_dump())
         try:
             found = await following(self._coordinator, way, 1)
@@ -152,7 +152,7 @@ class _Service:
         wanted = parameters(request, Show)
         job = self._coordinator.job(request.path_params["id"])
         if wanted.wait:
-            with suppress(JobError):  # how it stands is told below
+            with suppress(JobError):  # the job's state is in the answer
                 await job.result(timeout=wanted.wait)
         info = await job.info()
         payload = None

@@ -27,7 +27,7 @@ _LAST_WORDS = 5  # seconds that requests may take once the service stops
 
 
 class Place:
-    """Where to listen. Looked up once: what is checked is what is bound."""
+    """Where to listen. The address is looked up once, so that the one that is checked is the one that is bound."""
 
     def __init__(self, host: str, port: int) -> None:
         try:
@@ -53,7 +53,7 @@ class Place:
 
 
 class _Server(uvicorn.Server):
-    """A server that leaves signals to us: uvicorn's own care ends the process by the signal."""
+    """A server that leaves signals to us: uvicorn's own handling would end the process by the signal."""
 
     @contextmanager
     def capture_signals(self) -> Generator[None]:
@@ -61,8 +61,8 @@ class _Server(uvicorn.Server):
 
 
 async def serve(connection: Connection, place: Place, token: str, started: Started) -> None:
-    """Serve until SIGTERM or SIGINT. `started` is told the store and the address, once requests are taken."""
-    with place.listener() as listener:  # first: a store is not begun for an address that can't be had
+    """Serve until SIGTERM or SIGINT. `started` is called with the store and the address once requests are accepted."""
+    with place.listener() as listener:  # first, so that no store is made for an address that is not available
         async with connection as coordinator:
             with closing(Gauge(coordinator)) as gauge:
                 await _serve(coordinator, gauge, listener, token, started)
@@ -94,7 +94,7 @@ async def _stop_by_signal(server: uvicorn.Server, *, task_status: TaskStatus[Non
     with anyio.open_signal_receiver(signal.SIGTERM, signal.SIGINT) as signals:
         task_status.started()
         async for _ in signals:
-            server.force_exit = server.should_exit  # the second one waits for no request
+            server.force_exit = server.should_exit  # a second signal does not wait for requests
             server.should_exit = True
 
 

@@ -19,8 +19,8 @@ from batonpass.coordinator.live import Taker, live_workers, queues_of, serving, 
 
 @dataclass(frozen=True)
 class Serving:
-    """An agent that is declared: how many jobs are ready for it, for how many seconds the first of them has been, and
-    the live workers that take them."""
+    """A declared agent: how many jobs are ready for it, for how many seconds the first of them has been ready, and the
+    live workers that take them."""
 
     agent: str
     contract: str
@@ -40,7 +40,7 @@ class Standing:
 
 
 class Gauge:
-    """Looks how a coordinator's namespace stands, on a connection of its own: one look at a time, in a thread."""
+    """Looks at how a coordinator's namespace stands, on its own connection, in a thread, one look at a time."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self._asked = coordinator.store

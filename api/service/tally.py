@@ -1,4 +1,4 @@
-"""Tally: what has happened since the first look, counted from the events. A namespace's own, whoever did it."""
+"""Tally: what has happened in a namespace since the first look, counted from its events."""
 
 from __future__ import annotations
 
@@ -19,14 +19,14 @@ from batonpass.coordinator.calls.events import Reader, last, which
 from batonpass.coordinator.client import Coordinator
 
 _log = logging.getLogger("batonpass.service")
-# Seconds of reading in one look. Who was not asked for long catches up in several.
+# Seconds of reading in one look. After a long time without one, it takes several to catch up.
 _PATIENCE = 3.0
 # Jobs that are remembered from their last event to the next. (A cap: of millions that wait, not all are timed.)
 _REMEMBERED = 200_000
 # Seconds: the upper ends of a histogram's buckets. An agent may be a function or hours of a team's talk.
 BUCKETS = (0.01, 0.03, 0.1, 0.3, 1.0, 3.0, 10.0, 30.0, 60.0, 300.0, 900.0, 3600.0, 14400.0)
 
-# After these a job may start; after the others of a job it has ended, or waits for somebody.
+# After these events a job may start. After those of _STOPPED it has ended, or waits for somebody.
 _READY = frozenset(
     {
         *(kinds.SUBMITTED, kinds.HANDED_OFF, kinds.RETRYING, kinds.RELEASED, kinds.ANSWERED, kinds.UNANSWERED),
@@ -67,7 +67,7 @@ class _Since:
 
 
 class Tally:
-    """Counts a coordinator's events: each once, also over a loss of the store's last ones."""
+    """Counts a coordinator's events, each once, even if the store loses its last ones."""
 
     def __init__(self, coordinator: Coordinator) -> None:
         self.events = Counter[tuple[str, str]]()
@@ -111,7 +111,7 @@ class Tally:
             if event.type == kinds.FAILED:
                 self.failures[agent, str(event.data.get("reason", ""))] += 1
             since = event.time.timestamp()
-            if "behind" in event.data:  # it waits for its thread, and is submitted again when it gets that
+            if "behind" in event.data:  # it waits for its thread, and is submitted again when it gets the thread
                 self._goes_on(event, None)
             elif event.type in _READY:
                 due: int = event.data.get("due", 0)
@@ -125,7 +125,7 @@ class Tally:
         """A job ran or waited until now, and does what it does now."""
         was = self._jobs.pop(event.subject, None)
         if was and to and not was.running and not to.running:
-            to = was  # it is due now, which was said when it was put off
+            to = was  # it is due now, and the event that put it off had this time
         elif was and (was.running or to):
             times = (self.runs if was.running else self.waits).setdefault(was.agent, Times())
             times.add(max(event.time.timestamp() - was.time, 0.0))

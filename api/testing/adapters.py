@@ -88,7 +88,7 @@ class AdapterCases:
             assert run.result() == Told(text=self.expected), f"another result when killed {point}"
 
     def test_stops_when_its_job_is_canceled(self, tmp_path: Path) -> None:
-        """The refusal of a write comes out of the adapter: no step begins after it."""
+        """The adapter lets the refusal of a write out, and begins no step after it."""
         run = self.start(tmp_path)
         run.work.during = lambda step: run.cancel()
         run.deliver()
@@ -97,7 +97,7 @@ class AdapterCases:
             run.result()
 
     def test_an_error_of_the_agent_fails_the_attempt_alone(self, tmp_path: Path) -> None:
-        """What an agent raises is told in the job, which is tried again."""
+        """The job says what the agent raised, and is tried again."""
         run = self.start(tmp_path)
 
         def fail(step: str) -> None:
@@ -121,7 +121,7 @@ class AdapterCases:
             assert checkpoint.step
 
     def test_enter_and_leave_are_asked(self, tmp_path: Path) -> None:
-        """The user's own ways in and out take the place of the adapter's."""
+        """The user's `enter` and `leave` replace the adapter's own."""
         seen: list[str] = []
 
         def enter(payload: Given, context: Any) -> Any:
@@ -139,7 +139,7 @@ class AdapterCases:
 
 
 def _goes_on(run: Run, point: str, steps: Sequence[str]) -> None:
-    """Run a killed job to its end; what was written before must not run again."""
+    """Run a killed job to its end. What was written before must not run again."""
     before = run.work.lines()
     run.work.killed_at = ""
     if not run.info().state.ended:

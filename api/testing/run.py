@@ -52,8 +52,8 @@ class Run:
             await Runner(self._app, store, coordinator.book, None, adapters, None).run(delivery)
 
     def deliver_apart(self) -> bool:
-        """`deliver` in a forked process; whether that was killed. The job is given back then, as a worker does when its
-        child is dead."""
+        """`deliver` in a forked process. Returns whether that was killed. If so, the job is given back, as a worker
+        does when its child has died."""
         pid = os.fork()
         if pid == 0:
             try:
@@ -85,7 +85,7 @@ class Run:
             return coordinator.job(self._job).info()
 
     def result(self) -> Contract:
-        """What the job ended with; the job's error if it did not end well."""
+        """The job's result. Raises the job's error if it did not complete."""
         with connect(self._url, app=self._app) as coordinator:
             result: Contract = coordinator.job(self._job, returns=self._agent.returns).result(timeout=0)
             return result

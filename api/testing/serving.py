@@ -86,7 +86,7 @@ def _context_sync(agent: Agent[P], payload: P, resources: Any) -> Generator[Sync
             with _ending(agent, made.job_id):
                 yield made.sync
         finally:
-            left(before)  # a thread goes on after the block, and with it the next test
+            left(before)  # the thread continues after the block, with the next test
 
 
 def _only(agent: Agent[Any]) -> App:
@@ -97,7 +97,8 @@ def _only(agent: Agent[Any]) -> App:
 
 @contextmanager
 def _ending(agent: Agent[Any], job_id: str) -> Generator[None]:
-    """What ends an agent's run for its worker, in words for a test: pytest takes such control flow for its own."""
+    """Turns what ends an agent's run into errors for a test, because pytest would take such control flow for its
+    own."""
     try:
         yield
     except (Asking, Spawning) as left:

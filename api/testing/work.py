@@ -16,10 +16,10 @@ WROTE = "(wrote)"
 
 @dataclass
 class Work:
-    """Called by a tested agent as `work("step")` in each of its steps; gives the text that the step answers with.
+    """Called by a tested agent as `work("step")` in each of its steps. Returns the text that the step answers with.
 
-    Each call is a line of a file that is on the disk when it returns. `killed_at` is where the process ends by SIGKILL:
-    "in:<step>", "before:<n>" or "after:<n>" (its nth write), "" for nowhere.
+    Each call adds a line to a file, which is on the disk when the call returns. `killed_at` is where the process ends
+    by SIGKILL: "in:<step>", "before:<n>" or "after:<n>" (its nth write), "" for nowhere.
     """
 
     path: Path

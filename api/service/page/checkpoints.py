@@ -17,8 +17,8 @@ _MOST = 300  # lines of a difference
 
 @dataclass(frozen=True)
 class CheckpointPage:
-    """A checkpoint. `changes` are lines that begin with -, + or ~; None where there is no parent to compare with, and
-    then `apart` says why, unless it is the first. `more`: there are changes besides. `damaged` is what had to be left
+    """A checkpoint. `changes` are lines that begin with -, + or ~, or None if there is no parent to compare with. Then
+    `apart` says why, unless it is the first. `more` says that there are other changes. `damaged` is what had to be left
     out."""
 
     found: Checkpoint
@@ -31,7 +31,7 @@ class CheckpointPage:
 
 
 async def one(coordinator: Coordinator, checkpoint_id: str) -> CheckpointPage:
-    """A checkpoint with its state; of a damaged one, what is left."""
+    """A checkpoint with its state, or with what is left of it if it is damaged."""
     try:
         found = await coordinator.restore(checkpoint_id)
     except Corrupted:

@@ -17,7 +17,7 @@ _PAGE = 100
 
 @dataclass(frozen=True)
 class Happened:
-    """An event, what it is in short, and what it says."""
+    """An event, its type in short, and what it says."""
 
     event: Event
     type: str
@@ -26,7 +26,7 @@ class Happened:
 
 @dataclass(frozen=True)
 class EventsPage:
-    """A page of a job's events. `after` leads on, also where none was found yet; `trimmed`: some are not kept."""
+    """A page of a job's events. `after` leads on, even if none was found yet. `trimmed` says that some are not kept."""
 
     job: str
     happened: tuple[Happened, ...]
@@ -35,7 +35,7 @@ class EventsPage:
 
 
 async def of_job(coordinator: Coordinator, job_id: str, after: str) -> EventsPage:
-    """What happened to a job behind a cursor."""
+    """What happened to a job after a cursor."""
     coordinator.job(job_id)
     way, trimmed = reader(coordinator, after, job_id), False
     try:

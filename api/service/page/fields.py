@@ -1,8 +1,8 @@
 """Fields: a form for what a JSON Schema describes, and what was typed there as values.
 
-A flat object of texts, numbers, switches and choices has a field for each; anything else is typed as JSON. The names of
-fields say of which kind they are (`integer?:age`), so that a form is read without its schema: its question may have
-been answered while it was filled in, and then it is told that, and not that a field is wrong.
+A flat object of texts, numbers, switches and choices has a field for each. Anything else is typed as JSON. The names of
+fields say their kind (`integer?:age`), so that a form can be read without its schema. If its question was answered
+while the form was filled in, that is what the user is told, and not that a field is wrong.
 """
 
 from __future__ import annotations
@@ -19,12 +19,12 @@ from .words import in_json
 
 _KINDS = ("string", "integer", "number", "boolean")
 _MOST = 30  # fields of a form, and choices of a field
-_DEEPEST = 8  # references that name each other
+_DEEPEST = 8  # references, each to the next
 
 
 @dataclass(frozen=True)
 class Field:
-    """One input. `choices` are values, as JSON, and their words; `value` is what stands in it."""
+    """One input. `choices` are values as JSON, with their labels. `value` is what is in it."""
 
     name: str
     label: str
@@ -41,7 +41,7 @@ class Field:
 
 
 def fields(schema: Mapping[str, Any] | None) -> tuple[Field, ...]:
-    """The inputs for an answer; none, if its schema is no flat object."""
+    """The inputs for an answer. Empty if its schema is not a flat object."""
     whole = _resolved(schema or {}, schema or {})
     properties, required = _mapping(whole.get("properties")), _list(whole.get("required"))
     if whole.get("type") != "object" or not 0 < len(properties) <= _MOST:
@@ -56,7 +56,7 @@ def filled(inputs: Sequence[Field], typed: Mapping[str, str]) -> tuple[Field, ..
 
 
 def read(typed: Mapping[str, str]) -> Any:
-    """The answer that a form holds: of its fields, as JSON, or as text."""
+    """The answer in a form: from its fields, as JSON, or as text."""
     if "json" in typed:
         try:
             return read_json(typed["json"])
@@ -72,12 +72,13 @@ def _values(typed: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
         kind, mark, name = key.partition(":")
         optional, kind = kind.endswith("?"), kind.removesuffix("?")
         if not mark or (text == "" and (optional or kind != "string")):
-            continue  # what is not given is told by the schema
+            continue  # the schema says whether it may be left out
         yield name, text if kind == "string" else _parsed(text)
 
 
 def _parsed(text: str) -> Any:
-    """A number, a switch or a choice. What is none stays as it was typed: the schema says what is wrong with it."""
+    """A number, a switch or a choice. Anything else stays as it was typed, and the schema says what is wrong with
+    it."""
     try:
         return read_json(text)
     except ValueError:
@@ -87,7 +88,7 @@ def _parsed(text: str) -> Any:
 def _field(name: str, described: object, whole: Mapping[str, Any], required: bool) -> Field | None:
     about = _resolved(described, whole)
     if required and _nullable(described):
-        return None  # a field that is left empty can't say so
+        return None  # an empty field can't mean null
     kind = about.get("type")
     values = [about["const"]] if "const" in about else _list(about.get("enum"))
     label, told = str(about.get("title") or name), str(about.get("description") or "")
@@ -105,7 +106,7 @@ def _field(name: str, described: object, whole: Mapping[str, Any], required: boo
 
 
 def _begins(about: Mapping[str, Any]) -> str:
-    """What stands in a field before anything is typed."""
+    """What is in a field before anything is typed."""
     value = about.get("default")
     if value is None:
         return ""
@@ -117,7 +118,7 @@ def _nullable(described: object) -> bool:
 
 
 def _resolved(described: object, whole: Mapping[str, Any], room: int = _DEEPEST) -> Mapping[str, Any]:
-    """A part of a schema with what it refers to; an optional one as what it is if it is given."""
+    """A part of a schema, with what it refers to put in. An optional part is described as it is when given."""
     about = _mapping(described if room else None)
     outer = {name: value for name, value in about.items() if name not in ("$ref", "anyOf", "allOf")}
     if isinstance(reference := about.get("$ref"), str):

@@ -1,4 +1,4 @@
-"""Jobs: lists of them, and one with all that is known of it."""
+"""Jobs: lists of jobs, and one job with everything that is known about it."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ class JobsPage:
 
 @dataclass(frozen=True)
 class Fact:
-    """One thing that is known of a job: a text, a time or a link."""
+    """One thing that is known about a job: a text, a time or a link."""
 
     label: str
     text: str = ""
@@ -52,7 +52,7 @@ class Fact:
 
 @dataclass(frozen=True)
 class JobPage:
-    """A job. `refused` is what was typed where there is no form for it any more."""
+    """A job. `refused` is what was typed into a form that the job no longer has."""
 
     info: JobInfo
     facts: tuple[Fact, ...]
@@ -79,7 +79,7 @@ async def dead(coordinator: Coordinator, agent: str, before: str, limit: int = P
 
 
 async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Typed | None = None) -> JobPage:
-    """All that is known of a job."""
+    """Everything that is known about a job."""
     job = coordinator.job(job_id)
     info = await job.info()
     payload = result = None
@@ -117,7 +117,8 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
 
 
 async def _steps(coordinator: Coordinator, info: JobInfo, before: str) -> list[CheckpointSummary]:
-    """Its checkpoints, newest first, and one more than are shown if there are. A thread of its own has no others'."""
+    """Its checkpoints, newest first, and one more than are shown, if there is one. (A job's own thread has no other
+    job's checkpoints.)"""
     whose = None if info.thread == info.id else info.id
     return await coordinator.timeline(info.thread, limit=_STEPS + 1, before=before or None, job=whose)
 

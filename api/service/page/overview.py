@@ -1,4 +1,4 @@
-"""Overview: how the namespace stands, at one look."""
+"""Overview: how the namespace stands, at a glance."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _FEW = 5
 
 @dataclass(frozen=True)
 class Count:
-    """A number, what it counts, and where that is listed. `alarms`: somebody should look."""
+    """A number, what it counts, and where that is listed. `alarms` means that somebody should look."""
 
     number: int
     label: str

@@ -19,7 +19,7 @@ _MOST_PARTS = 12
 
 @dataclass(frozen=True)
 class Typed:
-    """What was typed into a form of a job that was refused, and why."""
+    """What was typed into a form of a job, and why it was refused."""
 
     form: str
     values: Mapping[str, str]
@@ -28,8 +28,8 @@ class Typed:
 
 @dataclass(frozen=True)
 class Asking:
-    """A question with its form. `parts` are its values, by name, if it has no values within values; `brief` is it all
-    in one line. `text` and `json` are what was typed where there are no fields, and `problem` why it was refused."""
+    """A question with its form. `parts` are its values by name, if they are not nested. `brief` is the question in one
+    line. `text` and `json` are what was typed if there are no fields, and `problem` is why it was refused."""
 
     item: InboxItem
     asks: Shown
@@ -54,7 +54,7 @@ class InboxPage:
 
 
 async def inbox(coordinator: Coordinator, assignee: str, after: str | None) -> InboxPage:
-    """Open questions, who has waited longest first."""
+    """Open questions, those that have waited longest first."""
     found = await coordinator.inbox(assignee=assignee or None, limit=PAGE + 1, after=after or None)
     more = found[PAGE - 1].id if len(found) > PAGE else None
     return InboxPage(tuple(map(asking, found[:PAGE])), assignee, more)

@@ -1,4 +1,4 @@
-"""Rendering: views as HTML, and what every answer of the page forbids the browser."""
+"""Rendering: views as HTML, and the headers by which every response of the page restricts the browser."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ _HEADERS = {
 
 
 class Sealed:
-    """An application whose every answer carries the page's headers."""
+    """An application whose responses all have the page's headers."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -45,7 +45,7 @@ class Sealed:
 
 
 def rendered(request: Request, template: str, status: int = 200, **values: Any) -> Response:
-    """A page. What of a text is no Unicode is written as an escape."""
+    """A page. What is not valid Unicode in a text is escaped."""
     proof = getattr(request.state, "proof", None)
     text = _templates().get_template(template).render(proof=proof, path=request.url.path, style=style()[0], **values)
     return Response(text.encode("utf-8", "backslashreplace"), status, media_type="text/html")
@@ -60,7 +60,7 @@ def told(request: Request, problem: Problem) -> Response:
 
 @cache
 def style() -> tuple[str, bytes]:
-    """The style sheet: its address, which is another one when it has changed, and what it says."""
+    """The style sheet: its address, which changes with its content, and its content."""
     sheet = (_FOLDER / "style.css").read_bytes()
     return f"/ui/style.css?{sha256(sheet).hexdigest()[:12]}", sheet
 

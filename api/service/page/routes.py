@@ -1,4 +1,4 @@
-"""Routes of the page: who has signed in sees jobs and questions, and may answer, cancel and redrive."""
+"""Routes of the page: people who have signed in see jobs and questions, and may answer, cancel and redrive."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _DONE = {
 
 
 class _Which(BaseModel):
-    """The parameters of a list: of a form that was left empty they are empty."""
+    """The parameters of a list. Fields of a form that were left empty are empty."""
 
     model_config = ConfigDict(extra="ignore")
 
@@ -87,7 +87,7 @@ class _Page:
         self._sessions = sessions
 
     def inside(self, endpoint: Endpoint) -> Endpoint:
-        """An endpoint for those who have signed in, whose forms prove to be from its pages."""
+        """An endpoint for people who have signed in. Its forms must prove that they come from the page."""
 
         async def entering(request: Request) -> Response:
             session = self._sessions.known(request)
@@ -99,7 +99,7 @@ class _Page:
                 request.state.typed = typed = await _typed(request)
                 if not self._sessions.proven(session, typed.pop("proof", "")):
                     raise BadRequest(
-                        "this form is of no page that you have open: go back, and open it again", status=403
+                        "this form is not from a page that you have open: go back, and open it again", status=403
                     )
             return await endpoint(request)
 
@@ -113,7 +113,7 @@ class _Page:
 
     async def sign_in(self, request: Request) -> Response:
         if request.headers.get("sec-fetch-site", "same-origin") not in ("same-origin", "none"):
-            raise BadRequest("this form is of another site", status=403)
+            raise BadRequest("this form is from another site", status=403)
         typed = await _typed(request, _SIGN_IN)
         to = typed.get("to", "") if typed.get("to", "").startswith("/ui/") else "/ui/"
         response = RedirectResponse(to, 303)
@@ -179,7 +179,7 @@ class _Page:
         return await self._act(request, "redrive", redriving)
 
     async def _act(self, request: Request, form: str, act: Callable[[str], Awaitable[str]]) -> Response:
-        """Do what a form asks for, and show the job: what became of it, or the form with what is wrong there."""
+        """Do what a form asks for, and show the job, with what became of it, or with the form and what is wrong."""
         job = request.path_params["id"]
         try:
             done = await act(job)
@@ -196,7 +196,7 @@ class _Page:
 
 
 async def _typed(request: Request, most: int = MAX_PAYLOAD) -> dict[str, str]:
-    """What a form sends. Browsers end lines as nobody else does."""
+    """What a form sends, with the usual ends of lines in place of a browser's."""
     if media_type(request.headers) != "application/x-www-form-urlencoded":
         raise BadRequest("this is sent by the page's own forms", status=415)
     try:
@@ -208,7 +208,7 @@ async def _typed(request: Request, most: int = MAX_PAYLOAD) -> dict[str, str]:
 
 
 def _payload(text: str) -> dict[str, object] | None:
-    """Another payload, as it was typed; None if none was."""
+    """The new payload that was typed. None if none was."""
     if not text.strip():
         return None
     try:
@@ -216,7 +216,7 @@ def _payload(text: str) -> dict[str, object] | None:
     except ValueError as error:
         raise ContractViolation(f"the payload is not JSON: {error}") from None
     if not isinstance(values, dict):
-        raise ContractViolation("the payload is no JSON object, as a contract is")
+        raise ContractViolation("the payload must be a JSON object")
     return cast("dict[str, object]", values)
 
 

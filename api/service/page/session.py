@@ -1,6 +1,6 @@
-"""Sessions: who has shown the service's token in the browser. A cookie says so, signed: nothing is kept here.
+"""Sessions: browsers that have shown the service's token. A signed cookie says so, and nothing is kept here.
 
-The cookie opens pages alone, never the JSON routes; and whoever is sent a form by another site has no `proof`.
+The cookie opens only pages, never the JSON routes. A form from another site has no `proof`.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ _LASTS = 12 * 3600  # seconds
 
 
 class Sessions:
-    """Makes sessions and knows them again, also after a restart with the same token."""
+    """Makes sessions, and recognizes them, also after a restart with the same token."""
 
     def __init__(self, token: str) -> None:
         self._token = token.encode()
         self._key = hmac.digest(self._token, b"batonpass page", hashlib.sha256)
 
     def begin(self, request: Request, response: Response, shown: str) -> bool:
-        """Have the browser keep a session, if the token that is shown is the service's."""
+        """Have the browser keep a session, if `shown` is the service's token."""
         if not hmac.compare_digest(shown.strip().encode("utf-8", "surrogatepass"), self._token):
             return False
         about = f"{int(time.time()) + _LASTS}.{secrets.token_urlsafe(16)}"
@@ -46,7 +46,7 @@ class Sessions:
         response.delete_cookie(COOKIE, path=PATH, httponly=True, samesite="strict")
 
     def known(self, request: Request) -> str | None:
-        """The session that a request comes with; None if there is none that holds."""
+        """A request's session. None if it has no valid one."""
         cookie = request.cookies.get(COOKIE, "")
         about, _, signature = cookie.rpartition(".")
         ends, _, _ = about.partition(".")

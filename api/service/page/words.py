@@ -18,8 +18,8 @@ _SPANS = ((86_400, "day"), (3600, "hour"), (60, "minute"), (1, "second"))
 
 @dataclass(frozen=True)
 class Shown:
-    """A value as text: `prose` if it is one itself. `brief` is its beginning, in one line; `folded`, whether it is too
-    long to lie open; `left`, how many of its characters are left out."""
+    """A value as text. `prose` says that the value is a text itself. `brief` is its beginning in one line. `folded`
+    says that it is too long to be shown at once. `left` is how many of its characters are left out."""
 
     text: str
     brief: str
@@ -29,7 +29,7 @@ class Shown:
 
 
 def shown(value: Any) -> Shown:
-    """Any value: a text as it is, others as JSON."""
+    """Any value. A text stays as it is, other values become JSON."""
     text = value if isinstance(value, str) else in_json(value)
     left = max(len(text) - _MOST, 0)
     text = text[:_MOST]
@@ -83,5 +83,5 @@ def plural(number: int, noun: str) -> str:
 
 
 def limits(numbers: Mapping[str, Any]) -> str:
-    """Numbers with their names; those that are not set are left out."""
+    """Numbers with their names. Those that are not set are left out."""
     return ", ".join(f"{name} {number:,}" for name, number in numbers.items() if number is not None)
