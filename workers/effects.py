@@ -120,23 +120,33 @@ def effecting(
                 yield Commit(full, digest, result)
                 return result
         else:
-            try:
-                yield Record({_PREFIX + key: about})
-            except (OverBudget, CancelledError):  # the record may be written, but nothing has begun
-                yield TakeBack({_PREFIX + key: None})
-                raise
-        performing = Perform()
-        try:
-            result = yield performing
-        except (NotDone, CancelledError) as error:
-            # If this repeats an earlier try, the effect may have happened then.
-            if isinstance(error, NotDone) or (performing.called_off and not repeats):
-                yield TakeBack({_PREFIX + key: None})
-            raise
+            yield from _announced(about, key)
+        result = yield from _performed(key, repeats)
         yield Commit(full, digest, result)
     finally:
         steps.leave("effect")
     return result
+
+
+def _announced(about: str, key: str) -> Generator[Act, Any, None]:
+    """Record that the effect starts."""
+    try:
+        yield Record({_PREFIX + key: about})
+    except (OverBudget, CancelledError):  # the record may be written, but nothing has begun
+        yield TakeBack({_PREFIX + key: None})
+        raise
+
+
+def _performed(key: str, repeats: bool) -> Generator[Act, Any, Any]:
+    """Call the effect's function. If nothing happened, take back that it started."""
+    performing = Perform()
+    try:
+        return (yield performing)
+    except (NotDone, CancelledError) as error:
+        # If this repeats an earlier try, the effect may have happened then.
+        if isinstance(error, NotDone) or (performing.called_off and not repeats):
+            yield TakeBack({_PREFIX + key: None})
+        raise
 
 
 def _settled(

@@ -86,13 +86,7 @@ class Steps:
             )
         if key is None and name in self._running:
             raise BadSetup(f"step {name!r} runs twice at once: give each call its own key=")
-        said = _unmistakable(name) if users else name
-        if key is None:
-            ordinal = self._counts.get(said, 0)
-            self._counts[said] = ordinal + 1
-            full = f"{said}#{ordinal}" if ordinal else said
-        else:
-            full = f"{said}:{key}"
+        full = self._full(_unmistakable(name) if users else name, key)
         try:
             digest = _digest(arguments)
         except (RecursionError, Unserializable):
@@ -114,6 +108,14 @@ class Steps:
         if recorded is None:
             self._running.add(name)
         return full, digest, recorded
+
+    def _full(self, said: str, key: str | None) -> str:
+        """A step's key, from its name and its own key. Without that, the uses of the name are counted."""
+        if key is not None:
+            return f"{said}:{key}"
+        ordinal = self._counts.get(said, 0)
+        self._counts[said] = ordinal + 1
+        return f"{said}#{ordinal}" if ordinal else said
 
     def leave(self, name: str) -> None:
         """The step is no longer running."""
