@@ -87,7 +87,10 @@ class Owning:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        drive(self._shared.handles.store(), self._give_back(self._end()))
+        fence = self._end()
+        assert self._keeper is not None
+        self._keeper.join()
+        drive(self._shared.handles.store(), self._give_back(fence))
 
     async def __aenter__(self) -> Owning:
         end = deadline(self._wait, "wait")
@@ -170,8 +173,11 @@ class _Keeper:
         self._thread.start()
 
     def stop(self) -> None:
-        """Stop renewing the lease."""
+        """Stop renewing the lease. An event loop can't wait until the thread has ended: the store may be silent."""
         self._over.set()
+
+    def join(self) -> None:
+        """Wait until it has ended."""
         self._thread.join(timeout=5)
 
     def _run(self) -> None:

@@ -18,7 +18,7 @@ import pytest
 from langgraph.graph import START, StateGraph
 
 import batonpass as bp
-from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph import BatonpassSaver, owning
 from tests.harness.waiting import wait_until
 
 from .graphs import Runner, Trace, chat, say
@@ -155,6 +155,24 @@ async def test_a_cancelled_block_gives_the_thread_back(saver: BatonpassSaver, th
         pass
 
 
+async def test_the_end_of_a_block_does_not_hold_up_its_loop(
+    saver: BatonpassSaver, thread: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The lease is being renewed, and the store does not answer."""
+    asked, answers = threading.Event(), threading.Event()
+
+    def silent(_: object) -> None:
+        asked.set()
+        answers.wait(timeout=20)
+
+    monkeypatch.setattr(owning._Keeper, "_run", silent)
+    began = time.monotonic()
+    async with saver.own(thread):
+        await asyncio.to_thread(asked.wait, 10)
+    assert time.monotonic() - began < 4
+    answers.set()
+
+
 def test_runs_queue(saver: BatonpassSaver, thread: str) -> None:
     async def one(number: int) -> None:
         async with saver.own(thread):
@@ -226,7 +244,7 @@ def test_an_owner_that_lost_the_thread_is_fenced(saver: BatonpassSaver, thread: 
 
 _OWNER = """
 import sys, time
-from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph import BatonpassSaver, owning
 saver = BatonpassSaver.from_url(sys.argv[1])
 with saver.own(sys.argv[2], lease=0.5):
     print("owned", flush=True)
