@@ -71,8 +71,9 @@ def send_spans(tracer: Tracer | None) -> None:
         return
     from opentelemetry.trace import get_tracer_provider
 
-    flush = getattr(get_tracer_provider(), "force_flush", None)
-    if flush is not None:
-        sending = Thread(target=flush, daemon=True)
-        sending.start()
-        sending.join(_LAST_WORDS)
+    # The processor of the SDK's own tracer, which may be none of the global provider's.
+    for held in (get_tracer_provider(), getattr(tracer, "span_processor", None)):
+        if flush := getattr(held, "force_flush", None):
+            sending = Thread(target=flush, daemon=True)
+            sending.start()
+            sending.join(_LAST_WORDS)

@@ -10,12 +10,13 @@ import anyio
 import pytest
 from opentelemetry import trace
 from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
-from opentelemetry.sdk.trace.export import SimpleSpanProcessor
+from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode, Tracer
 
 import batonpass as bp
 from batonpass.testing import serving
+from batonpass.workers.spans import send_spans
 
 from .agents import Done, Task
 from .families import serving_apart
@@ -197,6 +198,17 @@ def test_in_processes_that_end(desk: Desk) -> None:
     found = [json.loads(line) for line in (desk.folder / "spans.jsonl").read_text().splitlines()]
     names = {span["name"]: span["context"]["trace_id"] for span in found}
     assert names == dict.fromkeys(["invoke_agent here", "step look", "invoke_agent apart", "step say"], f"0x{trace_id}")
+
+
+def test_what_waits_in_a_provider_of_its_own_is_sent() -> None:
+    seen, provider = InMemorySpanExporter(), TracerProvider()
+    provider.add_span_processor(BatchSpanProcessor(seen, schedule_delay_millis=600_000))
+    tracer = provider.get_tracer("test")
+    tracer.start_span("waits").end()
+    assert seen.get_finished_spans() == ()
+    send_spans(tracer)
+    assert [span.name for span in seen.get_finished_spans()] == ["waits"]
+    provider.shutdown()
 
 
 def test_what_is_no_tracer() -> None:
