@@ -150,9 +150,15 @@ def _written(payload: Contract, *, round_trip: bool = False) -> bytes:
 
         return b"s" + pack(payload.as_dict(), path="payload")
     try:
-        return b"j" + payload.__pydantic_serializer__.to_json(payload, warnings=False, round_trip=round_trip)
+        data = b"j" + payload.__pydantic_serializer__.to_json(payload, warnings=False, round_trip=round_trip)
     except ValueError as error:
         raise ContractViolation(f"this {contract_ref(type(payload))} can't be written as JSON: {error}") from None
+    if data[1:2] != b"{":
+        raise ContractViolation(
+            f"this {contract_ref(type(payload))} is not written as an object with fields, so that only its class could "
+            "read it: let its model_serializer return a dict"
+        )
+    return data
 
 
 def load_payload(contract: type[C], data: bytes) -> C:

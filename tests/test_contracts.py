@@ -78,6 +78,20 @@ def test_a_generic_is_named_with_its_arguments() -> None:
         convert(Page[int], {"items": ["x"]})
 
 
+class Bare(bp.Contract, name="test.bare"):
+    text: str
+
+    @pydantic.model_serializer
+    def written(self) -> str:
+        return self.text
+
+
+def test_what_is_not_written_as_an_object_is_refused() -> None:
+    """Who does not have the class could not read it, and neither could upcasts and keys."""
+    with pytest.raises(bp.ContractViolation, match=r"test\.bare@1 is not written as an object with fields"):
+        dump_payload(Bare(text="ann"))
+
+
 @pytest.mark.parametrize("name", ["", " ", "a b", "a:b", "é", "-a", "a\n", "a@2", "{a}", "a" * 3 + "!"])
 def test_a_bad_name(name: str) -> None:
     with pytest.raises(bp.BadSetup, match=r"use letters, digits and _ \. / -"):
