@@ -24,7 +24,7 @@ from ...contracts.errors import BadSetup
 from ..ending import end_all
 from ..loops import PerLoop
 from ..urls import without_secrets
-from .cluster_pieces import at_once, left_silent
+from .cluster_pieces import Request, aat_once, aleft_silent, at_once, left_silent, used
 from .news import News
 from .patience import patience
 from .place import NAMED, Place, read_place
@@ -35,8 +35,6 @@ _Sync: Any = redis.RedisCluster
 _Async: Any = redis.asyncio.RedisCluster
 _SyncNode: Any = cluster.ClusterNode
 _AsyncNode: Any = asyncio_cluster.ClusterNode
-# A key, by which the node is found, and a command.
-Request = tuple[str, Sequence[Any]]
 # Commands for a node that name no key.
 _KEYLESS = frozenset({"INFO", "PUBLISH"})
 TROUBLE = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
@@ -47,12 +45,14 @@ ASYNC_TROUBLE = (*TROUBLE, AttributeError)
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
 # Seconds. These must not cut a worker's wait, which is a blocking call: see cluster_watch.py. (Shorter than for one
 # server, because the client may ask several nodes for the slots before it repeats a command.)
-_DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 3.0, "socket_timeout": 3.0}
+_DEFAULTS = {"health_check_interval": 30, "socket_connect_timeout": 1.5, "socket_timeout": 3.0}
 
 # Seconds that the nodes which answer may be kept waiting for one that does not, by who is in haste. Then that one is
 # asked once more, if there is a moment left: the client looks for a slot's new node only when it fails.
 _HASTE, _MOMENT = 1.0, 0.25
 
+# How often a node is asked directly, before the client is left to find out where it is.
+_DIRECTLY = 2
 _NOT_ASKED: Any = object()
 
 
@@ -135,10 +135,9 @@ class ClusterLink:
         """
         ends, pauses, silent = self._ends(hasty), () if hasty else _PAUSES, set[int]()
         try:
-            if len(requests) == 1:
+            if len(requests) == 1 and not hasty:
                 return [self._one(*requests[0], ends, pauses)]
-            within = min(_HASTE, self._options["socket_timeout"]) if hasty else self._options["socket_timeout"]
-            replies = at_once(self.client, requests, within)
+            replies = at_once(self.client, requests, self._within(hasty))
             if hasty:
                 silent = left_silent(self.client, requests, replies)
         except TROUBLE as error:
@@ -150,6 +149,10 @@ class ClusterLink:
 
     def _ends(self, hasty: bool) -> float:
         return time.monotonic() + (_HASTE + _MOMENT if hasty else self._patience)
+
+    def _within(self, hasty: bool) -> float:
+        usual = float(self._options["socket_timeout"])
+        return min(_HASTE, usual) if hasty else usual
 
     def _one(
         self, key: str, command: Sequence[Any], ends: float, pauses: Sequence[float], reply: Any = _NOT_ASKED
@@ -173,42 +176,52 @@ class ClusterLink:
         async with side.room:
             if waits and time.monotonic() >= ends:
                 return [exceptions.TimeoutError("others got no answer")] * len(requests)
-            return await self._aexchanged(side.client, requests, ends, pauses)
+            return await self._aexchanged(side.client, requests, ends, pauses, hasty=hasty)
 
     async def _aexchanged(
-        self, client: Any, requests: Sequence[Request], ends: float, pauses: Sequence[float]
+        self, client: Any, requests: Sequence[Request], ends: float, pauses: Sequence[float], *, hasty: bool
     ) -> list[Any]:
+        silent = set[int]()
         try:
-            if len(requests) == 1:
+            if len(requests) == 1 and not hasty:
                 return [await self._aone(*requests[0], ends, pauses)]
-            await client.initialize()
-            pipe = client.pipeline()
-            for key, command in requests:
-                pipe.execute_command(*command, **_to(client, key, command))
-            replies = await pipe.execute(raise_on_error=False)
+            replies = await aat_once(await _knowing(client), requests, self._within(hasty) if hasty else None)
+            if hasty:
+                silent = await aleft_silent(client, requests, replies, _MOMENT)
+            replies = list(map(_plain, replies))
         except ASYNC_TROUBLE as error:
             replies = [_plain(error)] * len(requests)
         return [
-            await self._aone(*request, ends, pauses, reply) if _again(reply) else reply
-            for request, reply in zip(requests, replies, strict=True)
+            await self._aone(*request, ends, pauses, reply) if _again(reply) and number not in silent else reply
+            for number, (request, reply) in enumerate(zip(requests, replies, strict=True))
         ]
 
     async def _aone(
         self, key: str, command: Sequence[Any], ends: float, pauses: Sequence[float], reply: Any = _NOT_ASKED
     ) -> Any:
-        for pause in (0.0, *pauses):
+        for number, pause in enumerate((0.0, *pauses)):
             if reply is not _NOT_ASKED and time.monotonic() >= ends:
                 break
             if pause:
                 await anyio.sleep(pause)
+            client = self.aclient
             try:
-                await self.aclient.initialize()
-                return await self.aclient.execute_command(*command, **_to(self.aclient, key, command))
+                if pauses and number < _DIRECTLY and _may_be_there(reply):
+                    return await self.directly(key, command)
+                await client.initialize()
+                return await client.execute_command(*command, **_to(client, key, command))
             except ASYNC_TROUBLE as error:
                 reply = _plain(error)
             if not _again(reply):
                 break
         return reply
+
+    async def directly(self, key: str, command: Sequence[Any]) -> Any:
+        """Ask a key's node, as far as the client knows it."""
+        client = await _knowing(self.aclient)
+        node = client.get_node_from_key(key)
+        async with used(client, node):
+            return await node.execute_command(*command)
 
     def close(self) -> None:
         if self._sync is not None:
@@ -222,7 +235,9 @@ class ClusterLink:
 async def _aclose(side: _Side) -> None:
     client = side.client
     await client.aclose()
-    for node in client.get_nodes():  # the client leaves them open while it intends to look at the cluster anew
+    manager = client.nodes_manager
+    # The client leaves these open while it intends to look at the cluster anew. (Two of one name are not the same.)
+    for node in (*manager.nodes_cache.values(), *manager.startup_nodes.values()):
         with suppress(*ASYNC_TROUBLE):
             await node.disconnect()
 
@@ -237,8 +252,19 @@ def _to(client: Any, key: str, command: Sequence[Any]) -> dict[str, Any]:
     return {"target_nodes": client.get_node_from_key(key)} if command[0] in _KEYLESS else {}
 
 
-def _plain(error: Exception) -> Exception:
-    """The error behind an error of the client."""
+async def _knowing(client: Any) -> Any:
+    """An async client that has looked at the cluster. Once a node has failed, it looks again before anything else,
+    which takes seconds if it asks one that is silent: the others must not wait for that."""
+    return client if client.nodes_manager.slots_cache else await client.initialize()
+
+
+def _may_be_there(reply: Any) -> bool:
+    """Whether a node that gave this reply last may only have lost its connection, as when the client closes all."""
+    return reply is _NOT_ASKED or isinstance(reply, exceptions.ConnectionError)
+
+
+def _plain(error: Any) -> Any:
+    """The error behind an error of the client. Other replies as they are."""
     if isinstance(error, exceptions.RedisClusterException) and isinstance(error.__cause__, Exception):
         return error.__cause__
     return exceptions.ConnectionError("the connection was closed") if isinstance(error, AttributeError) else error

@@ -8,7 +8,8 @@ from typing import Any, TypeVar, cast
 from ...contracts.errors import BatonpassError
 from ..commands import Command, ReadSpans
 from .checkup import counting, examining
-from .cluster_link import TROUBLE, Request
+from .cluster_link import TROUBLE
+from .cluster_pieces import Request
 from .dialogue import Dialogue
 from .failures import raise_first
 from .partitions_plan import Above, Filled, Note, Ready, Ring, Used

@@ -1,17 +1,27 @@
-"""Several requests to a cluster at once, from sync code: each node gets what is for it in one piece.
+"""Several requests to a cluster at once: each node gets what is for it in one piece.
 
 The client library's own pipeline sends what failed again by itself, one after the other: with a silent node that takes
-minutes.
+minutes. And before anything it looks at the cluster anew if any node has failed, for seconds if it asks that one.
 """
 
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import AsyncIterator, Sequence
+from contextlib import asynccontextmanager, suppress
 from typing import Any
 
+from anyio import create_task_group, move_on_after
+from redis.asyncio.cluster import PipelineCommand
 from redis.exceptions import ConnectionError, RedisClusterException, RedisError, ResponseError, TimeoutError
 
+from .private import connected
+
+# A key, by which the node is found, and a command.
+Request = tuple[str, Sequence[Any]]
+# The last is of connections that others have closed (see ASYNC_TROUBLE in cluster_link.py).
+_ANY = (RedisError, RedisClusterException, OSError, AttributeError)
+_LOST = (ConnectionError, AttributeError)
 _TROUBLE = (ConnectionError, TimeoutError, OSError)
 
 
@@ -45,7 +55,7 @@ class _Piece:
         self._node.connection_pool.release(self._connection)
 
 
-def at_once(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], within: float) -> list[Any]:
+def at_once(client: Any, requests: Sequence[Request], within: float) -> list[Any]:
     """The replies in order, errors among them. Waits for all nodes at the same time, until none of them has said
     anything for this many seconds."""
     replies: list[Any] = [None] * len(requests)
@@ -54,10 +64,12 @@ def at_once(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], within: 
         node = client.get_node_from_key(key)
         by_node.setdefault(node.name, (node, []))[1].append(number)
     pieces: list[_Piece] = []
+    asked = [(client.get_redis_connection(node), numbers) for node, numbers in by_node.values()]
     try:
-        for node, numbers in by_node.values():
+        # Those that are connected first: to connect to a node that is gone may take seconds.
+        for node, numbers in sorted(asked, key=lambda each: not connected(each[0].connection_pool)):
             try:
-                piece = _Piece(client.get_redis_connection(node), numbers)
+                piece = _Piece(node, numbers)
                 pieces.append(piece)
                 piece.send([requests[number][1] for number in numbers])
             except _TROUBLE as error:
@@ -78,28 +90,95 @@ def at_once(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], within: 
     return replies
 
 
-def left_silent(client: Any, requests: Sequence[tuple[str, Sequence[Any]]], replies: list[Any]) -> set[int]:
+@asynccontextmanager
+async def used(client: Any, node: Any) -> AsyncIterator[None]:
+    """A block that uses a node of an async client. If the client has replaced it meanwhile, nobody else would close the
+    connection that was made for this."""
+    try:
+        yield
+    finally:
+        if client.nodes_manager.nodes_cache.get(node.name) is not node:
+            with suppress(*_ANY):
+                await node.disconnect()
+
+
+async def aat_once(client: Any, requests: Sequence[Request], within: float | None) -> list[Any]:
+    """`at_once` for async code, on a client that has looked at the cluster. A node that has not answered `within` so
+    many seconds is given up (None: as long as a command may take)."""
+    by_node: dict[str, tuple[Any, list[int]]] = {}
+    for number, (key, _) in enumerate(requests):
+        node = client.get_node_from_key(key)
+        by_node.setdefault(node.name, (node, []))[1].append(number)
+    replies: list[Any] = [TimeoutError("the node does not answer")] * len(requests)
+
+    async def ask(node: Any, numbers: list[int]) -> None:
+        commands = [PipelineCommand(at, *requests[number][1]) for at, number in enumerate(numbers)]
+        try:
+            async with used(client, node):
+                await node.execute_pipeline(commands)
+        except _ANY as error:
+            for number in numbers:
+                replies[number] = error
+        else:
+            for number, command in zip(numbers, commands, strict=True):
+                replies[number] = command.result
+
+    with move_on_after(within):
+        async with create_task_group() as nodes:
+            for node, numbers in by_node.values():
+                nodes.start_soon(ask, node, numbers)
+    return replies
+
+
+def _silent(
+    client: Any, requests: Sequence[Request], replies: list[Any], kinds: tuple[type[Exception], ...]
+) -> tuple[set[int], Any]:
+    """The numbers of the requests whose nodes failed in such a way, and a node that answered, or if one was asked alone
+    may answer. Without one, none."""
+    silent = {number for number, reply in enumerate(replies) if isinstance(reply, kinds)}
+    answered = [key for (key, _), reply in zip(requests, replies, strict=True) if not isinstance(reply, Exception)]
+    if not silent:
+        return set(), None
+    if answered:
+        return silent, client.get_node_from_key(answered[0])
+    asked = {client.get_node_from_key(key).name for key, _ in requests}
+    others = [node for node in client.get_primaries() if node.name not in asked] if len(asked) == 1 else []
+    return (silent, others[0]) if others else (set(), None)
+
+
+def left_silent(client: Any, requests: Sequence[Request], replies: list[Any]) -> set[int]:
     """The numbers of the requests whose nodes said nothing, while others answered. If another node has the slot by now,
     as one of those that answer says, the request goes there, and its reply is put in the error's place."""
-    silent = {number for number, reply in enumerate(replies) if isinstance(reply, TimeoutError)}
-    answered = [key for (key, _), reply in zip(requests, replies, strict=True) if not isinstance(reply, Exception)]
-    if not silent or not answered:
-        return set()
-    node = client.get_node_from_key(answered[0])
+    silent, node = _silent(client, requests, replies, (TimeoutError,))
     for number in silent:
         try:
-            if _has_moved(client, requests[number][0], node):
+            if _has_moved(client, requests[number][0], node, client.cluster_slots(target_nodes=node)):
                 # It refuses this, and says where the slot is now: the client notes that, and goes there.
                 replies[number] = client.execute_command(*requests[number][1], target_nodes=node)
-        except (RedisError, RedisClusterException, OSError) as error:
+        except _ANY as error:
             replies[number] = error
     return silent
 
 
-def _has_moved(client: Any, key: str, node: Any) -> bool:
+async def aleft_silent(client: Any, requests: Sequence[Request], replies: list[Any], within: float) -> set[int]:
+    """`left_silent` for async code. What only lost its connection is asked once more `within` so many seconds: when the
+    client looks at the cluster, it may close all."""
+    lost = [number for number, reply in enumerate(replies) if isinstance(reply, _LOST)]
+    for number, reply in zip(lost, await aat_once(client, [requests[at] for at in lost], within), strict=True):
+        replies[number] = reply
+    silent, node = _silent(client, requests, replies, (TimeoutError, *_LOST))
+    for number in silent:
+        try:
+            if _has_moved(client, requests[number][0], node, await node.execute_command("CLUSTER SLOTS")):
+                replies[number] = await client.execute_command(*requests[number][1], target_nodes=node)
+        except _ANY as error:
+            replies[number] = error
+    return silent
+
+
+def _has_moved(client: Any, key: str, node: Any, shares: dict[tuple[int, int], Any]) -> bool:
     """Whether a key's slot is on another node than the client believes, by what this node says."""
     slot, known = client.keyslot(key), client.get_node_from_key(key)
-    shares: dict[tuple[int, int], Any] = client.cluster_slots(target_nodes=node)
     owners = [share["primary"] for (first, last), share in shares.items() if first <= slot <= last]
     return bool(owners) and (owners[0][0] or node.host, owners[0][1]) != (known.host, known.port)
 

@@ -7,6 +7,7 @@ from contextlib import suppress
 from typing import Any
 
 import anyio
+from redis.exceptions import TimeoutError
 
 from ...contracts.names import mint
 from .cluster_link import ASYNC_TROUBLE, TROUBLE, ClusterLink
@@ -17,6 +18,8 @@ from .scripts import script
 _PIECE = 2.0
 # Seconds to pause after trouble, so that a worker that looks and waits in turn does not spin.
 _PAUSE = 0.2
+# When its node gave no answer: for how long not to wait there again, and how long to wait instead.
+_SILENT, _WITHOUT = 10.0, 0.5
 # For how many ms an interruption is kept.
 _KEPT = 10_000
 
@@ -31,6 +34,7 @@ class DoorWatch:
         self._prefix, self._own = prefix, mint("l")
         self._interrupt = f"{prefix}d:{self._own}"  # a door of its own
         self._knock: Ring | None = None
+        self._silent_until = 0.0
 
     def take(self) -> Ring | None:
         """The ring that ended the last wait, once."""
@@ -51,9 +55,14 @@ class DoorWatch:
         end = time.monotonic() + timeout
         while (left := end - time.monotonic()) > 0:
             try:
-                if self._heard(await self._link.aclient.execute_command(*self._asked(left))):
+                if time.monotonic() < self._silent_until:
+                    await anyio.sleep(min(_WITHOUT, left))
                     return
-            except ASYNC_TROUBLE:
+                if self._heard(await self._link.directly(self._interrupt, self._asked(left))):
+                    return
+            except ASYNC_TROUBLE as error:
+                if isinstance(error, TimeoutError):
+                    self._silent_until = time.monotonic() + _SILENT
                 await anyio.sleep(min(_PAUSE, left))
                 return
 

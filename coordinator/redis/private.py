@@ -1,4 +1,4 @@
-"""What we use of redis-py's async connections that is private there. A new release of it is checked against this file.
+"""What we use of redis-py's connections that is private there. A new release of it is checked against this file.
 
 It has no public way to share a connection: to write commands and read replies without waiting for each in turn.
 """
@@ -26,6 +26,11 @@ def error_reader(connection: Any) -> Callable[[str], Exception]:
 def is_lost(connection: Any) -> bool:
     """Whether the server has disconnected. (The pool doesn't look, and `can_read_destructive` waits and reads.)"""
     return bool(connection._reader.at_eof())
+
+
+def connected(pool: Any) -> bool:
+    """Whether a pool of sync connections has one that is connected and that nobody uses."""
+    return any(each._sock for each in pool._available_connections)
 
 
 def idle(pool: Any) -> list[Any]:

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator
-from contextlib import suppress
+from contextlib import aclosing, suppress
 
 import pytest
 from anyio import create_task_group, fail_after, sleep
 
 import batonpass as bp
-from batonpass.contracts.names import partition_of
+from batonpass.contracts.names import mint, partition_of
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis.cluster import DEFAULT_PARTITIONS, ClusterStore
 from batonpass.coordinator.urls import open_store
@@ -76,7 +76,7 @@ async def test_leases_in_the_others_are_taken_back_from_dead_workers(own_cluster
         store.call(new_job())
     staying = {fence.job_id for fence in claim(store, JOBS) if fits(own_cluster, store, fence.job_id)}
     own_cluster.primaries[2].kill()
-    async with create_task_group() as tasks:
+    async with aclosing(store), create_task_group() as tasks:
         tasks.start_soon(keep_up, store, "w", (new_target().queue,), Alarm())
         with fail_after(30):
             while {await state(store, job) for job in staying} != {"submitted"}:
@@ -115,6 +115,48 @@ def test_heartbeats_find_the_node_that_takes_over_from_a_silent_one(own_cluster:
             wait_until(lambda: answered(keeps, beat), timeout=10, what="the heartbeats still go to the silent node")
     finally:
         keeps.close()
+
+
+@pytest.mark.timeout(120)
+async def test_a_silent_node_holds_up_nothing_in_the_others(own_cluster: Cluster, store: ClusterStore) -> None:
+    """The client looks at the cluster anew when a node has failed. If it asks that one, everybody waited for it."""
+    async with aclosing(store):
+        fences = [await started(store) for _ in range(JOBS)]
+        silent, others = own_cluster.primaries[0], own_cluster.primaries[1:]
+        owners = {
+            fence: own_cluster.owner(store.prefix(partition_of(fence.job_id) % DEFAULT_PARTITIONS)) for fence in fences
+        }
+        there = next(fence for fence, owner in owners.items() if owner is silent)
+        staying = [fence for fence, owner in owners.items() if owner in others]
+        took: list[float] = []
+
+        async def writes_there() -> None:
+            with suppress(bp.Unavailable):
+                await store.acall(c.Record(there, {"key": b"value"}))
+            tasks.cancel_scope.cancel()
+
+        with frozen(silent):
+            async with create_task_group() as tasks:
+                tasks.start_soon(writes_there)
+                while True:
+                    for fence in staying:
+                        began = time.monotonic()
+                        await store.acall(c.Record(fence, {"key": b"value"}))
+                        took.append(time.monotonic() - began)
+                        await sleep(0.01)
+            began = time.monotonic()
+            reaped = await store.acall(c.Reap(spared=()))
+            assert time.monotonic() - began < 2.9  # less than a node is usually given to answer
+        assert max(took) < 1.5
+        assert set(reaped.away) == {
+            at for at in range(DEFAULT_PARTITIONS) if own_cluster.owner(store.prefix(at)) is silent
+        }
+
+
+async def started(store: ClusterStore) -> c.Fence:
+    job = await store.acall(new_job())
+    [delivery] = await store.acall(c.Claim("w", ((job.queue, 60_000),), (mint("l"),)))
+    return fence_of(delivery)
 
 
 def answered(store: ClusterStore, beat: c.Heartbeat) -> bool:

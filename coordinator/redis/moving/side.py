@@ -11,8 +11,9 @@ from redis import exceptions
 from ....contracts.errors import BadSetup
 from ...urls import open_store
 from ..cluster import DEFAULT_PARTITIONS, ClusterStore
-from ..cluster_link import TROUBLE, ClusterLink, Request
+from ..cluster_link import TROUBLE, ClusterLink
 from ..cluster_partition import Partition
+from ..cluster_pieces import Request
 from ..denial import Denial
 from ..place import connected_by, prefix_of, read_place
 from ..scripts import script
