@@ -54,7 +54,6 @@ class GraphRun:
 
     async def outcome(self, payload: Contract, context: Any) -> Outcome:
         """Run the graph to its outcome."""
-        entered: Any = None
         begun, passed = self._session.checkpoint, self._questions.came_back()
         if begun is not None or passed:
             where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
@@ -62,31 +61,20 @@ class GraphRun:
         if self._saver.trail.left:
             await self._session.arecord(self._saver.trail.left)
         if begun is None:
-            if not passed:
-                entered = await self._enter(payload, context)
-            elif not self._questions.is_used(passed):
-                entered = Command(resume={passed: payload})
+            entered = await self._entered(payload, context, passed)
         else:
             state = await self._state()
             resume = self._questions.answered(state, self._session.answer)
-            if resume:
-                entered = Command(resume=resume)
-            elif resume is None and self._questions.waits(state):
+            if resume is None and self._questions.waits(state):
                 return self._stopped(state)
+            entered = Command(resume=resume) if resume else None
         given = context_of(self._agent, payload, self._graph)
         try:
             result = await self._drive(entered, given)
         except Exception as error:
             if not is_invalid_resume(error):
                 raise
-            answer = self._session.answer
-            if answer is not None and answer.is_default:  # it would be asked for ever
-                raise Unanswered(
-                    f"nobody answered job {self._session.job_id} in time, and default={answer.value!r} of asks= does "
-                    f"not answer {answer.question!r}: {error}"
-                ) from error
-            _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
-            return self._stopped(await self._state(), str(error))
+            return await self._asked_again(error)
         state = await self._state()
         if state.next:
             return self._stopped(state)
@@ -97,6 +85,24 @@ class GraphRun:
         left = await borders.leave(self._agent, result, context, default)
         comes_back = self._agent.memory == "job" and isinstance(left, Handoff)
         return Finished(left, self._saver.trail.parting() if comes_back else None)
+
+    async def _entered(self, payload: Contract, context: Any, passed: str | None) -> Any:
+        """What a visit without a checkpoint begins with. `passed` is the interrupt that waits for the job, if one does.
+        None if its answer is used already."""
+        if not passed:
+            return await self._enter(payload, context)
+        return None if self._questions.is_used(passed) else Command(resume={passed: payload})
+
+    async def _asked_again(self, error: Exception) -> Outcome:
+        """The same question, after an answer that the graph refused."""
+        answer = self._session.answer
+        if answer is not None and answer.is_default:  # it would be asked for ever
+            raise Unanswered(
+                f"nobody answered job {self._session.job_id} in time, and default={answer.value!r} of asks= does not "
+                f"answer {answer.question!r}: {error}"
+            ) from error
+        _log.warning("job %s asks again: the answer does not fit: %s", self._session.job_id, error)
+        return self._stopped(await self._state(), str(error))
 
     async def _state(self) -> StateSnapshot:
         state = await self._graph.aget_state(self._config)
