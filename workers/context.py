@@ -7,7 +7,7 @@ from asyncio import CancelledError
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from contextvars import ContextVar, Token
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, TypeVar, overload
+from typing import Any, TypeVar, overload
 
 from anyio import CancelScope
 from anyio.lowlevel import checkpoint_if_cancelled
@@ -25,9 +25,6 @@ from .effects import Act, Ask, Commit, Perform, Record, TakeBack, Unsure
 from .spans import call_span
 from .steps import check_function, refuse_async
 from .threads import in_thread
-
-if TYPE_CHECKING:
-    pass
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Contract)

@@ -72,7 +72,7 @@ def import_langgraph(
     allowed = _allowed(allow or [])
     with sources.open_source(source, allowed) as found:
         counts: dict[str, int] = found.threads()
-        chosen = _chosen(source, counts, threads)
+        chosen = _chosen(counts, threads)
         count = _Count(sum(counts[thread] for thread in chosen))
         with opened(store, namespace, begins=True) as coordinator:
             made = importing.Importing(found, coordinator.store, allowed, verify=verify)
@@ -102,7 +102,7 @@ def _type(name: str) -> Any:
         raise BadSetup(f"--allow {name}: write MODULE:CLASS; {type(error).__name__}: {error}") from error
 
 
-def _chosen(source: str, counts: dict[str, int], threads: list[str] | None) -> list[str]:
+def _chosen(counts: dict[str, int], threads: list[str] | None) -> list[str]:
     for thread in threads or ():
         if thread not in counts:
             raise BadSetup(f"the source has no thread {thread!r}; it has {len(counts)}")

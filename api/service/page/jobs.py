@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from datetime import datetime
 
@@ -85,22 +86,16 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
     payload = result = None
     notes = [f"Its {what} {_UNREADABLE}." for what in info.unreadable]
     if "envelope" not in info.unreadable:
-        try:
+        with _noting(notes, "payload"):
             payload = shown(described(info, payload=await job.payload())["payload"])
-        except Corrupted as error:
-            notes.append(f"Its payload can't be read: {problem_of(error).text}")
     if info.state == JobState.COMPLETED:
-        try:
+        with _noting(notes, "result"):
             result = shown(described(info, result=await job.result(timeout=0))["result"])
-        except (Corrupted, MissingKey) as error:
-            notes.append(f"Its result can't be read: {problem_of(error).text}")
     item = await adrive(coordinator.store, asked(job_id))
     answering = typed if typed and typed.form == "answer" and item else None
     steps: list[CheckpointSummary] = []
-    try:
+    with _noting(notes, "checkpoints"):
         steps = await _steps(coordinator, info, before)
-    except (Corrupted, MissingKey) as error:
-        notes.append(f"Its checkpoints can't be read: {problem_of(error).text}")
     return JobPage(
         info,
         tuple(_facts(info)),
@@ -114,6 +109,15 @@ async def one(coordinator: Coordinator, job_id: str, before: str = "", typed: Ty
         typed if typed and typed.form == "redrive" and info.state == JobState.FAILED else None,
         typed if typed and not answering and (typed.form != "redrive" or info.state != JobState.FAILED) else None,
     )
+
+
+@contextmanager
+def _noting(notes: list[str], what: str) -> Generator[None]:
+    """A block that reads a part of a job. If the part can't be read, the page says so, and shows the rest."""
+    try:
+        yield
+    except (Corrupted, MissingKey) as error:
+        notes.append(f"Its {what} can't be read: {problem_of(error).text}")
 
 
 async def _steps(coordinator: Coordinator, info: JobInfo, before: str) -> list[CheckpointSummary]:
