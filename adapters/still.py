@@ -6,6 +6,8 @@ from collections.abc import Iterable
 from copy import copy
 from typing import Any
 
+from ..contracts.builtin_types import class_of
+
 HOLDERS: frozenset[type[Any]] = frozenset({list, dict, tuple, set})
 # Deeper ones are left to the codec, which refuses what is too deep.
 _DEEPEST = 100
@@ -18,7 +20,7 @@ def still(value: Any, holders: frozenset[type[Any]] = HOLDERS, depth: int = 0) -
     Each container is copied in one step, in which no other thread can run. `holders` other than lists, dicts, tuples
     and sets hold a value in their `arg`.
     """
-    kind = _class_of(value)
+    kind = class_of(value)
     if kind not in holders or depth > _DEEPEST:
         return value
     if kind is tuple:
@@ -33,7 +35,3 @@ def still(value: Any, holders: frozenset[type[Any]] = HOLDERS, depth: int = 0) -
     elif kind is not set:
         made.arg = still(made.arg, holders, depth + 1)
     return made
-
-
-def _class_of(value: object) -> type[Any]:
-    return type(value)

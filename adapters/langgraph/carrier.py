@@ -8,10 +8,10 @@ from typing import Any, cast
 from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
+from ...contracts.builtin_types import class_of
 from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, Corrupted, Unserializable
 from .foreign import Foreign
-from .plain import class_of
 from .values import TypeName, Values
 
 _KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})

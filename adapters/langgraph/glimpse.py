@@ -9,7 +9,8 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 
-from .plain import ATOMS, class_of
+from ...contracts.builtin_types import class_of
+from .plain import ATOMS
 
 _extra = attrgetter("__pydantic_extra__")
 

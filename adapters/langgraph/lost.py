@@ -14,9 +14,9 @@ from langgraph.checkpoint.serde.types import TASKS
 from langgraph.graph.state import CompiledStateGraph
 
 from ...contracts.agent import Agent
+from ...contracts.builtin_types import class_of
 from ...contracts.errors import BadSetup
 from .internals import ERROR_SOURCE_NODE, HANDLER
-from .plain import class_of
 from .trail import Latest
 
 # The channels by which a StateGraph has a node run next, once something is in them: `branch:to:NODE`, and

@@ -22,6 +22,8 @@ from langchain_core.messages import (
     ToolMessage,
 )
 
+from ...contracts.builtin_types import class_of
+
 ATOMS = frozenset(
     {type(None), bool, int, float, str, bytes, dt.datetime, dt.date, dt.time, dt.timedelta, Decimal, UUID}
 )
@@ -99,11 +101,6 @@ def tell_all(value: Any) -> list[dict[str, Any]] | None:
 def recall(told: list[dict[str, Any]]) -> list[BaseMessage]:
     """The messages that `tell_all` told."""
     return [_MESSAGES[fields["type"]](**plain(fields)) for fields in told]
-
-
-def class_of(value: object) -> type[Any]:
-    """`type`, with a result that checkers take as it is."""
-    return type(value)
 
 
 def items(mapping: Any) -> list[tuple[Any, Any]]:

@@ -12,6 +12,7 @@ from langgraph.checkpoint.base import Checkpoint
 from langgraph.checkpoint.serde.types import INTERRUPT, TASKS, _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
 from langgraph.constants import END, START
 
+from ...contracts.builtin_types import class_of
 from ...contracts.checkpoint import Checkpoint as Stored
 from ...contracts.checkpoint import Snapshot
 from ...contracts.codec import Packed, pack
@@ -24,7 +25,7 @@ from .framing import NOTHING_SEEN, Frame, map_head, pack_frame, seen_of
 from .framing import Seen as NodesSeen
 from .glimpse import Glimpse, Single, news, seen_after
 from .internals import PREVIOUS
-from .plain import ATOMS, class_of
+from .plain import ATOMS
 from .sends import still
 
 FORMAT = 2

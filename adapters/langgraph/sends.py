@@ -6,9 +6,9 @@ from typing import Any
 
 from langgraph.types import Send
 
+from ...contracts.builtin_types import class_of
 from ..still import HOLDERS
 from ..still import still as still_
-from .plain import class_of
 
 _ALSO = HOLDERS | {Send}
 

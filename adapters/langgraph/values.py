@@ -14,10 +14,11 @@ from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
 from langgraph.types import Send
 from pydantic import BaseModel
 
+from ...contracts.builtin_types import class_of
 from ...contracts.errors import Corrupted, Unserializable
 from ...contracts.state_types import is_state_type
 from .internals import SAFE_MSGPACK_TYPES
-from .plain import ATOMS, BASES, NotPlain, class_of, items, plain
+from .plain import ATOMS, BASES, NotPlain, items, plain
 from .sends import still
 
 Sealed = list[Any]
