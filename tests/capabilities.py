@@ -26,7 +26,7 @@ def pytest_runtest_makereport(
     item: pytest.Item, call: pytest.CallInfo[Any]
 ) -> Generator[None, pytest.TestReport, pytest.TestReport]:
     report = yield
-    # An agent's last words may be no Unicode, and reports travel between processes.
+    # An agent's last words may not be valid Unicode, and reports travel between processes.
     report.sections = [(name, text.encode("utf-8", "backslashreplace").decode()) for name, text in report.sections]
     if report.when == "call" and report.passed:
         for mark in item.iter_markers("capability"):
@@ -36,7 +36,7 @@ def pytest_runtest_makereport(
 
 
 class _Together:
-    """With several processes (pytest-xdist): what each of them ran is told to the one that decides."""
+    """With several processes (pytest-xdist), each tells the one that decides what it ran."""
 
     @staticmethod
     def pytest_testnodedown(node: Any) -> None:

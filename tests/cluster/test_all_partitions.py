@@ -1,4 +1,4 @@
-"""What goes over all jobs, threads and events of all partitions, portion by portion."""
+"""Operations over all jobs, threads and events of all partitions, portion by portion."""
 
 from __future__ import annotations
 
@@ -38,7 +38,8 @@ def test_old_jobs_are_deleted_portion_by_portion(bench: Bench, limit: int) -> No
 
 
 def test_what_is_not_wanted_is_passed_over_in_all_partitions_at_once(bench: Bench) -> None:
-    """A page looks at its share of each: who wants little gets through as fast as who wants all."""
+    """A page looks at its share of each partition, so a reader who wants few gets through as fast as one who wants
+    all."""
     for _ in range(400):
         bench.submit()
     for number in range(5):
@@ -55,7 +56,7 @@ def test_what_is_not_wanted_is_passed_over_in_all_partitions_at_once(bench: Benc
 
 
 def test_a_first_cursor_is_older_than_a_trim_of_any_partition(bench: Bench) -> None:
-    """Also where nothing of the others was read up to it."""
+    """Even if nothing of the other partitions was read up to it."""
     bench.save(None, thread="first")
     bench.clock.advance(1)
     for _ in range(5):

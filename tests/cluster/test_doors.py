@@ -34,8 +34,8 @@ def claim(lease: int = MINUTE) -> c.Claim:
 
 
 async def woken(bench: Bench) -> list[Delivery]:
-    """What a worker finds that a ring has woken. Trouble with the server ends a wait too, and nobody is woken then: the
-    nodes of a busy machine stand still for longer than a client waits for an answer."""
+    """What a worker finds once a ring has woken it. Trouble with the server ends a wait too, and then it was not woken:
+    on a busy machine, nodes stand still for longer than a client waits for an answer."""
     watch = bench.store.watch(Topic(queues=(QUEUE,)))
     assert isinstance(watch, DoorWatch)
     while not watch._knock:  # pyright: ignore[reportPrivateUsage]
@@ -178,12 +178,12 @@ async def taken_back(bench: Bench) -> list[int]:
 
 
 def test_what_a_dead_worker_left_wakes_one_more(bench: Bench) -> None:
-    """Who waits first may be the very worker that is frozen, and would swallow the one wake-up."""
+    """The first one that waits may be the very worker that is frozen, and it would swallow the only wake-up."""
     assert bench.run(taken_back(bench)) == [0, 1]
 
 
 async def interrupted(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> int:
-    """The time that is left to what an interruption has put down that got one command through."""
+    """How much longer a note of an interruption lives, if only one command of the interruption got through."""
     watch = bench.store.watch(Topic(queues=(QUEUE,)))
     client = bench.store._link.aclient  # type: ignore[attr-defined]
     sent = client.execute_command
@@ -213,7 +213,7 @@ def test_an_interruption_that_nobody_waits_for_goes_by_itself(bench: Bench, monk
 
 
 def test_nothing_is_left_at_the_doors(bench: Bench, harness: ClusterHarness) -> None:
-    """What nobody fetches goes by itself, and so do the wake-ups of a single server's workers."""
+    """What nobody fetches expires, and so do the wake-ups of a single server's workers."""
     for _ in range(8):
         bench.submit()
     prefix = bench.store.prefix(0)  # type: ignore[attr-defined]

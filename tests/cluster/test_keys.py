@@ -17,7 +17,7 @@ ELSEWHERE = [name for name in map(str, range(99)) if home(name) % COUNT != KEY_H
 
 
 def ask(bench: Bench, note: Note) -> None:
-    """Leave a note at the key's home, as a submit does that then dies."""
+    """Leave a note at the key's home, as if a submit had died after that."""
     store = bench.store
     assert isinstance(store, ClusterStore)
 

@@ -76,7 +76,7 @@ async def goes_on(coordinator: bp.Coordinator, cluster: Cluster) -> None:
     watch = store.watch(Topic(subject="somebody"))
     await watch.aopen()
     link = store._link
-    await link.aclose()  # as a failover has it: the client has to ask where the nodes are ...
+    await link.aclose()  # as in a failover, the client has to ask where the nodes are ...
     seeds, link._seeds = link._seeds, [("127.0.0.1", 1)]  # ... and nobody says
     await watch.await_(0.01)
     await watch.await_(0.01)
@@ -97,7 +97,7 @@ def test_a_watch_goes_on_while_nobody_says_where_the_nodes_are(three_nodes: Clus
 
 
 async def ask_until_done(coordinator: bp.Coordinator, number: int) -> str:
-    """What a client does: the store may be unavailable for a while, and asking again is safe."""
+    """Ask as a client does: the store may be unavailable for a while, and asking again is safe."""
     while True:
         try:
             job = await coordinator.submit("shout", Text(text=f"job {number}"), key=str(number), returns=Text)

@@ -239,7 +239,7 @@ def test_options_that_a_cluster_does_not_have(three_nodes: Cluster, query: str) 
 
 
 def test_a_node_is_not_a_server(three_nodes: Cluster) -> None:
-    """Nearly all namespaces have their slot on another node: what a user does who forgets `+cluster`."""
+    """Nearly all namespaces have their slot on another node. This is what happens if a user forgets `+cluster`."""
     with pytest.raises(bp.BadSetup, match=r"write redis\+cluster://"):
         for namespace in map(str, range(20)):
             with bp.connect(three_nodes.nodes[0].url, namespace=f"moved-{namespace}"):

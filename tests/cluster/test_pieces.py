@@ -34,7 +34,7 @@ class Far:
 
 
 def test_a_node_has_its_time_from_when_it_was_asked(three_nodes: Cluster) -> None:
-    """What it took to connect to all of them is no silence of theirs."""
+    """The time that it took to connect to all nodes does not count as their silence."""
     keys = [next(key for key in map(str, range(1000)) if three_nodes.owner(key) is node) for node in three_nodes.nodes]
     asked = [(key, ("BLPOP", key, wait)) for key, wait in zip(keys, (0.7, 0.01, 0.01), strict=True)]
     with three_nodes.client() as client:

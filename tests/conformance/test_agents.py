@@ -35,7 +35,7 @@ def test_one_that_can_not_be_read_keeps_none_of_the_others(bench: Bench, kept: b
 
 
 def test_one_that_can_not_be_read_hides_no_conflict_of_a_key(bench: Bench) -> None:
-    """Whose app has the agent needs the record for older versions of its contract alone."""
+    """A client whose app has the agent only needs the record for older versions of its contract."""
     app = bp.App("agents")
     app.agent("plan", accepts=Plan, returns=Plan)(lambda plan: plan)
     bench.do(c.Declare({"plan": b"damaged"}))

@@ -1,4 +1,5 @@
-"""Ahead: who had its turn, and goes on or was held up for no fault of its own, is claimed before who waits for one."""
+"""Ahead: a job that had its turn, and continues or was held up through no fault of its own, is claimed before jobs that
+still wait for theirs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A retry of an answer that was taken: whoever sends it again, because its reply was lost, is told that all is well."""
+"""A retry of an answer that was taken: if it is sent again because the reply was lost, that is no error."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""Back-pressure: an agent takes so much, and who gives it more is told; what is there already is never refused."""
+"""Back-pressure: an agent takes only so much, and whoever gives it more is told. What is there already is never
+refused."""
 
 from __future__ import annotations
 

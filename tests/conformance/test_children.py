@@ -69,7 +69,8 @@ def test_what_decides(bench: Bench, need: int, spare: int, ends: str, verdict: s
 
 
 def test_the_others_are_canceled(bench: Bench) -> None:
-    """What is left does not start any more, and reap ends it, also where a worker runs it; it is not counted."""
+    """Children that are left don't start any more, and reap ends them, even if a worker runs them. They are not
+    counted."""
     family = Family(bench, bench.start(), 5, need=1)
     family.spawn()
     first, slow, late = bench.claim(3)
@@ -96,7 +97,7 @@ def test_the_others_are_canceled(bench: Bench) -> None:
 
 @pytest.mark.parametrize("handed_off", [False, True])
 def test_what_was_spent_is_told_whatever_ends_a_child(bench: Bench, *, handed_off: bool) -> None:
-    """Who holds it tells by its end, else its journal does, which begins with that after a handoff."""
+    """The holder of a child says it at the end. Otherwise its journal does, which after a handoff begins with it."""
     family = Family(bench, bench.start(), 4, spare=4)
     family.spawn()
     canceled, poisoned, failed, rejected = bench.claim(4)
@@ -121,7 +122,7 @@ def test_what_was_spent_is_told_whatever_ends_a_child(bench: Bench, *, handed_of
 
 
 def test_how_its_own_children_ended_is_kept_with_a_canceled_child(bench: Bench) -> None:
-    """Its parent is told of them: those that ended before it, and what those spent that end after it."""
+    """Its parent is told of them: of those that ended before it, and of what those spend that end after it."""
     family = Family(bench, bench.start(), 2, spare=2)
     family.spawn()
     middle, other = bench.claim(2)
@@ -225,8 +226,9 @@ def test_redriving(bench: Bench) -> None:
 
 
 def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
-    """Its result counts for a parent that still waits, and for one that it broke, once that is redriven; not for one
-    that goes on as it was told of the loss: that would find something else at its next replay."""
+    """Its result counts for a parent that still waits, and for a parent that failed because of it, once that is
+    redriven. It does not count for a parent that was told of the loss and continued, which would find another result at
+    its next replay."""
     for parent, told in (("waits", "completed"), ("failed", "completed"), ("goes on", "failed"), ("gave up", "failed")):
         family = Family(bench, bench.start(), 2, spare=1 if parent == "waits" else 0)
         family.spawn()
@@ -256,8 +258,8 @@ def test_a_child_that_is_redriven_is_made_good(bench: Bench) -> None:
 
 
 def test_what_completes_too_late(bench: Bench) -> None:
-    """A parent that broke, or ended before, may go on with it when it is redriven; it is not counted. One that went on,
-    or ended well, has no use for it."""
+    """A parent that failed, or ended before, may use it when it is redriven. It is not counted. A parent that
+    continued, or completed, has no use for it."""
     for spoil in ("broken", "cut", "met", "canceled", "handed off"):
         family = Family(bench, bench.start(), 3, need=1 if spoil == "met" else 3)
         family.spawn()
@@ -286,7 +288,7 @@ def test_what_completes_too_late(bench: Bench) -> None:
 
 
 def test_nothing_is_left(bench: Bench) -> None:
-    """When the jobs are deleted nothing reminds of them, however their fan-out went."""
+    """When the jobs are deleted, nothing is left of them, however their fan-out went."""
     for end in ("+", "b", "cancel", "hand off", "failed"):
         family = Family(bench, bench.start(), 3, need=1 if end == "+" else 3)
         bench.do(c.Stage(family.fence, 0, family.children[2:]))

@@ -33,7 +33,7 @@ def test_staged_children_are_nobodys(bench: Bench) -> None:
 
 
 def test_staging_begins_anew(bench: Bench) -> None:
-    """An attempt that fans out again means what it stages now, though it is as many as before."""
+    """If an attempt fans out again, only what it stages now counts, even if it is the same number as before."""
     fence = bench.start()
     given_up, family = Family(bench, fence, 2), Family(bench, fence, 3)
     bench.do(c.Stage(fence, 0, given_up.children))

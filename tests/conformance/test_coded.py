@@ -133,7 +133,7 @@ def test_who_has_no_codec_is_told(bench: Bench) -> None:
 
 
 def test_what_is_not_protected_is_refused_unless_accepted(bench: Bench) -> None:
-    """Else who can write to the store could put anything there, unprotected."""
+    """Otherwise anybody who can write to the store could put anything there, unprotected."""
     state = _states(3)[-1]
     id_ = bench.run(bench.face().save(thread="run", agent="write", state=state)).id
     with pytest.raises(bp.Corrupted, match=id_):
@@ -145,7 +145,7 @@ def test_what_is_not_protected_is_refused_unless_accepted(bench: Bench) -> None:
 
 @pytest.mark.parametrize("codec", [_CODECS["encrypt"], _CODECS["sign"]], ids=["encrypt", "sign"])
 def test_letters_that_nobody_signed_are_refused(bench: Bench, codec: dict[str, Any]) -> None:
-    """Who can write to the store without a key can't make a payload, or a result, that would be believed."""
+    """Somebody who can write to the store, but has no key, can't make a payload or a result that would be believed."""
     fence = bench.start()
     bench.do(c.Complete(fence, seal_letter(["desk.report", 1, b'j{"body": "forged"}'], path="result")))
     row = CodedStore(bench.store, bp.Codec(**codec)).call(c.ReadJob(fence.job_id))

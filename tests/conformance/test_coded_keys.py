@@ -1,4 +1,4 @@
-"""Keys of a codec that are changed, missing or wrong: nothing is done twice, and who reads is told what is missing."""
+"""Keys of a codec that are changed, missing or wrong: nothing is done twice, and a reader is told what is missing."""
 
 from __future__ import annotations
 
@@ -60,7 +60,7 @@ def test_who_can_not_read_is_told_why(bench: Bench, reader: dict[str, Any], kind
 
 @pytest.mark.parametrize(("reader", "kind"), [(reader, kind) for reader, kind, _ in _READERS.values()], ids=_READERS)
 def test_a_list_shows_what_can_not_be_read(bench: Bench, reader: dict[str, Any], kind: type[Exception]) -> None:
-    """What has another key under the same name may as well be forged: it counts as damaged."""
+    """Something made with another key of the same name may as well be forged, so it counts as damaged."""
     with coded(bench, encrypt=_OLD) as writer, coded(bench, **reader) as other:
         saved = writer.run(writer.face().save(thread="run", agent="write", state={"n": 1}))
         [found] = other.run(other.face().timeline("run"))
@@ -110,7 +110,7 @@ def test_what_is_not_protected_is_called_so(bench: Bench) -> None:
 
 
 def test_who_has_opened_something_knows_what_is_damaged(bench: Bench) -> None:
-    """Until then it may have the wrong key itself, or belong to a store that was not protected before."""
+    """Until then, a reader may have the wrong key itself, or the store may not have been protected before."""
     with (
         coded(bench, encrypt=_OLD) as ours,
         coded(bench, encrypt=_OLD) as another,
@@ -127,7 +127,7 @@ def test_who_has_opened_something_knows_what_is_damaged(bench: Bench) -> None:
 
 
 def test_a_write_from_before_there_was_a_codec_is_read(bench: Bench) -> None:
-    """Its first byte is any: one in 256 looks like what is protected, and one like what could not be read."""
+    """Its first byte may be anything: one in 256 looks like something protected, and one like something unreadable."""
     place = Place("", "a")
     bench.do(c.Put(new_checkpoint(thread="run", place=place)))
     looks = {data[0]: data for data in (close_write(["path", pack(number)]) for number in range(5000))}

@@ -1,4 +1,4 @@
-"""Copying a thread: the same tree under another name, sharing what it is made of."""
+"""Copying a thread: the same tree under another name, which shares the original's bytes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Damage to what large states are made of: it is noticed, named, and costs what it touches only."""
+"""Damage to the logs of large states: it is noticed and named, and costs only what it touches."""
 
 from __future__ import annotations
 
@@ -89,7 +89,7 @@ def test_the_rest_of_a_damaged_checkpoint_can_be_read(bench: Bench) -> None:
 
 
 def test_the_parts_of_a_damaged_record_can_be_read(bench: Bench) -> None:
-    """What lies in the checkpoint itself is lost, what lies in logs is not."""
+    """What is in the checkpoint itself is lost. What is in logs is not."""
     run, ids = _saved(bench)
     whole_state = run.restore(ids[-1]).state
     with bench.harness.tampered(ids[-1], "state", lambda data: _flip(data, len(data) - 1)):

@@ -1,4 +1,4 @@
-"""Expiry and deadlines: what was not started, or did not end, in its time fails, visibly, whatever it does."""
+"""Expiry and deadlines: a job that did not start, or did not end, in its time fails visibly, whatever it is doing."""
 
 from __future__ import annotations
 

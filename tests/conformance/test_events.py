@@ -111,7 +111,7 @@ def test_what_is_refused_is_not_told(bench: Bench) -> None:
 
 @pytest.mark.one_partition
 def test_who_looks_at_an_empty_store_has_a_position(bench: Bench) -> None:
-    """From which nothing is missed, however much comes and is trimmed before the next look."""
+    """From there it misses nothing, however much is written and trimmed before its next look."""
     [row] = bench.do(c.Events())
     assert not row.fields
     assert bench.do(c.Events(row.position)) == []
@@ -222,7 +222,8 @@ def test_a_follower_that_falls_behind_is_told(bench: Bench) -> None:
 
 
 def test_a_stored_cursor_of_an_event_that_is_not_there(bench: Bench) -> None:
-    """The store has lost its last events. From the cursor that is offered instead all that are left can be read."""
+    """The store has lost its last events. With the cursor that is offered instead, all events that are left can be
+    read."""
     bench.submit()
     known = [row for row in bench.do(c.Events()) if row.fields]
     place = known[-1].position.partition("~")[0].rpartition(".")[2]  # of a cluster: in its partition

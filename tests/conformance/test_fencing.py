@@ -85,7 +85,7 @@ def test_after_cancel_the_holder_is_refused(bench: Bench) -> None:
 
 @pytest.mark.parametrize("end", ENDS)
 def test_after_its_end_a_lease_is_over(bench: Bench, end: str) -> None:
-    """Only the operation that ended it may be said again (the reply was lost), and that changes nothing."""
+    """Only the operation that ended it may be repeated (its reply was lost), and that changes nothing."""
     fence = bench.start()
     ended = WRITES[end](fence)
     bench.do(ended)

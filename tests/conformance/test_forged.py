@@ -1,7 +1,7 @@
-"""Forgeries: who can write to the store, and knows every form, checksum and seal, but not the key.
+"""Forgeries: the forger can write to the store, and knows every form, checksum and seal, but not the key.
 
-A forger's codec has another key by the same name. What it writes is right but for what only the key can make. The
-other forgeries are true ones put in another place.
+A forger's codec has another key of the same name. What it writes is right, except for what only the key can make. The
+other forgeries are true records that are put in another place.
 """
 
 from __future__ import annotations
@@ -78,7 +78,7 @@ def test_a_record_with_anothers_signature(behind: _Behind) -> None:
 
 @pytest.mark.parametrize("part", ["state", "native"])
 def test_a_part_with_anothers_signature(behind: _Behind, part: str) -> None:
-    """Under a record that is right, with the same content: its hash can't tell, the signature must."""
+    """Under a right record, with the same content: the hash can't tell the difference, so the signature must."""
     new = new_checkpoint(_SECRET, thread="run", native={"n": 1})
     behind.do(c.Save("run", new))
     about = f"the {'native ' if part == 'native' else ''}state of checkpoint {new.id}"
@@ -126,7 +126,7 @@ def _put(behind: _Behind, stored: bytes, forged: bytes) -> None:
 
 
 def test_a_frame_with_anothers_signature(behind: _Behind) -> None:
-    """The content is the same: the hash of the part can't tell, the signature must."""
+    """The content is the same: the hash of the part can't tell the difference, so the signature must."""
     id_ = _large(behind)
     assert behind.restore(id_).damaged == ()
     span, stored = _one_span(behind, id_)

@@ -249,7 +249,7 @@ def test_a_key_used_twice_at_once_makes_one_fork(bench: Bench) -> None:
 
 
 def test_a_fork_with_a_key_can_be_made_again(bench: Bench) -> None:
-    """It is gone, but a later checkpoint still uses what it began."""
+    """The fork is gone, but a later checkpoint still uses its bytes."""
     face = bench.face()
     source = bench.run(face.save(thread="run", agent="write", state={"messages": ["m" * 600] * 40}))
     fork = {"append": {"messages": ["f" * 600] * 10}, "key": "k"}
@@ -264,7 +264,7 @@ def test_a_fork_with_a_key_can_be_made_again(bench: Bench) -> None:
 
 @pytest.mark.parametrize("saves", [0, 1])
 def test_a_job_that_goes_on_from_another_thread_leaves_its_own_in_order(bench: Bench, saves: int) -> None:
-    """What is saved there later comes from what was saved there before, not from the other thread."""
+    """What is saved there later follows what was saved there before, not the other thread."""
     origin = bench.save(None, thread="run")
     fence = bench.start(origin=origin)
     saved = [bench.save(fence, thread=fence.job_id) for _ in range(saves)]

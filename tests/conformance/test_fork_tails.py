@@ -1,4 +1,4 @@
-"""What little a fork adds lies in the fork itself, not in a log of its own; and nobody notices."""
+"""The little that a fork adds is in the fork itself, not in a log of its own, and nobody notices the difference."""
 
 from __future__ import annotations
 
@@ -81,7 +81,7 @@ def test_a_thread_goes_on_behind_it(bench: Bench, change: Any, fresh: bool) -> N
 @pytest.mark.parametrize("fresh", [False, True], ids=["the same client", "another one"])
 @pytest.mark.parametrize("end", [lambda messages: [*messages, _NEW], lambda messages: [*messages[:-1], _NEW]])
 def test_its_thread_leaves_the_logs_of_the_other_alone(bench: Bench, end: Any, fresh: bool) -> None:
-    """Also if it could go on with them: then the other one could not."""
+    """Even if it could append to them, because then the other thread could not."""
     run = Thread(bench)
     at, state = _grown(run, 60)[-1]
     before = bench.harness.logs()

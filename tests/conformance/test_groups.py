@@ -1,4 +1,4 @@
-"""Groups of consumers: each event goes to one of them, and comes again until it is done."""
+"""Groups of consumers: each event goes to one of them, and is delivered again until it is done."""
 
 from __future__ import annotations
 
@@ -113,7 +113,7 @@ def test_what_was_done_of_a_lost_batch_is_not_done_of_the_next_one(bench: Bench)
 
 @pytest.mark.parametrize("lease", [0.5, 60.0])
 def test_who_comes_back_within_the_lease_keeps_all(bench: Bench, lease: float, monkeypatch: pytest.MonkeyPatch) -> None:
-    """What was fetched with it, too, also where that is a batch of each partition."""
+    """It also keeps what was fetched with it, even if that is a batch of each partition."""
     clock = SimpleNamespace(monotonic=lambda: bench.clock.now / 1000)
     monkeypatch.setattr("batonpass.coordinator.calls.groups.time", clock)
     for number in range(8):
@@ -224,7 +224,7 @@ def test_what_is_kept_with_a_group(bench: Bench) -> None:
 @pytest.mark.one_partition
 @pytest.mark.parametrize("taken", [False, True])
 def test_a_group_that_falls_behind_is_told(bench: Bench, taken: bool) -> None:
-    """Also where it had taken what is gone, and did not finish it."""
+    """Even if it had taken what is gone, and did not finish it."""
     bench.do(c.JoinGroup(G))
     saved(bench, *"abc")
     if taken:

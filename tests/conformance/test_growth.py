@@ -187,7 +187,7 @@ def test_changes_belong_to_the_newest_state(bench: Bench) -> None:
 
 
 def test_two_who_append_to_one_log_do_not_mix(bench: Bench) -> None:
-    """Both began from the same checkpoint; the second one's bytes go to a log of its own."""
+    """Both began from the same checkpoint. The second one's bytes go to a new log."""
     run = Thread(bench)
     saved = _grown(run, 20)
     mine, theirs = copy.deepcopy(saved[-1][1]), copy.deepcopy(saved[-1][1])
@@ -244,7 +244,7 @@ def test_freeing_in_any_order_leaves_the_others_whole(bench: Bench) -> None:
 
 
 def test_what_nobody_uses_is_freed(bench: Bench) -> None:
-    """Of a thread that was cut short, of one that went on without its beginning, and of one that is gone."""
+    """When a thread was cut short, when it went on without its beginning, and when it is gone."""
     run = Thread(bench)
     empty = _kept(bench)
     saved = _grown(run, 200)
@@ -259,7 +259,7 @@ def test_what_nobody_uses_is_freed(bench: Bench) -> None:
 
 
 def test_a_log_with_a_hole_goes_on(bench: Bench) -> None:
-    """The middle of a transcript was cut out and freed; what is appended later lies where it should."""
+    """The middle of a transcript was cut out and freed. What is appended later is where it should be."""
     run = Thread(bench)
     saved = _grown(run, 26)
     state = saved[-1][1]
@@ -276,7 +276,7 @@ def test_a_log_with_a_hole_goes_on(bench: Bench) -> None:
 
 
 def test_an_append_does_not_run_over_what_lives_behind_a_hole(bench: Bench) -> None:
-    """The window moved on and the middle was freed; who goes back to the beginning goes on in a log of its own."""
+    """The window moved on, and the middle was freed. A client that goes back to the beginning appends to a new log."""
     run = Thread(bench)
     chance = random.Random(11)
     state: dict[str, Any] = {"messages": [message(chance, 900) for _ in range(30)]}

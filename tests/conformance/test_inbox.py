@@ -1,4 +1,5 @@
-"""The inbox of a store: who asks, whose answer is for which question, and what happens if nobody answers in time."""
+"""The inbox of a store: which jobs ask, which answer is for which question, and what happens if nobody answers in
+time."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The same submit by two routes: with the contract's class, and with what the store has recorded of its agent."""
+"""The same submit by two routes: with the contract's class, and with what the store has recorded about the agent."""
 
 from __future__ import annotations
 

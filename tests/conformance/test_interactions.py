@@ -42,7 +42,7 @@ def settle(bench: Bench, limit: int = 1) -> None:
 
 
 def nothing_is_left(bench: Bench) -> None:
-    """A new job runs at once in each lane, and when all is pruned nothing reminds of it."""
+    """A new job runs at once in each lane, and when everything is pruned, nothing is left."""
     for lane in (LANE, OTHER):
         last = bench.submit()
         [delivery] = claim(bench, limits=c.Limits(lane, concurrency=1))
@@ -83,7 +83,7 @@ def test_limited_children_that_nobody_waits_for(bench: Bench, limits: c.Limits) 
 
 
 def nobody_waits(bench: Bench, limits: c.Limits, end: str) -> None:
-    """For the children of a parent that went on, or ended so."""
+    """The children of a parent that continued, or ended like that."""
     fence = bench.start("parent", thread="run", terms=c.Terms(within=2 * MINUTE))
     family = Family(bench, fence, 5, need=1)
     family.spawn()
@@ -114,7 +114,7 @@ def nobody_waits(bench: Bench, limits: c.Limits, end: str) -> None:
 
 
 def test_a_parent_and_its_children_in_one_lane(bench: Bench) -> None:
-    """A job that waits for its children has no place there, and gets one again like others."""
+    """A job that waits for its children has no place in the lane. It gets one again like any other."""
     parent = bench.submit()
     [delivery] = claim(bench)
     family = Family(bench, fence_of(delivery), 2)
@@ -230,7 +230,7 @@ def test_a_failed_child_with_another_job_on_its_thread(bench: Bench) -> None:
 
 
 def test_released_jobs_do_not_expire(bench: Bench) -> None:
-    """Nor where they wait in a line afterwards; one that was not started does, there too."""
+    """Not even while they wait in a line afterwards. One that never started does expire, there too."""
     started = bench.submit(terms=c.Terms(expires=MINUTE))
     late = bench.submit(terms=c.Terms(expires=MINUTE))
     [delivery] = claim(bench)

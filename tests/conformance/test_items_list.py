@@ -1,4 +1,4 @@
-"""Items and their labels are listed in one order, page by page, whatever lies between the pages."""
+"""Items and their labels are listed in one order, page by page, whatever happens between the pages."""
 
 from __future__ import annotations
 

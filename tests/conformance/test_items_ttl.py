@@ -1,4 +1,4 @@
-"""An item whose time is over is not seen any more, and freed by reap. Reading may let its time begin anew."""
+"""An item whose time is over is no longer seen, and reap frees it. A read may restart its time."""
 
 from __future__ import annotations
 

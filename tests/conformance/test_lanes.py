@@ -1,4 +1,4 @@
-"""Lanes: of one key so many run at once, so many start in a time; what waits is never forgotten, whoever dies."""
+"""Lanes limit how many of one key run at once, and start within a time. What waits is never forgotten, whoever dies."""
 
 from __future__ import annotations
 
@@ -103,7 +103,7 @@ def test_keys_are_lanes_of_their_own(bench: Bench) -> None:
 
 
 def test_a_claim_passes_over_what_has_to_wait(bench: Bench) -> None:
-    """... however little it wants: behind more of it than one look shows, others may run."""
+    """... however few it wants. Behind more waiting ones than one look shows, others may run."""
     bench.submit()
     [_first] = claim(bench, ONE)
     waiting = submit(bench, 3)
@@ -176,7 +176,7 @@ def test_so_many_start_in_a_time(bench: Bench) -> None:
 
 
 def test_a_claim_that_is_said_again_counts_its_starts_again(bench: Bench) -> None:
-    """As when its reply was lost: other deliveries get the leases that it names, and start, too."""
+    """As if its reply was lost: other deliveries get the leases that it names, and start, too."""
     submit(bench, 4)
     again = c.Claim("w", ((QUEUE, MINUTE),), (mint("l"),), {QUEUE: RATE})
     assert [len(bench.do(again)) for _ in range(3)] == [1, 1, 0]
@@ -194,7 +194,7 @@ def test_the_rest_of_a_claim_that_is_said_again_waits(bench: Bench) -> None:
 
 
 def test_before_its_time_a_line_moves_when_it_is_asked_to(bench: Bench) -> None:
-    """As when an app declares another rate. If the claim that comes finds that it is too early, it waits as before."""
+    """As when an app declares another rate. If the next claim finds that it is too early, it waits as before."""
     jobs = submit(bench, 5)
     start = bench.clock.now
     assert ids(claim(bench, RATE, 5)) == jobs[:2]
@@ -211,7 +211,7 @@ def test_before_its_time_a_line_moves_when_it_is_asked_to(bench: Bench) -> None:
 
 
 def test_more_at_once_start_when_they_are_declared(bench: Bench) -> None:
-    """Not only when what runs there ends. A claim with the numbers of before puts back what was let out."""
+    """Not only when something that runs there ends. A claim with the earlier numbers puts back what was let out."""
     jobs = submit(bench, 5)
     [first] = claim(bench, ONE, 5)
     assert bench.do(c.Reap()) == c.Reaped(0, 100 * MINUTE)

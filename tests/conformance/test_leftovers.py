@@ -1,4 +1,4 @@
-"""What a store keeps of jobs goes with them: after pruning it is as it was before the first one."""
+"""What a store keeps of jobs goes with them: after pruning, the store is as it was before the first job."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from tests.redis_store.test_keys import DAY, everything
 
 
 def kept(harness: Harness) -> set[str]:
-    """The tables and keys that hold something, but for what happened."""
+    """The tables and keys that hold something, except for events."""
     names = {name for name, value in harness.dump().items() if _holds(value)}
     return {name for name in names if not name.endswith(("event", "events", "sqlite_sequence", "presence"))}
 

@@ -1,4 +1,4 @@
-"""However many checkpoints have expired and are not freed yet, what lives behind them is found."""
+"""However many checkpoints have expired and are not freed yet, those behind them are found."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def test_a_thread_is_read_over_them(bench: Bench) -> None:
 
 
 def test_a_thread_goes_on_behind_them(bench: Bench) -> None:
-    """Its tip has expired: from the newest that lives one may go on, from an older one only as a branch."""
+    """Its tip has expired. The newest one that is left can be continued, an older one only as a branch."""
     older, newest = bench.save(None, thread="run"), bench.save(None, thread="run")
     expiring(bench, 2)
     bench.clock.advance(MINUTE)

@@ -1,4 +1,4 @@
-"""States that an older version of an agent saved are read as its present version's; what is stored stays as it is."""
+"""States that an older version of an agent saved are read as its current version's. What is stored stays as it is."""
 
 from __future__ import annotations
 

@@ -51,7 +51,7 @@ def test_threads(bench: Bench) -> None:
 
 
 def test_jobs_on_threads(bench: Bench) -> None:
-    """One unended job on each, also where a thread is named as another job or checkpoint is identified."""
+    """One unended job on each, even if a thread's name is another job's or checkpoint's id."""
     names = [*NAMES, bench.submit(), bench.save(None, thread="t"), mint("j")]
     first = names[-3]
     with bench.refused(bp.ThreadBusy):

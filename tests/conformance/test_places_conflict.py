@@ -1,4 +1,4 @@
-"""Who may put: one run at a time, and the holder of the lease if there is one."""
+"""Who may put: one run at a time, and only the holder of the lease if there is one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""What goes takes its place and its writes along, frees what they alone used, and leaves nothing else behind."""
+"""A checkpoint that goes takes its place and writes along, frees what only they used, and leaves nothing else
+behind."""
 
 from __future__ import annotations
 
@@ -242,7 +243,7 @@ def test_a_copy_has_the_same_places(bench: Bench) -> None:
 
 
 def test_a_page_of_a_copy_takes_its_places(bench: Bench) -> None:
-    """Also one that is there twice: the later one stays."""
+    """Even a place that is there twice: the later one stays."""
     run = Places(bench)
     new = [run.new("a", large("a"), run="r"), run.new("b"), run.new("a", large("a"), run="r", share=False)]
     bench.do(c.Import("run", 0, new, ["", new[0].id, new[1].id]))

@@ -108,7 +108,7 @@ def test_they_are_refused_with_the_checkpoint(bench: Bench) -> None:
 
 
 def test_spans_of_what_the_next_checkpoint_adds(bench: Bench) -> None:
-    """What was written is kept once, and outlives the checkpoint that it lies with."""
+    """What was written is kept once, and outlives the checkpoint that has its bytes."""
     run = Places(bench)
     run.put("a")
     run.write("a", Write("x", b"the same, inline"))
@@ -159,7 +159,7 @@ def test_the_same_spans_again(bench: Bench) -> None:
 
 
 def test_spans_must_be_there(bench: Bench) -> None:
-    """Also those of another thread, as a copy names them, while that one is there."""
+    """They may also be another thread's, as in a copy, as long as that thread is there."""
     run, twin = Places(bench), Places(bench, "twin")
     new = run.new("a", large("a"))
     bench.do(c.Put(new))

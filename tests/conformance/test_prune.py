@@ -66,7 +66,7 @@ def test_what_a_job_would_resume_from_stays(bench: Bench) -> None:
 
 
 def test_a_job_that_began_on_older_checkpoints(bench: Bench) -> None:
-    """It has saved nothing yet: it would go on from the thread's tip of then."""
+    """It has saved nothing yet, so it would continue from what was the thread's tip when it began."""
     tip = [bench.save(None, n, thread="run") for n in range(3)][-1]
     bench.submit(thread="run")
     assert bench.run(bench.face().prune("run", keep_last=0)) == 2
@@ -250,7 +250,7 @@ def test_pruning_jobs(bench: Bench) -> None:
 
 @pytest.mark.parametrize("saves", [0, 3])
 def test_pruning_many_jobs(bench: Bench, saves: int) -> None:
-    """In pages of five jobs and checkpoints: what is kept does not hide what comes behind it."""
+    """In pages of five jobs and checkpoints: what is kept does not hide what comes after it."""
     kept = bench.submit()
     for _ in range(6):
         fence = bench.start(agent="review")
@@ -269,7 +269,8 @@ def test_pruning_many_jobs(bench: Bench, saves: int) -> None:
 def test_what_leaves_a_long_thread_is_freed_without_a_look_at_all_that_stays(
     bench: Bench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """A thread of 10,000 steps has as many spans: whoever looked at all of them would hold others up with each one."""
+    """A thread of 10,000 steps has as many spans. To look at all of them for each one that goes would hold others
+    up."""
     saved = _grown(Thread(bench), 40)
 
     def look(*_: object) -> list[tuple[int, int]]:

@@ -25,7 +25,7 @@ def test_an_answer_makes_the_job_deliverable_again(bench: Bench) -> None:
 
 
 def test_an_answer_stays_until_the_next_question(bench: Bench) -> None:
-    """A worker that died with it: the next one gets it too."""
+    """If a worker dies with it, the next one gets it, too."""
     fence = bench.start()
     bench.suspend(fence)
     bench.do(c.AnswerJob(fence.job_id, b"yes"))
@@ -38,7 +38,7 @@ def test_an_answer_stays_until_the_next_question(bench: Bench) -> None:
 
 
 def test_the_time_of_a_question_that_was_answered_is_over(bench: Bench) -> None:
-    """It would make a second delivery of a job that runs."""
+    """Otherwise it would make a second delivery of a job that runs."""
     fence = bench.start()
     bench.do(c.Suspend(fence, b"sure?", timeout=MINUTE, otherwise=b"no"))
     bench.do(c.AnswerJob(fence.job_id, b"yes"))

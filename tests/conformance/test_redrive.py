@@ -93,7 +93,8 @@ def test_said_again(bench: Bench) -> None:
 
 @pytest.mark.parametrize("edited", [{"target": new_target(payload=b"j[1]")}, {"tip": mint("c")}])
 def test_an_edit_is_not_lost_behind_another_ones_redrive(bench: Bench, edited: dict[str, Any]) -> None:
-    """Said again it is what it was; but whoever edits a job that waits already is told that this comes too late."""
+    """A repeated redrive changes nothing. But an edit of a job that waits already is refused, because it comes too
+    late."""
     fence = failed(bench, thread="run")
     if "tip" in edited:
         edited = {"tip": (other := new_checkpoint("edited", thread="run")).id}
@@ -108,7 +109,7 @@ def test_an_edit_is_not_lost_behind_another_ones_redrive(bench: Bench, edited: d
 
 
 def test_one_that_has_failed_again_since_it_was_looked_at(bench: Bench) -> None:
-    """It may be at another agent by now, and what was meant for the old hop would be delivered as the new one's."""
+    """It may be at another agent by now, and what was meant for the old hop would be delivered to the new one."""
     fence = failed(bench)
     call = dead_letters.redrive(Bases(None), Book(None), fence.job_id, None, None, None)
     command = next(call)

@@ -1,4 +1,4 @@
-"""Saving: checkpoints form a chain that is right whoever saves, and the same one is saved once."""
+"""Saving: checkpoints form a right chain, whoever saves, and the same checkpoint is saved once."""
 
 from __future__ import annotations
 

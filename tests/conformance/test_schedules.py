@@ -92,7 +92,7 @@ def test_what_the_store_could_not_confirm_is_tried_again(bench: Bench) -> None:
 
 @pytest.mark.parametrize("problem", [OSError("too many open files"), RuntimeError("the loop is closed")], ids=repr)
 def test_what_a_store_fails_of_is_not_the_payloads_fault(bench: Bench, problem: Exception) -> None:
-    """Whatever it is: the time is not taken for over."""
+    """Whatever the failure is, the schedule's time is not taken for done."""
     schedule(bench)
     to_the_hour(bench)
 
@@ -110,7 +110,7 @@ def test_what_a_store_fails_of_is_not_the_payloads_fault(bench: Bench, problem: 
 
 @pytest.mark.parametrize("app", [bp.App("another"), desk(Other)], ids=["another app", "the agent's"])
 def test_a_record_of_the_agent_that_can_not_be_read_leaves_it_to_others(bench: Bench, app: bp.App) -> None:
-    """A newer release may have written it. If it stays like that, the time is over, and that is said."""
+    """A newer release may have written it. If it stays like that, the time is given up, and the schedule says so."""
     schedule(bench)
     bench.do(c.Declare({"write": b"\xff what is this"}))
     to_the_hour(bench)
@@ -123,7 +123,7 @@ def test_a_record_of_the_agent_that_can_not_be_read_leaves_it_to_others(bench: B
 
 
 def test_a_worker_that_dies_before_it_noted_the_time_costs_no_second_job(bench: Bench) -> None:
-    """Nor does one that looked some moments before."""
+    """Nor does one that looked a moment before."""
     schedule(bench)
     to_the_hour(bench)
 
@@ -152,7 +152,7 @@ def test_times_when_nobody_was_up(bench: Bench, catch_up: bp.CatchUp) -> None:
 
 @pytest.mark.parametrize("made_then", [True, False])
 def test_a_clock_that_was_wrong_for_a_while_stops_no_schedule(bench: Bench, made_then: bool) -> None:
-    """What it was ahead of comes as ever, and what was submitted meanwhile not again."""
+    """Times that it was ahead of come as usual, and what was submitted meanwhile does not come again."""
     if not made_then:
         schedule(bench)
     to_the_hour(bench, 30)
@@ -194,7 +194,7 @@ def test_a_schedule_is_replaced_and_removed(bench: Bench) -> None:
 
 
 def test_who_says_a_schedule_again_ends_no_time_that_was_missed(bench: Bench) -> None:
-    """As a program does that says its schedules whenever it starts."""
+    """As a program does that declares its schedules whenever it starts."""
     schedule(bench)
     to_the_hour(bench)
     [before] = known(bench)
@@ -229,7 +229,7 @@ def newer() -> bp.App:
 
 @pytest.mark.parametrize("other", [bp.App("another"), desk(Order)], ids=["another app", "the release before"])
 def test_a_worker_without_the_contract_leaves_it_to_one_that_has_it(bench: Bench, other: bp.App) -> None:
-    """It noted that the payload does not fit, and the time had come to nothing; which of them looked first decided."""
+    """It used to note that the payload does not fit, and no job was made. Which worker looked first decided that."""
     app = newer()
     said = {"colour": "red"} if "write" in other else {"size": 1}  # by the newer release, by the one before
     schedule(bench, payload=said, app=app if "write" in other else APP)
@@ -259,7 +259,7 @@ def test_what_no_other_worker_takes_either_is_said_in_the_end(bench: Bench) -> N
 
 
 def test_that_no_job_could_be_submitted_is_an_event_once(bench: Bench) -> None:
-    """Also if several workers find that out at the same time; with the reason, at each time that it happens to."""
+    """Even if several workers find out at the same time. It has the reason, and comes each time that this happens."""
 
     def another_comes_first(command: Any) -> Any:
         if isinstance(command, c.WriteItems) and others:

@@ -1,5 +1,5 @@
 """Threads that are saved to, forked, rolled back, copied, pruned and deleted at random, against a model of dicts: what
-stays is as it was saved, what is gone frees what it was made of."""
+stays is as it was saved, and what is gone frees its bytes."""
 
 from __future__ import annotations
 

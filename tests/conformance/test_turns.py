@@ -106,7 +106,7 @@ def test_who_waits_may_leave_the_line(bench: Bench) -> None:
 
 
 def test_a_waiting_job_keeps_its_time(bench: Bench) -> None:
-    """It stands in line from the beginning, and holds the thread from its turn on."""
+    """It is in the line from the beginning, and holds the thread from its turn on."""
     fence = bench.start(thread="run")
     late, soon, third = [bench.submit(thread="run", on_busy="queue", delay=n * MINUTE) for n in (3, 1, 0)]
     assert bench.do(c.Reap()) == c.Reaped(0, MINUTE)
@@ -189,7 +189,7 @@ def test_a_job_takes_the_place_of_another(bench: Bench, reach: Callable[[Bench],
 
 
 def test_a_rollback_to_the_very_beginning(bench: Bench) -> None:
-    """The canceled job's checkpoints are a branch then; what goes on does not begin from them."""
+    """The canceled job's checkpoints become a branch, and the next job does not begin from them."""
     fence = bench.start(thread="run")
     old = bench.save(fence)
     bench.submit(thread="run", on_busy="rollback")

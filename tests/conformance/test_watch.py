@@ -1,4 +1,4 @@
-"""Wake-ups: who waits is woken by what it waits for, soon, and from every handle."""
+"""Wake-ups: whoever waits is woken by what it waits for, soon, and from every handle."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def test_the_end_of_a_job_wakes_who_waits_for_it(bench: Bench, everything: bool)
 
 
 def test_what_came_so_far_wakes_once(bench: Bench) -> None:
-    """Who is woken looks at all that is there: a thousand changes are not a thousand looks."""
+    """Whoever is woken looks at everything that is there: a thousand changes are not a thousand looks."""
     watch = bench.store.watch(Topic())
     bench.each(lambda: watch.wait(0.01), watch.aopen)
     for _ in range(100):
@@ -105,7 +105,7 @@ def claim() -> c.Claim:
 
 
 async def after(bench: Bench, change: Callable[[Watch], Awaitable[object]]) -> list[Delivery]:
-    """What a worker claims that waits while the change happens."""
+    """What a worker claims if it waits while the change happens."""
     watch = bench.store.watch(QUEUE)
     await watch.aopen()
     found: list[Delivery] = []

@@ -1,4 +1,5 @@
-"""Crews with tools, delegation, guardrails and callbacks, and flows with crews in them. All they do leaves evidence."""
+"""Crews with tools, delegation, guardrails and callbacks, and flows with crews in them. Everything they do leaves
+evidence."""
 
 from __future__ import annotations
 

@@ -89,7 +89,7 @@ def test_a_state_that_could_not_come_back_is_refused(new_url: Callable[[str], st
 
 
 def test_with_a_codec_nothing_is_readable(tmp_path: Path) -> None:
-    """Also by a copy that CrewAI makes of what a definition of the flow says: that has no codec, and is refused."""
+    """Not even by a copy that CrewAI makes from a flow's definition: it has no codec, and is refused."""
     url = f"sqlite:///{tmp_path / 'flows.db'}"
     backend = BatonpassPersistence(url, codec=bp.Codec(encrypt={"k": b"k" * 32}))
     backend.init_db()  # CrewAI may say it again

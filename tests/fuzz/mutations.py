@@ -14,7 +14,7 @@ _ODD: list[Any] = [None, True, 0, -1, 2**63, 1e300, "", "x" * 300, b"", b"\xff" 
 _NUMBER = re.compile(rb"\d+")
 _NUMBERS = [b"0", b"-1", b"9" * 30, b"9" * 5000, b"253402300800000", b"1e5", b"", b"00"]
 
-# Heads of what claims to be very long, of types of ours and of none, and of what lies deep in itself.
+# Heads of values that claim to be very long, of our types and of unknown ones, and of deeply nested values.
 _HEADS = [
     *(b"\xdd\xff\xff\xff\xff", b"\xdf\xff\xff\xff\xff", b"\xdb\xff\xff\xff\xff", b"\xc6\x7f\xff\xff\xff"),
     *(b"\xc9\x7f\xff\xff\xff\x01", b"\xdc\xff\xff", b"\xde\xff\xff", b"\xc8\xff\xff\x02", b"\xc7\xff\x14"),
@@ -120,7 +120,7 @@ def renumbered(data: bytes | bytearray, choose: random.Random) -> bytearray:
 
 
 def wrapped(data: bytes | bytearray, choose: random.Random) -> bytearray:
-    """The bytes as what lies in tuples, sets and objects, one in the other."""
+    """The bytes inside tuples, sets and objects, one in the other."""
     inner = bytes(data[:2000])
     heads = (b"", b"\x91", b"\x92\x01", b"\xdc\x00\x01")
     for _ in range(choose.choice((1, 2, 31, 32, 33, 40))):

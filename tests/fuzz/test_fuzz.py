@@ -1,4 +1,4 @@
-"""A short run of `python -m tests.fuzz`, and what must be refused without being tried out for long."""
+"""A short run of `python -m tests.fuzz`, and hostile bytes that must be refused soon."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ def nested(data: bytes, depth: int) -> bytes:
 
 
 def one_hash(count: int) -> bytes:
-    """A set of whole numbers that are different and have one hash."""
+    """A set of different integers that all have the same hash."""
     whole = [extension(3, (1 + n * (2**61 - 1)).to_bytes(16, "big", signed=True)) for n in range(count)]
     return b"\xdd" + struct.pack(">I", count) + b"".join(whole)
 
@@ -95,7 +95,7 @@ def test_hostile_bytes_are_refused_soon(what: str) -> None:
 
 
 def test_hostile_bytes_take_no_memory() -> None:
-    """In a process that is given little: what is claimed would take far more."""
+    """In a process that may use little memory. What the bytes claim would take far more."""
     program = """
 import resource
 import batonpass as bp

@@ -1,4 +1,5 @@
-"""Bench: what a conformance test works at: a store that is asked sync or async, its clock, and short words for jobs."""
+"""Bench: what a conformance test works with: a store, asked from sync or async code, its clock, and short words for
+jobs."""
 
 from __future__ import annotations
 
@@ -104,7 +105,7 @@ class Bench:
         self.close()
 
     def run(self, value: Any) -> Any:
-        """The value itself; awaited if it has to be, read to its end if it is an iterator."""
+        """The value itself. It is awaited if it has to be, and read to its end if it is an iterator."""
         if inspect.isawaitable(value):
             return self._until_done(_awaited(value))
         if isinstance(value, AsyncIterator):
@@ -120,7 +121,7 @@ class Bench:
         return self.run((awaited if self.side == "async" else sync)())
 
     def do(self, command: c.Command[R]) -> R:
-        """Carry a command out. A checkpoint under a lease is on its job's thread, whatever it was made for."""
+        """Carry a command out. A checkpoint under a lease goes to its job's thread, whatever thread it was made for."""
         sent: Any = command
         if isinstance(sent, c.Submit):
             self._threads[sent.job_id] = sent.thread

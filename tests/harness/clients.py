@@ -1,4 +1,4 @@
-"""What redis-py asks anew for each client that it makes, and tests make thousands: here it is asked once."""
+"""Asks once what redis-py would ask again for each new client. Tests make thousands of them."""
 
 from __future__ import annotations
 

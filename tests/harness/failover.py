@@ -74,15 +74,15 @@ class Failover:
         return self._replication().get("master_link_status") == "up"
 
     def settle(self) -> None:
-        """Return when the replica has what the master has. Only for what its own connection wrote does WAIT wait."""
+        """Return when the replica has what the master has. (WAIT only waits for what its own connection wrote.)"""
         with self.master.client() as master:
             master.set("settled", "")
             master.delete("settled")
-            # Valkey streams to a new replica once that has said, a second later, that it is there.
+            # Valkey streams to a new replica only after that has announced itself, a second later.
             wait_until(lambda: master.wait(1, 100) == 1, what="the replica does not get what the master has")
 
     def _replication(self) -> dict[str, Any]:
-        """What the replica says of itself. A Sentinel that promotes it ends all connections: nothing is said then."""
+        """What the replica says about itself. Empty while a Sentinel promotes it, because that ends all connections."""
         try:
             with self.replica.client() as replica:
                 info: Any = replica.info("replication")

@@ -131,7 +131,8 @@ class Keyspace:
                 yield f"{at} would resume from {job[b'tip'].decode()}, which is not there"
 
     def _family(self, id_: str, job: Mapping[bytes, bytes]) -> Iterator[str]:
-        """Who waits has not all that it waits for, and every child is to be made, under way or counted."""
+        """A job that waits does not have everything that it waits for, and each child is still to be made, under way or
+        counted."""
         fan = job[b"fan"].decode()
         left = self.of("v").get(fan, {})
         counted = [name for name in self.of("f").get(id_, {}) if name.decode().startswith(f"{fan} ")]
@@ -163,7 +164,7 @@ class Keyspace:
                 yield f"{lost} go ahead in queue {queue}, and are not ready there"
 
     def _lanes(self) -> Iterator[str]:
-        """Who has a place in a lane or waits in its line knows it, and each line is moved by somebody."""
+        """A job that has a place in a lane, or waits in its line, says so itself, and something moves each line."""
         jobs = self.of("j")
         places = {(id_, job[b"slot"].decode()) for id_, job in jobs.items() if job.get(b"slot")}
         if places != {(id_.decode(), lane) for lane, held in self.of("la").items() for id_ in held}:
@@ -236,7 +237,7 @@ class Keyspace:
             yield f"spans of logs that are not there: {missing}"
 
     def _items(self) -> Iterator[str]:
-        """An item is in the order of all, and in that of their times if it has one."""
+        """An item is in the order of all items, and in the order of times if it has a ttl."""
         items = {member[-32:].decode(): member for member in self.single("items")}
         if items.keys() != self.of("e").keys() or len(items) != len(self.single("items")):
             yield "the index of items is not that of the items"
@@ -290,14 +291,14 @@ class Keyspace:
         return {f"{thread}:{sha1(b''.join(spot[:2]), usedforsecurity=False).hexdigest()}" for thread, spot in spots}
 
     def _told_on(self, id_: str) -> bool:
-        """Whether it was a child that ended without a result: how its own children ended is its parent's to read."""
+        """Whether it was a child that ended without a result. Then its parent reads how its own children ended."""
         job = self.of("j").get(id_, {})
         return bool(job.get(b"brood") and job.get(b"fan")) and job[b"state"] in (b"canceled", b"rejected")
 
     def _unended(self, job: str) -> bool:
         return f"j:{job}" in self.keys and self.keys[f"j:{job}"][b"state"].decode() not in ENDED
 
-    # An operation is whole: what it did to the job and what it told are both there or both not.
+    # An operation is whole: what it did to the job and its event are both there, or neither is.
 
     def _events(self) -> Iterator[str]:
         told: Counter[tuple[str, str]] = Counter()

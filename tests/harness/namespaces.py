@@ -10,7 +10,7 @@ from typing import Any
 
 @contextmanager
 def namespaces(url: str, client: Any) -> Iterator[Callable[[], str]]:
-    """Makes them. (Some tests look at every key of the server: what is left behind costs each of them.)"""
+    """Makes them. (Some tests look at every key of the server, so anything left behind slows them down.)"""
     names: list[str] = []
 
     def make() -> str:

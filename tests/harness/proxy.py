@@ -36,7 +36,7 @@ class Proxy:
         while self._open:
             each = self._open.pop()
             with suppress(OSError):
-                each.shutdown(socket.SHUT_RDWR)  # whoever reads from it is to notice
+                each.shutdown(socket.SHUT_RDWR)  # so that whoever reads from it notices
             each.close()
 
     def mend(self) -> None:

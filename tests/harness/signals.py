@@ -1,7 +1,7 @@
 """Signals that the run of the tests was started to ignore, by nohup or by a shell in the background.
 
-What it starts gets the defaults all the same, as tests are about them. The run itself, in all its processes, goes on
-ignoring them.
+The processes that it starts get the defaults all the same, because tests are about them. The run itself, in all its
+processes, continues to ignore them.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """Variants: a test that would run on each store, or from sync and async code, runs on a sample of them.
 
-What stores share is held together by the conformance tests and the model; so a test of something else runs on one of
-them; which, differs by test. `--all-variants` (in `make storm`) runs all; so does `@pytest.mark.each_store`, which is
-for what a store could do differently: processes that are killed, crowds, handles.
+The conformance tests and the model hold the stores together. So a test of something else runs on only one of them, a
+different one for each test. `--all-variants` (in `make storm`) runs all. So does `@pytest.mark.each_store`, which is
+for things that a store could do differently: processes that are killed, crowds, handles.
 """
 
 from __future__ import annotations

@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def wait_until(look: Callable[[], T], *, timeout: float = 60.0, what: str = "") -> T:
-    """What `look` answers as soon as that is true; fails after `timeout` seconds."""
+    """What `look` returns as soon as that is true. Fails after `timeout` seconds."""
     deadline = time.monotonic() + timeout
     while not (found := look()):
         if time.monotonic() > deadline:

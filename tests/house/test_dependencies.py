@@ -1,4 +1,4 @@
-"""What the base install imports, it declares: nothing is there by the luck of another package's dependencies."""
+"""The base install declares everything that it imports. Nothing is there only because another package depends on it."""
 
 from __future__ import annotations
 

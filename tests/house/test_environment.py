@@ -22,7 +22,7 @@ NONSENSE = {
     "BATONPASS_TOKEN": (["serve"], "ä b", "use ASCII letters, digits and signs, no spaces"),
     "BATONPASS_WEBHOOK_SECRET": (["webhooks", "add", "w", "https://x.example/"], "banana", "is whsec_ and 24 to 64"),
 }
-# What would leave in clear, or unreadable, what was to be encrypted.
+# Nonsense that would leave data unencrypted, or unreadable.
 KEYS = {
     "": "BATONPASS_ENCRYPT_KEYS is set, but names no key: unset it if nothing is to be encrypted",
     " , ": "BATONPASS_ENCRYPT_KEYS is set, but names no key",

@@ -1,4 +1,4 @@
-"""The Dockerfile: what it starts is process 1 of its container, which has only the signals that it asks for."""
+"""The Dockerfile: its command is process 1 of its container, which only gets the signals that it handles."""
 
 from __future__ import annotations
 

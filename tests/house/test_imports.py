@@ -25,8 +25,8 @@ print(json.dumps([time.process_time() - began, sorted({name.partition(".")[0] fo
 
 
 def imported(module: str, *names: str, cwd: Path) -> tuple[float, set[str]]:
-    """What reaching the name took a fresh interpreter in CPU seconds, which a busy machine does not change, and the
-    top-level modules that it has then."""
+    """How many CPU seconds a fresh interpreter needs to reach the name (a busy machine does not change that), and which
+    top-level modules it has then."""
     run = subprocess.run([sys.executable, "-c", PROBE, module, *names], cwd=cwd, capture_output=True, text=True)
     assert run.returncode == 0, run.stderr
     seconds, modules = json.loads(run.stdout)
@@ -38,7 +38,7 @@ def test_importing_batonpass_imports_no_framework_client_or_server(tmp_path: Pat
 
 
 def test_importing_batonpass_is_quick(tmp_path: Path) -> None:
-    """Under 0.25 s where pydantic alone, without which there are no contracts, takes 0.06 s. By that ratio, since a
+    """Under 0.25 s where pydantic alone, which contracts need, takes 0.06 s. It is the ratio that is tested, because a
     busy or slow machine stretches both."""
     turns = [[imported(name, cwd=tmp_path)[0] for name in ("batonpass", "pydantic.main")] for _ in range(5)]
     ours, floor = (min(seconds) for seconds in zip(*turns, strict=True))

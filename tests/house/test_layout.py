@@ -22,7 +22,7 @@ def test_files_are_read_in_one_sitting() -> None:
 
 
 def test_scripts_are_as_wide_as_the_rest() -> None:
-    """Of Python the linter sees to that."""
+    """For Python, the linter checks this."""
     scripts = [path for path in shipped().values() if path.suffix == ".lua"]
     assert [path.name for path in scripts if max(map(len, path.read_text().splitlines())) > 120] == []
 

@@ -49,7 +49,7 @@ _PLACES = 4
 
 
 def warm(kind: str) -> Zygote:
-    """The parent of a kind's workers: to fork one that has imported all frameworks costs twice as much."""
+    """The parent of one kind's workers. To fork a process that has imported all frameworks would take twice as long."""
     return Zygote([*APPS[kind]], ROOT)
 
 
@@ -59,8 +59,8 @@ def module_of(kind: str, agent: str) -> ModuleType:
 
 
 def sample(points: Iterable[str], turn: int) -> list[str]:
-    """One point of each sort ("in", "before", "after"), each at another of four places spread over the run. Turns
-    differ by agent and store, so that together they try all of it."""
+    """One point of each sort ("in", "before", "after"), each in another quarter of the run. Which quarters differs by
+    agent and store, so that together they cover everything."""
     sorts: dict[str, list[str]] = {}
     for point in points:
         sorts.setdefault(point.partition(":")[0], []).append(point)

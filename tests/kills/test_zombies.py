@@ -1,8 +1,8 @@
 """A worker that was frozen past its lease is a zombie when it wakes: it may write nothing more.
 
-SIGSTOP in the middle of a step, another worker takes the job over and finishes it, SIGCONT. A heartbeat and the
-agent's code race for who learns first that the lease is over: the zombie is either refused at its next write or
-stopped before it. Both ways the job's record, events and checkpoints stay as they were, byte for byte.
+SIGSTOP comes in the middle of a step, another worker takes over the job and finishes it, then SIGCONT. Either a
+heartbeat or the agent's code learns first that the lease is over, so the zombie is either stopped before its next
+write, or refused at it. In both cases the job's record, events and checkpoints stay as they were, byte for byte.
 """
 
 from __future__ import annotations

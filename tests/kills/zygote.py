@@ -47,7 +47,7 @@ def main() -> None:
 
 
 def warm_up() -> None:
-    """Import what a worker imports when it is used first: each one would do that anew."""
+    """Import what a worker would import on first use, so that not every worker has to."""
     import anyio
     from anyio.lowlevel import checkpoint
 

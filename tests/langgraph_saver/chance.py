@@ -71,8 +71,8 @@ _KINDS = ["write", "write", "chat", "remove", "ask", "retry", "command", "late",
 
 
 def made(chance: Random, *, depth: int = 0, in_place: bool = False, side_by_side: bool | None = None) -> Made:
-    """A graph without loops. Where nodes run side by side none fails or changes in place: what others had done by then
-    is a matter of time."""
+    """A graph without loops. Nodes that run side by side neither fail nor change anything in place, because what the
+    others have done by then is a matter of time."""
     if side_by_side is None:
         side_by_side = chance.random() < 0.6
         in_place = not side_by_side and chance.random() < 0.6

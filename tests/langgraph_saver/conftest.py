@@ -1,4 +1,4 @@
-"""Every test of the saver runs in memory and on one of the stores; how stores differ the conformance tests tell."""
+"""Every test of the saver runs in memory and on one of the stores. The conformance tests compare the stores."""
 
 from __future__ import annotations
 

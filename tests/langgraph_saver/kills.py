@@ -48,8 +48,8 @@ class Log:
         os.close(file)
 
     def kept(self) -> set[str]:
-        """The nodes whose writes count: in durability "async" LangGraph has a node write before the checkpoint on which
-        it runs is there, and such writes are lost with that."""
+        """The nodes whose writes count. With durability "async", a node may write before the checkpoint that it runs on
+        is stored, and if that is lost, so are the writes."""
         wrote = [line.split() for line in self.of("wrote")]
         return {*self.of("kept"), *(name for name, on in wrote if on in self.of("put"))}
 

@@ -47,8 +47,8 @@ def kills(
 
 
 def _killed(processes: ForkServerContext, runs: Sequence[tuple[str, Log, str]], way: tuple[str, str]) -> list[bool]:
-    """Run graphs in children, all at once: whether each was killed. (One thread starts and awaits them: the module that
-    forks them is not made for several.)"""
+    """Run graphs in children, all at once. Returns whether each was killed. (One thread starts and awaits them, because
+    the module that forks them is not made for several.)"""
     started = [processes.Process(target=child, args=(url, log, point, *way)) for url, log, point in runs]
     for process in started:
         process.start()

@@ -99,8 +99,8 @@ class Play:
 
 
 def wavers(seed: int) -> bool:
-    """Whether LangGraph's own saver differs from itself in the same play. Of several nodes of a part that ask at once
-    one is shown and gets the answer, whichever was first."""
+    """Whether LangGraph's own saver differs from itself in the same play. (If several nodes of a part ask at once, the
+    first one is shown and gets the answer, and any may be first.)"""
     return any(Play(seed, InMemorySaver(), f"again {number}").on() for number in range(_TRIES))
 
 

@@ -1,5 +1,5 @@
-"""What a node changes while its state is put, as LangGraph lets it unless durability is "sync": what is stored is a
-state that there was."""
+"""A node changes its state while that is put, which LangGraph allows unless durability is "sync". What is stored is a
+state that existed."""
 
 from __future__ import annotations
 

@@ -58,7 +58,7 @@ sys.exit(sum(os.waitpid(child, 0)[1] != 0 for child in children))
 
 @pytest.mark.timeout(240)
 def test_processes_on_one_thread(shared_url: str) -> None:
-    """No error reaches them, nothing is lost, and each checkpoint goes on from one that is there."""
+    """No error reaches them, nothing is lost, and each checkpoint continues one that is there."""
     ran = subprocess.run([sys.executable, "-c", _PARENT, shared_url], capture_output=True, text=True)
     assert (ran.returncode, ran.stderr[-2000:]) == (0, "")
     with BatonpassSaver.from_url(shared_url) as saver:

@@ -144,8 +144,8 @@ def test_what_a_user_has_is_nobody_elses(saver: BatonpassSaver, thread: str) -> 
 def test_a_channel_without_a_new_version_is_as_it_was(
     goes: bool, read: bool, size: int, allowing: BatonpassSaver, thread: str
 ) -> None:
-    """A reducer that changes what it is given does so while the checkpoint before is being put: a graph that goes on
-    from that one would do it twice. What can only be dressed, too."""
+    """A reducer that changes its argument does so while the checkpoint before is being put. A graph that continues from
+    that checkpoint would make the change twice. The same with values that our codec can't pack."""
     saver = allowing
     at: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     values: dict[str, Any] = {"box": {"a": [1]}, "list": messages(size), "odd": [Odd(1)], "set": {1}, "gone": 1}

@@ -258,7 +258,7 @@ def test_with_a_codec(shared_url: str) -> None:
 
 
 def test_a_search_with_a_wrong_key_finds_no_memory_empty(shared_url: str) -> None:
-    """An agent would take it for that of somebody unknown. What is damaged among others is left out."""
+    """An agent would take it for the memory of somebody unknown. A damaged item among others is left out."""
     right, wrong = (bp.Codec(encrypt={"k": byte * 32}) for byte in (b"k", b"x"))
     with BatonpassStore.from_url(shared_url, codec=right) as store:
         store.put(("a",), "k", {"secret": "cheese"})

@@ -1,4 +1,4 @@
-"""What is put with a ttl goes when its time is over; reads let that begin anew, unless they are told not to."""
+"""An item with a ttl goes when its time is over. Reads restart the time, unless they are told not to."""
 
 from __future__ import annotations
 
@@ -109,7 +109,7 @@ def test_it_is_freed(harness: Harness, opened: Callable[..., Memory]) -> None:
 
 
 def test_a_sweep_takes_no_leases(harness: Harness, opened: Callable[..., Memory]) -> None:
-    """After an outage of the store their holders may renew them first, which workers know to wait for."""
+    """After an outage of the store, their holders may renew them first. Workers know to wait for that."""
     worker = harness.store()
     worker.open()
     worker.call(new_job())

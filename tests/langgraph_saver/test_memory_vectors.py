@@ -109,7 +109,7 @@ def test_an_embedding_that_is_not_as_it_says(url: str) -> None:
 
 
 def test_another_measure_is_refused(url: str) -> None:
-    """LangGraph's Postgres and SQLite stores have others: it would be another order, without a word."""
+    """LangGraph's Postgres and SQLite stores have others. The order would silently be another one."""
     distance: Any = {**INDEX, "distance_type": "l2"}
     with pytest.raises(bp.BadSetup, match="distance_type='l2', but this store compares by the cosine: leave it out"):
         BatonpassStore.from_url(url, index=distance)

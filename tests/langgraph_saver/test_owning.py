@@ -1,4 +1,4 @@
-"""`own`: runs on one thread queue, and who lost the thread can't put to it any more."""
+"""`own`: runs on one thread queue, and a run that lost the thread can't put to it any more."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ pytestmark = pytest.mark.capability("langgraph")
 
 
 def elsewhere(call: Any) -> Any:
-    """What a call gives that is not made in this context."""
+    """The result of a call that is made outside of this context."""
     with ThreadPoolExecutor(1) as pool:
         return pool.submit(contextvars.Context().run, call).result()
 

@@ -1,4 +1,4 @@
-"""Values that are given away again and again: equal each time, and nobody gets an object that another has."""
+"""Values that are handed out again and again: equal each time, and no two readers share an object."""
 
 from __future__ import annotations
 

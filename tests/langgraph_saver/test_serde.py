@@ -1,4 +1,4 @@
-"""What comes back is what was put; what could not is refused, and nothing in a row makes code run."""
+"""What comes back is what was put. What could not come back is refused, and nothing in a row makes code run."""
 
 from __future__ import annotations
 

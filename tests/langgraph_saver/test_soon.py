@@ -59,7 +59,7 @@ class Disk:
 def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Disk]:
     made = Disk()
     monkeypatch.setattr(os, "fdatasync", made.fdatasync)
-    # However slow this machine is, no write goes before its put does: alone it waits for the disk.
+    # However slow this machine is, no write is sent before its put, because on its own it would wait for the disk.
     monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)
     monkeypatch.setattr(checkpointer, "_TURNS", 1_000_000)
     yield made
@@ -172,7 +172,7 @@ def test_writes_that_come_after_their_put_has_begun_go_with_it(
 
 @pytest.mark.parametrize("threads", [1, 2])
 def test_writes_leave_a_thread_to_the_put(threads: int, sqlite_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A run with `max_concurrency` waited for a put that had none, a moment for each superstep."""
+    """A run with `max_concurrency` waited, a moment in each superstep, for a put that had no thread left."""
     monkeypatch.setattr(checkpointer, "_MOMENT", 30.0)
     with BatonpassSaver.from_url(sqlite_url) as saver, ThreadPoolExecutor(1) as pool:
         builder: Any = StateGraph(Noted)

@@ -86,7 +86,7 @@ def of_run(thread: str, run: str) -> Any:
 
 @pytest.mark.parametrize("side", ["sync", "async"])
 def test_a_run_that_answered_is_deleted_with_its_answer(side: str, saver: BatonpassSaver, thread: str) -> None:
-    """Also where its node had asked, and was answered, before; and what follows does not see it."""
+    """Even if its node had asked before, and was answered. What follows does not see the answer."""
 
     def node(state: Trace) -> Trace:
         return {"trace": [f"{interrupt('first?')} {interrupt('second?')}"]}
@@ -129,7 +129,7 @@ def test_a_run_that_answered_a_subgraph_is_deleted_with_its_answer(saver: Batonp
 def test_a_run_that_went_on_from_a_breakpoint_is_deleted(
     side: str, stop: dict[str, Any], saver: BatonpassSaver, thread: str
 ) -> None:
-    """What its first superstep gave was still there, and was not made again."""
+    """The results of its first superstep used to stay, and were not made again."""
     runner = Runner(_line(saver, [], **stop), thread, side)
     runner.run({"trace": ["in"]}, of_run(thread, "stops"))
     before = told(runner.history(), ())
@@ -142,7 +142,7 @@ def test_a_run_that_went_on_from_a_breakpoint_is_deleted(
 
 
 def test_a_run_that_went_on_after_an_error_is_deleted(saver: BatonpassSaver, thread: str) -> None:
-    """What had failed is done again, what had not is not."""
+    """What had failed runs again, what had not does not."""
     fails = ["b"]
     graph = _line(saver, fails, aside=True)
     runner = Runner(graph, thread, "sync")
@@ -167,8 +167,8 @@ def test_a_run_with_new_input_leaves_what_it_passed_over(saver: BatonpassSaver, 
 
 
 def _line(saver: BatonpassSaver, fails: list[str], *, aside: bool = False, **stop: Any) -> Any:
-    """Nodes one after the other, and one `aside` of the second: before it, where one runs at a time. `ran` has them as
-    they ran."""
+    """Nodes one after the other, and one `aside`, beside the second (before it, if one runs at a time). `ran` has them
+    in the order in which they ran."""
     ran: list[str] = []
 
     def node(name: str) -> Any:

@@ -1,4 +1,4 @@
-"""What is put with a ttl is freed when its time is over, also where no worker runs: who puts does it."""
+"""What is put with a ttl is freed when its time is over, even if no worker runs, because later puts free it."""
 
 from __future__ import annotations
 

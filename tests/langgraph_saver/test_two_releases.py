@@ -1,4 +1,4 @@
-"""Two releases of a graph that take turns on a thread, as in a rolling deploy: what only one of them knows stays."""
+"""Two releases of a graph take turns on a thread, as in a rolling deploy. Channels that only one of them knows stay."""
 
 from __future__ import annotations
 

@@ -107,7 +107,8 @@ def test_with_the_put_that_follows_they_are_one_commit_and_kept_once(
 
 @pytest.mark.parametrize("codec", [None, Codec(encrypt={"k": b"k" * 32})], ids=["plain", "encrypted"])
 def test_an_input_is_kept_once(codec: Codec | None, url: str, thread: str) -> None:
-    """In the checkpoint that it made; what its task wrote says where. One that is put again in its place counts."""
+    """In the checkpoint that it made. What its task wrote refers to it. If another checkpoint is put there, that
+    counts."""
     text = "a long question " * 20
     names = {"thread_id": thread, "checkpoint_ns": ""}
 

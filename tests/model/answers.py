@@ -12,7 +12,8 @@ from tests.harness.bench import Bench
 
 
 def attempt(bench: Bench, command: c.Command[Any]) -> tuple[Any, object]:
-    """The answer, None if it was refused, and what must be equal of it: of a refusal its class and its words."""
+    """The answer (None if it was refused), and the part of it that must be equal: for a refusal, its class and its
+    words."""
     try:
         answer = bench.do(command)
     except bp.BatonpassError as error:
@@ -21,7 +22,7 @@ def attempt(bench: Bench, command: c.Command[Any]) -> tuple[Any, object]:
 
 
 def comparable(answer: Any) -> object:
-    """Places in queues and positions of events are each store's own; times of events are the server's on Redis."""
+    """Places in queues and positions of events are each store's own. On Redis, times of events are the server's."""
     if isinstance(answer, list):
         if answer and type(answer[0]) is tuple:  # checkpoints of a run, in any order
             return sorted(answer)

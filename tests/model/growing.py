@@ -12,8 +12,8 @@ from batonpass.coordinator.parts.share import Sharing
 from batonpass.coordinator.rows import Place
 from batonpass.coordinator.snapshots import draft
 
-# A state of so many texts is large enough to be shared from its first checkpoint on. Most texts are so short that a
-# fork that adds it needs no log.
+# A state of this many texts is large enough to be shared from its first checkpoint on. Most texts are so short that a
+# fork which adds one needs no log.
 _TEXT, _SHORT, _FIRST, _MOST = 120, 40, 28, 38
 HOW = list(Sharing)
 
@@ -50,7 +50,7 @@ class Growing:
         ttl: int = 0,
         place: Place | None = None,
     ) -> NewCheckpoint:
-        """What `base` holds and more, or without what was first, or with another end."""
+        """What `base` holds, with more added, without its beginning, or with another end."""
         before = self._said.get(base) or [text(number + at / 100) for at in range(_FIRST)]
         grown = [*before, text(number)]
         changed = [[*before[:-1], text(number)], [*before[1:], text(number)], [*before[:9], *before[10:]]]

@@ -14,7 +14,8 @@ from tests.model.world import Picks, Tally, World
 
 
 class Machine(RuleBasedStateMachine):
-    """One rule for all moves: Hypothesis switches rules off at random, and most is reached by few combinations."""
+    """One rule for all moves. Hypothesis switches rules off at random, and then few combinations would reach most
+    states."""
 
     def __init__(self, stores: Stores, tally: Tally) -> None:
         super().__init__()

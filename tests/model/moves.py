@@ -1,7 +1,7 @@
 """Moves: what users of a store may do, each a command or a fault, with how often it is tried.
 
-A worker that crashes is one that does nothing more: its lease is found by `reap`. One that sleeps or comes late writes
-with an old fence. What is said twice is any earlier command. To add a command add a function.
+A worker that crashes simply does nothing more, and `reap` finds its lease. A worker that sleeps or comes late writes
+with an old fence. Any earlier command may be repeated. To add a command, add a function.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ def move(weight: int, *, holders: bool = False) -> Callable[[Move], Move]:
 
 
 def make(name: str, world: World, pick: Picks) -> None:
-    """Make a move, or, mostly, the one that lets it do something."""
+    """Make a move, or (mostly) first the move that it needs to have an effect."""
     if name in _HOLDERS and not any(row.lease for row in world.rows) and pick.below(4):
         name = "claim"
     if name == "claim" and not any(row.ready for row in world.rows) and pick.below(4):
@@ -87,8 +87,8 @@ def terms(world: World, pick: Picks) -> c.Terms:
     )
 
 
-# Of workers that know different ones. (Not of different times: stores forget starts as the worker that came last knew
-# it, each in its own way.)
+# Limits of workers that know different ones. (Not with different times, because each store forgets starts in its own
+# way, by what the last worker knew.)
 LIMITS = [
     None,
     c.Limits(LANES[-1], concurrency=1),

@@ -19,7 +19,7 @@ def _place(pick: Picks) -> Place:
 
 
 def _writes(pick: Picks, new: c.NewCheckpoint | None = None) -> list[Write]:
-    """Some writes; of those that go with a checkpoint some lie in what it appends."""
+    """Some writes. Of those that go with a checkpoint, some have their bytes in what it appends."""
     made: list[Write] = []
     for _ in range(pick.below(3)):
         if pick.one_in(6):
@@ -55,7 +55,7 @@ def put(world: World, pick: Picks) -> None:
 @move(5)
 def put_writes(world: World, pick: Picks) -> None:
     thread, fence = _owner(world, pick)
-    if fence and world.thread_of(fence) != thread:  # each store has words of its own for that
+    if fence and world.thread_of(fence) != thread:  # each store has its own words for that
         fence = None
     place = _place(pick)
     world.say(c.PutWrites(thread, place.scope, place.key, _writes(pick), fence))

@@ -40,6 +40,6 @@ class Stores:
         if self._redis:
             found["redis"] = RedisHarness(self._redis)
         if self._cluster:
-            # Deliveries have an order within a partition only.
+            # Deliveries are only in order within a partition.
             found["cluster"] = ClusterHarness(self._cluster, partitions=1)
         return found

@@ -32,8 +32,8 @@ PLACE_KEYS = ["a", "b", "c"]
 RUNS = ["", "r", "q"]
 LABELS = ["a", "b", "a\0"]
 ITEM_KEYS = ["", "k", "l\1"]
-# Whole steps of the clock and half steps of everything that comes due, so that neither the time that the test itself
-# takes nor a clock that is set back a little decides.
+# The clock moves by whole steps, and everything comes due at half steps, so that neither the time that the test itself
+# takes nor a clock that is set back a little makes a difference.
 STEP, HALF, A_LITTLE = 1_000_000, 500_000, 1_000
 ALL = 5000
 _STARTED, _ANY_JOB = "batonpass.job.started", "batonpass.job.*"
@@ -42,7 +42,7 @@ _EACH = 4  # steps between two comparisons of all jobs
 
 
 def of_queue(lane: str, queue: str) -> str:
-    """A lane that only one queue has: deliveries of several queues have no order in it on Redis, if they were made
+    """A lane that only one queue has. On Redis, deliveries of several queues have no order in a lane if they were made
     ready in the same ms of the server's own clock."""
     return lane and lane[:8] + queue[8:]
 
@@ -69,7 +69,7 @@ class Picks:
 
 
 class World:
-    """The stores by name, and what is known to those who use them. What nobody made stands first in each list."""
+    """The stores by name, and what their users know. The first item in each list is one that nobody made."""
 
     def __init__(self, benches: Mapping[str, Bench], tally: Tally) -> None:
         self.benches = benches
@@ -100,8 +100,8 @@ class World:
         return answer
 
     def _space_reaps(self) -> None:
-        """A checkpoint that a job still needed when its time was over is looked at again a minute later on Redis, by
-        the next reap in the model."""
+        """A checkpoint that a job still needed when its time was over: on Redis it is looked at again a minute later,
+        in the model by the next reap."""
         if self.model.clock.now < self._reaped + STEP - 2 * A_LITTLE:
             self.advance(STEP)
         self._reaped = self.model.clock.now
@@ -174,7 +174,7 @@ class World:
     # what must hold
 
     def _check_lines(self) -> None:
-        """Who waits in a lane's line is let out by one who has a place there, or by the lane's gate."""
+        """A job that waits in a lane's line is let out by a job that has a place there, or by the lane's gate."""
         records: Any = getattr(self.model.store, "_records")  # noqa: B009 - nobody else may look
         moving = {row.slot for row in self.rows}
         stuck = [
@@ -200,7 +200,7 @@ class World:
         self._check_lines()
 
     def _check_family(self, parent: JobRow) -> None:
-        """Who waits for children has some left, and goes on when it has not."""
+        """A job that waits for children has some left, and continues when it has none."""
         unended = [row for row in self.rows if row.brood == parent.fan and row.state not in ENDED]
         store: Any = self.model.store
         staged = store._records.count_staged(parent.id)

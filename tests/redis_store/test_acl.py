@@ -53,7 +53,7 @@ def url_of(server: RedisServer, role: str) -> str:
 
 @pytest.mark.parametrize("role", ROLES)
 def test_a_file_allows_what_is_needed(role: str) -> None:
-    """If this fails a script has learned a command: `python -m tests.redis_store.needed` writes the files anew."""
+    """If this fails, a script uses a new command: `python -m tests.redis_store.needed` writes the files again."""
     assert (FILES / f"{role}.acl").read_text() == line(role, allowed()[role])
 
 
@@ -92,7 +92,7 @@ def test_who_may_do_what(server: RedisServer) -> None:
 
 
 def test_a_large_state_in_a_place(server: RedisServer) -> None:
-    """What lies in logs is read by a command of its own."""
+    """What is in logs is read by another command."""
     state = {"doc": ["d" * 70_000] * 2}
     made = draft(Snapshot(step="s", state=state), thread="t", agent="a", place=Place("", "k", "r"))
     with bp.connect(url_of(server, "client")) as client, bp.connect(url_of(server, "reader")) as reader:

@@ -1,4 +1,4 @@
-"""A store of which one part can't be closed: the others are, and what went wrong is told after."""
+"""A store with a part that can't be closed: the others are closed, and then what went wrong is raised."""
 
 from __future__ import annotations
 

@@ -21,8 +21,8 @@ from tests.harness.waiting import wait_until
 
 @pytest.mark.parametrize("turns", range(12))
 async def test_who_interrupts_it_notices_nothing(redis_server: str, turns: int) -> None:
-    """At whatever point of opening its connection and asking it is: the loop takes so many turns before the end. It
-    raises nothing, and no connection stays open."""
+    """Wherever it is in opening its connection and asking (the loop takes this many turns before the close), it raises
+    nothing, and no connection stays open."""
     with redis.Redis.from_url(redis_server) as server:
         before = len(server.client_list())
         store = open_store(f"{redis_server}?namespace=closing")
@@ -42,7 +42,7 @@ async def test_who_interrupts_it_notices_nothing(redis_server: str, turns: int) 
 async def test_a_cancel_that_the_client_loses_counts(
     redis_server: str, scoped: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """As that of redis-py does on Python 3.11 when it comes just as it has connected."""
+    """As redis-py does on Python 3.11 if the cancel comes just when it has connected."""
     connect: Any = ConnectionPool.get_connection
 
     async def losing(pool: ConnectionPool) -> Any:

@@ -1,4 +1,4 @@
-"""What of a server's refusals is an outage for a user who was let in, and what is a wrong setup."""
+"""Which refusals of a server are an outage for a user who was let in before, and which are a wrong setup."""
 
 from __future__ import annotations
 

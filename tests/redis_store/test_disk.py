@@ -26,7 +26,7 @@ linux = pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux 
 
 @pytest.fixture
 def own_redis(tmp_path: Path) -> Iterator[RedisServer]:
-    """With `everysec`: one that shall sync before it answers ends when its disk is full."""
+    """With `everysec`, because a server that has to sync before it answers ends when its disk is full."""
     folder = tmp_path / "redis"
     folder.mkdir()
     server = RedisServer(folder)

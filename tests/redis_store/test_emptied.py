@@ -35,7 +35,7 @@ async def test_a_live_worker_is_found_again(
 
 
 async def test_what_others_have_recorded_since_stays() -> None:
-    """As the newer worker of a rolling deploy, which was told of the agent's next version."""
+    """As by the newer worker of a rolling deploy, which knows the agent's next version."""
     app = only(reply)
 
     @app.agent("b", accepts=Ask, returns=Reply)

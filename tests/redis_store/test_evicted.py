@@ -1,4 +1,4 @@
-"""Jobs whose records a server has evicted, which it is said to at connect: the others go on."""
+"""Jobs whose records a server has evicted (a warning at connect says that it may): the others continue."""
 
 from __future__ import annotations
 
@@ -69,7 +69,7 @@ def test_the_next_one_in_a_threads_line_begins(bench: Bench) -> None:
 
 
 def test_an_entry_that_is_not_the_jobs_delivery_is_not_run(bench: Bench) -> None:
-    """As one is that somebody put there, or an older backup brought back."""
+    """As if somebody had put it there, or an older backup had brought it back."""
     assert isinstance(bench.harness, RedisHarness)
     fence = bench.start()
     [prefix] = {key.rpartition("j:")[0] for key in [*bench.harness.keys()] if f"j:{fence.job_id}" in key}
@@ -81,7 +81,7 @@ def test_an_entry_that_is_not_the_jobs_delivery_is_not_run(bench: Bench) -> None
 
 
 def test_what_an_older_release_claimed_goes_ahead_no_more(bench: Bench) -> None:
-    """It takes the entry out of the queue, and knows of no other place that a job has there."""
+    """It takes the entry out of the queue, and knows no other place of the job there."""
     assert isinstance(bench.harness, RedisHarness)
     assert isinstance(bench.store, RedisStore)
     prefix, server = bench.store.prefix, bench.harness.server

@@ -25,7 +25,7 @@ from tests.harness.waiting import wait_until
 from tests.workers.serving import Ask, Reply, only
 
 pytestmark = pytest.mark.capability("redis-sentinel")
-# What the store says when it has noticed a loss is one test's subject, and no error of the others.
+# One test is about what the store says when it has noticed a loss. In the others, that is no error.
 quiet = pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
 QUEUE = (new_target().queue, MINUTE)
 
@@ -115,7 +115,8 @@ def said_so(store: Store, said: pytest.WarningsRecorder) -> bool:
 
 
 def test_confirmed_writes_survive(trio: Failover) -> None:
-    """With ?replicas=1 nothing that was acknowledged is lost: what the replica did not get was not acknowledged."""
+    """With ?replicas=1, nothing that was acknowledged is lost, because nothing is acknowledged before a replica has
+    it."""
     store = open_store(f"{trio.url}?replicas=1")
     store.open()
     confirmed: list[str] = []
@@ -148,7 +149,7 @@ def test_confirmed_writes_survive(trio: Failover) -> None:
 
 
 def test_a_retry_waits_again(trio: Failover) -> None:
-    """The same command answers with the first result, and is confirmed anew, by whichever connection it comes."""
+    """The same command answers with the first result, and is confirmed again, whatever connection it comes by."""
     url = f"{trio.url}?replicas=1"
     store = open_store(url)
     store.open()

@@ -105,7 +105,7 @@ def wait_for(written: list[int], enough: int) -> None:
 
 
 def patiently(store: Store, command: Any, stop: threading.Event) -> None:
-    """Say it until it is acknowledged; when it is over, once."""
+    """Repeat it until it is acknowledged. When the test is over, try once."""
     while True:
         try:
             store.call(command)
@@ -232,8 +232,8 @@ def test_connections_of_a_cluster_are_killed(three_nodes: Cluster, cluster_place
 
 @pytest.mark.parametrize("lost", [True, False], ids=["writes lost", "nothing lost"])
 def test_a_replica_whose_clock_is_behind_takes_over(redis_server: str, lost: bool) -> None:
-    """Its events come after those that a follower has seen, although they are of an earlier time. If what the follower
-    saw last is lost, it is told so; also one that comes back with a cursor from before."""
+    """Its events come after those that a follower has seen, although they are from an earlier time. If what the
+    follower saw last is lost, it is told so. So is one that comes back with an old cursor."""
     url = f"{redis_server}?namespace=behind-{lost}"
     with bp.connect(url) as coordinator, bp.connect(url) as other, redis.Redis.from_url(redis_server) as connection:
         server: Any = connection
@@ -263,7 +263,7 @@ def test_a_replica_whose_clock_is_behind_takes_over(redis_server: str, lost: boo
 
 @pytest.mark.parametrize("which", [{}, {"types": "checkpoint.*"}, {"thread": "t"}], ids=["all", "a type", "a thread"])
 def test_what_it_writes_before_that_is_noticed_is_not_missed(redis_server: str, which: dict[str, Any]) -> None:
-    """Its events have places before the last that a follower saw, also one that was another event's."""
+    """Its events have positions before the last one that a follower saw, even a position that another event had."""
     url = f"{redis_server}?namespace=early-{len(which)}-{secrets.token_hex(3)}"
     with bp.connect(url) as coordinator, redis.Redis.from_url(redis_server) as connection:
         server: Any = connection

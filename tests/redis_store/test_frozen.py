@@ -1,6 +1,6 @@
-"""A server that stands still: what is asked of it is given up in time, and is safe to ask again.
+"""A server that stands still: a call is given up in time, and is safe to repeat.
 
-In the tests two attempts of 0.3 s take the place of two of five.
+In these tests, two attempts of 0.3 s take the place of two of 5 s.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ from tests.harness.waiting import wait_until
 Ask = Callable[[c.Command[Any]], Any]
 pytestmark = pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
 _QUICK = "socket_timeout=0.3&socket_connect_timeout=0.3"
-# Two attempts take 0.6 s. Without an end to patience it is three and more, and minutes on a cluster.
+# Two attempts take 0.6 s. If patience had no end, it would be 3 s and more, and minutes on a cluster.
 _SECONDS = 2.0
 
 
@@ -111,7 +111,7 @@ def test_a_master_and_its_sentinel(tmp_path: Path, runner: asyncio.Runner) -> No
 @pytest.mark.capability("redis-sentinel")
 @pytest.mark.parametrize("side", ["sync", "async"])
 def test_a_master_whose_replica_takes_over(tmp_path: Path, runner: asyncio.Runner, side: str) -> None:
-    """What the silent one was asked is asked of the new one, by no connection that was there before."""
+    """What the silent one was asked, the new one is asked again, by a new connection."""
     with failover(tmp_path) as trio:
         store = open_store(f"{trio.url}?socket_timeout=1")
         store.open()

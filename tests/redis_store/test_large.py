@@ -1,4 +1,4 @@
-"""States too large for a script to hand over: read in a second step, whichever way the first one took."""
+"""States that are too large for a script to return are read in a second step, whatever the first one was."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _STATE: dict[str, Any] = {"messages": [{"n": n, "text": f"{n}" * 300} for n in r
 @pytest.mark.parametrize("side", ["sync", "async"])
 @pytest.mark.parametrize("looking", [False, True])
 def test_a_large_state_comes_back_whole(redis_server: str, side: str, looking: bool) -> None:
-    """Also when it is time for a look at the store, which rides on the same call."""
+    """Even when it is time to look at the store, which is done with the same call."""
     harness = RedisHarness(redis_server)
     with Bench(harness, side=side) as bench:
         face, store = bench.face(), bench.store

@@ -1,4 +1,4 @@
-"""A namespace with the mark of a repartition: nothing is written to it, and who opens it is told where to go."""
+"""A namespace with the mark of a repartition: nothing is written to it, and whoever opens it is told where to go."""
 
 from __future__ import annotations
 
@@ -50,7 +50,8 @@ async def test_ends_that_are_asked_together_are_all_refused(harness: RedisHarnes
 
 
 def test_scripts_that_do_not_look_are_few() -> None:
-    """Of the partitions' own they change wake-ups at most; the others are the repartition's, and the witness."""
+    """Those of partitions only change wake-ups, if anything. The others belong to the repartition, or are the
+    witness."""
     writing = {"store/ready": {"DEL"}, "store/ring": {"ZINCRBY", "PEXPIRE"}, "store/above": set[str]()}
     assert {*writing, "store/fill", "store/mark", "store/witness"} == scripts.UNASKED
     for name, known in writing.items():

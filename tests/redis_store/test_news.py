@@ -43,7 +43,7 @@ async def test_its_loss_wakes_all_and_it_is_made_again(redis_server: str, redis_
 
 @pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
 async def test_who_may_not_subscribe_does_not_try_without_a_pause(own_redis: RedisServer) -> None:
-    """An administrator took that from a user: he looks each second, and connects a few times a second."""
+    """An administrator has taken away the right to. The store looks each second, and connects a few times a second."""
     with own_redis.client() as server:
         server.execute_command("ACL SETUSER", "u", "on", ">p", "~*", "&*", "+@all", "-subscribe", "-psubscribe")
         async with bp.connect(own_redis.url.replace("://", "://u:p@")) as coordinator:
@@ -63,7 +63,7 @@ async def test_who_may_not_subscribe_does_not_try_without_a_pause(own_redis: Red
 
 
 async def test_who_waits_while_it_is_closed_is_not_cancelled(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The subscription was just opened, by a server that takes its time. The wait goes on with another one."""
+    """The subscription was just being opened, on a slow server. The wait continues with another one."""
 
     async def reply(ask: Ask) -> Reply:
         return Reply(text="done")

@@ -116,7 +116,7 @@ def test_each_segment_is_read_once(bench: Bench) -> None:
 
 
 def test_large_writes_come_with_their_bodies(bench: Bench) -> None:
-    """More than a script hands over: of the checkpoint, of a write, of both."""
+    """More than a script returns: in the checkpoint, in a write, or in both."""
     run = Places(bench)
     run.put("a", state={"doc": ["a" * 70_000]})
     new = run.new("b", {"doc": ["a" * 70_000, "b" * 90_000]})
@@ -159,7 +159,7 @@ def test_every_way_to_commit_may_put(harness: RedisHarness, bench: Bench, kind: 
 
 
 def test_a_damaged_commit_line_does_not_keep_the_place(harness: RedisHarness, bench: Bench) -> None:
-    """The line says where the checkpoint is; without it the place is looked for."""
+    """The line says where the checkpoint is. Without it, the place has to be searched."""
     run = Places(bench)
     damaged, other = run.line("a", "b", state=large("a"))
     run.write("a", Write("x", b"1"))

@@ -1,4 +1,4 @@
-"""What servers say of themselves by INFO: Redis, Valkey and managed ones, of which only those at hand are run."""
+"""What servers say about themselves in INFO: Redis, Valkey and managed ones. Only those at hand are really run."""
 
 from __future__ import annotations
 

@@ -41,8 +41,8 @@ def store(own_redis: RedisServer) -> Iterator[Store]:
 
 @contextmanager
 def often(what: Callable[[], object]) -> Iterator[list[int]]:
-    """Does something again and again while the block runs, less and less often: on a slow machine, too, something has
-    to get through. How often is in the list."""
+    """Does something again and again while the block runs, less and less often, because on a slow machine, too,
+    something has to get through. The list says how often."""
     count, stop = [0], threading.Event()
 
     def run() -> None:
@@ -60,7 +60,7 @@ def often(what: Callable[[], object]) -> Iterator[list[int]]:
 
 
 def lives(call: Callable[[c.Command[Any]], Any], number: int) -> None:
-    """So many jobs, from submit to complete, with leases so short that one whose claim was lost comes back soon."""
+    """This many jobs, from submit to complete. Leases are short, so that a job whose claim was lost comes back soon."""
     left = {call(new_job()).id for _ in range(number)}
     while left:
         call(c.Reap())
@@ -87,7 +87,7 @@ def check(store: Store, number: int) -> None:
 
 
 def through(store: Store, side: str, troubles: list[int]) -> int:
-    """Bring jobs through until there was enough trouble; how many. What is given up is done again, as it is safe to."""
+    """Run jobs until there was enough trouble. Returns how many. What is given up is done again, which is safe."""
     with asyncio.Runner() as runner:
 
         def call(command: c.Command[Any]) -> Any:
@@ -121,7 +121,7 @@ def test_scripts_are_flushed(own_redis: RedisServer, store: Store, side: str) ->
 
 
 async def waiting(store: Store, change: Callable[[], Awaitable[object]]) -> Any:
-    """What a worker claims that waits with its claim sent already, while something happens."""
+    """What a worker claims if something happens while it waits with its claim already sent."""
     watch = store.watch(Topic(queues=(QUEUE,)))
     await watch.aopen()
     found: list[Any] = []
@@ -199,7 +199,7 @@ async def test_the_server_restarts_in_the_middle_of_load(own_redis: RedisServer)
 async def test_who_could_not_renew_its_lease_may_do_so_first(
     own_redis: RedisServer, store: Store, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The server was away for longer than a lease: what is in the middle of something is not taken away for that."""
+    """The server was away for longer than a lease. Work in progress is not taken away because of that."""
     caplog.set_level("INFO", "batonpass.worker")
     await store.acall(new_job())
     [delivery] = await store.acall(c.Claim("w", ((QUEUE, 200),), (mint("l"),)))
@@ -247,12 +247,12 @@ def test_a_firewall_forgets_an_idle_connection(own_redis: RedisServer, side: str
 
 @pytest.mark.timeout(60)
 async def test_a_firewall_forgets_the_connections_of_an_idle_worker(own_redis: RedisServer) -> None:
-    """The wait for work is over soon after the time that it was to take. It was half a minute."""
+    """The wait for work ends soon after its time. It used to take half a minute."""
 
     async def work(ask: Ask) -> Reply:
         return Reply(text=ask.text)
 
-    app = only(work, lease=1.0)  # the server may give the next job to who can't be reached any more
+    app = only(work, lease=1.0)  # the server may give the next job to a worker that can't be reached any more
     with Proxy(own_redis.port) as proxy:
         far = f"redis://127.0.0.1:{proxy.port}?socket_timeout=0.5"
         async with (

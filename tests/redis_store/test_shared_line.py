@@ -34,7 +34,8 @@ pytestmark = pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.Un
 
 @pytest.fixture
 async def store(request: pytest.FixtureRequest, own_redis: RedisServer) -> AsyncIterator[Store]:
-    """The store. One that is to give up soon has a marker: a busy machine makes others ask twice."""
+    """The store. A test of giving up has a marker, and its store gives up soon. (On a busy machine, others would,
+    too.)"""
     made = open_store(f"{own_redis.url}?{getattr(request, 'param', '')}")
     await made.aopen()
     yield made
@@ -87,7 +88,7 @@ async def test_a_wait_that_is_given_up_claims_nothing(own_redis: RedisServer, st
 
 
 async def test_a_claim_is_sent_before_the_turn_is_over(store: Store) -> None:
-    """And the ends before it: what agents do next in this turn may take long, and the server would be idle."""
+    """With the ends before it, because what agents do next in this turn may take long, and the server would be idle."""
     first, second = new_job(), new_job()
     for job in (new_job(), first):
         await store.acall(job)
@@ -198,7 +199,7 @@ async def test_a_server_that_hangs_is_given_up(own_redis: RedisServer, store: St
 
 
 async def test_a_line_that_was_lost_in_the_turn_that_opened_it_says_so(store: Store) -> None:
-    """Who asked for it comes a turn later, and would wait for an answer until it is late."""
+    """Whoever asked for it runs a turn later, and would wait for an answer until its time is over."""
     await store.acall(c.LastEvent())
     assert isinstance(store, RedisStore)
     line = store._async.here().lines._line
@@ -212,7 +213,7 @@ def test_threads_that_hang_up_at_the_same_time_leave_each_other_alone() -> None:
     """As when a server falls silent: for each of them an answer is late."""
 
     class Shared(deque[Any]):
-        """What another thread takes from between a look and what it leads to."""
+        """A dict from which another thread takes something between a look and the act that follows."""
 
         def __len__(self) -> int:
             number = super().__len__()
@@ -249,7 +250,7 @@ def test_a_loop_that_has_ended_is_let_go_of_by_any_number_of_threads() -> None:
 
 
 def test_what_a_parents_loop_holds_is_the_parents(monkeypatch: pytest.MonkeyPatch) -> None:
-    """After a fork that loop looks as if it ran: whoever waited for it to close would wait in vain."""
+    """After a fork, that loop looks as if it were running. Whoever waited for it to close would wait in vain."""
     closed: list[str] = []
 
     async def close(made: str) -> None:

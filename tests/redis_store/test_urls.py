@@ -77,7 +77,7 @@ def test_a_url_that_can_not_be_used(url: str, complaint: str) -> None:
 
 @contextmanager
 def stranger(says: bytes) -> Generator[tuple[int, list[socket.socket]]]:
-    """Somebody at a port who is no Redis: its number, and who has called."""
+    """A server that is not a Redis: its port, and the connections to it."""
     callers: list[socket.socket] = []
 
     def answer() -> None:

@@ -1,4 +1,4 @@
-"""Who waits for a job waits on while its store is away, as long as he has time."""
+"""A wait for a job continues while its store is away, as long as there is time."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def pool() -> Iterator[ThreadPoolExecutor]:
 
 
 def used(url: str, job_id: str, side: str, use: Use, ause: Use) -> Any:
-    """What somebody else gets of a job, from either side."""
+    """What another client gets of a job, from sync or async code."""
     if side == "sync":
         with bp.connect(url) as coordinator:
             return use(coordinator.job(job_id))

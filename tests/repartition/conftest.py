@@ -109,8 +109,8 @@ def new_scene(small: str, redis_server: str, three_nodes: Cluster) -> Iterator[C
 
 @pytest.fixture
 def disturbed(monkeypatch: pytest.MonkeyPatch) -> Callable[[Move, int, Callable[[], None]], None]:
-    """Runs a move that something happens to before it asks its servers for the time with that number. (From 1; what
-    happens to it asks on its own.)"""
+    """Runs a move, to which something happens just before it asks its servers for the nth time. (From 1. What happens
+    to it doesn't count.)"""
     ask = Side._exchange
 
     def run(move: Move, at: int, happens: Callable[[], None]) -> None:

@@ -1,4 +1,5 @@
-"""A namespace with something of everything in it, made by the model's moves; what its readers are answered; its end."""
+"""A namespace with something of everything in it, made by the model's moves, what its readers are answered, and its
+end."""
 
 from __future__ import annotations
 
@@ -51,7 +52,7 @@ def leave(harness: RedisHarness) -> None:
 
 
 def answers(world: World, bench: Bench) -> dict[str, object]:
-    """What all that read are answered. Jobs and events of several partitions have no order among them."""
+    """The answers of all commands that read. Jobs and events of several partitions have no order among them."""
     found: dict[str, object] = {}
 
     def ask(command: c.Command[Any]) -> Any:

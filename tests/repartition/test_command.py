@@ -41,7 +41,7 @@ async def test_jobs_go_on_in_the_new_namespace(new_scene: NewScene, line: Comman
 
 
 def test_events_go_on_behind_those_that_were(new_scene: NewScene, line: CommandLine) -> None:
-    """In each partition, also where the new server's clock is behind. What is trimmed is not passed over in silence."""
+    """In each partition, even if the new server's clock is behind. Trimmed events are not skipped in silence."""
     scene = new_scene()
     with bp.connect(scene.source) as old:
         first, *_, last = list(old.events())

@@ -95,7 +95,7 @@ def cancel_and_close(move: Move) -> None:
 def test_somebody_else_comes_in_between(
     new_scene: NewScene, disturbed: Disturbed, points: Points, other: Callable[[Move], None]
 ) -> None:
-    """One who is slow goes on when another has repeated the move, or has given it up."""
+    """A slow attempt continues after another one has repeated the move, or has given it up."""
     scene = new_scene()
     steps = steps_of(scene)
     expected = scene.arrived
@@ -110,7 +110,7 @@ def test_somebody_else_comes_in_between(
 
 
 class Turns:
-    """Lets two threads go on one at a time: each for so many steps as a plan says, then to its end."""
+    """Lets two threads run one at a time, each for as many steps as a plan says, then to its end."""
 
     def __init__(self, plan: Iterable[tuple[str, int]]) -> None:
         self._changed = Condition()

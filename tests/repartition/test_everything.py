@@ -85,7 +85,7 @@ def test_all_is_there_and_goes_on(single: RedisHarness, three_nodes: Cluster, re
 
 
 def test_lines_that_are_split_go_on(single: RedisHarness, three_nodes: Cluster, redis_server: str) -> None:
-    """Where nobody came along whose end would let the next one out, too."""
+    """Even in a partition that got no job whose end would let the next one out."""
     queue = new_target().queue
     with Bench(single, side="sync", namespace="old") as bench:
         for _ in range(20):

@@ -96,7 +96,7 @@ _OTHERWISE = ["b", "j", "l", "ls", "q", "w", "p", "s", "events", "trimmed", "clo
 
 
 def kept(server: RedisHarness, namespace: str) -> dict[str, Any]:
-    """What a namespace keeps, but for places in queues and lines, and what a thread knows of its tip under a job."""
+    """What a namespace keeps, except places in queues and lines, and what a thread knows about its tip under a job."""
     found: dict[str, Any] = {}
     for key, value in Keyspace(server.server, prefix_of(f"{server.own}{namespace}", 0)).keys.items():
         kind = key.partition(":")[0]

@@ -60,7 +60,7 @@ def run(store: Store, fence: c.Fence, agent: str, choose: random.Random, notes: 
 
 
 def mishap(choose: random.Random) -> None:
-    """Work that takes a part of the lease, or longer: a zombie while its successor works; or death."""
+    """Work that takes a part of the lease, or longer (then it is a zombie while its successor works), or death."""
     fate = choose.random()
     if fate < 0.03:
         os.kill(os.getpid(), signal.SIGKILL)

@@ -249,7 +249,7 @@ GROWING: dict[str, Scene] = {
     "take events again": _left,
     "import": lambda bench: c.Import("new", 0, [new_checkpoint(thread="new")], [bench.save(None)]),
 }
-# Each brings something to its end or keeps it going: it must work on a full server too.
+# Each ends something or keeps it going, so it must work on a full server, too.
 ENDING: dict[str, Scene] = {
     "take a write away": _taken_away,
     "complete": _started(lambda f: c.Complete(f, b"result", new_checkpoint())),

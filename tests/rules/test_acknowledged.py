@@ -40,7 +40,7 @@ def writing(url: str, log: Path, name: str) -> Iterator[subprocess.Popen[bytes]]
 
 
 def acknowledged(log: Path) -> list[tuple[str, str, int]]:
-    """What the writers noted: operation, id, number. A note that was cut off by the kill is none."""
+    """What the writers noted: operation, id, number. A note that the kill cut off does not count."""
     if not log.exists():
         return []
     text = log.read_text()

@@ -53,7 +53,7 @@ def with_scripts(harness: RedisHarness, bench: Bench, wrapped: Any, command: c.C
 
 @each_scene
 def test_redis_when_a_call_fails(harness: RedisHarness, scene: Scene) -> None:
-    """Up to and including the first that writes, each call of the script in turn; what comes after can't fail."""
+    """Each call of the script in turn, up to the first that writes. Those after it can't fail."""
     with Bench(harness, side="sync") as bench:
         command = scene(bench)
         for at in count(1):
@@ -89,7 +89,7 @@ def test_redis_refuses_before_it_writes(harness: RedisHarness, scene: Scene) -> 
 
 
 def test_redis_without_memory(own_redis: RedisServer) -> None:
-    """What grows is refused with nothing changed; what ends works, and then there is room again."""
+    """What grows is refused, and nothing has changed. What ends something works, and then there is room again."""
     harness = RedisHarness(own_redis.url)
     with ExitStack() as stack, own_redis.client() as server:
         benches = {name: stack.enter_context(Bench(harness, side="sync", namespace=name)) for name in SCENES}
@@ -138,7 +138,9 @@ def test_sqlite_when_it_is_interrupted(tmp_path: Path, scene: Scene) -> None:
             except bp.Unreachable:
                 connection.set_progress_handler(None, 0)
                 left = harness.dump()
-                if left != before:  # SQLite asks a last time when the commit is done: then it is there, and again too
+                if (
+                    left != before
+                ):  # SQLite asks a last time when the commit is done. Then it is there, and a repetition finds it
                     bench.do(command)
                     assert harness.dump() == left
                     break

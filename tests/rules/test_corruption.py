@@ -23,7 +23,8 @@ def flipped(at: int, mask: int) -> Change:
 
 
 def changes(data: bytes) -> list[Change]:
-    """Each byte of small parts, some of large ones, with one bit or all of them flipped; and cuts, growth, nothing."""
+    """Each byte of small parts, and some of large ones, with one bit or all bits flipped. Also cut, grown or empty
+    parts."""
     places = sorted({*range(min(len(data), 40)), *range(0, len(data), max(len(data) // 25, 1)), len(data) - 1})
     flips = [flipped(at, mask) for at in places for mask in (0x01, 0x80)]
     return [
@@ -105,7 +106,7 @@ def test_letters() -> None:
 
 
 def test_an_unknown_format_is_named() -> None:
-    """What a newer version wrote is not called damaged."""
+    """Something that a newer version wrote is not called damaged."""
     new = new_checkpoint(thread="run")
     header = b"\x07" + new.header[1:]
     commit = seal(header, 0, "", 1, 0, "")

@@ -1,4 +1,4 @@
-"""Rule 6: the same intent once, also when it is said by many at the same moment."""
+"""Rule 6: the same intent happens once, even if many say it at the same moment."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ MANY = 8
 
 
 def at_once(bench: Bench, make: Callable[[int], c.Command[Any]]) -> list[Any]:
-    """Each command from a thread and a connection of its own, started together; the answers or refusals."""
+    """Carry each command out in its own thread, on its own connection, all at once. Returns the answers or refusals."""
     ready = Barrier(MANY)
 
     def one(n: int) -> Any:

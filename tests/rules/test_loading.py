@@ -43,7 +43,7 @@ def mutated(choose: random.Random) -> bytes:
             case 3:
                 data[at:at] = data[choose.randrange(len(data) + 1) :][: choose.randrange(30)]
             case _:
-                # The heads of what is longest and of what is a type of ours.
+                # The first bytes of the longest values, and of our own types.
                 data[at : at + 1] = choose.choice(
                     [b"\xdd\xff\xff\xff\xff", b"\xc9\x7f\xff\xff\xff", b"\xc7\x08", b"\xd4"]
                 )

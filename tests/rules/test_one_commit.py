@@ -1,4 +1,4 @@
-"""Rule 2, at the worker: whatever an agent's delivery ends by, that and its last checkpoint are one command; so are a
+"""Rule 2, at the worker: however an agent's delivery ends, the end and its last checkpoint are one command. So are a
 step's checkpoint and its record."""
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ class Ending:
 
 @contextmanager
 def written(store: Any) -> Iterator[list[Any]]:
-    """What is asked of a store meanwhile, reading apart."""
+    """The commands that a store gets meanwhile, except those that read."""
     found, asks = list[Any](), {name: getattr(store, name) for name in ("call", "acall")}
 
     def heard(name: str) -> Any:

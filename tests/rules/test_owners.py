@@ -70,7 +70,7 @@ def test_one_owner_and_nothing_lost(run: Run) -> None:
     happened = Counter(what for what, _, _ in run.notes)
     assert happened["refused"] > 0, "no zombie was refused: the run proves nothing"
     completed = [row for row in run.rows if row.state == "completed"]
-    # On a machine that is very slow ten leases of one hop may run out; that is told as what it is.
+    # On a very slow machine, ten leases of one hop may run out. The reason says so.
     assert {(row.state, row.reason) for row in run.rows} <= {("completed", ""), ("failed", "poison")}
     assert len(completed) > JOBS / 2
     for row in completed:

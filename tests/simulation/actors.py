@@ -1,6 +1,6 @@
 """Actors: workers and clients as generators that yield commands and are sent the answers, or yield naps (in ticks).
 
-One that crashes is closed and never heard of again. One that is paused goes on later with what it believes.
+One that crashes is closed, and never heard of again. One that is paused continues later, with what it believed then.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ LOOK = 12  # ticks that an idle worker sleeps if nothing wakes it
 
 
 def insist(command: c.Command[Any], random: Random) -> Acting:
-    """Say the same until there is an answer; in the end give up, as one whose process is killed."""
+    """Repeat a command until there is an answer. In the end, give up, like a process that is killed."""
     for _ in range(5):
         try:
             return (yield command)

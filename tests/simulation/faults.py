@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections import Counter
 from random import Random
 
-# How often each strikes, per command or per tick of time. A seed takes some of them, each at half or all or more of
-# its rate.
+# How often each strikes, per command or per tick of time. A seed takes some of them, each at half its rate, its rate,
+# or more.
 ON_A_COMMAND = {"lost request": 0.02, "late request": 0.02, "duplicate": 0.03, "lost reply": 0.04, "late wake-up": 0.05}
 ON_A_TICK = {"crash": 0.012, "pause": 0.012, "clock forward": 0.008, "clock back": 0.008, "restart": 0.002}
 
@@ -33,7 +33,7 @@ class Faults:
         return bounds
 
     def on_a_command(self) -> str:
-        """What befalls a command, "" for nothing."""
+        """The fault that a command meets, "" for none."""
         return self._draw(self._on_a_command)
 
     def on_a_tick(self) -> str:

@@ -1,4 +1,4 @@
-"""Judging: what must be refused, and how, told from what is known before a command is run."""
+"""Judging: what must be refused, and how, by what is known before a command is run."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def refusal(known: Known, command: c.Command[Any], now: int, records: Records) -
 
 
 def _grounded(known: Known, new: c.NewCheckpoint, records: Records) -> bool:
-    """Whether what the checkpoint shares is there, and ends where it goes on."""
+    """Whether what the checkpoint shares is there, and ends where the checkpoint appends."""
     if new.base and new.base not in known.kept:
         return False
     return all(records.log_length(append.log) == append.at for append in new.appends)

@@ -80,7 +80,7 @@ class Job:
         self.due = now + question.timeout if question.timeout else 0
 
     def take(self, answer: bytes, how: str) -> None:
-        """Go on with an answer: a person's, the one for the case that nobody gives any, or none."""
+        """Continue with an answer: a person's, the default, or none."""
         self.answer, self.answered = answer, f"{self.asked} {how}"
         self.make_ready()
 
@@ -169,7 +169,7 @@ class Known:
         return job is not None and job.lease == fence.lease_id and job.token == fence.token
 
     def excuses(self, command: Command[Any]) -> bool:
-        """Whether it says that the last lease which ran out was that of a worker which was only cut off."""
+        """Whether it says that the last lease which ran out belonged to a worker that was only cut off."""
         if not isinstance(command, Release) or not command.cut_off:
             return False
         job = self.jobs.get(command.fence.job_id)

@@ -1,6 +1,6 @@
 """Ledger: what must be true of the store, kept apart from it, and compared with it after every command.
 
-With judging.py it is a second, shorter telling of the operations. What it demands: nothing is lost, one owner per
+With judging.py, it is a second, shorter version of the operations. It demands: nothing is lost, one owner per
 token, tokens that only grow, no acknowledgement without its checkpoint, what is recorded stays recorded and is recorded
 once, the same key the same job, threads with the right parents, tips and counts.
 """
@@ -119,8 +119,8 @@ class Ledger(Known):
                 raise Violation(f"job {job.id}: its journal is {delivery.journal}, must be {job.journal}")
 
     def _check_token(self, job: Job, token: int, now: int) -> None:
-        """Tokens grow, past those that the store forgot too: unless its clock went back behind these, in more time than
-        it took to start again. Then the lease beside the token keeps their holders out."""
+        """Tokens grow, even past those that the store forgot. Unless its clock went back further than the time that it
+        took to start again: then the lease beside the token keeps the old holders out."""
         given = self.given.get(job.id, 0)
         if token <= job.token or (token <= given < now and not self.replaying):
             raise Violation(f"job {job.id}: token {token} comes again, {given} was given before")

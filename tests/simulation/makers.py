@@ -23,7 +23,7 @@ ON_BUSY: tuple[OnBusy, ...] = ("reject", "queue", "queue", "interrupt", "rollbac
 
 
 class Makers:
-    """What is known of the store's content is only used to say something that matters more often."""
+    """What is known about the store's content is only used to make commands that matter more often."""
 
     def __init__(self, random: Random, growing: Growing, ledger: Callable[[], Ledger]) -> None:
         self._random = random

@@ -1,4 +1,4 @@
-"""One seed: so many workers and clients, each step of which the seed chooses, and what must be true at the end."""
+"""One seed: some workers and clients, whose every step the seed chooses, and what must be true at the end."""
 
 from __future__ import annotations
 

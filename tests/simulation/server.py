@@ -67,7 +67,8 @@ class Server:
         return answer
 
     def pass_time(self) -> str:
-        """Let a little time pass; requests arrive that were late. What strikes, if that is for others to do."""
+        """Let a little time pass, so that late requests arrive. Returns the fault that strikes, if others have to act
+        on it."""
         self.tick += 1
         self.now += int(self.random.random() * 25)
         fault = self.faults.on_a_tick()

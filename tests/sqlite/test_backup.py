@@ -57,7 +57,7 @@ def test_it_opens_as_a_store(sqlite_url: str, copy: Path) -> None:
 
 
 def test_a_store_behind_a_codec(sqlite_url: str, copy: Path) -> None:
-    """It was said to be one that its server backs up."""
+    """It was refused, as if its server had to back it up."""
     codec = bp.Codec(sign={"k": b"k" * 32})
     with bp.connect(sqlite_url, codec=codec) as coordinator:
         saved = coordinator.save(thread="t", agent="a", state="signed")
@@ -104,7 +104,7 @@ def test_while_others_write(store: SqliteStore, path: Path, copy: Path) -> None:
 
 
 def test_a_large_one_does_not_begin_anew_with_every_write(store: SqliteStore, copy: Path) -> None:
-    """SQLite begins a copy anew when another connection writes: under load it would never end."""
+    """SQLite starts a copy again when another connection writes. Under load it would never end."""
     for _ in range(40):
         store.call(new_job(payload=f'"{"x" * 250_000}"'))
     steps: list[int] = []
@@ -157,7 +157,7 @@ def test_two_at_once(store: SqliteStore, tmp_path: Path) -> None:
 
 
 def test_a_damaged_store_is_no_backup(store: SqliteStore, path: Path, copy: Path) -> None:
-    """Who relies on such a copy, and throws the older one away, has none."""
+    """Somebody who relied on such a copy, and threw the older one away, would have none."""
     for _ in range(50):
         store.call(new_job())
     store.close()

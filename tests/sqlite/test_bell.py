@@ -1,4 +1,4 @@
-"""The bell of a file: it wakes who waits in this process, also one whose store or loop is being closed."""
+"""The bell of a file: it wakes whoever waits in this process, even while a store or a loop is being closed."""
 
 from __future__ import annotations
 

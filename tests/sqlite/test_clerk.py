@@ -1,4 +1,5 @@
-"""The thread that writes for event loops: it does what stands in line together, and is gone when there is nothing."""
+"""The thread that writes for event loops: it does everything in its line together, and ends when there is nothing to
+do."""
 
 from __future__ import annotations
 
@@ -14,7 +15,7 @@ from tests.harness.waiting import wait_until
 
 
 class Work:
-    """What a clerk does here: answers with what was asked, or raises it; stands still until it may go on."""
+    """What a clerk does here: it answers with what was asked, or raises it. It stands still until it may continue."""
 
     def __init__(self) -> None:
         self.done: list[list[object]] = []
@@ -37,7 +38,7 @@ def work() -> Work:
 
 
 async def _asked(clerk: Clerk[object], work: Work, *some: object) -> list[asyncio.Task[object]]:
-    """All asked while the clerk is at something else; that is done, and so is none of these."""
+    """Ask all of these while the clerk does something else. When this returns, that is done, and none of these is."""
     work.goes_on.clear()
     first = asyncio.create_task(clerk.ask("first"))
     while not work.done:

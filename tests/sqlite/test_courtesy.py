@@ -1,4 +1,4 @@
-"""Who cleans up much leaves the file to others in between: they look for it every 10 ms, and would seldom find it."""
+"""A large clean-up leaves the file to others in between. They try every 10 ms, and would seldom find it free."""
 
 from __future__ import annotations
 

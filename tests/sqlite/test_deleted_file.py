@@ -1,4 +1,4 @@
-"""A store's file is deleted, or replaced, while it is open: who goes on in it is told."""
+"""A store's file is deleted, or replaced, while it is open: whoever continues in it is told."""
 
 from __future__ import annotations
 
@@ -99,7 +99,7 @@ async def test_async_code_follows_nothing_that_is_gone(
 
 
 async def test_who_begins_to_wait_after_that_makes_no_new_file(sqlite_url: str, tmp_path: Path) -> None:
-    """A moment ago the file was there, and he does not look again so soon."""
+    """A moment ago the file was there, and the store does not check again so soon."""
     path = tmp_path / "store.db"
     async with bp.connect(sqlite_url, app=only(print)) as coordinator:
         job = await coordinator.submit("a", Ask())

@@ -27,7 +27,7 @@ _fdatasync = os.fdatasync
 
 
 class Disk:
-    """The disk, as seen by whoever asks for it to be written. `lost` has the files as a power loss would leave them."""
+    """The disk, as seen by code that syncs. `lost` has the files as a power loss would leave them."""
 
     def __init__(self, path: Path, lost: Path) -> None:
         self._path = path
@@ -102,7 +102,7 @@ def test_it_is_not_acknowledged_before(store: SqliteStore, path: Path, seen: Dis
 
 
 def test_the_same_again_waits_too(store: SqliteStore, seen: Disk) -> None:
-    """It writes nothing, but what it says must be as safe as what was written."""
+    """It writes nothing, but what it answers must be as safe as what was written."""
     job = new_job()
     store.call(job)
     seen.asked = 0
@@ -124,7 +124,7 @@ def test_those_who_write_meanwhile_share_the_next_wait(store: SqliteStore, path:
 
 
 def test_what_is_committed_during_a_wait_has_one_of_its_own(store: SqliteStore, path: Path, seen: Disk) -> None:
-    """Whether the disk had it when it was asked nobody knows."""
+    """Nobody knows whether the disk had it when the wait began."""
     seen.goes_on.clear()
     with ThreadPoolExecutor(2) as pool:
         first = pool.submit(_save, store)
@@ -168,7 +168,7 @@ def test_what_is_refused_does_not_wait(store: SqliteStore, seen: Disk) -> None:
 
 
 def test_a_disk_that_fails_is_not_trusted_again(store: SqliteStore, seen: Disk) -> None:
-    """What it failed to write it may take for written when it is asked the next time."""
+    """The next time, it may take what it failed to write for written."""
     seen.fails = OSError(errno.EIO, "Input/output error")
     with pytest.raises(bp.Unreachable, match=r"Input/output error.*may get lost"):
         _save(store)

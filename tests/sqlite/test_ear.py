@@ -155,7 +155,7 @@ def test_a_crowd_leaves_ears_to_others(store: SqliteStore, path: Path, monkeypat
 
 
 def test_a_fork_has_ears_of_its_own(path: Path) -> None:
-    """With its parent's it would take away what that one is to hear."""
+    """With its parent's ears, it would take away what the parent should hear."""
     program = """
 import os, sys
 from batonpass.coordinator.sqlite.sight import Sight

@@ -37,8 +37,8 @@ print(len(store.call(c.ListJobs())))
 
 
 def test_a_parent_that_closes_takes_nothing_from_its_child(path: Path) -> None:
-    """The last connection that closes removes the write-ahead log. With locks that a child only believes to hold the
-    parent's would be the last, and what the child commits from then on would be gone with the log."""
+    """The last connection that closes removes the write-ahead log. If a child only believed that it holds locks, the
+    parent's connection would be the last, and what the child commits afterwards would be gone with the log."""
     program = """
 import os, sys
 from batonpass.coordinator import commands as c
@@ -92,8 +92,8 @@ while os.waitpid(child, os.WNOHANG) == (0, 0):
 
 
 def test_forks_under_load(path: Path) -> None:
-    """Two threads fork while others write, and every child writes, at once and as long as the parent does: no child
-    hangs in a lock of a thread that it does not have, nothing is carried out twice and nothing acknowledged is lost."""
+    """Two threads fork while others write, and every child writes, too, as long as the parent does. No child hangs in a
+    lock of a thread that it does not have, nothing is carried out twice, and nothing acknowledged is lost."""
     program = """
 import os, sys, threading
 from batonpass.coordinator import commands as c

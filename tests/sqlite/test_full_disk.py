@@ -44,7 +44,7 @@ def small_disk(folder: Path, megabytes: int = 1) -> Iterator[Path]:
 
 @contextmanager
 def filled(disk: Path, left: int = 0) -> Iterator[None]:
-    """While it lasts there are so many pages left."""
+    """A block in which this many pages are left."""
     with (disk / "ballast").open("wb", buffering=0) as ballast:
         with suppress(OSError):
             while ballast.write(b"x" * _PAGE):

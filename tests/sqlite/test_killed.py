@@ -37,7 +37,7 @@ def test_nothing_is_lost_or_left_over(path: Path) -> None:
         acknowledged = [said(worker) for _ in range(40 + 7 * kill)]
         worker.kill()
         assert worker.stdout is not None
-        acknowledged += worker.stdout.read().split()  # it may have gone on, and pruned what was last
+        acknowledged += worker.stdout.read().split()  # it may have continued, and pruned the last ones
         worker.communicate()
         with bp.connect(url) as coordinator:
             there = [row.id for row in coordinator.timeline(thread="talk")]

@@ -21,7 +21,7 @@ from tests.sqlite.beside import other
 
 @pytest.fixture
 def together(store: SqliteStore, path: Path) -> Iterator[Callable[..., list[Any]]]:
-    """Has commands carried out that all stood in line when the write lock came; gives their answers or errors."""
+    """Carries out commands that were all in the line when the write lock came. Returns their answers or errors."""
     with ThreadPoolExecutor(100) as pool, other(path) as db:
 
         def carry_out(*commands: c.Command[Any]) -> list[Any]:

@@ -173,7 +173,7 @@ def test_a_newer_batonpass_made_it(store: SqliteStore, path: Path, next_version:
 def test_a_newer_batonpass_migrates_it_while_it_is_open(
     store: SqliteStore, path: Path, folder: Path, next_version: int
 ) -> None:
-    """What is written by the old rules could be wrong by the new ones."""
+    """What is written by the old rules could be wrong under the new ones."""
     store.call(new_job())
     (folder / f"{next_version:03}_notes.sql").write_text(_NOTES)
     with connected(path) as db:

@@ -1,4 +1,4 @@
-"""Who waits while his process may open no more files waits on, as for a store that is away."""
+"""A wait continues while its process may open no more files, as if the store were away."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_readers_and_idle_workers_wait_for_nobody(store: SqliteStore, path: Path
 
 
 def test_who_reads_after_a_task_was_canceled_sees_what_that_had_written(store: SqliteStore, path: Path) -> None:
-    """As the next run on a thread, whose first look tells it what it goes on from."""
+    """As the next run on a thread does, whose first look tells it where to continue."""
 
     async def main() -> str:
         job = new_job()

@@ -56,7 +56,7 @@ def test_a_long_reader_holds_it_up_and_it_is_emptied_when_he_leaves(
 
 
 def test_what_is_left_of_the_disk_is_seldom_asked(store: SqliteStore, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A log is written over again and again: while it stays as large as it is nothing has to be asked."""
+    """A log is overwritten again and again. While its size stays the same, there is no need to ask."""
     asked: list[str] = []
 
     def left(path: str) -> int:

@@ -121,7 +121,7 @@ def chaos(
 
 
 def _strike(crew: Crew, load: Load, server: RedisServer | None, choose: random.Random, length: Length) -> int:
-    """Kill somebody every second, and the server at times; how often that."""
+    """Kill somebody every second, and the server at times. Returns how often it killed the server."""
     began = time.monotonic()
     every = min(_RESTART, length.seconds / 2)
     next_restart = every * choose.uniform(0.1, 0.9)

@@ -31,7 +31,7 @@ class Evidence:
     hung: int = 0
 
     def read(self, log: Path) -> Evidence:
-        """All of the log; a last line that a kill cut off is none."""
+        """All of the log. A last line that a kill cut off does not count."""
         text = log.read_text()
         for line in text[: text.rfind("\n") + 1].splitlines():
             _, what, label, token, *extra = line.split(" ")
@@ -42,7 +42,7 @@ class Evidence:
         if what == "ran":
             self.ran[label] += 1
             if label in self.finished:
-                # One who does not know yet that its lease is over may begin it: its record is refused.
+                # A worker that does not know yet that its lease is over may begin it, but its record is refused.
                 (self.repeated if token >= self.finished[label] else self.stale).append(label)
         elif what == "finished":
             self.finished.setdefault(label, token)

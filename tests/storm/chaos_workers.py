@@ -32,7 +32,7 @@ class Counts:
 
 
 class Crew:
-    """So many worker processes. Who dies is replaced at once, by one of a version that is drawn."""
+    """This many worker processes. One that dies is replaced at once, by one of a version chosen at random."""
 
     def __init__(self, url: str, folder: Path, parents: list[Zygote], choose: random.Random, lease: float) -> None:
         options = ("--store", url, "--lease", str(lease), "--concurrency", str(CONCURRENCY))
@@ -60,7 +60,8 @@ class Crew:
             self._members[pid], self._outs[pid] = parent, out
 
     def strike(self) -> None:
-        """SIGKILL a worker that is at work, or a process of its. To kill one that only starts would prove nothing."""
+        """SIGKILL a worker that is working, or one of its processes. To kill one that is only starting would prove
+        nothing."""
         working = self.at_work()
         everyone = [*working, *(one for pid in working for one in descendants(pid))]
         if not everyone:
@@ -88,7 +89,7 @@ class Crew:
             os.kill(pid, signal.SIGKILL)
 
     def look_after(self) -> None:
-        """Replace who is gone. That a worker ends by itself is an error, unless it found no store."""
+        """Replace those that are gone. It is an error if a worker has ended by itself, unless it found no store."""
         for pid, parent in list(self._members.items()):
             status = parent.ended.get(pid)
             if pid not in self._killed:

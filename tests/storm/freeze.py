@@ -29,7 +29,7 @@ from tests.rules.test_acknowledged import ROOT
 from tests.storm.chaos_workers import alive, descendants
 from tests.storm.freeze_app import Task, app
 
-# Of the jobs of a round, those that run in children: each of these is a process.
+# How many jobs of a round run in children, each of which is a process.
 _APART, _ROUND = 5, 50
 _INSIGHT = re.compile(r"job (\w+) hop .*(?:refused: |stopped, the lease)")
 

@@ -125,7 +125,7 @@ class Storm:
         return WorkerProcess(self._urls["j"], self.evidence, self._zygote, self._folder / f"{self._started}.out")
 
     def _see_jobs_end(self) -> int:
-        """How many were given up, because too many workers had died under them."""
+        """How many jobs were parked, because too many workers had died while they ran them."""
         poisoned = 0
         for number, job in enumerate(self.jobs):
             wait_until(partial(_ended, job), timeout=60, what=f"{job.id} did not end")

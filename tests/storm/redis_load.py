@@ -121,7 +121,7 @@ class Load:
 
 
 def _patient(call: Callable[[], Any]) -> Any:
-    """Tried again while the store is away, as workers do. What was done by a first try is known by its refusal."""
+    """Try again while the store is away, as workers do. If the first try was carried out, the refusal shows it."""
     while True:
         try:
             return call()

@@ -2,8 +2,9 @@
 
     python -m tests.storm.redis_loss --kills 20 --cuts 200 [--seed 1]
 
-After a kill nothing that was acknowledged is lost. After a power loss the newest writes may be: then no operation is
-there by half, workers that are ahead of the store are fenced, the loss is reported, and every job can still be ended.
+After a kill, nothing that was acknowledged is lost. After a power loss, the newest writes may be lost. Then no
+operation is half done, workers that are ahead of the store are fenced, the loss is reported, and every job can still be
+ended.
 """
 
 from __future__ import annotations

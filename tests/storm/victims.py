@@ -15,7 +15,7 @@ from tests.kills.harness import Zygote
 from tests.rules.test_acknowledged import ROOT, acknowledged
 
 LEASE = 1.0
-_BUSY = 5  # notes that a process has left before it is killed: a kill of an idle one proves nothing
+_BUSY = 5  # notes that a process must have left before it is killed, because killing an idle one proves nothing
 
 
 class Victim(Protocol):
@@ -28,7 +28,7 @@ class Victim(Protocol):
         ...
 
     def end(self) -> None:
-        """Leave nothing behind, however it is with it."""
+        """Leave nothing behind, whatever state it is in."""
         ...
 
 
