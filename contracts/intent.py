@@ -45,9 +45,14 @@ def _schema(contract: Any) -> Any:
     return contract.model_json_schema(schema_generator=_Generated)
 
 
+def named_schema_of(contract: type[Contract]) -> dict[str, Any] | None:
+    """A contract's JSON Schema with fields under their names. None if it has no aliases."""
+    schema: dict[str, Any] | None = _named_schema(cast("Any", contract))
+    return schema
+
+
 @lru_cache(maxsize=256)
 def _named_schema(contract: Any) -> Any:
-    """The schema with fields under their names. None if it has no aliases."""
     named = contract.model_json_schema(by_alias=False, schema_generator=_Generated)
     return named if named != _schema(contract) else None
 
@@ -88,7 +93,7 @@ def intent_of(payload: Contract, ref: ContractRef, data: bytes) -> Intent:
     contract, but = type(payload), unsaid(payload)
     values: Any = {name: value for name, value in load_mapping(ref, data).items() if name not in but}
     schema, state = schema_of(contract), data[:1] == b"s"
-    named = None if state else _named_schema(cast("Any", contract))
+    named = None if state else named_schema_of(contract)
     if named is not None:
         values = by_alias(values, Kind.of(named), Kind.of(schema))
     return Intent(ref, values, schema, state)

@@ -36,6 +36,11 @@ def by_alias(value: Any, named: Kind, aliased: Kind) -> Any:
     return _translated(value, named, aliased, _aliases)
 
 
+def with_aliases(value: Any, named: Kind, aliased: Kind) -> Any:
+    """A value that was given under names, aliases or both, with its fields under their aliases."""
+    return _translated(value, named, aliased, _aliases_left)
+
+
 def as_version(value: Any, own: Kind, other: Kind) -> Any:
     """A value without the fields that another version of its contract does not know and that hold their default."""
     return _translated(value, own, other, _kept)
@@ -57,9 +62,19 @@ def _translated(value: Any, own: Kind, other: Kind, names: Callable[[dict[str, A
 
 
 def _aliases(value: dict[str, Any], named: Kind, aliased: Kind) -> _Names:
-    names, aliases = named.fields(), aliased.fields()  # both in the order of the class
-    called = dict(zip(names, aliases, strict=True)) if len(names) == len(aliases) else {}
+    called = _called(named, aliased)
     return {name: called.get(name, name) for name in value}
+
+
+def _aliases_left(value: dict[str, Any], named: Kind, aliased: Kind) -> _Names:
+    called, aliases = _called(named, aliased), aliased.fields()
+    free = {name: alias for name, alias in called.items() if name not in aliases and alias not in value}
+    return {name: free.get(name, name) for name in value}
+
+
+def _called(named: Kind, aliased: Kind) -> _Names:
+    names, aliases = named.fields(), aliased.fields()  # both in the order of the class
+    return dict(zip(names, aliases, strict=True)) if len(names) == len(aliases) else {}
 
 
 def _kept(value: dict[str, Any], own: Kind, other: Kind) -> _Names:

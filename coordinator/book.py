@@ -27,9 +27,11 @@ from ..contracts.contract import (
     load_payload,
 )
 from ..contracts.errors import BadSetup, BatonpassError, ContractViolation, Corrupted, UnknownAgent
-from ..contracts.intent import Intent, intent_of, schema_of, stranger_intent
+from ..contracts.intent import Intent, intent_of, named_schema_of, schema_of, stranger_intent
+from ..contracts.kinds import Kind
 from ..contracts.names import digest
 from ..contracts.understood import understood
+from ..contracts.wording import with_aliases
 from .commands import Command, Declared, Takers, Target
 from .other_versions import Other, carried, meanings, open_others
 from .schemas import fit_schema
@@ -55,6 +57,7 @@ class Declaration:
 
     accepts: ContractRef
     schema: dict[str, Any]
+    named: dict[str, Any] | None  # the schema with the fields' names, if it has aliases
     app: str
     kind: str
     bounds: Bounds
@@ -256,6 +259,8 @@ def _dump(recorded: Agent[Any] | Declaration, values: dict[str, Any]) -> bytes:
         return dump_payload(convert(recorded.accepts, dict(values)))
     if recorded.accepts == contract_ref(State):
         return b"s" + pack(values, path="payload")
+    if recorded.named is not None:  # what Python programs sent is shown with the fields' names
+        values = with_aliases(values, Kind.of(recorded.named), Kind.of(recorded.schema))
     return b"j" + fit_schema(recorded.accepts, recorded.schema, values)
 
 
@@ -300,6 +305,8 @@ def close_declaration(agent: Agent[Any], app: App, before: Declaration | None = 
     """An agent's declaration as recorded. Takes over what the previous one (`before`) knew about other versions."""
     ref = contract_ref(agent.accepts)
     about: dict[str, Any] = {"accepts": str(ref), "schema": schema_of(agent.accepts), "app": app.name}
+    if (named := named_schema_of(agent.accepts)) is not None:
+        about["named"] = named
     about["kind"] = agent.kind
     about["others"] = {str(other): list(known) for other, known in carried(agent, app, before).items()}
     about["hands_to"] = {to: str(contract_ref(contract)) for to, contract in agent.hands_to.items()}
@@ -337,6 +344,7 @@ def open_declaration(data: bytes) -> Declaration:
     return Declaration(
         accepts=parse_ref(about["accepts"]),
         schema=about["schema"],
+        named=about.get("named"),
         app=about["app"],
         kind=about["kind"],
         bounds=Bounds(**bounds),

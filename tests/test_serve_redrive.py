@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+from pydantic import Field
 
 import batonpass as bp
 
@@ -27,6 +28,18 @@ async def costly(ask: Ask, ctx: bp.Context) -> bp.Handoff[Ask]:
     return ctx.hand_off("careful", ask)
 
 
+class Letter(bp.Contract, name="redriving.letter"):
+    first_name: str = Field(alias="FIRST_NAME")
+    last: str = Field(alias="first_name")  # the name of the other one
+
+
+@app.agent("greets", accepts=Letter, returns=Reply, retries=1)
+def greets(letter: Letter) -> Reply:
+    if letter.first_name == "bad":
+        raise ValueError("no")
+    return Reply(text=f"{letter.first_name} {letter.last}")
+
+
 @pytest.mark.each_store
 async def test_a_failed_job_is_mended(store_url: str) -> None:
     with service_of(app, store_url) as address:
@@ -42,6 +55,20 @@ async def test_a_failed_job_is_mended(store_url: str) -> None:
             assert await redriven(job, payload={"text": "good"}) == Reply(text="good")
             job = await coordinator.submit("costly", Ask(text="dear"), guard=bp.Guard(tokens=5))
             assert await redriven(job, guard={"tokens": 50}) == Reply(text="dear")
+
+
+@pytest.mark.parametrize("names", [("FIRST_NAME", "first_name"), ("FIRST_NAME", "last")])
+async def test_a_payload_is_sent_back_with_the_fields_names_or_their_aliases(
+    sqlite_url: str, names: tuple[str, str]
+) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, app.worker(coordinator), caller(address) as http:
+            job = await coordinator.submit("greets", Letter(FIRST_NAME="bad", first_name="Doe"))
+            await reached(job, bp.JobState.FAILED)
+            payload = dict(zip(names, ("Ann", "Doe"), strict=True))
+            reply = await http.post(f"/jobs/{job.id}/redrive", json={"payload": payload})
+            assert reply.status_code == 200, reply.text
+            assert await coordinator.job(job.id, returns=Reply).result(timeout=DEADLINE) == Reply(text="Ann Doe")
 
 
 async def test_what_is_refused(sqlite_url: str) -> None:

@@ -74,6 +74,14 @@ _SAME: dict[str, tuple[Order, dict[str, Any]]] = {
         Order(text="a", sentAs=[Parcel(weightInGrams=3)]),
         {"text": "a", "sentAs": [{"weightInGrams": 3, "storedAt": "shelf"}]},
     ),
+    "names": (
+        Order(text="a", sentAs=[Parcel.model_validate({"weightInGrams": 3, "storedAt": "door"})]),
+        {"text": "a", "parcels": [{"weight": 3, "place": "door"}]},
+    ),
+    "names and aliases": (
+        Order(text="a", sentAs=[Parcel.model_validate({"weightInGrams": 3, "storedAt": "door"})]),
+        {"text": "a", "parcels": [{"weightInGrams": 3, "place": "door"}]},
+    ),
     "sets": (Order(text="a", kinds=set("xyz")), {"text": "a", "kinds": ["z", "x", "y"]}),
     "one of several": (Order(text="a", pet=Dog()), {"text": "a", "pet": {"loud": True, "name": "Tom"}}),
 }
