@@ -167,7 +167,10 @@ def _not_registered(kind: type[Any]) -> NotPlain:
     if kind.__module__ == "builtins":
         return NotPlain(reason)
     name = f"{kind.__module__.rpartition('.')[2].strip('_')}.{kind.__name__.lower()}"
-    return NotPlain(reason, advice=f'Register the class, e.g. @bp.state_type("{name}"), or convert it to plain values')
+    how = f'@bp.state_type("{name}")'
+    if shape_of(kind) is None:  # its fields are not known
+        how = f'bp.state_type("{name}", {kind.__name__}, dump=..., load=...)'
+    return NotPlain(reason, advice=f"Register the class, e.g. {how}, or convert it to plain values")
 
 
 def type_named(name: str) -> StateType | None:

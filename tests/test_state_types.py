@@ -6,6 +6,7 @@ import copy
 import datetime as dt
 import subprocess
 import sys
+from collections import deque
 from dataclasses import dataclass, field, replace
 from decimal import Decimal
 from enum import Enum, Flag, IntEnum, StrEnum
@@ -182,6 +183,11 @@ class Child(Tree):
             Stranger(x=1),
             "state",
             r'Stranger is neither.*, e\.g\. @bp\.state_type\("test_state_types\.stranger"\), or convert',
+        ),
+        (
+            {"one": deque([1])},
+            "state['one']",
+            r'deque is neither.*, e\.g\. bp\.state_type\("collections\.deque", deque, dump=\.{3}, load=\.{3}\), or',
         ),
         (Child(), "state", "Child is neither a plain type nor"),
         (Kind.A, "state", "Kind is neither"),
