@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.testing import context, serving
+from batonpass.testing import asked, context, serving
 
 
 class Text(bp.Contract, name="alone.text"):
@@ -105,9 +105,40 @@ def test_a_whole_app_serves_sync_code(sqlite_url: str) -> None:
         with serving(app, url) as coordinator:
             job = coordinator.submit("counter", Text(text="rain"), returns=Text)
             assert job.result(timeout=30) == Text(text="4 None")
-            asked = coordinator.submit("desk", Text(text="ask"), returns=Text)
-            for event in coordinator.events(types="job.suspended", follow=True):
-                assert event.subject == asked.id
-                break
-            asked.answer("yes")
-            assert asked.result(timeout=30) == Text(text="yes")
+            asking = coordinator.submit("desk", Text(text="ask"), returns=Text)
+            assert asked(asking) == "sure?"
+            asking.answer("yes")
+            assert asking.result(timeout=30) == Text(text="yes")
+
+
+@app.agent("twice", accepts=Text, returns=Text)
+async def twice(text: Text, ctx: bp.Context) -> Text:
+    return Text(text=f"{await ctx.ask('first?')} {await ctx.ask('second?')}")
+
+
+async def test_a_test_plays_the_person() -> None:
+    async with serving(app) as coordinator:
+        job = await coordinator.submit("twice", Text(text=""), returns=Text)
+        for question, answer in (("first?", "one"), ("second?", "two")):
+            assert await asked(job) == question
+            await job.answer(answer)
+        assert await job.result(timeout=30) == Text(text="one two")
+
+
+async def test_a_job_that_asks_nothing() -> None:
+    async with serving(app) as coordinator:
+        done = await coordinator.submit("reader", Text(text="x"))
+        with pytest.raises(bp.WrongState, match=f"{done.id} is completed and asked nothing"):
+            await asked(done)
+        rejected = await coordinator.submit("desk", Text(text="x"))
+        with pytest.raises(bp.WrongState, match=f"{rejected.id} is rejected and asked nothing: not for me"):
+            await asked(rejected)
+        later = await coordinator.submit("desk", Text(text="ask"), delay=60)
+        with pytest.raises(bp.ResultTimeout, match="is submitted at agent 'desk' and has asked nothing in time"):
+            await asked(later, timeout=0.05)
+
+
+def test_a_context_of_something_else() -> None:
+    name: Any = "desk"
+    with pytest.raises(bp.BadSetup, match=r"context\(\) takes an agent.*, not a value of type str"):
+        context(name, Text(text="")).__enter__()

@@ -10,8 +10,9 @@ except ModuleNotFoundError as missing:
 pytest.register_assert_rewrite("batonpass.testing.adapters")  # so that a failed case says what it compared
 
 from batonpass.testing.adapters import AdapterCases, Given, Told  # noqa: E402
+from batonpass.testing.asking import asked  # noqa: E402
 from batonpass.testing.crashing import Crash, crash_everywhere  # noqa: E402
 from batonpass.testing.serving import context, serving  # noqa: E402
 from batonpass.testing.work import Work  # noqa: E402
 
-__all__ = ["AdapterCases", "Crash", "Given", "Told", "Work", "context", "crash_everywhere", "serving"]
+__all__ = ["AdapterCases", "Crash", "Given", "Told", "Work", "asked", "context", "crash_everywhere", "serving"]

@@ -11,7 +11,7 @@ from anyio.from_thread import start_blocking_portal
 from batonpass.app import App
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.contract import Contract, contract_ref
-from batonpass.contracts.errors import JobRejected, Refused
+from batonpass.contracts.errors import BadSetup, JobRejected, Refused
 from batonpass.contracts.names import mint
 from batonpass.coordinator.book import queue_of
 from batonpass.coordinator.client import Coordinator
@@ -90,6 +90,9 @@ def _context_sync(agent: Agent[P], payload: P, resources: Any) -> Generator[Sync
 
 
 def _only(agent: Agent[Any]) -> App:
+    kind = type(agent).__name__
+    if not issubclass(type(agent), Agent):
+        raise BadSetup(f"context() takes an agent, what @app.agent makes of a function, not a value of type {kind}")
     app = App("testing")
     app.add(agent)
     return app
