@@ -111,6 +111,14 @@ def test_a_type_that_is_gone_is_named_at_load() -> None:
         Values(()).open(sealed)
 
 
+def test_an_old_name_that_leads_to_a_declared_class_is_good(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(sys.modules[__name__], "Thing", Item, raising=False)
+    assert VALUES.missing([(__name__, "Thing")]) is None
+    liar = type("Item", (), {"__module__": __name__})
+    monkeypatch.setattr(sys.modules[__name__], "Thing", liar)
+    assert VALUES.missing([(__name__, "Thing")]) == (__name__, "Thing")
+
+
 @pytest.mark.parametrize("value", [Other(name="x"), [{"deep": Other(name="x")}], object(), ValueError("x"), Item])
 def test_what_could_not_be_restored_is_refused(value: Any) -> None:
     with pytest.raises(bp.Unserializable, match="state"):

@@ -97,6 +97,6 @@ class Carrier:
         if missing:
             raise BadSetup(
                 f"a stored state holds a {'.'.join(missing)}, which this saver may not restore: import it and give "
-                "its class to BatonpassSaver(allow=[...])"
+                "its class to BatonpassSaver(allow=[...]); if the class has moved, import it in its old module too"
             )
         return self._values.load(value.kind, value.data, value.types)

@@ -90,7 +90,7 @@ class Values:
         if missing:
             raise Corrupted(
                 f"the graph's saved state holds a {'.'.join(missing)}, which the graph does not declare any more: "
-                "run this job with the code that saved it"
+                "run this job with the code that saved it, or, if the class has moved, import it in its old module too"
             )
         return self.load(kind, data, types[0])
 
@@ -98,9 +98,15 @@ class Values:
         """One of the types that may not be restored, or that this process does not have."""
         for module, name in types:
             found = getattr(sys.modules.get(module), name, None)
-            if found is None or not ((module, name) in self.declared or is_state_type(found)):
+            if found is None or not ((module, name) in self.declared or self._has_moved(found) or is_state_type(found)):
                 return module, name
         return None
+
+    def _has_moved(self, found: Any) -> bool:
+        """Whether what is found under an old name is a declared class, which has another name by now."""
+        if not isinstance(found, type) or (found.__module__, found.__name__) not in self.declared:
+            return False
+        return getattr(sys.modules.get(found.__module__), found.__name__, None) is found
 
     def load(self, kind: str, data: bytes, types: Collection[TypeName]) -> Any:
         """Restore what LangGraph's serializer was given. None of the types may be `missing`."""

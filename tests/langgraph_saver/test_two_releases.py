@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import operator
+import sys
 from collections.abc import Iterator, Sequence
+from types import ModuleType
 from typing import Annotated, Any, TypedDict
 
 import pytest
@@ -11,6 +13,7 @@ from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
 
+import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
 from batonpass.coordinator.parts.recent import Recent
 
@@ -20,6 +23,19 @@ from .telling import values
 
 pytestmark = pytest.mark.capability("langgraph")
 
+_CLASSES = """
+from dataclasses import dataclass
+from enum import Enum
+from pydantic import BaseModel
+class Order(BaseModel):
+    count: int
+@dataclass
+class Line:
+    text: str
+class Size(Enum):
+    LARGE = "l"
+"""
+
 
 def _together(before: list[str], writes: Sequence[list[str]]) -> list[str]:
     return [*before, *(line for some in writes for line in some)]
@@ -27,6 +43,10 @@ def _together(before: list[str], writes: Sequence[list[str]]) -> list[str]:
 
 class Old(TypedDict, total=False):
     trace: Annotated[list[str], operator.add]
+
+
+class Holding(Old, total=False):
+    held: list[Any]
 
 
 class New(Old, total=False):
@@ -78,3 +98,36 @@ def test_what_one_does_not_know_stays(
     assert last["user"] == "Al"
     assert isinstance(last["at"], Point)
     assert len(last["facts"]) == len(last["lines"]) > 1
+
+
+def _module(monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> Any:
+    made: Any = ModuleType(name)
+    monkeypatch.setitem(sys.modules, name, made)
+    exec(code, made.__dict__)
+    return made
+
+
+@pytest.mark.parametrize("is_kept", [True, False], ids=["old name kept", "old name gone"])
+def test_a_class_that_has_moved(is_kept: bool, url: str, thread: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It is restored if its old name still leads to it."""
+    config: Any = {"configurable": {"thread_id": thread}}
+
+    def release(module: Any) -> Any:
+        builder: Any = StateGraph(Holding)
+        builder.add_node("show", lambda state: {"trace": [repr(state["held"])]})
+        builder.add_edge(START, "show")
+        names = [(module.__name__, name) for name in ("Order", "Line", "Size")]
+        return builder.compile(checkpointer=saver.with_allowlist(names))
+
+    with BatonpassSaver.from_url(url) as saver:
+        old = _module(monkeypatch, "planted_old", _CLASSES)
+        release(old).invoke({"held": [old.Order(count=2), old.Line("two"), old.Size.LARGE]}, config)
+        saver._shared.recent = Recent()
+        new = _module(monkeypatch, "planted_new", _CLASSES)
+        _module(monkeypatch, "planted_old", "from planted_new import Line, Order, Size" if is_kept else "")
+        moved = release(new)
+        if is_kept:
+            assert moved.invoke({"trace": []}, config)["held"] == [new.Order(count=2), new.Line("two"), new.Size.LARGE]
+        else:
+            with pytest.raises(bp.BadSetup, match=r"planted_old\.Order.* if the class has moved, import it in its old"):
+                moved.get_state(config)
