@@ -7,7 +7,7 @@ minutes. And before anything it looks at the cluster anew if any node has failed
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncGenerator, Sequence
 from contextlib import asynccontextmanager, suppress
 from typing import Any
 
@@ -91,7 +91,7 @@ def at_once(client: Any, requests: Sequence[Request], within: float) -> list[Any
 
 
 @asynccontextmanager
-async def used(client: Any, node: Any) -> AsyncIterator[None]:
+async def used(client: Any, node: Any) -> AsyncGenerator[None]:
     """A block that uses a node of an async client. If the client has replaced it meanwhile, nobody else would close the
     connection that was made for this."""
     try:
