@@ -101,7 +101,7 @@ async def child(task: Task, ctx: bp.Context) -> Done:
 
 @app.agent("parent", accepts=Task, returns=Done, hands_to={"child": Task})
 async def parent(task: Task, ctx: bp.Context) -> Done:
-    """`seconds` is how many children it has; more than a few do nothing, and the first that is done is enough."""
+    """Has `seconds` children. If these are more than a few, they do nothing, and the first one done is enough."""
     few = task.seconds < 10
     before = await ctx.step("before", work, f"{task.text}:before")
     texts = [f"{task.text}{number}" if few else "at once" for number in range(int(task.seconds))]
@@ -135,13 +135,13 @@ async def blocks_loop(task: Task) -> Done:
 
 @app.agent("lingers", accepts=Task, returns=Done, timeout=3.0, retries=1)
 def lingers(task: Task) -> Done:
-    """Does not end."""
+    """Never ends."""
     return Done(words=[gated(task.text, "never")])
 
 
 @app.agent("lingers-elsewhere", accepts=Task, returns=Done, timeout=3.0, retries=1)
 async def lingers_elsewhere(task: Task) -> Done:
-    """In a thread of the loop's, as frameworks run sync code."""
+    """Works in one of the loop's threads, where frameworks run sync code."""
     return Done(words=[await asyncio.to_thread(gated, task.text, "never")])
 
 
@@ -186,7 +186,7 @@ async def leave() -> None:
 
 @app.agent("leaves-in-task", accepts=Task, returns=Done, retries=1)
 async def leaves_in_task(task: Task) -> Done:
-    """As a framework runs a node."""
+    """Runs code the way a framework runs a node."""
     await asyncio.create_task(leave())
     return Done(words=[])
 

@@ -43,7 +43,7 @@ def hold_the_gil() -> None:
 
 @app.agent("hangs", accepts=Task, returns=Done, isolation="process")
 async def hangs(task: Task, ctx: bp.Context) -> Done:
-    """Holds its process so fast that no other thread of it runs, until the gate is open."""
+    """Keeps every other thread of its process from running until the gate is open."""
     words = [await ctx.step("one", work, f"{task.text}:one")]
     ran(f"{task.text}:hangs")
     if not is_open("hang"):
@@ -72,7 +72,7 @@ _write = LeaseSession.awrite
 
 
 async def written_late(session: LeaseSession, command: Any) -> Any:
-    """A write whose answer, if it is that of an end, is lost when the gate opens: it is written again."""
+    """A write. If it ends an attempt, its answer is lost when the gate opens, and it is written again."""
     answer = await _write(session, command)
     if isinstance(command, Complete):
         ran(f"{session.agent}:written")

@@ -20,13 +20,13 @@ def serving_apart(desk: Desk, agents: str, *options: str, app: str = APP) -> Wor
 
 
 def who(desk: Desk, label: str) -> int:
-    """The process that did a piece of work last, once it has begun."""
+    """The process that last did a piece of work. Waits until the work has begun."""
     desk.wait_for(label)
     return [pid for pid, what in desk.lines() if what == label][-1]
 
 
 def times(desk: Desk, label: str, number: int) -> None:
-    """Wait until a piece of work has begun that often."""
+    """Wait until a piece of work has begun so many times."""
     what = f"{number} times {label}"
     wait_until(lambda: desk.ran()[label] >= number, timeout=DEADLINE, what=f"{what} in {desk.ran()}\n{desk.said()}")
 

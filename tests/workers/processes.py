@@ -95,7 +95,7 @@ class WorkerProcess:
 
     def send(self, sig: signal.Signals) -> None:
         if not self._ended():
-            with suppress(ProcessLookupError):  # it has ended, and that is about to be told
+            with suppress(ProcessLookupError):  # it has ended, which is about to be reported
                 os.kill(self.pid, sig)
 
     def exit_code(self) -> int:

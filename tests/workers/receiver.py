@@ -1,4 +1,4 @@
-"""A web server that receives webhooks: it accepts, refuses, hangs or sends away, as a test wants."""
+"""A web server that receives webhooks: it accepts, refuses, hangs or redirects, as a test wants."""
 
 from __future__ import annotations
 

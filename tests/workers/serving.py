@@ -39,7 +39,7 @@ async def serving(app: bp.App, url: str = "memory://", **options: Any) -> AsyncI
 
 
 async def reached(job: bp.Job[Any], *states: bp.JobState, reason: str = "") -> bp.JobInfo:
-    """The job once it is in one of the states, for that reason if one is given."""
+    """Wait until the job is in one of the states (for this reason, if one is given)."""
     with anyio.fail_after(DEADLINE):
         while (info := await job.info()).state not in states or reason not in ("", info.reason):
             await anyio.sleep(0.005)

@@ -70,7 +70,7 @@ async def test_another_version_and_other_words_are_a_rolling_deploy(store_url: s
 
 
 async def test_one_that_has_ended_is_waited_out(store_url: str) -> None:
-    """Whoever changes a contract and starts the worker again is not refused."""
+    """A developer who changes a contract and restarts the worker is not refused."""
     first, second = desk(notes(facts=list[str])), desk(notes(facts=list[int]))
     async with bp.connect(store_url, app=first) as coordinator:
         await coordinator.declare(first)

@@ -29,7 +29,7 @@ class Other(bp.Contract, name="asking.other"):
 
 
 async def asked(coordinator: bp.Coordinator, *known: str, question: str = "") -> bp.InboxItem:
-    """An open question, once there is one that is none of those."""
+    """Wait for an open question that is none of those."""
     with anyio.fail_after(DEADLINE):
         while True:
             for item in await coordinator.inbox():
@@ -87,7 +87,7 @@ async def test_an_answer_is_an_instance_of_its_contract(agent: Any, store_url: s
 
 
 async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
-    """One that nobody checked, from an older client: the agent does, and a person is told what is wrong."""
+    """An older client sent it unchecked. The agent checks it, and tells the person what is wrong."""
     async with serving(only(judge)) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
         first = await asked(coordinator)
@@ -180,6 +180,6 @@ async def test_a_question_that_is_asked_wrongly(options: dict[str, Any], words: 
 
 
 def test_an_unknown_option_is_named() -> None:
-    """... as what the user wrote, not as a function of ours."""
+    """The error names the option as the user wrote it, and no function of ours."""
     with pytest.raises(bp.BadSetup, match=r"ctx\.ask\(\) has no option options=: it has answer, timeout"):
         terms_of(None, options=["yes", "no"])

@@ -12,7 +12,7 @@ from batonpass.coordinator import commands as c
 
 from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 
-LEASE = 0.8  # heartbeats come four times in it, and bring the cancel
+LEASE = 0.8  # four heartbeats fall into this time, and bring the cancel
 
 
 async def cancelled(coordinator: bp.Coordinator, job: bp.Job[Reply]) -> None:
@@ -75,7 +75,7 @@ async def test_sync_code_is_stopped_at_its_next_call(
                     await anyio.sleep(0.01)
                 await cancelled(coordinator, job)
                 before = await kinds(coordinator, job)
-                while "hop 0 a: canceled" not in caplog.text:  # a heartbeat has brought it: `check` asks nobody
+                while "hop 0 a: canceled" not in caplog.text:  # brought by a heartbeat: `check` does not ask the store
                     await anyio.sleep(0.01)
                 go_on.set()
                 while not seen:
@@ -89,7 +89,8 @@ async def test_sync_code_is_stopped_at_its_next_call(
 
 @pytest.mark.parametrize("how", ["async", "sync"])
 async def test_code_whose_job_is_another_ones_is_stopped(how: str) -> None:
-    """As by a takeover: async code where it awaits, sync code by `ctx.check`. Neither has to write for that."""
+    """The same as after a takeover: async code hears of it where it awaits, sync code by `ctx.check`. Neither needs to
+    write."""
     began, ended = threading.Event(), threading.Event()
 
     async def sleeper(ask: Ask, ctx: bp.Context) -> Reply:

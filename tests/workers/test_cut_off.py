@@ -1,4 +1,4 @@
-"""What keeps a worker from the store is no fault of its jobs: no death is counted for it, as one is for a freeze."""
+"""If a worker can't reach the store, that is not its jobs' fault: it does not count as a death. A freeze does."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ def taken_over(desk: Desk, times: int) -> None:
 @pytest.mark.timeout(240)
 @pytest.mark.parametrize("agent", ["steps", "sync"])
 def test_a_worker_that_alone_is_cut_off_has_not_died(desk: Desk, own_redis: RedisServer, agent: str) -> None:
-    """Whoever has the job is cut off, and the other one takes over; again and again."""
+    """The worker that has the job is cut off and the other one takes over, again and again."""
     with Proxy(own_redis.port) as one, Proxy(own_redis.port) as other, bp.connect(desk.url, app=app) as coordinator:
         for proxy in (one, other):
             desk.serving(agent, "--store", f"redis://127.0.0.1:{proxy.port}", *LEASE)
@@ -60,7 +60,7 @@ def test_a_worker_that_alone_is_cut_off_has_not_died(desk: Desk, own_redis: Redi
 
 @pytest.mark.timeout(240)
 def test_one_that_was_frozen_counts_as_dead(desk: Desk) -> None:
-    """It may be the job that freezes it."""
+    """The job may be what froze it."""
     with bp.connect(desk.url, app=app) as coordinator:
         frozen = desk.serving("steps", *LEASE)
         job = coordinator.submit("steps", Task(text="a"), returns=Done)
@@ -102,7 +102,7 @@ async def test_who_gave_up_while_the_store_was_away_gives_the_job_back(
 
 
 class AwayStore:
-    """Fails so often; then others have the job."""
+    """Fails so many times; after that others have the job."""
 
     def __init__(self, failures: int) -> None:
         self.heard: list[c.Command[Any]] = []
@@ -121,7 +121,7 @@ class AwayStore:
 @pytest.mark.parametrize("failures", [0, 3])
 @pytest.mark.parametrize("in_time", [True, False])
 def test_who_was_cut_off_has_tried_to_renew_its_lease_in_time(in_time: bool, failures: int) -> None:
-    """Also in one call, which is patient by itself. Who was frozen has not."""
+    """Also within one call, which retries by itself. A worker that was frozen has not tried."""
     store, told = AwayStore(failures), list[str]()
     keeper, fence = LeaseKeeper(cast(Store, store), shortest=40), c.Fence("j1", 1, "l1")
     keeper.hold(fence, 60_000 if in_time else 0, lambda lease, status: told.append(status))

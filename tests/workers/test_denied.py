@@ -73,7 +73,7 @@ def test_a_worker_that_is_denied_for_long_ends(
         return lasting[-1]
 
     with own_redis.client() as admin:
-        for _ in range(2):  # the time runs anew
+        for _ in range(2):  # the time starts again
             with denied(admin, "keys"):
                 wait_until(ends, what="the end")
             store.call(c.ListJobs())

@@ -92,7 +92,7 @@ def test_an_idle_worker_ends_at_once(desk: Desk) -> None:
 
 @pytest.mark.timeout(120)
 def test_code_that_blocks_the_loop_does_not_keep_the_process(desk: Desk) -> None:
-    """It can't give its jobs back: their leases expire."""
+    """It can't give its jobs back, so their leases expire."""
     first = desk.serving("blocks-loop", "--lease", "1", "--grace", "0")
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit("blocks-loop", Task(text="a", seconds=60), returns=Done)

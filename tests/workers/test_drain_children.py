@@ -1,4 +1,4 @@
-"""A child process hears in a thread of its own that its worker stops, whatever it is in the middle of."""
+"""A child process listens in a thread of its own, so it hears that its worker stops whatever it is doing."""
 
 from __future__ import annotations
 

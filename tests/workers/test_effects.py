@@ -1,4 +1,4 @@
-"""Effects: one recorded outcome; one that was begun and not recorded is never guessed."""
+"""Effects have one recorded outcome. If one was begun and its outcome not recorded, nobody guesses it."""
 
 from __future__ import annotations
 
@@ -111,7 +111,7 @@ async def test_one_that_knows_that_nothing_happened_is_tried_again(store_url: st
 
 
 async def test_one_that_the_budget_ended_before_it_began_is_not_ambiguous(store_url: str) -> None:
-    """What runs beside it spends too much while it is being recorded."""
+    """While its beginning is recorded, something that runs beside it spends too much."""
     bank = Bank()
 
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
@@ -141,7 +141,7 @@ def turns_later(count: int, do: Callable[[], None]) -> None:
 
 @pytest.mark.parametrize("way", ["task", "scope", "scope of another loop"])
 async def test_one_that_was_canceled_before_it_began_is_not_ambiguous(store_url: str, way: str) -> None:
-    """While it was being recorded: by what runs beside it, or a time that is over."""
+    """It was canceled while its beginning was recorded: by something beside it, or because time was up."""
     bank = Bank()
 
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
@@ -157,7 +157,7 @@ async def test_one_that_was_canceled_before_it_began_is_not_ambiguous(store_url:
             raise ValueError("later")
         if ctx.attempt == 1:
             task = asyncio.create_task(paying())
-            await asyncio.sleep(0)  # it waits for the store
+            await asyncio.sleep(0)  # the call waits for the store
             task.cancel()
             await task
         return Reply(text=str(await paying()))
@@ -170,7 +170,7 @@ async def test_one_that_was_canceled_before_it_began_is_not_ambiguous(store_url:
 
 @pytest.mark.parametrize("unsure", ["stop", "repeat"])
 async def test_one_that_never_got_a_thread_is_not_ambiguous(store_url: str, unsure: Any) -> None:
-    """All threads are taken. Of one that is repeated nobody knows whether it happened before."""
+    """All threads are taken. If the effect is repeated, nobody knows whether it happened before."""
     bank = Bank(*["after"] if unsure == "repeat" else [])
 
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
@@ -224,8 +224,9 @@ async def test_one_that_asks(store_url: str, which: int, answer: Any, text: str,
 
 
 async def test_an_answer_is_about_the_try_before_it(store_url: str) -> None:
-    """ "It was not done" lets it be tried again once: what came of that is asked for anew. (The answer was taken for
-    later tries, too, and money was sent without a question.) Other questions are not mixed up with those."""
+    """ "It was not done" permits one more try. If that one's outcome is unknown, too, there is a new question. (The
+    answer used to count for later tries, too, and money was sent unasked.) Other questions are not mixed up with
+    these."""
     bank = Bank("after", "after", "before", "after")
 
     async def pays(ask: Ask, ctx: bp.Context) -> Reply:
@@ -237,7 +238,7 @@ async def test_an_answer_is_about_the_try_before_it(store_url: str) -> None:
         for paid, answer in ((1, {"done": False}), (2, {"done": False}), (3, {"done": "?"}), (3, {"done": False})):
             await reached(job, bp.JobState.INPUT_REQUIRED)
             assert len(bank.keys) == paid
-            # As an older client, which does not check it.
+            # Answers as an older client would, which does not check it.
             await coordinator.store.acall(AnswerJob(job.id, seal_letter(answer, path="answer")))
         await reached(job, bp.JobState.INPUT_REQUIRED)
         assert (await job.info()).question == "well?"

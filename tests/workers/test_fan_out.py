@@ -17,7 +17,8 @@ LONG = 30.0
 
 
 def family(parent: Any, **options: Any) -> bp.App:
-    """An app of an agent `a` that fans out to `double`, which fails on 13, waits for ever on 7 and else doubles."""
+    """An app whose agent `a` fans out to `double`, which fails on 13, waits forever on 7 and doubles everything
+    else."""
     app = bp.App("family")
 
     @app.agent("double", accepts=Ask, returns=Reply, hands_to={"last": Ask}, retries=1)
@@ -93,7 +94,7 @@ async def test_what_it_waits_for(numbers: tuple[int, ...], options: dict[str, An
 
 
 async def test_a_failure_ends_the_others_and_the_job() -> None:
-    """At once, without another attempt, and again at a redrive after the children were made anew."""
+    """It fails at once, without another attempt, and again when it is redriven and its children were made again."""
 
     def parent(ask: Ask, ctx: bp.SyncContext) -> Reply:
         return Reply(text=told(ctx.fan_out(to_double(7, 13, 7))))
@@ -174,7 +175,7 @@ async def test_another_call_at_the_replay() -> None:
 
 
 async def test_more_than_one_commit_takes() -> None:
-    """1,100 children are staged; the parent gets all results by pages, in order."""
+    """1,100 children are staged; the parent gets all results in order, page by page."""
 
     async def parent(ask: Ask, ctx: bp.Context) -> Reply:
         return Reply(text=told(await ctx.fan_out(to_double(*[8] * 1099, 16))))

@@ -1,4 +1,5 @@
-"""A worker that is killed while its job waits for children, or stages them: nothing is lost, none comes twice."""
+"""A worker that is killed while its job waits for children, or stages them: nothing is lost, and no child is made
+twice."""
 
 from __future__ import annotations
 
@@ -43,7 +44,7 @@ def test_killed_while_it_waits(desk: Desk) -> None:
 @pytest.mark.each_store
 @pytest.mark.timeout(240)
 def test_killed_while_it_stages(desk: Desk) -> None:
-    """What it had staged never is; the next worker stages anew, and makes all of its own."""
+    """What it had staged never becomes a job. The next worker stages its own children, and makes all of them."""
     first = desk.serving("parent,child")
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit("parent", Task(text="a", seconds=9_000), returns=Done)

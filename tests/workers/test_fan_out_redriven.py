@@ -1,4 +1,4 @@
-"""A parent that its children failed, redriven: what they completed is not done again."""
+"""A parent that failed because children of its failed is redriven: what other children completed is not done again."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ class Panel:
 
 
 async def test_only_the_failed_ones_are_made_again(store_url: str) -> None:
-    """However often it takes; what all of them spent counts."""
+    """That holds however many redrives it takes, and what all children spent counts."""
     panel = Panel(failures=1)
     async with serving(panel.app, store_url) as coordinator:
         job = await coordinator.submit("a", Ask(), returns=Reply)
@@ -75,7 +75,7 @@ async def test_one_that_waits_for_a_number_of_them() -> None:
 
 
 async def test_enough_were_completed_after_it_was_over(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Then it is not made again, and stays so when the agent is run again for another one."""
+    """Then the failed child is not made again, even if the agent is run again because of another one."""
     monkeypatch.setattr(upkeep, "_PAUSE", LONG)  # nobody cancels what is left
     app, runs = bp.App("late"), Counter[str]()
 
@@ -105,7 +105,8 @@ async def test_enough_were_completed_after_it_was_over(store_url: str, monkeypat
 
 
 async def test_one_that_was_redriven_with_another_payload(store_url: str) -> None:
-    """Two levels below who was asked: each level goes on with what was mended below it, and makes nothing again."""
+    """It is two levels below the job that was submitted. Each level goes on with what was mended below, and makes
+    nothing again."""
     app, runs = bp.App("mended"), Counter[int]()
 
     @app.agent("child", accepts=Ask, returns=Reply, retries=1)

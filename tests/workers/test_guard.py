@@ -17,7 +17,7 @@ LOOP = {"draft": Ask, "review": Ask}
 
 
 class Desk:
-    """Two agents that pass a job on to each other until `enough` drafts were made; each draft spends 10 tokens."""
+    """Two agents that pass a job to each other until there are `enough` drafts. Each draft spends 10 tokens."""
 
     def __init__(self, enough: int = 99) -> None:
         self.enough = enough
@@ -60,7 +60,7 @@ async def test_a_loop_is_parked_with_its_path_and_goes_on_without_redoing_the_ho
         assert (event.data["reason"], event.data["error"]) == ("chain_guard", told)
         assert (await job.info()).spent == bp.Spent(60, 3.0)
 
-        await coordinator.redrive(job.id)  # as it is it does not get any further
+        await coordinator.redrive(job.id)  # as it is, it gets no further
         assert "6 rounds" in await parked(job)
         await coordinator.redrive(job.id, guard=bp.Guard(repeats=20))
         assert (await job.result(timeout=30)).text == "........ for 80, 4"
@@ -207,7 +207,7 @@ async def test_what_was_spent_before_a_question_counts_after_it(store_url: str) 
 async def test_who_spends_too_much_when_nobody_answers_fails_at_once(
     store_url: str, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """The end of the attempt is written, though what is noted before it is refused any more."""
+    """The end of the attempt is still written, though the note before it is refused."""
 
     async def asks(ask: Ask, ctx: bp.Context) -> Reply:
         try:
@@ -287,8 +287,8 @@ async def test_what_children_spend_counts_once(tokens: int, told: str, store_url
 
 
 async def test_what_canceled_children_spent_counts(store_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of those that somebody cancels, and of those that nobody waits for any more, on their second hop; these have not
-    been canceled yet when their parent is done."""
+    """Both what children spent that somebody cancels, and children that nobody waits for any more, on their second hop.
+    The latter have not been canceled yet when their parent is done."""
     monkeypatch.setattr(upkeep, "_PAUSE", 3600.0)
     app, hanging = bp.App("family"), list[str]()
 
@@ -333,7 +333,7 @@ async def test_what_canceled_children_spent_counts(store_url: str, monkeypatch: 
 async def test_what_children_of_canceled_children_spent_counts(
     at: str, store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Of a child that waits for its own, one done and one running, and of one that goes on after they ended."""
+    """One child waits for its own children, of which one is done and one runs; another goes on after its own ended."""
     monkeypatch.setattr(upkeep, "_PAUSE", 3600.0)
     app, hanging, release = bp.App("family"), anyio.Event(), anyio.Event()
 

@@ -1,4 +1,4 @@
-"""A terminal that closes has its workers drain, unless nohup has them stay; and lines of the log name the namespace."""
+"""When a terminal closes, its workers drain, unless nohup keeps them. And log lines name the namespace."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def test_sighup_drains_as_sigterm_does(desk: Desk) -> None:
-    """Also when it comes twice, from the shell and from the terminal, and to all processes of the worker."""
+    """Also when the signal comes twice, from the shell and from the terminal, to all processes of the worker."""
     options = ("--lease", "60", "--namespace", "a%s\n")
     first = serving_apart(desk, "steps", *options)
     with bp.connect(desk.url, namespace="a%s\n", app=app) as coordinator:

@@ -1,4 +1,4 @@
-"""What an idle worker keeps ready, so that the next job starts sooner: its claim lies at the Redis server already."""
+"""An idle worker has its next claim waiting at the Redis server already, so that the next job starts sooner."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ class Line:
                 await anyio.sleep(0.005)
 
     def ready(self, connection: str) -> int:
-        """How many bytes lie behind a connection's wait."""
+        """How many bytes are queued behind a connection's wait."""
         [client] = [client for client in self._blocked() if client["id"] == connection]
         return int(client["qbuf"])
 
@@ -51,7 +51,7 @@ class Line:
 
 @pytest.fixture
 def line(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
-    """... of a worker that looks by itself every 100 s only."""
+    """The worker looks by itself only every 100 s."""
     monkeypatch.setattr(claiming, "_LOOK", 100.0)
     made = Line(redis_url)
     yield made
@@ -59,7 +59,8 @@ def line(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> Iterator[Line]:
 
 
 async def test_the_claim_lies_ready_again_when_the_last_agent_has_ended(line: Line, redis_url: str) -> None:
-    """While an agent runs nothing is claimed from within a wait: it might block the loop, and the lease with it."""
+    """While an agent runs, nothing is claimed from within a wait: the agent might block the loop, and the new job's
+    lease could not be renewed."""
     go_on = anyio.Event()
 
     async def agent(ask: Ask) -> Reply:
@@ -77,7 +78,7 @@ async def test_the_claim_lies_ready_again_when_the_last_agent_has_ended(line: Li
 
 
 async def test_the_claim_that_lies_ready_is_for_one(line: Line, redis_url: str) -> None:
-    """The server looks for more when that one has started."""
+    """The worker looks for more when that one has started."""
     sizes = []
     for slots in (1, 50):
         async with serving(only(lambda ask: Reply(text=ask.text)), redis_url, concurrency=slots):
@@ -100,7 +101,7 @@ async def test_the_wait_goes_on_after_its_connection_was_cut(line: Line, redis_u
 
 
 async def test_an_idle_worker_stops_at_once(line: Line, redis_url: str) -> None:
-    """The task that is kept ready for the next delivery goes too."""
+    """The task that is kept ready for the next delivery ends, too."""
     app = only(lambda ask: Reply(text=ask.text))
     with anyio.fail_after(DEADLINE):
         async with bp.connect(redis_url, app=app) as coordinator, app.worker(coordinator) as worker:

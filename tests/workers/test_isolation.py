@@ -1,4 +1,5 @@
-"""An agent in a process of its own: killed, hanging, cancelled or worn out, it harms neither its job nor its worker."""
+"""An agent in a process of its own: if it is killed, hangs, is cancelled or wears out, neither its job nor its worker
+is harmed."""
 
 from __future__ import annotations
 
@@ -58,7 +59,7 @@ def test_its_job_does_not_wait_behind_the_backlog(desk: Desk) -> None:
         for job in (killed, *backlog):
             job.result(timeout=DEADLINE)
         started = [event.subject for event in coordinator.events() if event.type.endswith("job.started")]
-        # The worker may have claimed another one in the moment of the death.
+        # The worker may have claimed another job just when the child died.
         assert started.count(killed.id) == 2
         assert killed.id in started[1:3]
 

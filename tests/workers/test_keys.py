@@ -79,7 +79,7 @@ async def test_what_came_before_there_was_a_codec_waits_for_one_that_accepts_it(
 
 
 async def test_who_can_read_others_parks_what_is_damaged(store_url: str) -> None:
-    """It has the right key, so it is not for a lack of its own: nobody can run that."""
+    """The worker has the right key, so nothing is missing on its side: no worker can run this job."""
     app = _app([])
     forger = bp.Codec(encrypt={"new": b"x" * 32})
     async with (
@@ -95,7 +95,7 @@ async def test_who_can_read_others_parks_what_is_damaged(store_url: str) -> None
 
 
 async def test_results_of_children_that_it_can_not_read_are_left_to_others(store_url: str) -> None:
-    """Their worker has the new key already, that of the parent has not."""
+    """The children's worker has the new key already, the parent's has not."""
     old = {"old": b"o" * 32}
     parents, children = bp.App("parents"), bp.App("children")
 
@@ -136,7 +136,7 @@ async def test_it_leaves_the_queue_alone_for_longer_each_time() -> None:
 
 
 async def test_other_queues_are_served_meanwhile(store_url: str) -> None:
-    """The worker has what it needs for one agent's jobs, which came without a codec."""
+    """The worker can read the jobs of one agent, which were submitted without a codec."""
     app = bp.App("two")
 
     @app.agent("open", accepts=Ask, returns=Reply)

@@ -1,4 +1,4 @@
-"""A lease is kept while agent code blocks whatever it can block."""
+"""A lease is kept even while agent code blocks everything that it can block."""
 
 from __future__ import annotations
 
@@ -25,8 +25,8 @@ KINDS = ("blocks-loop", "blocks-thread", "computes")
 
 @pytest.mark.timeout(240)
 def test_heartbeats_go_on_under_blocking_code(desk: Desk) -> None:
-    """Sync code, code that never lets go of the processor, and async code that blocks its loop: all for six leases,
-    claimed at once by one process; another worker stands by to take over."""
+    """Sync code, code that never yields the processor, and async code that blocks its loop, each for as long as six
+    leases. One process claims them all at once; another worker stands by to take over."""
     agents, options = ",".join(KINDS), ("--lease", str(LEASE))
     with bp.connect(desk.url, app=app) as coordinator:
         jobs = {kind: coordinator.submit(kind, Task(text=kind, seconds=LONG * LEASE)) for kind in KINDS}
@@ -42,7 +42,7 @@ def test_heartbeats_go_on_under_blocking_code(desk: Desk) -> None:
 
 
 def test_the_lease_of_what_takes_too_long_is_given_up(sqlite_url: str) -> None:
-    """As when code blocks its loop, so that its timeout can't stop it: the keeper renews it no more."""
+    """For example when code blocks its loop, so that its timeout can't stop it: the keeper stops renewing the lease."""
     with bp.connect(sqlite_url, app=app) as coordinator:
         job = coordinator.submit("steps", Task())
         claim = c.Claim("w", ((queue_of("steps", contract_ref(Task)), 2000),), ("l" * 24,))

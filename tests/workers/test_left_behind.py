@@ -1,4 +1,4 @@
-"""Code in a thread that does not end when its attempt does: it is counted, and a process with too many begins anew."""
+"""A thread whose code goes on after its attempt has ended is counted, and a process with too many is replaced."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Limits of agents, as workers keep them: never more at once than allowed, and all of them done in the end."""
+"""Workers keep the limits of agents: never more jobs at once than allowed, and all of them done in the end."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ class Watched:
 def url(request: pytest.FixtureRequest, sqlite_url: str) -> str:
     """Each kind of store."""
     if request.param == "redis":
-        # One for each test: what is left in it would run in the next one.
+        # A namespace for each test: jobs left over would run in the next test.
         return f"{request.getfixturevalue('redis_server')}?namespace=limits-{token_hex(4)}"
     return sqlite_url if request.param == "sqlite" else "memory://"
 
@@ -112,7 +112,8 @@ def test_rates_that_can_not_be_meant(count: int, per: float) -> None:
 
 
 async def test_another_rate_counts_for_what_waits(url: str) -> None:
-    """Also for lines of one value each: an app that starts at another rate has them looked at again."""
+    """Also for the lines of jobs with one value each: when an app starts with another rate, they are looked at
+    again."""
 
     def limited(rate: bp.Rate) -> bp.App:
         app = bp.App("limits")
@@ -160,8 +161,8 @@ async def test_more_at_once_count_before_the_next_one_ends(url: str) -> None:
 
 
 async def test_workers_that_differ_keep_between_their_numbers(url: str) -> None:
-    """One job hangs: the others get done if as many run as the smaller number says. No more run than the larger says,
-    and these as soon as the other worker is gone."""
+    """One job hangs; the others get done if at least as many run as the smaller number says. Never more run than the
+    larger number says, and that many run as soon as the other worker is gone."""
     watched, hung = Watched(), anyio.Event()
 
     def limited(concurrency: int) -> bp.App:

@@ -1,4 +1,4 @@
-"""What an agent raises that is no `Exception`: its own attempt fails, and the worker goes on with the other jobs."""
+"""If an agent raises something that is no `Exception`, its own attempt fails and the worker goes on with other jobs."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Untouchable(Exception):
 
 
 class Elsewhere(Exception):
-    """As some clients' errors, which look up what they don't have."""
+    """Like the errors of some clients, which look up attributes that they don't have."""
 
     def __getattr__(self, name: str) -> str:
         raise KeyError(name)

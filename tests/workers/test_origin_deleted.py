@@ -1,4 +1,4 @@
-"""A job that was forked from another thread's checkpoint needs nothing of that: it may be deleted, or damaged."""
+"""A job that was forked from another thread's checkpoint does not need that thread: it may be deleted or damaged."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def test_a_job_goes_on_without_the_origin(redis_url: str, monkeypatch: pyt
 
     app, lacking, deleted = only(run), segments.lacking, list[str]()
     with bp.connect(redis_url) as client:
-        # More than a script hands over by itself.
+        # More than a script hands over at once.
         origin = client.save(thread="other", agent="a", state={"text": words(random.Random(1), 300_000)})
 
         def delete_then(answer: Any) -> list[str]:

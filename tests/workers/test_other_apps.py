@@ -1,4 +1,4 @@
-"""Several apps in one process, which have agents of the same names: they serve other namespaces, or other stores."""
+"""Several apps in one process have agents with the same names: they serve different namespaces or stores."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def desk() -> bp.App:
 
 
 def shop() -> bp.App:
-    """Made later, and its `a` takes something else."""
+    """An app that is made later, whose `a` accepts something else."""
     made = bp.App("shop")
 
     @made.agent("a", accepts=Order, returns=Reply)

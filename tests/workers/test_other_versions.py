@@ -52,7 +52,7 @@ def new() -> bp.App:
 
 @asynccontextmanager
 async def stranger(url: str) -> AsyncIterator[bp.Coordinator]:
-    """A program that has no contract's class: it goes by the store's record."""
+    """A program without the contract's class: it goes by what is recorded in the store."""
     async with bp.connect(url, app=bp.App("stranger")) as coordinator:
         yield coordinator
 
@@ -68,7 +68,7 @@ async def test_the_version_before_is_still_taken(store_url: str) -> None:
         assert (await second.info()).contract == bp.ContractRef("versions.order", 1)  # until a worker reads it
         third = await client.submit("bill", {"words": ["tea"]})
         assert (await third.info()).contract.version == 2
-    async with stranger(store_url) as client:  # nobody is there: it waits, as what is new does
+    async with stranger(store_url) as client:  # no worker is there: the job waits, as a new one does
         waiting = await client.submit("bill", {"text": "tea milk"})
     async with serving(new(), store_url) as coordinator:
         result = await coordinator.job(waiting.id, returns=New).result(timeout=DEADLINE)
@@ -79,7 +79,7 @@ async def test_the_version_before_is_still_taken(store_url: str) -> None:
 def test_releases_that_are_declared_at_once_know_of_each_other(
     store_url: str, first: Callable[[], bp.App], second: Callable[[], bp.App]
 ) -> None:
-    """One has read what is recorded when the other is declared as a whole."""
+    """One has read the record when the other is declared completely."""
     with bp.connect(store_url, app=bp.App("stranger")) as client:
         declared = 0
 

@@ -1,4 +1,5 @@
-"""An end that was written and not answered yet is no lost lease and no late attempt, whatever is heard meanwhile."""
+"""An end that was written but not answered yet is neither a lost lease nor a late attempt, whatever a worker hears
+meanwhile."""
 
 from __future__ import annotations
 
@@ -18,8 +19,8 @@ pytestmark = pytest.mark.timeout(240)
 
 
 def test_a_heartbeat_that_hears_of_the_own_end_first(desk: Desk) -> None:
-    """In the worker and in a child. Another job of that worker shows that the time of an attempt is over (its second
-    one began), and that a heartbeat came after both ends (it is canceled, and its child killed)."""
+    """Both in the worker and in a child. A second job of that worker shows that the time of an attempt is over (its
+    second attempt began), and that a heartbeat came after both ends (that job is canceled, and its child killed)."""
     worker = serving_apart(desk, "ends,ends-apart,slow", "--lease", "0.8")
     with bp.connect(desk.url, app=app) as coordinator:
         jobs = {name: coordinator.submit(name, Task(), returns=Done) for name in ("ends", "ends-apart")}
@@ -40,7 +41,7 @@ def test_a_heartbeat_that_hears_of_the_own_end_first(desk: Desk) -> None:
 
 
 def test_a_child_ends_while_its_workers_loop_is_blocked(desk: Desk) -> None:
-    """What the child says lies unread, and the heartbeat comes first."""
+    """What the child has sent is not read yet when the heartbeat comes."""
     worker = serving_apart(desk, "steps,blocks-loop", "--lease", "0.8")
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit("steps", Task(text="a"), returns=Done)

@@ -1,4 +1,4 @@
-"""What trying again can't help parks the job at once: visibly, with its reason, and nothing else is written."""
+"""An error that trying again can't help parks the job at once, visibly and with its reason; nothing else is written."""
 
 from __future__ import annotations
 
@@ -104,7 +104,7 @@ async def test_the_job_is_failed_at_its_first_attempt(agent: Any) -> None:
 
 
 async def test_a_payload_that_the_receiver_can_not_read_names_its_fields(sqlite_url: str) -> None:
-    """Two apps that do not agree on a contract: the sender's check can't see it, the receiver's does."""
+    """Two apps disagree on a contract: the sender's check can't notice, the receiver's does."""
 
     class Loose(bp.Contract, name="workers.ask"):
         text: int

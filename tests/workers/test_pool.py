@@ -1,4 +1,4 @@
-"""A pool of processes in a moment in which none can be made."""
+"""A pool of processes at a moment when no process can be made."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def none_left(*_: Any) -> Any:
 async def test_whoever_needs_one_is_told_and_the_next_one_gets_one(
     sqlite_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """The worker, and what it runs, goes on."""
+    """The worker goes on, and so does what it runs."""
     pool = Children(f"{__package__}.apart:app", sqlite_url).pool([app["pid"]], 3)
     await pool.open()
     try:

@@ -1,4 +1,4 @@
-"""A worker takes what is urgent first, and what is not urgent at some time."""
+"""A worker takes urgent jobs first, and still takes the others at some time."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ class Task(bp.Contract, name="priorities.task"):
 
 
 async def test_high_before_low_and_low_at_all() -> None:
-    """One slot, and more of high priority whenever one was done."""
+    """There is one slot, and whenever a job is done, there are new ones of high priority."""
     app, ran = bp.App("priorities"), list[str]()
 
     @app.agent("do", accepts=Task, returns=Task)

@@ -1,4 +1,4 @@
-"""Jobs that workers have died of run in processes of their own: they take no more workers along, and no neighbours."""
+"""Jobs that workers have died of run in processes of their own, so that they kill no more workers and no neighbours."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def test_a_job_that_kills_its_workers_is_parked_alone(desk: Desk) -> None:
 
 
 def suspect(desk: Desk, coordinator: bp.SyncCoordinator) -> bp.SyncJob[Done]:
-    """A job that will have a process of its own."""
+    """A job that will run in a process of its own."""
     coordinator.declare(app)
     job = coordinator.submit("waits", Task(text="a"), returns=Done)
     for number in range(1, SUSPECT + 1):

@@ -85,7 +85,8 @@ def test_an_agent_in_an_installed_package(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_error_that_a_framework_wrapped() -> None:
-    """Its own frames say nothing; what it wrapped may, also in a group, and a ring of causes ends."""
+    """Its own frames don't tell the place; those of the error it wrapped may, also in a group. A ring of causes
+    ends."""
     agent = only(raises)["a"]
     with pytest.raises(ValueError, match="no such topic") as caught:
         raises(Ask())
@@ -97,7 +98,7 @@ def test_an_error_that_a_framework_wrapped() -> None:
 
 
 async def test_an_agent_without_a_module() -> None:
-    """As those are that a program makes itself."""
+    """Agents that a program makes itself have none."""
     made: dict[str, Any] = {"Ask": Ask, "Reply": Reply}
     exec("def agent(ask: Ask) -> Reply:\n    raise ValueError('no such topic')", made)
     with pytest.raises(bp.JobFailed, match="ValueError: no such topic"):

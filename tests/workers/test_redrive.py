@@ -14,7 +14,7 @@ FIRST = "first"
 
 
 class Work:
-    """An agent that fails as long as it is told to, after a recorded step."""
+    """An agent that fails after a recorded step for as long as it is told to."""
 
     def __init__(self) -> None:
         self.ran: Counter[str] = Counter()

@@ -96,7 +96,7 @@ class Reloading:
         self._process: subprocess.Popen[bytes] | None = None
 
     def write(self, text: str) -> None:
-        """Change `desk.py`, always within the same second: bytecode of the text before still looks current."""
+        """Change `desk.py`, always within the same second: so bytecode of the old text still looks current."""
         self._edits += 1
         new = self.folder / "desk.new"
         new.write_text(text)

@@ -1,4 +1,5 @@
-"""A store's file is replaced by a backup while a worker has it open: that one ends, and one that is started serves."""
+"""A store's file is replaced by a backup while a worker has it open: that worker ends, and one that is started then
+serves."""
 
 from __future__ import annotations
 

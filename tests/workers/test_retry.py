@@ -74,7 +74,7 @@ async def test_a_job_whose_attempts_are_used_up_is_failed(retries: int, store_ur
 
 
 async def test_a_retry_waits_in_the_store(store_url: str) -> None:
-    """Not in the worker: its slot is free meanwhile, and the time survives it."""
+    """It does not wait in the worker: the slot is free meanwhile, and the time survives the worker."""
 
     async def once(ask: Ask, ctx: bp.Context) -> Reply:
         if ask.number == 0 and ctx.attempt == 1:
@@ -141,7 +141,7 @@ async def test_a_timeout_error_of_the_agents_own_keeps_its_words() -> None:
 
 
 class Busy(Exception):
-    """What a model's client raises."""
+    """A model's client may raise one."""
 
 
 async def _failed(agent: Callable[..., Any], url: str = "memory://", **options: Any) -> tuple[str, int]:
@@ -241,7 +241,7 @@ async def test_the_fallback_takes_over_from_errors_that_are_not_tried_again() ->
 async def test_what_is_due_soon_does_not_wait_for_the_next_round_of_upkeep(
     store_url: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Retries, and jobs that others submit for a time: an idle worker is told."""
+    """Retries, and jobs that others submit for a later time: an idle worker is told of them."""
     monkeypatch.setattr(upkeep, "_PAUSE", 300.0)
     monkeypatch.setattr(claiming, "_LOOK", 300.0)
     for url in (store_url, "memory://"):

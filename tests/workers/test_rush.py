@@ -1,4 +1,4 @@
-"""More jobs than a worker can take at once: what is claimed while its agents run, and what becomes of it."""
+"""There are more jobs than a worker can take at once: what it claims while its agents run, and what becomes of it."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ async def test_two_claims_take_turns_where_agents_are_done_at_once(
 
 
 async def test_what_came_too_late_to_be_ours_is_not_started(redis_url: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    """While an agent blocks the loop, nobody keeps the leases of a reply that lies there."""
+    """While an agent blocks the loop, nobody renews the leases in a reply that has not been read."""
     ran: list[int] = []
 
     async def agent(ask: Ask) -> Reply:

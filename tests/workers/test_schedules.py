@@ -1,4 +1,4 @@
-"""Schedules that workers look after: every time once, however many look."""
+"""Schedules that workers look after: each time gives one job, however many workers look."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ async def test_two_workers_and_every_second_one_job(store_url: str, caplog: pyte
 
 
 async def test_one_whose_contract_raises_ends_no_worker(store_url: str) -> None:
-    """Its checks are the code of a new release, say, which does not know what the schedule gives."""
+    """For example, its checks belong to a new release, which no longer accepts what the schedule gives."""
 
     class Checked(bp.Contract, name="schedules.checked"):
         text: str

@@ -1,4 +1,4 @@
-"""A worker runs as many deliveries at once as it has slots, no more; and news travel without polling."""
+"""A worker runs as many deliveries at once as it has slots, no more; and news travels without polling."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ async def test_n_slots_run_n_jobs_at_once_and_not_more(slots: int, how: str, sql
 
 
 async def test_slots_stay_as_many_job_after_job(redis_url: str) -> None:
-    """A slot is given on when its agent is done, before its job's end is written: once."""
+    """A slot is passed on when its agent is done, before its job's end is written, and only once."""
     crowd = Crowd()
 
     async def passes(ask: Ask) -> Reply:

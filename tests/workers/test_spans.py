@@ -56,7 +56,7 @@ def context(span: ReadableSpan) -> SpanContext:
 
 
 def inside() -> str:
-    """The trace to which what an agent's code calls would add."""
+    """The trace that a library called by the agent's code would add its spans to."""
     return f"{trace.get_current_span().get_span_context().trace_id:x}"
 
 

@@ -1,5 +1,5 @@
-"""What `sys.exit()` and KeyboardInterrupt do to a process of ours: in a task beside, nothing; in what the process is
-there for, its end."""
+"""`sys.exit()` and KeyboardInterrupt don't harm a process of ours if they come from a side task, and end it if they
+come from its main work."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_task_that_exits_stops_nobody_else(
 
 
 def test_a_process_may_exit() -> None:
-    """Its loop would run for ever, with nothing to do."""
+    """Otherwise its loop would run forever with nothing to do."""
     with pytest.raises(SystemExit) as left:
         anyio.run(leave, backend_options=STEADY)
     assert left.value.code == 3

@@ -18,7 +18,7 @@ THREADS, CALLS = 8, 600
 
 @pytest.fixture(autouse=True)
 def hasty() -> Iterator[None]:
-    """Threads take turns five hundred times as often: what may happen once in thousands of steps happens now."""
+    """Threads take turns five hundred times as often, so that what happens once in thousands of steps happens here."""
     before = sys.getswitchinterval()
     sys.setswitchinterval(0.00001)
     yield

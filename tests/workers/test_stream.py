@@ -1,4 +1,4 @@
-"""Agents stream while they run; who reads along gets it live, in order, to the job's end."""
+"""Agents stream while they run; readers get it live and in order until the job ends."""
 
 from __future__ import annotations
 

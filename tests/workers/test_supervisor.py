@@ -68,7 +68,7 @@ def test_a_second_sigterm_kills_the_children(desk: Desk) -> None:
 
 
 def test_a_signal_to_all_its_processes_is_the_workers_to_decide(desk: Desk) -> None:
-    """As a service manager sends it to each process of a service."""
+    """A service manager sends a signal to every process of a service."""
     first = serving_apart(desk, "steps", "--lease", "60")
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit("steps", Task(text="a"), returns=Done)
@@ -139,7 +139,8 @@ def test_a_dead_zygote_is_replaced_and_its_children_go_on(desk: Desk) -> None:
 
 
 def test_a_zygote_that_stands_still_is_replaced_and_its_children_go_on(desk: Desk) -> None:
-    """What it was asked for comes from the next one, without a crash or an attempt of the job's."""
+    """The child it was asked for comes from the next zygote. It counts neither as a crash nor as an attempt of the
+    job."""
     worker = serving_apart(desk, "steps,pid", "--concurrency", "2", "--child-jobs", "1")
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit("steps", Task(text="a"), returns=Done)
@@ -167,7 +168,7 @@ async def test_a_child_that_was_never_born_is_not_killed(monkeypatch: pytest.Mon
 
 
 def test_children_are_spawned_where_the_import_starts_threads(desk: Desk) -> None:
-    """One is kept warm: who dies is replaced by it, and it by another one."""
+    """One is kept warm: it replaces a child that dies, and another one is warmed up."""
     worker = serving_apart(desk, "steps", "--lease", "60", "--concurrency", "1", app="tests.workers.apart_threads:app")
     assert "children are spawned" in worker.said()
     with bp.connect(desk.url, app=app) as coordinator:

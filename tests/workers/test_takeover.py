@@ -27,7 +27,7 @@ WORDS = ["a:one", "a:two", "a:three"]
 def test_another_worker_takes_over_what_a_killed_one_left(
     desk: Desk, agent: str, request: pytest.FixtureRequest, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """With the default lease. On an idle machine it takes at most 6 s; here the time is told, not judged."""
+    """With the default lease. On an idle machine a takeover needs at most 6 s; here the time is printed, not judged."""
     first = desk.serving(agent)
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit(agent, Task(text="a"), returns=Done)
@@ -72,7 +72,7 @@ def test_a_job_outlives_a_restart_of_redis(agent: str, own_redis: RedisServer, t
 async def test_what_could_not_be_written_is_not_taken_for_written(
     own_redis: RedisServer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """When the patience with a store that is away is over, the step's code is told."""
+    """When a store has been away for too long, the step's code is told."""
     monkeypatch.setattr("batonpass.workers.session.PATIENCE", 0.1)
     async with bp.connect(own_redis.url, app=app) as coordinator:
         await coordinator.submit("steps", Task(text="a"))
@@ -106,7 +106,7 @@ def test_an_idle_worker_outlives_a_restart_of_redis(own_redis: RedisServer, tmp_
 
 @pytest.mark.timeout(240)
 def test_a_worker_that_starts_before_its_store_says_so_and_ends(own_redis: RedisServer, tmp_path: Path) -> None:
-    """Whoever starts processes (compose, systemd) starts it again."""
+    """What started it (compose, systemd) starts it again."""
     desk = Desk(own_redis.url, tmp_path)
     own_redis.kill()
     try:

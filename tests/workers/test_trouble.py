@@ -1,4 +1,4 @@
-"""What keeps failing is told once, and again when it is over: not at each of the attempts, ten a second."""
+"""What keeps failing is logged once, and once more when it is over, not at each of ten attempts a second."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def test_heartbeats_that_fail_do_not_flood_the_log(caplog: pytest.LogCaptureFixt
 
 
 def test_heartbeats_go_on_whatever_goes_wrong_with_one(caplog: pytest.LogCaptureFixture) -> None:
-    """The thread that makes them is all that keeps this worker's leases."""
+    """Only the thread that makes them keeps this worker's leases."""
     store = FullStore(failures=1, error=RuntimeError("a mistake of a library"))
     keeper = LeaseKeeper(cast(Store, store), shortest=40)
     keeper.hold(Fence("j1", 1, "l1"), 40, lambda lease, why: None)
@@ -64,7 +64,7 @@ def test_heartbeats_go_on_whatever_goes_wrong_with_one(caplog: pytest.LogCapture
 async def test_agents_that_wait_for_a_full_server_say_so(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """It takes heartbeats, and its workers would be silent for as long as they wait."""
+    """A full server still takes heartbeats, so workers would wait without a word."""
 
     async def work(ask: Ask, ctx: bp.Context) -> Reply:
         admin.config_set("maxmemory", 1)
@@ -86,7 +86,7 @@ async def test_agents_that_wait_for_a_full_server_say_so(
 async def test_that_agents_writes_succeed_again_is_told_and_the_next_time_that_they_fail(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """Others that end while the server is full, which it accepts, don't make it over: one that waits still waits."""
+    """A full server accepts ends. That other jobs end meanwhile does not mean that it is over: one still waits."""
     caplog.set_level(logging.INFO, logger="batonpass.worker")
 
     def said() -> list[str]:

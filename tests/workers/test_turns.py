@@ -49,7 +49,7 @@ async def test_a_running_agent_is_stopped_for_the_next_job(store_url: str) -> No
 
 
 async def test_a_running_agent_is_rolled_back_for_the_next_job(store_url: str) -> None:
-    """What it saved stays, on a branch; it saves nothing more, and the next one goes on from where it began."""
+    """What it saved stays as a branch. It saves nothing more, and the next job goes on from where it began."""
     refused: list[type[BaseException]] = []
 
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:
@@ -97,7 +97,7 @@ def work(state: Text) -> Text:
 
 @pytest.mark.capability("langgraph")
 async def test_graphs_follow_each_other_on_a_thread(store_url: str) -> None:
-    """Each begins afresh, and its checkpoints behind what the one before left."""
+    """Each begins afresh, and its checkpoints follow those of the job before."""
     from langgraph.graph import START, StateGraph
 
     app = bp.App("graphs")

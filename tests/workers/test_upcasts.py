@@ -71,7 +71,7 @@ async def test_what_waits_with_an_older_version_is_done(store_url: str) -> None:
 
 
 async def test_what_a_schedule_gives_is_upcast(store_url: str) -> None:
-    """It was said by older code, and each of its times came to nothing."""
+    """Older code had added it. None of its times used to give a job."""
     older = made(Second)
     async with bp.connect(store_url, app=older) as before:
         await older.declare(before)
@@ -85,7 +85,7 @@ async def test_what_a_schedule_gives_is_upcast(store_url: str) -> None:
 
 
 async def test_a_version_without_a_step_is_told(sqlite_url: str, caplog: pytest.LogCaptureFixture) -> None:
-    """By the first worker that does not take it any more; one that does, and later ones, say nothing."""
+    """The first worker that does not take it any more says so. One that does, and later ones, say nothing."""
     said: list[int] = []
     with caplog.at_level("WARNING", "batonpass.worker"):
         for app in (made(First), made(First), made(Second), made(Second), newest(), made(Second)):

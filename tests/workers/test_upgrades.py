@@ -1,4 +1,4 @@
-"""New code takes a job over in the middle of an agent: what older code recorded there is upcast, and not done again."""
+"""New code takes over a job in the middle of an agent: what older code recorded is upcast, and not done again."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def started(desk: Desk, app: str) -> Any:
 
 @pytest.mark.parametrize("answered_by", ["before", "after"])
 def test_what_older_code_recorded_is_upcast(desk: Desk, answered_by: str) -> None:
-    """Steps that were given a contract, or gave one, children's results, and answers."""
+    """That is: what steps took or gave, results of children, and answers."""
     with bp.connect(desk.url) as coordinator:
         first = started(desk, BEFORE)
         job = coordinator.submit("upgrades-write", {"text": "tea"})

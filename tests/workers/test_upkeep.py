@@ -1,4 +1,4 @@
-"""Upkeep: when a worker takes expired leases from their holders."""
+"""Upkeep: when a worker takes away leases that have expired."""
 
 from __future__ import annotations
 
@@ -52,8 +52,8 @@ class Nap(upkeep.Alarm):
 async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
     monkeypatch: pytest.MonkeyPatch, since: float, slow: bool, looks: list[bool]
 ) -> None:
-    """That look may have lain at a store that stood still, before the heartbeats that lay there with it. After one that
-    was answered late there is a pause, too, and when the worker has just started: the store may have been away."""
+    """The store may have stood still while that look waited there, in front of heartbeats. A pause also follows a look
+    that was answered late, and the start of a worker: the store may have been away."""
     store, clock, asked, taken = open_store("memory://"), Clock(), list[bool](), anyio.Event()
     await store.acall(new_job())
     acall = store.acall
@@ -91,7 +91,7 @@ async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
 async def test_the_leases_of_a_partition_that_is_back_are_left_to_their_holders_for_a_moment(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """Those of the others are taken as ever."""
+    """The leases of other partitions are taken as always."""
     store, clock, asked, over = open_store("memory://"), Clock(), list[tuple[int, ...] | None](), anyio.Event()
     away: list[dict[int, Exception]] = [{}, {3: bp.Unreachable("gone")}, {3: bp.Unreachable("gone")}, {}, {}, {}, {}]
 

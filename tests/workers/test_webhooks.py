@@ -1,4 +1,4 @@
-"""Webhooks: a real web server that fails, hangs, sends away, and dies; every event arrives, signed, with one id."""
+"""Webhooks to a real web server that fails, hangs, redirects and dies: every event arrives, signed, with one id."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ def url(request: pytest.FixtureRequest, tmp_path: Path) -> str:
 
 
 async def test_every_event_arrives(url: str, receiver: Receiver) -> None:
-    """In order, each accepted once, whatever the address answers before."""
+    """Events arrive in order, and each is accepted once, whatever the address answers before."""
     async with bp.connect(url) as coordinator:
         await save(coordinator, "before")
         receiver.secret = await coordinator.webhook("w", receiver.url, types="checkpoint.*", plain_http=True)
@@ -81,7 +81,7 @@ async def test_every_event_arrives(url: str, receiver: Receiver) -> None:
         kept = [event async for event in coordinator.events(types="checkpoint.saved")][1:]
         [info] = await coordinator.webhooks()
     assert receiver.ids == [event.id for event in kept]
-    assert receiver.paths == {"/hook"}  # nothing follows to where it is sent away
+    assert receiver.paths == {"/hook"}  # a redirect is not followed
     assert len(set(receiver.asked[:5])) == 1  # one event, one id, however often it is sent
     assert [event["data"]["step"] for event in receiver.accepted] == list("abcde")
     first = receiver.accepted[0]
@@ -150,7 +150,7 @@ async def test_many_that_hang_do_not_keep_others_waiting(receiver: Receiver) -> 
 
 @pytest.mark.parametrize("change", [{"failures": 1}, {"paused": "gone"}])
 async def test_what_its_user_changed_meanwhile_stays(url: str, change: dict[str, Any]) -> None:
-    """Also the secret, and that another courier has paused it."""
+    """Also the secret stays, and the pause that another courier set."""
 
     async def kept() -> webhooks.Webhook:
         [row] = await adrive(coordinator.store, webhooks.listed())
@@ -193,7 +193,8 @@ async def test_an_event_that_is_never_taken_is_passed(url: str, receiver: Receiv
 
 
 async def test_a_webhook_that_is_changed_keeps_its_secret(url: str) -> None:
-    """Its receiver knows that one: a program that declares its webhook at each start would be refused from then on."""
+    """Its receiver knows that secret. If it changed, a program that declares its webhook at each start would be
+    refused."""
     async with bp.connect(url) as coordinator:
         made = await coordinator.webhook("w", "https://old.example/")
         assert await coordinator.webhook("other", "https://old.example/") != made
@@ -245,7 +246,7 @@ WRONG = ["no JSON", '{"name": "bad", "news": 1}', None]
 async def test_one_that_becomes_unreadable_while_it_is_served_keeps_none_waiting(
     about: str | None, tmp_path: Path, receiver: Receiver, caplog: pytest.LogCaptureFixture
 ) -> None:
-    """What became of the event that is being sent can't be noted, however it ends."""
+    """However the sending of the current event ends, it can't be recorded."""
     path, held = tmp_path / "hooks.db", Receiver(answers=[HANG])
     async with bp.connect(f"sqlite:///{path}") as coordinator:
         await coordinator.webhook("bad", receiver.url, plain_http=True)

@@ -1,1 +1,1 @@
-"""One app in two versions: its contracts have one field more in the later, which upcasts."""
+"""One app in two versions: in the later one, which upcasts, its contracts have one field more."""

@@ -1,4 +1,4 @@
-"""What both versions do: a function that has recorded whatever can be recorded before it asks for the last time."""
+"""What both versions do: a function that has recorded everything that can be recorded before its last question."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Said(bp.Contract, name="upgrades.said"):
 
 
 def declare(app: bp.App, order: type[Any], note: type[Any], reply: type[Any]) -> None:
-    """Three contracts in the app's versions of them."""
+    """The app's versions of three contracts."""
 
     def draft(given: Any) -> Any:
         ran("draft")
