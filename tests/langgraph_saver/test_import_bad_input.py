@@ -101,7 +101,7 @@ def test_damaged_and_hostile_values_are_named(file: str, run: CommandLine, tmp_p
     assert not witness.exists()
     for kind, data, told in (
         ("msgpack", b"\xc1\x00", "can't be read"),
-        ("msgpack", ormsgpack.packb({"v": 4}), "no checkpoint"),
+        ("msgpack", ormsgpack.packb({"v": 4}), "not a checkpoint"),
         ("msgpack", ormsgpack.packb("text"), ""),
         ("pickle", b"cos\nsystem\n", "'pickle'"),
         ("json", b'{"lc": 2, "type": "constructor", "id": ["os", "system"], "args": ["touch x"]}', "os.system"),
