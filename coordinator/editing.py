@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Protocol, cast
 
 from ..contracts.checkpoint import Checkpoint
@@ -23,11 +24,11 @@ class Editable(Protocol):
         ...
 
 
-def check_edit(source: Checkpoint, state: Any) -> None:
-    """Have the checkpoint's adapter check the state, if it has a check."""
+def check_edit(source: Checkpoint, edited: Callable[[], Any]) -> None:
+    """Have the checkpoint's adapter check the state, if it can. (Making the state costs as much as the rest.)"""
     found = adapter_of(source.framework)
     if hasattr(found, "check_edit"):
-        cast("Editable", found).check_edit(source, state)
+        cast("Editable", found).check_edit(source, edited())
 
 
 def check_payload(source: Checkpoint) -> None:

@@ -52,7 +52,7 @@ class Edit:
     def of(self, source: Checkpoint, base: Base, step: str) -> Snapshot:
         """The snapshot to save, with the framework's own notes. `BadSetup` if the framework could not go on from it."""
         if self.anything:
-            check_edit(source, self._after(source.state))
+            check_edit(source, lambda: self._after(source.state))
         made = Snapshot(step=step, framework=source.framework, native=source.native, context=source.context)
         if not (self.changes or self.append):
             return replace(made, state=source.state if self.state is None else self.state)
