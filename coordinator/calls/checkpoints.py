@@ -84,9 +84,10 @@ def save(bases: Bases, place: Place, snapshot: Snapshot) -> Call[Checkpoint]:
     for _ in range(_TRIES):
         base = yield from _base_of(bases, place.thread, parent)
         if base is not None and base.version != place.version:
+            older = "this program is older: update it" if base.version > place.version else ""
             raise BadSetup(
                 f"the state of checkpoint {base.id} is of version {base.version}, agent {place.agent!r} has version "
-                f"{place.version}: restore it and save the whole state= once"
+                f"{place.version} here: {older or 'restore it and save the whole state= once'}"
             )
         try:
             made = snapshot if anything else with_whole_state(snapshot, base)

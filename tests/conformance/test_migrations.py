@@ -92,6 +92,8 @@ def test_changes_do_not_mix_versions(bench: Bench) -> None:
     bench.run(face.save(thread="run", agent="write", state=state))
     made = bench.run(face.save(thread="run", agent="write", changes={"text": "b"}))
     assert (made.state, made.version) == ({"text": "b", "seen": [1]}, 2)
+    with bench.refused(bp.BadSetup, "of version 2, agent 'write' has version 1 here: this program is older: update it"):
+        bench.run(bench.face(desk(1)).save(thread="run", agent="write", changes={"text": "c"}))
 
 
 def test_a_worker_goes_on_from_it(bench: Bench) -> None:
