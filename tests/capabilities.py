@@ -1,4 +1,4 @@
-"""A pytest plugin that lists which real parts a run used, so that CI can refuse a run that silently did without one.
+"""A pytest plugin that lists which real parts a run used, so that CI can refuse a run that silently lacked one.
 
 A fixture that has brought up a real part says `note("redis", "7.0.15")`. A test that proves one carries
 `@pytest.mark.capability("langgraph")`, which counts when the test has passed. BATONPASS_REQUIRE names, separated by
@@ -36,7 +36,7 @@ def pytest_runtest_makereport(
 
 
 class _Together:
-    """With several processes (pytest-xdist), each tells the one that decides what it ran."""
+    """With several processes (pytest-xdist), each tells the deciding one what it ran."""
 
     @staticmethod
     def pytest_testnodedown(node: Any) -> None:

@@ -60,7 +60,7 @@ class CommandLine:
 
 @contextmanager
 def _own_logging() -> Iterator[None]:
-    """A command that logs to stderr does so for as long as its process lives: here that is for this one command."""
+    """A command that logs to stderr does so until its process ends. Here it stops after this one command."""
     logger = logging.getLogger("batonpass")
     before = (*logger.handlers,), logger.level, logger.propagate, warnings.showwarning
     try:
@@ -71,7 +71,7 @@ def _own_logging() -> Iterator[None]:
 
 
 def kept(url: str) -> Mapping[str, object]:
-    """Everything that a store keeps: equal answers mean that nothing was written between."""
+    """Everything that a store keeps: if two answers are equal, nothing was written in between."""
     parts = urlsplit(url)
     if parts.scheme == "sqlite":
         with closing(sqlite3.connect(parts.path[1:])) as db:

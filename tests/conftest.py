@@ -47,7 +47,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 
 def pytest_collection_finish() -> None:
-    """The frameworks that the tests import are half a million objects: no collection need look at them again."""
+    """The frameworks that the tests import make half a million objects, which no garbage collection has to look at."""
     gc.collect()
     gc.freeze()
 
@@ -93,7 +93,7 @@ def own_redis(request: pytest.FixtureRequest, tmp_path: Path) -> Iterator[RedisS
     binary = valkey_binary() if getattr(request, "param", "redis") == "valkey" else None
     folder = tmp_path / "redis"
     folder.mkdir()
-    # `everysec` holds writes back in memory while it syncs: a busy disk makes that seconds, and a kill loses them.
+    # `everysec` holds writes back in memory while it syncs: on a busy disk for seconds, and a kill loses them.
     server = RedisServer(folder, "--appendfsync", "always", binary=binary)
     server.start()
     yield server

@@ -1,4 +1,4 @@
-"""The cases for adapters that the package ships, by the worked example: agents of Pydantic AI."""
+"""The package's test cases for adapters, run on the worked example: agents of Pydantic AI."""
 
 from __future__ import annotations
 
@@ -55,7 +55,7 @@ class TestPydanticAI(AdapterCases):
 
 
 class Through:
-    """A session that an adapter's fault changes."""
+    """A session with a fault that an adapter might have."""
 
     def __init__(self, session: Any) -> None:
         self._session = session

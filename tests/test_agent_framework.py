@@ -42,7 +42,7 @@ async def small() -> AsyncIterator[bp.Coordinator]:
 
 
 def plain(value: Any) -> Any:
-    """A value as its fields, to compare values of classes without an `==` that looks at these."""
+    """A value as its fields, to compare values whose classes' `==` does not look at these."""
     if isinstance(value, dict):
         return {key: plain(item) for key, item in value.items()}
     if isinstance(value, list | tuple):
@@ -116,7 +116,7 @@ async def test_two_runs_of_a_workflow_do_not_see_each_other(coordinator: bp.Coor
 
 
 def killed_at(point: str, url: str, folder: Path) -> str | None:
-    """Run the workflow in a process that dies there, and the rest in another; what was wrong, if something was."""
+    """Run the workflow in a process that dies there, and the rest in another. Returns what went wrong, if anything."""
     context = multiprocessing.get_context("forkserver")
     log = folder / f"{point.replace(':', '-')}.log"
     process = context.Process(target=app.run, args=(url, str(log), point))
@@ -150,7 +150,7 @@ def points() -> list[str]:
 def test_a_run_killed_anywhere_goes_on_in_another_process(
     store: str, redis_server: str, tmp_path: Path, pytestconfig: pytest.Config
 ) -> None:
-    """Each point on one of the stores, by turns; all on both with --all-variants."""
+    """Points take turns on the two stores. With --all-variants each point runs on both."""
     chosen = points() if pytestconfig.getoption("all_variants") else points()[("sqlite", "redis").index(store) :: 2]
     multiprocessing.get_context("forkserver").set_forkserver_preload([app.__name__])
 

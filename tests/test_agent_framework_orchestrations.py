@@ -30,7 +30,7 @@ def log(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 class Client(BaseChatClient):
-    """A model that says what `reply` makes of what it has heard."""
+    """A model that answers with what `reply` makes of the messages."""
 
     def __init__(self, reply: Callable[[Sequence[Message]], str]) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""What the Agent Framework's storage refuses and stops: values that can't come back, runs in two places."""
+"""The Agent Framework's storage refuses values that could not come back, and stops a run that runs in two places."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""An agent's function called alone in a test: what it would leave to a worker is said in its words."""
+"""An agent's function called alone in a test: an error names whatever it would leave to a worker."""
 
 from __future__ import annotations
 

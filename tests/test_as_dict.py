@@ -1,4 +1,4 @@
-"""What is to be sent on as JSON is JSON: a web page's server has no encoder of ours."""
+"""What `as_dict` gives is plain JSON, because a web page's server has no encoder of ours."""
 
 from __future__ import annotations
 

@@ -64,8 +64,8 @@ async def test_others_are_asked_and_then_the_default_is_taken(kind: str) -> None
 
 @pytest.mark.parametrize("default", ["shorter", ""])
 async def test_a_task_takes_its_default_once(crews: Crews, default: str) -> None:
-    """A text is what to do better: CrewAI asks about the next output then, and would take the default again, for
-    ever."""
+    """A text tells CrewAI what to do better: it would ask about the next output, take the default again, and so on
+    forever."""
     crews.script["a"] = lambda said: "short" if "shorter" in said else "a long story"
     app = bp.App("asks")
     asks = bp.Asks(timeout=0.05, default=default)

@@ -241,7 +241,7 @@ def nested(member: Trouble) -> BaseGroupChat:
 
 
 def parallel(member: Trouble) -> BaseGroupChat:
-    """AutoGen asks its condition about one of the two that run side by side: it counts to five at E only."""
+    """AutoGen asks its condition about only one of the two that run side by side, so it counts to five only at E."""
     nodes = [member(name, f"{name}{{turn}}") for name in "ABCDE"]
     builder = DiGraphBuilder()
     for node in nodes:

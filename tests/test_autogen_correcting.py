@@ -1,4 +1,4 @@
-"""A team whose result does not fit the contract is told what is wrong, and goes on; it is not begun again."""
+"""A team whose result does not fit the contract is told what is wrong and goes on, instead of beginning again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What goes wrong in a team: the job is told what was raised, once, and the log the way to it."""
+"""What goes wrong in a team: the job shows what was raised, once, and the log shows where."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ from .apps.autogen_app import Chief, Draft, Report, Score, ScriptedModel, called
 from .apps.autogen_kit import only
 from .apps.kit import labels, outcome
 
-FRAMES = 25  # of a graph's node there are 16
+FRAMES = 25  # an error in a graph's node has 16
 pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
 
 
@@ -102,7 +102,7 @@ async def test_an_error_that_the_team_went_on_after_is_not_told_for_another() ->
 
 
 async def test_what_concerns_the_job_ends_the_attempt_from_within_a_team_that_is_a_tool() -> None:
-    """AutoGen gives the tool's caller the text of it."""
+    """AutoGen gives its text to the tool's caller."""
     tried: list[str] = []
 
     def later(turn: int, messages: Any) -> str:
@@ -125,7 +125,7 @@ async def test_what_concerns_the_job_ends_the_attempt_from_within_a_team_that_is
 @pytest.mark.parametrize("start", [True, False])
 @pytest.mark.parametrize("rejects", [True, False])
 async def test_who_manages_a_team_may_end_the_attempt(start: bool, rejects: bool) -> None:
-    """AutoGen waits for ever for a manager whose call is cancelled and that raises something else."""
+    """AutoGen waits forever for a manager that raises something else when its call is cancelled."""
     raised: list[str] = []
 
     def choose(thread: Sequence[Any]) -> str:
@@ -153,7 +153,7 @@ async def until_ended(job: bp.Job[Any]) -> None:
 
 @pytest.mark.parametrize("of", ["selector", "member", "tool", "inner"])
 async def test_a_model_that_fails_when_it_is_canceled_frees_the_slot(of: str) -> None:
-    """As a client does whose connection is closed under it."""
+    """A client does that if its connection is closed while it waits."""
     asked = anyio.Event()
 
     class Closed(ScriptedModel):
@@ -191,7 +191,7 @@ async def test_a_model_that_fails_when_it_is_canceled_frees_the_slot(of: str) ->
 async def test_an_answer_that_a_member_fails_at_is_asked_for_anew_and_no_other(
     error: ConnectionError | None, log: Path
 ) -> None:
-    """Each attempt was given the answer again that is no JSON, and each redrive."""
+    """Every attempt and every redrive used to get the same answer again, which is no JSON."""
     asked: list[str] = []
 
     def look(text: str) -> str:

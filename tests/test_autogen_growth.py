@@ -1,4 +1,4 @@
-"""What a team keeps: its conversation about once, however long it is and whoever has heard it."""
+"""A team's conversation is stored about once, however long it is and however many members have heard it."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def kept(url: str) -> int:
 
 
 def size(command: Any) -> int:
-    """The bytes of a checkpoint and of journal records that are sent."""
+    """How many bytes of a checkpoint and of journal records are sent."""
     records = sum(map(len, command.records.values()))
     if not isinstance(command, Save):
         return records

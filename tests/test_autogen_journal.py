@@ -1,4 +1,4 @@
-"""What models, tools and code answered inside of a turn is not asked again when the turn is run again."""
+"""When a turn is run again, what models, tools and code answered inside it is not asked again."""
 
 from __future__ import annotations
 
@@ -150,7 +150,7 @@ async def test_an_agent_that_is_a_tool_keeps_its_memory_and_is_not_asked_again(l
 
 @pytest.mark.parametrize("at", [2, 3])
 async def test_a_tool_with_a_state_goes_on_from_it(at: int, log: Path) -> None:
-    """From where the calls left it that are not made again (2: the turn is begun again), or the checkpoint has it."""
+    """Its state is what the calls that are not made again left (2: the turn is begun again), or the checkpoint's."""
     away = Once()
 
     class By(BaseModel):
@@ -223,7 +223,7 @@ async def test_the_journal_does_not_grow_with_the_turns() -> None:
 
     async with serving(only(team)) as coordinator:
         await (await coordinator.submit("a", Draft(text="go"))).result(timeout=30)
-    assert max(sizes) == 4  # three calls of a turn, and what the hop has spent
+    assert max(sizes) == 4  # the three calls of a turn, and a record of what the hop has spent
 
 
 class Memory:

@@ -1,4 +1,4 @@
-"""Models that a team's own code holds somewhere and asks by itself: what they answered is not asked again either."""
+"""Models that a team's own code holds and asks by itself: they are not asked again for what they answered, either."""
 
 from __future__ import annotations
 
@@ -58,7 +58,7 @@ class Panel(BaseChatAgent):
 
 
 class Once:
-    """Gives what it is given, but ends the first attempt."""
+    """Returns its argument, but ends the first attempt."""
 
     def __init__(self) -> None:
         self.ended = False
@@ -89,7 +89,7 @@ async def test_of_a_selector_and_of_an_agent_of_ones_own(log: Path) -> None:
 
 
 async def test_of_a_tool_and_only_for_its_own_call(log: Path) -> None:
-    """A call that is recorded does not ask again: the same question of the next call is another one."""
+    """A recorded call does not ask again. When the next call asks the same question, that is another question."""
     once, rolls = Once(), count(1)
 
     def team() -> RoundRobinGroupChat:

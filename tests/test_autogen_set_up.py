@@ -1,4 +1,4 @@
-"""What of an AutoGen agent's set-up and results is refused, and what it is told."""
+"""Which set-ups and results of an AutoGen agent are refused, and with which words."""
 
 from __future__ import annotations
 
@@ -91,7 +91,7 @@ async def test_a_team_that_has_run_before_is_refused() -> None:
     ],
 )
 async def test_what_another_job_has_used_is_refused(build: Callable[..., Any]) -> None:
-    """Else a model is told what the other job's user said, and a condition has seen the other job's end."""
+    """Otherwise a model is told what another job's user said, and a condition has already seen another job's end."""
     agent, ends = speaker("shared", says("turn {turn}")), TextMentionTermination("turn")
     made = iter([RoundRobinGroupChat([agent], termination_condition=ends)])
     one = only(lambda: next(made, None) or build(agent, ends))

@@ -1,4 +1,4 @@
-"""Tools and workbenches that keep a state: one job's is no other's, and a crash leaves it as it was."""
+"""Tools and workbenches with a state: each job has its own, and a crash leaves it as it was."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ pytestmark = [pytest.mark.capability("autogen"), pytest.mark.usefixtures("log")]
 
 
 class Away(Counter):
-    """Its first call is cut off when it has done half of its work."""
+    """Its first call is cut off half-way through its work."""
 
     def __init__(self, cut_off: list[str]) -> None:
         super().__init__()
@@ -103,7 +103,7 @@ async def test_a_call_may_be_part_of_another_one() -> None:
 
 
 async def test_tools_that_go_by_another_name_keep_their_state_too() -> None:
-    """AutoGen's `tool_overrides=` have a model know a tool, or an agent that is one, by another name."""
+    """With AutoGen's `tool_overrides=`, a model knows a tool (or an agent used as one) by another name."""
     cut_off: list[str] = []
 
     def asks(turn: int, messages: Sequence[LLMMessage]) -> str | list[FunctionCall]:

@@ -1,4 +1,4 @@
-"""A team is stopped at any moment of its turn, and its slot is free again."""
+"""A team can be stopped at any moment of its turn, and its slot is free again."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ pytestmark = [pytest.mark.anyio, pytest.mark.capability("autogen")]
 
 
 async def test_a_team_canceled_at_any_moment_frees_its_slot(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """AutoGen waits for ever for a task of its own that was cancelled before it began."""
+    """AutoGen waits forever for a task of its own that was cancelled before it began."""
     monkeypatch.setenv("BATONPASS_TEST_LOG", str(tmp_path / "log"))
     moments = random.Random(7)
     async with bp.connect("memory://", app=autogen_app.app) as coordinator:

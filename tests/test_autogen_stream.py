@@ -1,4 +1,4 @@
-"""What a team's models stream is read along with the job."""
+"""What a team's models stream can be read while the job runs."""
 
 from __future__ import annotations
 

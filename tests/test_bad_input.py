@@ -53,7 +53,7 @@ MODULES = {
     "\nclass Other(bp.Contract, name='bad.other'):\n    more: int\n"
     "\n@app.agent('odd', accepts=Other, returns=Topic)\ndef odd(other): ...\n",
 }
-# Runs the command line where the package that the first argument names is not installed.
+# Runs the command line as if the package that the first argument names were not installed.
 WITHOUT = """
 import sys
 from importlib.machinery import PathFinder
@@ -111,7 +111,7 @@ def cli(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 
 def process(*command: str) -> Ran:
-    """A command as a process of its own: what it imports, and how it fails at that, is its own."""
+    """Runs a command as a process of its own, to see what it imports and how it fails at that."""
     ran = subprocess.run([sys.executable, *command], capture_output=True, text=True, timeout=60)
     return Ran(ran.returncode, ran.stdout, ran.stderr)
 
@@ -315,7 +315,7 @@ def test_a_connection_that_is_not_opened_says_so() -> None:
 def test_an_undeclared_handoff_ends_the_job_and_goes_nowhere(
     store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """It is the job that is at fault here, not the command: exit code 1."""
+    """The job failed here, not the command, so the exit code is 1."""
 
     class Topic(bp.Contract, name="bad.topic"):
         text: str
@@ -339,5 +339,5 @@ def test_an_undeclared_handoff_ends_the_job_and_goes_nowhere(
 
 @pytest.mark.parametrize("command", [["jobs", "--store", "sqlite:///desk.db"], ["worker", "desk:app"]])
 def test_a_folder_that_is_gone_is_one_line(command: list[str], cli: CommandLine) -> None:
-    """A release that was taken away, in a shell that is still there."""
+    """A release's folder was deleted, and a shell is still in it."""
     assert "the working directory no longer exists" in process("-c", GONE, *command).complaint

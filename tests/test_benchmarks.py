@@ -1,4 +1,4 @@
-"""The benchmarks run and print. What they measure is not tested: that is their own business, on a quiet machine."""
+"""The benchmarks run and print. What they measure is not tested here: that needs a quiet machine."""
 
 from __future__ import annotations
 
@@ -18,11 +18,11 @@ def test_it_runs_and_prints(
     results = [json.loads(line) for line in capsys.readouterr().out.splitlines()]
     assert results
     for result in results:
-        if result["ours"] is None:  # a ratio of sizes, or what something idle took, in no time at all
+        if result["ours"] is None:  # a ratio of sizes, or the work of something idle, which has no time
             assert result["ratio"] >= 0
             continue
         assert 0 <= result["ours"]["p50"] <= result["ours"]["p99"]
-        assert result["ours"]["p50"] or "CPU" in result["what"]  # of which a tick is more than a quick run takes
+        assert result["ours"]["p50"] or "CPU" in result["what"]  # a quick run takes less CPU time than one tick
         assert (result["floor"] is None) == (result["ratio"] is None)
 
 

@@ -67,7 +67,7 @@ def sign_in(browser: Browser, address: str) -> None:
 
 
 def answer(browser: Browser, address: str, job: str) -> None:
-    """A wrong answer is told at the form, which keeps what was typed. A right one has the job go on to its end."""
+    """The form says that an answer is wrong, and keeps what was typed. After a right one the job goes on to its end."""
     shown = browser.text(".card")
     assert "review asks ann" in shown
     assert "May it be published?" in shown
@@ -85,7 +85,7 @@ def answer(browser: Browser, address: str, job: str) -> None:
     browser.type("Amount", "12")
     browser.press("Answer")
     assert "Your answer was accepted" in browser.text("[role=status]")
-    wait_until(lambda: "completed" in browser.text("h1"), timeout=DEADLINE)  # the page looks by itself
+    wait_until(lambda: "completed" in browser.text("h1"), timeout=DEADLINE)  # the page refreshes by itself
     assert [part.strip() for part in browser.text(".chain").split("\n") if part.strip()] == ["research", "review"]
     assert 'fine \\"so\\"\\nfar: warm, 12' in browser.text("main")
     assert browser.run("document.querySelector('time').title").endswith(" UTC")
@@ -94,7 +94,7 @@ def answer(browser: Browser, address: str, job: str) -> None:
 
 
 def run_nothing(browser: Browser, address: str, job: str, failed: str) -> None:
-    """What agents say is text, wherever it is shown."""
+    """What agents say is shown as text everywhere."""
     for path in ("", "dead-letters", "jobs", f"jobs/{failed}", f"jobs/{failed}/events"):
         browser.open(f"{address}/ui/{path}")
         browser.run("document.querySelectorAll('details').forEach(each => each.open = true)")

@@ -90,7 +90,7 @@ def working(url: str) -> Iterator[None]:
 
 
 def problems(ran: Ran) -> dict[str, list[str]]:
-    """What fails and what warns, by what it is about."""
+    """The failures and the warnings, each with its subject."""
     found: dict[str, list[str]] = {}
     for each in ran.json["findings"]:
         if each["level"] != "ok":
@@ -101,7 +101,7 @@ def problems(ran: Ran) -> dict[str, list[str]]:
 
 @pytest.fixture
 def asking(store_url: str, check: object) -> str:
-    """A job that has a state: it asks."""
+    """A job that has a state, because it asks."""
     with working(store_url), bp.connect(store_url, app=now) as coordinator:
         job = coordinator.submit("bill", Order(text="a"))
         wait_until(lambda: job.info().state == bp.JobState.INPUT_REQUIRED, what="the question")
@@ -168,7 +168,7 @@ def test_an_agent_that_is_gone(store_url: str, check: Callable[..., Ran]) -> Non
         "fail agent bill": [f"1 job(s) are at this agent, which no app has any more, e.g. {job}"],
         "fail schedule daily": ["submits to bill, which no app has any more"],
     }
-    # Another app's agents are none of this one's business.
+    # Another app's agents do not concern this one.
     assert problems(check("hands", "--json")) == {}
 
 

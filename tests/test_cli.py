@@ -68,7 +68,7 @@ def cli(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.
 
 @pytest.fixture
 def worker(cli: CommandLine) -> Callable[[], AbstractContextManager[None]]:
-    """A worker beside the test, for the time of a block."""
+    """A worker that runs beside the test during a block."""
 
     @contextmanager
     def working() -> Iterator[None]:
@@ -282,7 +282,7 @@ def test_events_are_followed_until_ctrl_c(cli: CommandLine) -> None:
             assert following.stdout is not None
             assert json.loads(following.stdout.readline())["subject"] == first
             second = cli("submit", "bill", '{"text": "milk"}').out.strip()
-            event = json.loads(following.stdout.readline())  # only comes while it follows
+            event = json.loads(following.stdout.readline())  # comes only while it follows
             assert (event["subject"], event["type"]) == (second, "batonpass.job.submitted")
             following.send_signal(signal.SIGINT)
             out, err = following.communicate(timeout=30)

@@ -96,7 +96,7 @@ def test_show_tells_what_went_wrong_and_where_it_would_go_on(run: CommandLine, d
 
 
 def test_children_are_left_to_their_parents(run: CommandLine) -> None:
-    """A parent that is redriven makes them again: redriven beside it they would be done twice."""
+    """A parent that is redriven makes them again. If they were redriven beside it, they would be done twice."""
     with working(run.url):
         assert run("submit", "orders", '{"text": "bad"}', "--wait").code == 1
         letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}

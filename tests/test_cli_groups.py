@@ -26,7 +26,7 @@ def test_groups_are_listed_and_deleted(
 
 
 def test_a_group_is_moved(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
-    """One that is there: what is mistyped makes none."""
+    """The group must exist: a mistyped name makes no new one."""
     run = CommandLine(store_url, capsys, monkeypatch)
     with bp.connect(store_url) as coordinator:
         for number in range(3):

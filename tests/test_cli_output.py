@@ -1,4 +1,4 @@
-"""The command line as programs meet it: every command has --json, and output that can't be written is said."""
+"""The command line as programs use it: every command has --json, and it says if output can't be written."""
 
 from __future__ import annotations
 
@@ -28,14 +28,14 @@ def test_every_command_has_json_and_help(cli: CommandLine) -> None:
     commands = [[name] for name in listed if name not in groups]
     for group in groups & set(listed):
         inner = cli(group, "--help").out.partition("Commands:")[2]
-        assert not re.search(r"\.$", inner, re.MULTILINE)  # neither cut nor otherwise than the commands without a group
+        assert not re.search(r"\.$", inner, re.MULTILINE)  # neither cut, nor ending unlike those outside groups
         commands += [[group, name] for name in re.findall(r"^  ([a-z]+)  ", inner, re.MULTILINE)]
     assert len(commands) > 30
     for command in commands:
         told = cli(*command, "--help")
         assert told.code == 0
         assert "--json" in told.out
-        assert "--store" in told.out or command in (["move"], ["repartition"])  # which name two
+        assert "--store" in told.out or command in (["move"], ["repartition"])  # these two name two stores
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_shells_get_their_script() -> None:
 
 
 def batonpass(*arguments: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    """The command in a process of its own: completion is set up, and looks at its arguments, as that starts."""
+    """The command in a process of its own, because completion is set up and reads its arguments when that starts."""
     command = [sys.executable, "-m", "batonpass", *arguments]
     return subprocess.run(command, env=os.environ | environment, capture_output=True, text=True, timeout=60)
 
@@ -77,7 +77,7 @@ def test_what_all_commands_take_may_stand_before_the_command(cli: CommandLine, m
             monkeypatch.delenv("BATONPASS_URL")
         assert cli(*mine, "timeline", "t") == behind
         assert cli(*mine[2:], "timeline", "t", *mine[:2]) == behind
-        assert cli("--store", "sqlite:////nowhere/at/all.db", "timeline", "t", *mine) == behind  # the nearer one
+        assert cli("--store", "sqlite:////nowhere/at/all.db", "timeline", "t", *mine) == behind  # the later one
         assert cli(*mine, "schedule", "list").json == []
     assert "--cron" in cli(*mine, "schedule", "add", "--help").out
     assert "No such option: --store" in cli(*mine[:2], "move", "a", "b").err

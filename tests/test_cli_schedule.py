@@ -1,4 +1,4 @@
-"""The command line about schedules, and times in which a job may start and must end."""
+"""The command line about schedules, and about when a job may start and must end."""
 
 from __future__ import annotations
 

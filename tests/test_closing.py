@@ -1,4 +1,4 @@
-"""A connection that is left, however that happens, has closed its files and sockets: not a garbage collection later."""
+"""However a connection is left, its files and sockets are closed at once, not at a later garbage collection."""
 
 from __future__ import annotations
 

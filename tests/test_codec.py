@@ -1,4 +1,4 @@
-"""Plain values come back equal and of the same type; what could not is refused, with the path to it."""
+"""Plain values come back equal and of the same type. A value that could not is refused, with the path to it."""
 
 from __future__ import annotations
 
@@ -193,7 +193,7 @@ class Point(NamedTuple):
 
 
 def zone_from_file(name: str) -> ZoneInfo:
-    """A zone that was read from a file: its name says nothing about what it is."""
+    """A zone that was read from a file: its name does not tell its rules."""
     one_offset = b"TZif" + bytes(16) + struct.pack(">6l lBB 4s", 0, 0, 0, 0, 1, 4, 3600, 0, 0, b"XXX")
     return ZoneInfo.from_file(io.BytesIO(one_offset), key=name)
 
@@ -279,7 +279,7 @@ def test_nesting_without_end_is_refused(wrap: Any) -> None:
 
 
 def test_nesting_that_would_crash_the_interpreter_is_corrupted() -> None:
-    """Each tuple in a tuple takes C stack on load: made by hand, since `pack` refuses it."""
+    """Each tuple inside a tuple takes C stack when it is loaded. Made by hand, because `pack` refuses it."""
     program = """
 import msgpack
 from batonpass.contracts.codec import unpack
@@ -299,7 +299,7 @@ except Exception as error:
 @pytest.mark.parametrize("around", [lambda v: v, lambda v: (v, 1)], ids=["bare", "tuple"])
 @pytest.mark.parametrize("inside", [[], [-1], [b"x"]], ids=["nothing", "number", "bytes"])
 def test_the_deepest_nesting_that_is_packed_comes_back(wrap: Any, around: Any, inside: Any) -> None:
-    """msgpack packs one level more than it unpacks. What looks for strangers goes as deep."""
+    """msgpack packs one level more than it unpacks. The search for unknown types goes as deep."""
     value: Any = inside
     packed = b""
     with pytest.raises(bp.Unserializable):
@@ -320,7 +320,7 @@ def test_the_deepest_nesting_that_is_packed_comes_back(wrap: Any, around: Any, i
     ],
 )
 def test_what_msgpack_takes_for_plain_is_refused(stranger: Any, around: Any, path: str) -> None:
-    """It packs these without asking: as bytes, and as a value of ours."""
+    """msgpack packs these without asking us: as bytes, and as one of our extension values."""
     with pytest.raises(bp.Unserializable, match="does not come back as one: use bytes") as refused:
         pack(around(stranger))
     assert refused.value.path == path
@@ -340,7 +340,7 @@ def test_a_path_stays_readable(key: Any) -> None:
 
 
 def test_refusals_do_not_leave_bytes_behind() -> None:
-    """The packer is used again."""
+    """The packer is reused."""
     for wrong in ([1, object()], (1, [2, object()]), {"a": bytearray(b"x")}, nested(1100, lambda v: [v])):
         with pytest.raises(bp.Unserializable):
             pack(wrong)
@@ -358,7 +358,7 @@ def test_threads_do_not_share_a_packer() -> None:
 
 
 def test_a_zone_keeps_its_name() -> None:
-    """One that was made by hand, and the one that pydantic makes when it reads a text."""
+    """Both a zone made by hand and the one that pydantic makes when it reads a text."""
     named = dt.datetime(2026, 1, 2, tzinfo=dt.timezone(dt.timedelta(hours=1), "CET"))
     assert unpack(pack(named)).tzname() == "CET"
     read = TypeAdapter(dt.datetime).validate_json('"2026-01-02T03:04:05.5-07:30"')

@@ -20,7 +20,7 @@ from .workers.serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 
 
 class Broken(Exception):
-    """Raised by agents at their first attempt, to be run again on what they recorded."""
+    """Agents raise it at their first attempt, so that they run again with what they have recorded."""
 
 
 @pytest.fixture(autouse=True)

@@ -1,4 +1,4 @@
-"""Contracts, agents and apps: what is declared, what is refused, and in which words."""
+"""Contracts, agents and apps: what is declared, what is refused, and with which words."""
 
 from __future__ import annotations
 
@@ -363,7 +363,7 @@ def test_one_name_with_two_schemas() -> None:
         check(lambda app: (version_of({"text": str}), version_of({"text": int})))
 
     class Unknown(bp.Contract, name="test.unknown"):
-        share: float = math.nan  # which is not equal to itself
+        share: float = math.nan  # NaN is not equal to itself
 
     check(lambda app: (Unknown, Unknown))
 

@@ -76,7 +76,7 @@ def test_before_each_write(seen: Seen) -> None:
     ]
     for crash in crashes:
         assert (crash.result, crash.error) == (Report(body="look at rain, yes, write"), None), crash
-    # Nine jobs. What was killed before it was recorded ran once more.
+    # Nine jobs. A step that was killed before it was recorded ran once more.
     assert seen.counts() == {"look at rain": 9 + 1 + 9 + 1, "between": 9 + 2, "read": 9 + 1}
 
 
@@ -91,7 +91,7 @@ def test_what_does_not_survive_is_told(seen: Seen) -> None:
     assert [(crash.at, crash.result and crash.result.body) for crash in crashes] == [
         ("", "paid"),
         ("write 1: Record at pay", "paid"),
-        ("write 2: Save at pay", None),  # it began, and nobody knows how it ended
+        ("write 2: Save at pay", None),  # the effect began, and nobody knows how it ended
         ("write 3: Complete at pay", "paid"),
     ]
     error = crashes[2].error

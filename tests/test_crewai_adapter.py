@@ -188,7 +188,7 @@ async def test_a_factory_that_gives_something_else_is_refused(crews: Crews) -> N
 
 
 async def test_a_next_that_finds_nothing_fails_the_job(crews: Crews) -> None:
-    """Python's threads can't give a StopIteration to who awaits them: the job was working for ever."""
+    """A StopIteration from a thread can't reach the coroutine that awaits it: the job used to stay working forever."""
 
     class Finds(Small, Flow[dict]):  # type: ignore[type-arg]
         @start()

@@ -148,8 +148,8 @@ async def test_what_reads_the_terminal_fails_with_advice() -> None:
 async def test_a_task_waits_for_what_a_person_says_of_its_output(
     crews: Crews, asynchronous: bool, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    """CrewAI's own loop of outputs and feedback, over as many deliveries: models and people are asked once. Nor does it
-    print that something is wrong with its events."""
+    """CrewAI's own loop of outputs and feedback, over as many deliveries: models and people are asked once, and CrewAI
+    prints no complaint about its events."""
     crews.script["a"] = lambda said: "short" if "shorter" in said else "a long story"
 
     def factory() -> Any:

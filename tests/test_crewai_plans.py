@@ -58,7 +58,7 @@ class Planner(Model):
 
 
 async def test_steps_side_by_side_are_given_their_own_answers_when_they_are_begun_again(crews: Crews) -> None:
-    """What all steps' prompts say of the task was taken for the whole of them: each was given the other's answer."""
+    """What all steps' prompts say of the task used to be taken for all of it: each step got the other's answer."""
     looked: list[str] = []
 
     @tool("look")

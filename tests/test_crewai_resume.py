@@ -1,4 +1,4 @@
-"""Retried crews and flows of the CrewAI adapter: what is finished is not run again, and comes back as it was."""
+"""Retried crews and flows of the CrewAI adapter: what is finished is not run again, and its result comes back."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Inside a task of the CrewAI adapter: what is asked again after a failure, and what an agent is told."""
+"""Inside a task of the CrewAI adapter: which questions are asked again after a failure, and what an agent is told."""
 
 from __future__ import annotations
 
@@ -130,7 +130,7 @@ async def test_models_that_a_flow_calls_by_itself_are_not_asked_again(crews: Cre
     class Asks(Small, Flow[dict]):  # type: ignore[type-arg]
         @start()
         async def begin(self) -> str:
-            class Late(Model):  # as a provider's class that is imported when it is first used
+            class Late(Model):  # like a provider's class, which is imported when it is first used
                 async def acall(self, messages: Any, *args: Any, **options: Any) -> str:
                     return self.call(messages)
 
@@ -145,7 +145,7 @@ async def test_models_that_a_flow_calls_by_itself_are_not_asked_again(crews: Cre
 
 @pytest.mark.parametrize("agent", [False, True])
 async def test_answers_that_a_method_can_not_use_are_not_given_to_the_next_attempt(agent: bool, crews: Crews) -> None:
-    """Each attempt was given them again, and each redrive."""
+    """Every attempt and every redrive used to get them again."""
     answers = iter(["no list", "[1]"])
     crews.script["collapse"] = lambda said: next(answers) if "list" in said else "fine"
 

@@ -1,4 +1,4 @@
-"""Many tasks at once: a process has 1,024 files by default, and a task that waits must not cost it one."""
+"""Many tasks at once: by default a process may open 1,024 files, so a task that waits must not need one."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ asyncio.run(crowd(sys.argv[1]))
 
 
 def passes(url: str, meanwhile: Callable[[], object] = lambda: None) -> None:
-    """A process of few files submits hundreds of jobs and waits for them; a worker comes after `meanwhile`."""
+    """A process that may open few files submits hundreds of jobs and waits. A worker comes after `meanwhile`."""
     process = run(_CROWD, url)
     assert said(process) == "waiting"
     meanwhile()
@@ -56,7 +56,7 @@ def test_hundreds_submit_and_wait_at_once_on_a_cluster(cluster_place: Callable[[
 
 @pytest.mark.filterwarnings("ignore::batonpass.coordinator.safety.UnsafeStore")
 def test_hundreds_go_on_waiting_over_a_restart(own_redis: RedisServer) -> None:
-    """All have lost their connection at the same time, and the new server knows no script."""
+    """All lose their connection at the same time, and the new server knows no script."""
 
     def restart() -> None:
         own_redis.kill()

@@ -1,4 +1,4 @@
-"""How two states differ: what is said of each kind of value, and that what is said is all."""
+"""How two states differ: what is said of each kind of value, and that nothing is left out."""
 
 from __future__ import annotations
 
@@ -78,7 +78,7 @@ def said(text: str, name: str, **more: Any) -> dict[str, Any]:
 
 
 ALIGNED = [
-    # The same conversation in two runs, one with a message more: each message has another id in each.
+    # The same conversation in two runs, one of which has a message more. Messages have other ids in each run.
     (
         [said("hi", "a"), said("bye", "b")],
         [said("hi", "c"), said("and?", "d"), said("bye", "e")],
@@ -134,7 +134,7 @@ class Open(BaseModel):
 
     @cached_property
     def length(self) -> int:
-        """Looked up once, and kept by nobody."""
+        """A cached value, which no state keeps."""
         return len(self.text)
 
 
@@ -215,7 +215,7 @@ def test_nothing_is_said_only_where_nothing_differs(old: Any, new: Any) -> None:
 
 
 def ordered(value: Any) -> Any:
-    """With the keys of dicts in one order, which does not count."""
+    """With the keys of dicts sorted, since their order does not count."""
     if isinstance(value, dict):
         return {key: ordered(value[key]) for key in sorted(value)}
     return [ordered(item) for item in value] if isinstance(value, list) else value

@@ -70,7 +70,7 @@ def doctor(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) 
 
 
 def told(ran: Ran, about: str) -> tuple[str, str]:
-    """Level and text of the one finding about something."""
+    """The level and the text of the only finding about a subject."""
     [found] = [each for each in ran.json["findings"] if each["about"] == about]
     return found["level"], found["text"]
 
@@ -131,7 +131,7 @@ def test_a_clock_that_was_set_back(sqlite_url: str, redis_url: str, doctor: Doct
 
 
 def test_live_workers_are_listed_with_their_versions(store_url: str, doctor: Doctor, cli: CommandLine) -> None:
-    """A deploy that is not over shows, be it of an app or of Batonpass."""
+    """A deploy that is not finished shows, of an app or of Batonpass."""
     apps = [made(Order, version=version) for version in ("2.4", "2.3")]
     older = Present("other-1", "0.0.9", "doctor", "2.4")
     assert cli("workers", "--json").code == (2 if store_url.startswith("sqlite") else 0)
@@ -193,7 +193,7 @@ def test_a_job_whose_workers_have_all_gone(store_url: str, doctor: Doctor) -> No
 
 
 def test_a_job_that_its_workers_die_of(store_url: str, doctor: Doctor, cli: CommandLine) -> None:
-    """It looks as any other that waits, and has no error yet."""
+    """It looks like any other waiting job, and has no error yet."""
     with bp.connect(store_url, app=made(Order)) as coordinator:
         coordinator.declare(made(Order))
         job = coordinator.submit("bill", Order(text="a"))
@@ -213,7 +213,7 @@ def test_a_job_that_its_workers_die_of(store_url: str, doctor: Doctor, cli: Comm
 
 
 def test_jobs_that_need_a_key(store_url: str, doctor: Doctor, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Whoever looks may do without; a worker that is set up like this one could run nothing."""
+    """Somebody who only looks may do without, but a worker with these settings could run nothing."""
     with bp.connect(store_url, codec=bp.Codec(encrypt={"k": b"k" * 32})) as coordinator:
         coordinator.declare(made(Order))
         job = coordinator.submit("bill", Order(text="x"))
@@ -294,7 +294,7 @@ def test_a_server_that_is_full(own_redis: RedisServer, doctor: Doctor) -> None:
         coordinator.declare(made(Order))
         coordinator.submit("bill", Order(text="a"))
     with own_redis.client() as admin:
-        admin.setrange("ballast", 20_000_000, "x")  # beside it a connection is little
+        admin.setrange("ballast", 20_000_000, "x")  # compared with this, a connection is small
         used: Any = admin.info("memory")
         for most, level, code in ((0.5, "fail", 1), (1.05, "warn", 0), (5, "", 0)):
             admin.config_set("maxmemory", int(used["used_memory"] * most))
@@ -307,7 +307,7 @@ def test_a_server_that_is_full(own_redis: RedisServer, doctor: Doctor) -> None:
 @pytest.mark.skipif(not hasattr(resource, "prlimit"), reason="only Linux limits another process's files")
 @pytest.mark.capability("redis-disk-full")
 def test_a_server_whose_disk_is_full(tmp_path: Path, doctor: Doctor) -> None:
-    server = RedisServer(tmp_path)  # with `everysec`: one that shall sync before it answers ends
+    server = RedisServer(tmp_path)  # with `everysec`: with `always` it would end
     server.start()
     try:
         with bp.connect(server.url, app=made(Order)) as coordinator, server.client() as admin:

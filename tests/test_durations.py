@@ -1,4 +1,4 @@
-"""Every time span that a caller gives is seconds or a timedelta, every count a whole number."""
+"""Every time span that a caller gives is a number of seconds or a timedelta, and every count a whole number."""
 
 from __future__ import annotations
 
@@ -148,7 +148,7 @@ def agent(**options: Any) -> None:
 
 @pytest.mark.parametrize("asked", [HUGE, -HUGE], ids=["huge", "-huge"])
 def test_an_error_that_asks_for_a_wait_that_no_float_holds(asked: int) -> None:
-    """It ended the worker that had the job, and each one after it."""
+    """It used to end the worker that had the job, and every worker after it."""
     longest = 86_400 * 1.1
     assert bp.Retry(first=SOON, jitter=0).pause(1, bp.RetryLater(asked)) <= longest
 

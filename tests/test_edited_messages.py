@@ -1,4 +1,4 @@
-"""A person's edit of a team's or a graph's state that it could not go on from is refused, and nothing is written."""
+"""A person's edit of a state that its team or graph could not go on from is refused, and nothing is written."""
 
 from __future__ import annotations
 

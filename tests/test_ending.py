@@ -1,4 +1,4 @@
-"""Several things are closed, and none keeps the others open."""
+"""Several things are closed, and if one fails, the others are closed all the same."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def test_all_have_their_turn_and_the_first_error_is_told() -> None:
 
 
 def test_a_cancellation_is_not_replaced_by_an_earlier_error() -> None:
-    """Whoever cancelled waits for it."""
+    """The canceller waits for it."""
     with pytest.raises(asyncio.CancelledError), Ending() as ending:
         with ending.part():
             raise OSError("can't be closed")

@@ -1,4 +1,4 @@
-"""The face does what its typed copy says (tests/typed/face.py), for real, on every store."""
+"""The public face really does what its typed copy (tests/typed/face.py) says, on every store."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ DEADLINE = 90.0
 
 @pytest.fixture
 def elsewhere() -> bp.App:
-    """Another team's app: the agents that the face's hands off to, as plain functions, and one for plain states."""
+    """Another team's app: plain functions that the face's agents hand off to, and an agent for plain states."""
     app = bp.App("elsewhere")
 
     @app.agent("write", accepts=face.Notes, hands_to={"review": face.Draft})

@@ -1,4 +1,4 @@
-"""A version of a framework that the tests have not run with is named when its adapter is made."""
+"""When an adapter is made, a warning names a version of its framework that the tests have not run with."""
 
 from __future__ import annotations
 

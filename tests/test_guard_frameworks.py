@@ -1,4 +1,4 @@
-"""The guard travels through every framework, and what their models use counts."""
+"""The guard travels through every framework, and tokens that their models use count."""
 
 from __future__ import annotations
 
@@ -68,7 +68,7 @@ class CrewModel(BaseLLM):
 
 
 class TeamModel(ScriptedModel):
-    """A model of AutoGen; the first message costs a token, and the answer."""
+    """A model of AutoGen: the first message costs a token, and so does the answer."""
 
     async def create(self, messages: Any, **options: Any) -> Any:
         CALLS.append("team")
@@ -161,7 +161,7 @@ async def test_a_loop_through_all_frameworks_is_parked_with_its_path_and_what_it
 async def test_over_budget_a_framework_stops_and_goes_on_from_there(
     kind: str, factory: Callable[[], Any], each: int, all_of_it: int, calls: list[str]
 ) -> None:
-    """What its models had answered is not asked again."""
+    """Its models are not asked again for what they had answered."""
     app = bp.App("one")
     app.agent("a", accepts=Text, returns=Text, kind=kind, isolation="task")(factory)
     async with serving(app) as coordinator:

@@ -1,4 +1,4 @@
-"""Guard, as pure rules: which paths it lets on, how it shows them, and what may be spent."""
+"""The guard's pure rules: which paths it lets pass, how it shows them, and what may be spent."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from batonpass.contracts.handoff import Envelope
 from batonpass.coordinator.letters import open_envelope, seal_envelope, seal_letter
 
 UNHURRIED = settings(deadline=None, suppress_health_check=[HealthCheck.too_slow])  # the machine may be busy
-# Few agents, so that loops are common; some that are loops on purpose.
+# Few agents, so that loops are common, and some paths that are loops on purpose.
 _WORDS = st.lists(st.sampled_from("abc"), max_size=12)
 PATHS = st.one_of(
     st.lists(st.sampled_from("abc"), max_size=30),
@@ -46,7 +46,7 @@ def test_a_loop_is_found_as_by_trying_all(path: list[str], repeats: int) -> None
 @UNHURRIED
 @given(PATHS)
 def test_what_is_shown_says_the_whole_path(path: list[str]) -> None:
-    """Unfolded again it is the path, or the end of a long one."""
+    """Unfolded again, it is the path, or the end of a long path."""
     unfolded: list[str] = []
     for part in re.findall(r"\([^)]*\) x\d+|\w+ x\d+|\w+", shown(path)):
         loop, _, times = part.partition(" x")

@@ -1,4 +1,4 @@
-"""What frameworks ask of people is one inbox: listed and answered on the command line, whichever asks."""
+"""People have one inbox: what any framework asks is listed and answered on the command line."""
 
 from __future__ import annotations
 

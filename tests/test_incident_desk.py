@@ -1,4 +1,4 @@
-"""The incident desk's computation on logs: pure, on hand-made logs and on the recorded one."""
+"""The incident desk's pure computation on logs, hand-made ones and the recorded one."""
 
 from __future__ import annotations
 

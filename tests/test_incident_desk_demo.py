@@ -58,7 +58,7 @@ def test_a_unit_that_was_begun_again_is_found(tmp_path: Path) -> None:
 
 
 def alive(folder: Path) -> list[str]:
-    """The command lines of worker processes that keep their store in the folder."""
+    """The command lines of worker processes whose store is in the folder."""
     rows = subprocess.run(["ps", "-ww", "-eo", "args"], capture_output=True, text=True, check=True).stdout.splitlines()
     return [row for row in rows if "batonpass worker" in row and folder.name in row]
 
@@ -135,7 +135,7 @@ def test_a_killed_demo_leaves_no_worker_behind(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_while_a_worker_is_being_started(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its process is there then, and nobody knows of it yet."""
+    """Its process exists by then, and nobody knows of it yet."""
     start = subprocess.Popen[bytes].__init__
 
     def interrupted(self: subprocess.Popen[bytes], *args: Any, **options: Any) -> None:
@@ -154,7 +154,7 @@ def test_ctrl_c_while_a_worker_is_being_started(tmp_path: Path, monkeypatch: pyt
 
 @pytest.mark.skipif(sys.platform != "linux", reason="no other kernel tells a process that its parent is gone")
 def test_a_worker_whose_demo_was_killed_while_it_was_started_ends() -> None:
-    """Nobody signals it any more: the demo is not its parent when it asks for that."""
+    """Nobody would signal it: by the time it asks for that, the demo is no longer its parent."""
     elsewhere = subprocess.Popen(["true"])
     elsewhere.wait()
     ended = subprocess.run(

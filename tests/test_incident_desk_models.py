@@ -16,7 +16,7 @@ from batonpass.examples.incident_desk import figures
 from batonpass.examples.incident_desk.contracts import Figure, Findings, Moment, PostMortem, Report
 from batonpass.examples.incident_desk.models import endpoint, prose
 
-# The frameworks' own: CrewAI uses what it deprecates, AutoGen's client fills a field that openai types otherwise.
+# Warnings of the frameworks: CrewAI uses what it deprecates, AutoGen's client fills a field against openai's type.
 pytestmark = [
     pytest.mark.filterwarnings("ignore::DeprecationWarning"),
     pytest.mark.filterwarnings("ignore:Pydantic serializer warnings:UserWarning"),
@@ -30,7 +30,7 @@ Request = dict[str, Any]
 
 
 def answer(request: Request) -> dict[str, Any]:
-    """What the endpoint answers: scripted by the offline rules, over the wire's own messages."""
+    """What the endpoint answers: the offline rules' answers, in the messages of the wire."""
     said = [(str(m.get("name", m["role"])), _text(m)) for m in request["messages"]]
     wanted = json.dumps(request.get("response_format", ""))
     if "tools" in request:
@@ -127,7 +127,7 @@ def units(evidence: Path) -> list[str]:
 
 
 def check(requests: list[Any] | None, count: int) -> None:
-    """With an endpoint, so many requests reached it, with the key and the model of the environment."""
+    """If there is an endpoint, so many requests reached it, with the key and the model of the environment."""
     if requests is not None:
         assert [path for path, _, _ in requests] == ["/v1/chat/completions"] * count
         assert {key for _, key, _ in requests} == {"Bearer a-test-key"}

@@ -1,4 +1,4 @@
-"""Plain values as those that JSON has."""
+"""Plain values as values that JSON has."""
 
 from __future__ import annotations
 

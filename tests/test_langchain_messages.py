@@ -1,4 +1,4 @@
-"""LangChain's messages in any state: they come back equal where LangChain is installed, and nowhere get lost."""
+"""LangChain's messages in any state come back equal where LangChain is installed, and get lost nowhere."""
 
 from __future__ import annotations
 

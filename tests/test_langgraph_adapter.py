@@ -139,7 +139,7 @@ async def test_an_answer_that_does_not_fit_is_asked_for_again() -> None:
         await question(job)
         with pytest.raises(bp.ContractViolation, match="'perhaps' is not of type 'object'"):
             await job.answer("perhaps")
-        # One that nobody checked, from an older client.
+        # An older client sends one that nobody has checked.
         await coordinator.store.acall(AnswerJob(job.id, seal_letter("perhaps", path="answer")))
         with anyio.fail_after(10):
             while not [item for item in await coordinator.inbox() if item.error]:

@@ -1,4 +1,4 @@
-"""An answer that a graph has used is used up, also if the attempt ends before its next question is committed."""
+"""An answer that a graph has used is used up, even if the attempt ends before its next question is committed."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ SOON = bp.Retry(first=0.001)
 
 
 class Desk:
-    """A part whose node asks twice, and a node beside it that fails once, when the other has just asked again."""
+    """A part whose node asks twice, and beside it a node that fails once, just after the other has asked again."""
 
     def __init__(self, *asks: Any) -> None:
         self.ran: Counter[str] = Counter()

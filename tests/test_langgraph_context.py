@@ -1,4 +1,4 @@
-"""What a graph's nodes get as `runtime.context` under a job: fields of the payload."""
+"""Under a job, a graph's nodes get fields of the payload as `runtime.context`."""
 
 from __future__ import annotations
 

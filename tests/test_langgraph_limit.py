@@ -1,4 +1,4 @@
-"""A graph that uses up its recursion limit under a job. LangGraph gives a run that goes on the whole limit again."""
+"""A graph that uses up its recursion limit under a job. LangGraph gives a continued run the whole limit again."""
 
 from __future__ import annotations
 

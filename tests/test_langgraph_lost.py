@@ -84,7 +84,7 @@ SHAPES: dict[str, tuple[Callable[[Names], Any], str, list[str]]] = {
 
 
 def calling(names: Names) -> Any:
-    """A node that runs two graphs, with nodes of their own each: LangGraph knows of one subgraph there."""
+    """A node that runs two graphs, each with nodes of its own: LangGraph knows of one subgraph there."""
     made, first, second = StateGraph(Words), inner_of("first"), inner_of("second")
 
     def both(state: Any) -> Any:

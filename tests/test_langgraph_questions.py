@@ -1,4 +1,4 @@
-"""What answers a graph's interrupts: several at once, which are told apart by their ids, and those of LangChain."""
+"""How a graph's interrupts are answered: several at once, told apart by their ids, and those of LangChain."""
 
 from __future__ import annotations
 
@@ -87,7 +87,7 @@ async def test_a_default_that_is_no_answer_ends_the_job() -> None:
 
 
 async def test_decisions_that_langchains_middleware_would_raise_at_are_refused() -> None:
-    """It raised at each attempt, so that a slip ended the job."""
+    """The middleware would raise at each attempt, so that a slip would end the job."""
     review = {"action_name": "pay", "allowed_decisions": ["approve", "edit", "reject"]}
     request = {"action_requests": [{"name": "pay", "args": {"n": 7}}] * 2, "review_configs": [review] * 2}
 
@@ -117,7 +117,7 @@ async def test_decisions_that_langchains_middleware_would_raise_at_are_refused()
 
 @pytest.mark.parametrize("word", ["approve", "reject"])
 async def test_a_word_decides_all_that_langchains_middleware_asks(word: str) -> None:
-    """The inbox shows it among the options."""
+    """The inbox shows the word among the options."""
     review = {"action_name": "pay", "allowed_decisions": ["approve", "reject"]}
     request = {"action_requests": [{"name": "pay", "args": {"n": 7}}] * 2, "review_configs": [review] * 2}
 
@@ -162,7 +162,7 @@ async def test_an_error_handler_that_has_ended_is_no_lost_node() -> None:
 
 
 async def test_an_error_handler_asks() -> None:
-    """LangGraph gives what it asks as the run's result, and shows it in no state."""
+    """LangGraph returns the handler's question as the run's result, and shows it in no state."""
     ran: list[str] = []
 
     def handles(state: Any) -> Any:

@@ -33,7 +33,7 @@ def c() -> str:
 
 
 def does(name: str, *, asks: bool = False, to: str = "", out: bool = False) -> Any:
-    """A node that notes its name; that asks, goes to another, or out of its part to another."""
+    """A node that notes its name. It may ask, go to another node, or leave its part for another node."""
 
     def run(state: Any) -> Any:
         RAN[name] += 1
@@ -46,7 +46,7 @@ def does(name: str, *, asks: bool = False, to: str = "", out: bool = False) -> A
 
 
 def graph(edges: list[tuple[Any, str]], defer: str = "", **nodes: Any) -> Any:
-    """Nodes by name, that is `c` for the one that is renamed."""
+    """Nodes by name. The one that is renamed was `c`."""
     made = StateGraph(Words)
     for name, run in nodes.items():
         made.add_node(real(name), run, defer=defer == name, destinations=() if name == "part" else None)
@@ -104,7 +104,7 @@ def by_a_deferred_join() -> Any:
 
 
 def longer(join: list[str]) -> Any:
-    """`a` has ended a superstep ago, `b` asks, and `c` comes after it."""
+    """`a` ended a superstep ago, `b` asks, and `c` comes after it."""
     edges: list[tuple[Any, str]] = [(START, "a"), (START, "x"), ("x", "b"), ("b", "c"), (join, "last")]
     return graph(edges, a=does("a"), x=does("x"), b=does("b", asks=True), c=does("c"), last=does("last"))
 

@@ -1,4 +1,4 @@
-"""What a LangGraph agent gives its job, and what of its set-up is refused."""
+"""What a LangGraph agent gives its job, and which set-ups are refused."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Body(BaseModel):
 
 
 class Structuring(ScriptedModel):
-    """A model that gives what it was asked for in the form that was asked for."""
+    """A model that answers in the form that it was asked for."""
 
     def _generate(self, *args: Any, **kwargs: Any) -> ChatResult:
         return ChatResult(generations=[ChatGeneration(message=AIMessage("done"))])
@@ -76,7 +76,7 @@ async def test_a_structured_response_may_be_of_a_class_that_only_the_agent_was_g
 
 
 class Strategy:
-    """As LangChain's strategies of structured output."""
+    """Like LangChain's strategies for structured output."""
 
     def __init__(self, schema: Any) -> None:
         self.schema = schema

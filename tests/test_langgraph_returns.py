@@ -1,5 +1,5 @@
-"""A job that comes back to a graph (`memory="job"`): what was finished there is still finished, and parts that keep
-their state have it."""
+"""A job comes back to a graph (`memory="job"`): what was finished there is still finished, and parts that keep their
+state have it."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _fresh() -> None:
 
 
 def returning(factory: Any, **options: Any) -> bp.App:
-    """An app of the agent `a`, which remembers, and of one that gives it back each job."""
+    """An app with the agent `a`, which remembers, and an agent that gives each job back to it."""
     app = only(factory, memory="job", hands_to={"b": Topic}, **options)
 
     @app.agent("b", accepts=Topic, hands_to={"a": Topic})

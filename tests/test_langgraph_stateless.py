@@ -1,4 +1,4 @@
-"""Subgraphs that keep nothing, `compile(checkpointer=False)`, in the graph of a job."""
+"""Subgraphs that keep nothing (`compile(checkpointer=False)`) in the graph of a job."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a graph's nodes write to LangGraph's stream is on the job's."""
+"""What a graph's nodes write to LangGraph's stream is on the job's stream."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ async def test_an_object_is_streamed_as_what_it_says() -> None:
 
 
 async def test_many_at_once_are_several_writes(monkeypatch: pytest.MonkeyPatch) -> None:
-    """One of thousands would hold up all that use the store."""
+    """A write of thousands of values would hold up everyone who uses the store."""
     sizes: list[int] = []
 
     async def flood(state: Any) -> Any:
@@ -84,12 +84,12 @@ async def test_many_at_once_are_several_writes(monkeypatch: pytest.MonkeyPatch) 
         monkeypatch.setattr(type(coordinator.store), "acall", noted)
         job = await coordinator.submit("a", Topic(text="rain"))
         await job.result(timeout=20)
-        assert [part async for part in job.stream()] == [*range(200, 1200)]  # as many as are kept
+        assert [part async for part in job.stream()] == [*range(200, 1200)]  # a stream keeps the last 1,000
     assert (sum(sizes), max(sizes)) == (1200, 500)
 
 
 async def test_nothing_goes_on_when_the_attempt_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The store does not answer: what waits for it would outlive the attempt, and the worker."""
+    """The store does not answer, so a thread that waited for it would outlive the attempt, and the worker."""
     sending = anyio.Event()
 
     async def emits(session: LeaseSession, values: Sequence[Any]) -> None:

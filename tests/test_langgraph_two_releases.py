@@ -1,4 +1,4 @@
-"""Two releases of a graph that take turns on a job, as in a rolling deploy: what only one of them knows stays."""
+"""Two releases of a graph take turns on a job, as in a rolling deploy: what only one of them knows stays."""
 
 from __future__ import annotations
 

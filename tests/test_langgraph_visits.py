@@ -1,4 +1,4 @@
-"""A part that keeps its state (`compile(checkpointer=True)`), visited several times by a job that stops before it."""
+"""A part that keeps its state (`compile(checkpointer=True)`) is visited several times by a job that stops before it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The Lua scripts say what they take and give, take what they are given, and build no key from a user's text."""
+"""The Lua scripts document what they take and give, take what they are sent, and build no key from a user's text."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ LIBRARIES = sorted(FOLDER.glob("lib/*.lua"))
 USER = "user's {text}:"
 _EACH = re.MULTILINE | re.DOTALL
 
-# What the documented order of a command's fields is: one of each, with texts of users where users give texts.
+# One command of each kind, with a user's text wherever users give texts.
 FENCE = c.Fence(mint("j"), 7, mint("l"))
 TARGET = dataclasses.replace(new_target(USER), agent=USER, contract=USER, envelope=b"envelope")
 PUT = dataclasses.replace(new_checkpoint(), agent=USER, step=USER, place=Place(USER, USER, "d" * 32))
@@ -143,7 +143,7 @@ def test_every_command_has_a_sample_and_a_script() -> None:
     commands = {kind for kind in vars(c).values() if isinstance(kind, type) and issubclass(kind, c.Command)} - {
         c.Command
     }
-    # What lies in logs is read by a plain command: redis/segments.py says why.
+    # Logs are read by a plain command, not a script: redis/segments.py says why.
     assert {type(sample) for sample in SAMPLES} == commands - {c.ReadSpans}
     assert set(SENT) == set(NAMES)
 
@@ -159,7 +159,7 @@ def test_a_header_says_what_it_does_takes_and_gives(name: str) -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_the_documented_arguments_are_those_sent(name: str) -> None:
-    """Their number: `of each`, `for each` and `then` repeat, a checkpoint is as many as its library reads."""
+    """Compares how many: `of each`, `for each` and `then` repeat; a checkpoint has as many as its library reads."""
     documented = header(name)["ARGV"]
     read_checkpoint = re.search(r"from ARGV\[at\]: ([^.;]*);", (FOLDER / "lib" / "checkpoint.lua").read_text())
     assert read_checkpoint
@@ -191,7 +191,7 @@ def test_the_arguments_used_are_sent(name: str) -> None:
 
 @pytest.mark.parametrize("path", [*LIBRARIES, *(FOLDER / f"{name}.lua" for name in NAMES)], ids=lambda path: path.stem)
 def test_keys_are_the_prefix_a_fixed_suffix_and_an_id(path: Path) -> None:
-    """Every key is `P .. 'x:' .. id` or `P .. 'name'`. What follows a suffix is traced to where it comes from."""
+    """Every key is `P .. 'x:' .. id` or `P .. 'name'`. The test traces where an id comes from."""
     text = code(path.read_text())
     for expression in re.findall(r"\bP \.\. ([^,)\n]*(?:\[[^\]]*\])*)", text):
         assert re.match(r"'(?:[a-z]{1,2}:'|live:'|[a-z]+'$)", expression), expression
@@ -230,7 +230,7 @@ def test_no_user_text_is_part_of_a_key(name: str) -> None:
 
 
 def test_a_claim_tells_what_its_reader_expects() -> None:
-    """The names of the fields are in the script, and in the client by the order of what the script answers."""
+    """The script names the fields, and the client names them again in the order of the script's answer."""
     told, rare = re.findall(r"redis\.call\('HMGET', P \.\. 'j:' \.\. id,([^)]*)\)", code(body("claim")))
     assert re.findall(r"'(\w+)'", told)[6:] == [*wire_jobs.TOLD[8:], *wire_jobs.ASKED]
     assert re.findall(r"'(\w+)'", rare) == list(wire_jobs.RARE)
@@ -264,7 +264,7 @@ def test_keys_at_work(redis_server: str) -> None:
 
 @pytest.mark.parametrize("name", [*NAMES, *(f"{name}+put" for name in ("save", "hand_off", "complete", "suspend"))])
 def test_of_its_libraries_a_script_has_what_it_calls_alone(name: str) -> None:
-    """Each function costs it time, called or not."""
+    """Each function costs the script time, called or not."""
     text = code(scripts.script(name).source)
     made = set(re.findall(r"^ *local function (\w+)", text, re.MULTILINE))
     known = {
@@ -275,7 +275,7 @@ def test_of_its_libraries_a_script_has_what_it_calls_alone(name: str) -> None:
 
 
 def test_what_one_function_alone_uses_is_made_when_that_is_called() -> None:
-    """Not where that is called for each of many: the ends of some jobs come together."""
+    """Unless that is called for each of many, as when several jobs end together."""
     submit, complete = (scripts.script(name).source for name in ("submit", "complete"))
     assert re.search(r"^local function end_canceled\(.*?^  local function finish\(", submit, re.MULTILINE | re.DOTALL)
     assert re.search(r"^local function tell_parent\(.*?^local function finish\(", complete, re.MULTILINE | re.DOTALL)
@@ -283,7 +283,7 @@ def test_what_one_function_alone_uses_is_made_when_that_is_called() -> None:
 
 @pytest.mark.parametrize("name", NAMES)
 def test_no_parameter_is_named_as_what_a_library_defines(name: str) -> None:
-    """It would hide that from what is made inside its function."""
+    """The parameter would hide the library's function from functions made inside."""
     libraries = scripts.script(name).source.removesuffix(body(name))
     made = re.findall(r"^ *local function (\w+)\(([^)]*)\)", libraries, re.MULTILINE)
     parameters = {word for _, words in made for word in re.findall(r"\w+", words)}
@@ -300,14 +300,14 @@ def functions() -> dict[str, str]:
 
 
 def first_write(text: str, writing: Iterable[str]) -> int:
-    """Where a text first calls the server to write, or one of these functions."""
+    """Where a text first calls the server to write, or calls one of these functions."""
     calls = [found.start() for found in re.finditer(r"redis\.p?call\('(\w+)'", text) if found[1] not in READS]
     calls += [found.start() for name in writing for found in re.finditer(rf"(?<![.\w]){name}\(", text)]
     return min(calls, default=len(text))
 
 
 def test_a_script_refuses_before_it_writes() -> None:
-    """A refusal undoes nothing."""
+    """Because a refusal undoes no write."""
     bodies = {name: text.partition("\n")[2] for name, text in functions().items()}
     writing: set[str] = set()
     while more := {name for name, text in bodies.items() if first_write(text, writing) < len(text)} - writing:
@@ -332,7 +332,7 @@ def test_libraries_are_named_and_used(name: str) -> None:
 
 @pytest.mark.parametrize("binary", binaries(), ids=lambda path: path.parts[-2])
 def test_every_script_loads(binary: Path, tmp_path: Path) -> None:
-    """As it is on every server at hand; with a shebang where the server knows those."""
+    """As it is, on every server at hand, and with a shebang where the server knows those."""
     server = RedisServer(tmp_path, binary=binary)
     server.start()
     try:

@@ -30,7 +30,7 @@ pytestmark = [
 
 
 def research() -> Any:
-    """A graph that does a tool loop, passes its job on in its middle, and goes on when it is back."""
+    """A graph that does a tool loop, hands its job off in the middle, and goes on when the job is back."""
 
     def gate(state: Any) -> Any:
         back = interrupt(bp.Handoff("write", Topic(text=state["text"]), transcript=True))
@@ -72,7 +72,7 @@ async def test_one_job_goes_from_langgraph_over_crewai_and_autogen_back_into_its
         job = await coordinator.submit("research", Topic(text="streams"))
         assert (await job.result(timeout=30)) == Draft(body="PUBLISHED approved")
         assert (await job.info()).path == ("research", "write", "review", "research")
-        # Nothing of the graph ran twice, and what failed is known to be failed.
+        # Nothing of the graph ran twice, and the failed tool call is still marked as failed.
         timeline = await coordinator.timeline((await job.info()).thread)
         steps = [each.step for each in reversed(timeline) if each.framework == "langgraph"]
         assert steps == ["input", "ask", "tools", "sum", "gate hands off", "gate", "publish"]
@@ -85,7 +85,7 @@ async def test_one_job_goes_from_langgraph_over_crewai_and_autogen_back_into_its
             ("human", "user", "a draft"),
             ("ai", "reviewer", "approved"),
         ]
-        # What a handoff could not take along is on its event.
+        # The event of a handoff says what it could not take along.
         lost = [
             json.loads(event.data["lost"])
             for event in [event async for event in coordinator.events(job=job.id)]
@@ -99,7 +99,7 @@ async def test_one_job_goes_from_langgraph_over_crewai_and_autogen_back_into_its
             "langchain response_metadata": 1,
             "langchain artifact": 1,
         }
-        # And the messages that came back are those that the reviewer's checkpoint told.
+        # And the messages that came back are those of the reviewer's checkpoint.
         review = next(each for each in timeline if each.agent == "review")
         told = await coordinator.transcript(review.id)
         assert list(map(said, ended.messages)) == list(map(said, told.messages))

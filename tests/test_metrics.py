@@ -55,7 +55,7 @@ async def test_what_is_measured(store_url: str) -> None:
             assert found["jobs_waiting_oldest_seconds"]["plain"] < 10
             assert found["jobs_waiting_oldest_seconds"]["graph"] == 0
             assert found["workers_live"] == {"plain": 0, "graph": 0, "deep": 0}
-            async with bp.connect(store_url) as coordinator:  # one that can't be read keeps none of the others
+            async with bp.connect(store_url) as coordinator:  # one that can't be read does not hide the others
                 await coordinator.store.acall(Declare({"odd": b"damaged"}))
             numbers = ("jobs_leased", "jobs_scheduled", "questions_open", "dead_letters")
             assert [found[name] for name in numbers] == [0, 1, 0, 0]

@@ -34,7 +34,7 @@ def second(ask: Ask) -> Reply:
 
 
 async def counted(http: Any) -> dict[tuple[str, str], float]:
-    """The counter, by type and agent, and how many each histogram has."""
+    """The counter by type and agent, and how many values each histogram has."""
     found: dict[tuple[str, str], float] = {}
     for family in text_string_to_metric_families((await http.get("/metrics")).raise_for_status().text):
         for sample in family.samples:
@@ -52,7 +52,7 @@ async def test_what_happened_is_counted_once(store_url: str) -> None:
             early = await coordinator.submit("first", Ask(text="early"))
             await early.result()
             before = await counted(http)
-            assert {*before.values()} == {0}  # it begins with the first look
+            assert {*before.values()} == {0}  # counting begins with the first look
             assert {("job.failed", "second"), ("lease.expired", "first"), ("store.rewound", "")} <= before.keys()
             jobs = [await coordinator.submit("first", Ask(text=text)) for text in ("good", "good", "bad")]
             for job, state in zip(
@@ -92,7 +92,7 @@ async def test_a_job_is_not_ready_while_it_waits_for_its_thread() -> None:
 
 
 async def test_failures_are_counted_by_their_reason(sqlite_url: str) -> None:
-    """An effect whose outcome is unknown needs a person, and other failures may not."""
+    """An effect whose outcome is unknown needs a person; other failures may not."""
     doubtful = bp.App("doubtful")
 
     @doubtful.agent("pays", accepts=Ask, returns=Reply, retries=bp.Retry(attempts=2, first=0.01))

@@ -1,4 +1,4 @@
-"""Ids and digests: what keys of a store are made of."""
+"""Ids and digests, of which a store's keys are made."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page of `batonpass serve`, over HTTP as a browser speaks it: who gets in, and what is told and refused."""
+"""The page of `batonpass serve`, over HTTP as a browser speaks it: who gets in, what is shown and what is refused."""
 
 from __future__ import annotations
 
@@ -97,12 +97,12 @@ async def test_who_gets_in(sqlite_url: str) -> None:
                 "\u00e9\ud83d\ude00".encode("utf-16", "surrogatepass").decode("utf-16"),
             ):
                 assert (await http.post("/ui/sign-in", data={"token": token})).status_code == 401
-            assert (await http.post("/ui/sign-in", data={"token": "x" * 20_000})).status_code == 413  # of anybody
+            assert (await http.post("/ui/sign-in", data={"token": "x" * 20_000})).status_code == 413  # anybody's
             foreign = {"sec-fetch-site": "cross-site"}
             assert (await http.post("/ui/sign-in", data={"token": TOKEN}, headers=foreign)).status_code == 403
             await cookies_that_do_not_hold(http, job.id)
         async with visiting(address) as visitor:
-            for path in ("/inbox", f"/jobs/{job.id}", "/metrics"):  # the cookie opens pages alone
+            for path in ("/inbox", f"/jobs/{job.id}", "/metrics"):  # the cookie opens only pages
                 for cookies in ({}, {"cookie": f"batonpass={visitor.http.cookies['batonpass']}"}):
                     assert (await visitor.http.get(path, headers=cookies)).status_code == 401
             assert "Sign in" in await visitor.send("/ui/sign-out", 401)
@@ -214,7 +214,7 @@ async def test_questions_of_every_form(store_url: str) -> None:
 
 
 async def late(visitor: Visitor, free: bp.Job[Any], nested: bp.Job[Any]) -> None:
-    """An answer to what a job asks no more changes nothing, and what was typed is shown to be taken elsewhere."""
+    """An answer to a question that is no longer open changes nothing. What was typed is shown, to be copied."""
     asked = (await free.info()).question
     form = visitor.page
     told = await visitor.send(f"/ui/jobs/{nested.id}/answer", 409, text="my answer")
@@ -349,7 +349,7 @@ async def test_a_store_that_is_away(own_redis: RedisServer) -> None:
 
 
 async def test_a_store_that_was_deleted(tmp_path: Path) -> None:
-    """Waiting does not help, and what was written since may be lost: neither is promised."""
+    """Waiting does not help, and what was written since may be lost, so the page promises neither."""
     file = tmp_path / "batonpass.db"
     with service_of(app, f"sqlite:///{file}") as address:
         async with visiting(address) as visitor:

@@ -1,4 +1,4 @@
-"""What the page makes of schemas, values and times."""
+"""How the page shows schemas, values and times."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""States that do not fit: refused with what to do, and the object is as it was."""
+"""States that do not fit are refused with what to do, and the object stays as it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""@checkpoint: methods after which the object's state is saved, in threads and tasks, and what happens on failures."""
+"""@checkpoint saves an object's state after a method, in threads and tasks; and what happens on failures."""
 
 from __future__ import annotations
 
@@ -215,7 +215,7 @@ async def test_a_sync_method_can_not_save_with_an_async_keeper() -> None:
 
 
 async def test_on_an_open_coordinator(sqlite_url: str) -> None:
-    """The keeper is one more user of it: timelines, forks and names work, and an app's agent has no say."""
+    """The keeper is one more user of the store: timelines, forks and names work, and no app's agent is involved."""
     app = bp.App("desk")
 
     @app.agent("Worker", accepts=bp.State, returns=bp.State, state_version=2)

@@ -1,4 +1,4 @@
-"""JsonFiles: what people read is what was saved; what is damaged is named; nothing is lost or overwritten."""
+"""JsonFiles: people read what was saved, damage is named, and nothing is lost or overwritten."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def test_files_are_readable(tmp_path: Path) -> None:
     assert (document["id"], document["state"]["note"]) == (saved.id, "ä") == ("run-1/0", "ä")
     assert '\n "step": "first",\n' in text
     assert '"note": "ä"' in text
-    # Another layout of the same is the same.
+    # The same JSON in another layout is the same state.
     path.write_text(json.dumps(document), encoding="utf-8")
     assert JsonFiles(tmp_path).restore("run-1/0") == saved
 
@@ -266,7 +266,7 @@ def test_what_was_saved_is_there_after_kill_9(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("place", ["sqlite:///runs.db", "files"])
 def test_hostile_contents_run_nothing(place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A class named in a state is looked up among those that were defined, never imported."""
+    """A class named in a state is looked up among the defined ones, and never imported."""
     (tmp_path / "evil.py").write_text("raise SystemExit('imported')")
     monkeypatch.syspath_prepend(str(tmp_path))
     monkeypatch.chdir(tmp_path)

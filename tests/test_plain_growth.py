@@ -1,4 +1,4 @@
-"""What a growing object costs: a store keeps what is new in each checkpoint, not the object again."""
+"""What a growing object costs: for each checkpoint, a store keeps what is new, not the whole object again."""
 
 from __future__ import annotations
 
@@ -57,5 +57,5 @@ def test_a_growing_object_costs_what_is_new(tmp_path: Path) -> None:
         keeper.restore(again, oldest.id)
         assert [len(chat.messages) for chat in again.chats] == [1, 0]
     text = sum(len(each["content"]) for each in said[TURNS // 2 :])
-    # Events and records come to about as much again; whole states would come to a hundred times.
+    # Events and records take about as much again; whole states would take a hundred times as much.
     assert sizes[1] - sizes[0] < 5 * text, sizes

@@ -1,4 +1,4 @@
-"""Objects inside of objects, of classes of every kind: they come back as they were, or are refused; never half."""
+"""Objects inside objects, of every kind of class, come back whole or are refused."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Part(Checkpointable):
 
 
 def moved(obj: Any, into: Any) -> Any:
-    """`into` with the state of `obj`, by way of a store."""
+    """`into` with the state of `obj`, which went through a store."""
     with Keeper("memory://") as keeper:
         keeper.save(obj, "k")
         keeper.load(into, "k")
@@ -188,7 +188,7 @@ def test_classes_that_hold_more_than_attributes_are_refused() -> None:
 
 
 class Cached(Checkpointable):
-    """What an object rebuilds, and what it keeps elsewhere."""
+    """An object that rebuilds some values and keeps some elsewhere."""
 
     def __init__(self) -> None:
         self.words = ["a"]
@@ -254,7 +254,7 @@ class Team(Checkpointable):
 
 
 class Member(Checkpointable):
-    """It may grow, so a state holds it beside the list that it is in."""
+    """It may grow, so a state holds it beside the list that contains it."""
 
     def __init__(self, name: str) -> None:
         self.name = name

@@ -1,4 +1,4 @@
-"""Plain classes: every row of what a checkpoint library for them must do, on every store and in files."""
+"""Plain classes: everything that a checkpoint library for them must do, row by row, on every store and in files."""
 
 from __future__ import annotations
 

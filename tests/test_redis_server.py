@@ -82,7 +82,7 @@ def test_a_wrong_password_and_a_user_without_channels(own_redis: RedisServer, se
 
 
 def test_no_password(own_redis: RedisServer, server: redis.Redis) -> None:
-    """What Redis says itself is of the protocol's HELLO, and of no use to who forgot the password."""
+    """Redis's own message is about the protocol's HELLO, and does not help somebody who forgot the password."""
     server.config_set("requirepass", "secret")
     with pytest.raises(bp.BadSetup, match=r"the URL has none: redis://USER:PASSWORD@HOST, or redis://:PASSWORD@HOST$"):
         bp.connect(own_redis.url).open()
@@ -95,7 +95,8 @@ def test_nobody_there() -> None:
 
 
 def test_a_server_that_is_gone_and_comes_back(own_redis: RedisServer) -> None:
-    """The same handle, sync and async: an error that says so, then work. The server has forgotten the scripts."""
+    """The same handle, sync and async, first gives an error that says so, and then works, although the server has
+    forgotten the scripts."""
     store = open_store(own_redis.url)
     with asyncio.Runner() as runner:
         sides: list[Callable[[c.Command[Any]], Any]] = [store.call, lambda command: runner.run(store.acall(command))]

@@ -1,6 +1,6 @@
-"""Another payload for a framework's agent that has begun: given where it counts, refused where nobody would look at it.
+"""Another payload for a framework's agent that has begun is taken where it counts, and refused elsewhere.
 
-It was acknowledged, and the job failed again with the first one.
+It used to be accepted everywhere, and the job failed again with the first payload.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Retry, as pure rules: which errors it concerns, and how long it waits."""
+"""Pure rules of retrying: which errors are retried, and how long it waits."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from batonpass.contracts.retry import policy_for, told_to_wait
 
 
 class RateLimitError(Exception):
-    """As a package's client has one."""
+    """Like an error of a package's client."""
 
     def __init__(self, retry_after: Any = None) -> None:
         super().__init__("slow down")
@@ -26,11 +26,11 @@ RateLimitError.__module__ = "openai.errors.deep"
 
 
 class Subclass(RateLimitError):
-    """One more of it."""
+    """A kind of it."""
 
 
 def wrapped(error: Exception) -> Exception:
-    """As a framework passes an error on."""
+    """An error the way a framework passes it on."""
     try:
         raise RuntimeError("it did not work") from error
     except RuntimeError as outer:
@@ -38,7 +38,7 @@ def wrapped(error: Exception) -> Exception:
 
 
 def in_the_handling_of(error: Exception) -> Exception:
-    """An error that came while another was handled, and has nothing to do with it."""
+    """An error that was raised while another one was handled, with which it has nothing to do."""
     try:
         try:
             raise error
@@ -102,7 +102,7 @@ def test_the_backoff_as_declared() -> None:
 
 @dataclass
 class Response:
-    """As httpx has one."""
+    """Like httpx's."""
 
     headers: dict[str, str]
 

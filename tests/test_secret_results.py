@@ -1,4 +1,4 @@
-"""A secret in what a framework gave: refused, and not handed on as asterisks."""
+"""A secret in a framework's result is refused, not handed on as asterisks."""
 
 from __future__ import annotations
 

@@ -1,4 +1,5 @@
-"""The faults of the systems that this project grew from, each a test: what lost or changed state there must not here.
+"""The faults of the systems that this project grew from, a test for each: what lost or changed state there must not
+here.
 
 Those of the frameworks' adapters are in the adapters' tests. More on types is in test_codec.py, on damage in
 rules/test_corruption.py, on kills in rules/test_acknowledged.py, on many writers at once in rules/test_intents.py.
@@ -168,7 +169,7 @@ def test_damage_is_noticed_on_every_way_to_read(store: bp.SyncCoordinator, harne
 
 
 def test_one_short_life_takes_no_neighbours_along(store: bp.SyncCoordinator, harness: Harness) -> None:
-    """There, on Redis: one save with a TTL made the thread's whole index go."""
+    """There, on Redis: one save with a TTL made the thread's whole index disappear."""
     for_ever = [save(store, n) for n in range(3)]
     save(store, "short", ttl=60)
     later = save(store, "later")

@@ -95,7 +95,7 @@ def service_of(agents: bp.App, url: str) -> Iterator[str]:
     with process(url, "--json", BATONPASS_TOKEN=TOKEN) as running:
         assert running.stdout is not None
         told = json.loads(running.stdout.readline())
-        assert told["token"] is None  # one that was given is not shown
+        assert told["token"] is None  # a token that was given is not shown
         assert told["page"] == f"{told['url']}/ui/"
         yield told["url"]
 
@@ -106,7 +106,7 @@ def caller(address: str, token: str = TOKEN) -> httpx.AsyncClient:
 
 
 async def asked(http: httpx.AsyncClient, number: int) -> list[dict[str, Any]]:
-    """The inbox once it holds so many questions."""
+    """Wait until the inbox holds so many questions."""
     with anyio.fail_after(DEADLINE):
         while len(found := (await http.get("/inbox")).raise_for_status().json()) < number:
             await anyio.sleep(0.02)
@@ -118,7 +118,7 @@ async def asked(http: httpx.AsyncClient, number: int) -> list[dict[str, Any]]:
 async def test_people_answer(
     store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Whoever asks is listed as on the command line, answered once with what fits, and goes on."""
+    """Every question is listed as on the command line, answered once with a fitting answer, and its job goes on."""
     cli = CommandLine(store_url, capsys, monkeypatch)
 
     async def printed(*arguments: str) -> Any:
@@ -152,7 +152,7 @@ async def test_people_answer(
             assert await asked(http, 2) == items
 
             answered = {"answer": {"ok": True}, "question": mine["id"]}
-            for _ in range(2):  # the second is what is sent after a lost reply
+            for _ in range(2):  # the second one is sent after a lost reply
                 taken = await http.post(f"/jobs/{mine['job']}/answer", json=answered)
                 assert (taken.status_code, taken.json()) == (200, {"id": mine["job"], "answered": {"ok": True}})
             late = await http.post(f"/jobs/{mine['job']}/answer", json={**answered, "answer": {"ok": False}})
@@ -168,7 +168,7 @@ async def test_people_answer(
 
 
 async def test_a_question_that_json_can_not_show_hides_no_other(sqlite_url: str) -> None:
-    """Agents ask what they like: values nested more deeply than JSON goes are shown up to there."""
+    """Agents may ask anything: values that are nested too deeply for JSON are shown as deep as it goes."""
     with service(sqlite_url) as address:
         async with serving(app, sqlite_url) as coordinator, caller(address) as http:
             for number in (240, 300):
@@ -289,7 +289,7 @@ async def test_a_jobs_trace_is_the_callers(sqlite_url: str) -> None:
                 for more, headers, trace in (
                     ({}, [("Baggage", "user=ann"), ("x-other", "1")], {**parent, "baggage": "user=ann"}),
                     ({}, [("tracestate", "a=1"), ("tracestate", "b=2")], {**parent, "tracestate": "a=1,b=2"}),
-                    ({}, [("baggage", "x" * 8192)], parent),  # nobody is refused for what a library sends
+                    ({}, [("baggage", "x" * 8192)], parent),  # nobody is refused for what an HTTP library sends
                     ({"trace": {"traceparent": "00-b"}}, [], {"traceparent": "00-b"}),
                 ):
                     given = {"agent": "plain", "payload": {"text": "rain"}, **more}
@@ -300,7 +300,7 @@ async def test_a_jobs_trace_is_the_callers(sqlite_url: str) -> None:
 
 
 async def nobody_else(address: str, job: str) -> None:
-    """Without the token nothing is told and nothing is done; nor does a web page of another origin get leave."""
+    """Without the token nothing is shown or done, and web pages of other origins are not allowed either."""
     for shown in ("wrong", TOKEN[:-1], TOKEN + "x", "\u00e9"):
         async with caller(address, shown) as http:
             replies = [await http.get(place) for place in ("/inbox", f"/jobs/{job}", "/nothing")]

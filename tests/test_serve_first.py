@@ -1,4 +1,4 @@
-"""The service before there is a store: in whatever order its machine starts it and the workers."""
+"""The service before there is a store: a machine may start it and the workers in any order."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ pytestmark = pytest.mark.capability("langgraph")
 
 
 async def test_it_begins_a_store_that_a_worker_finds(tmp_path: Path) -> None:
-    """It was refused, as by a command that only looks, and started by hand once a worker had been there."""
+    """It used to refuse, like a command that only looks, and had to be started by hand after the first worker."""
     with process(url := f"sqlite:///{tmp_path}/new.db", "--json", BATONPASS_TOKEN=TOKEN) as running:
         assert running.stdout is not None
         told = json.loads(running.stdout.readline())
@@ -27,7 +27,7 @@ async def test_it_begins_a_store_that_a_worker_finds(tmp_path: Path) -> None:
 
 
 def test_it_says_where_a_new_one_is(tmp_path: Path) -> None:
-    """Else the page of a wrong folder would look like that of a store in which nothing happens."""
+    """Otherwise the page for a wrong folder would look like the page of a store in which nothing happens."""
     for is_new in (True, False):
         with process(f"sqlite:///{tmp_path}/new.db", BATONPASS_TOKEN=TOKEN) as running:
             assert running.stdout is not None

@@ -60,7 +60,7 @@ def test_a_request_that_never_comes_is_told_that_the_service_stops(sqlite_url: s
 
 @pytest.mark.parametrize("order", [signal.SIGTERM, signal.SIGINT])
 def test_it_begins_with_a_token_and_ends_by_a_signal(sqlite_url: str, order: signal.Signals) -> None:
-    """What is being asked is answered before; a connection that asks nothing is not waited for."""
+    """It first answers open requests; it does not wait for a connection without one."""
     with bp.connect(sqlite_url):
         pass
     with process(sqlite_url) as running:
@@ -102,7 +102,7 @@ def test_what_does_not_start(
     tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("BATONPASS_TOKEN", raising=False)
-    monkeypatch.setattr("batonpass.cli.serve.log_lines", lambda *_: None)  # it is for a process of its own
+    monkeypatch.setattr("batonpass.cli.serve.log_lines", lambda *_: None)  # it sets up a whole process
     cli = CommandLine(f"sqlite:///{tmp_path}/store.db", capsys, monkeypatch)
     for host in ("0.0.0.0", "::"):
         assert "open to other machines: give --token" in cli("serve", "--host", host, "--port", "0").complaint

@@ -43,7 +43,7 @@ async def test_headers_must_come_in_time(begun: bytes, after: int, monkeypatch: 
     monkeypatch.setattr(hurried, "HEADERS_WITHIN", WITHIN)
     async with connected() as client:
         answers = BufferedByteReceiveStream(client)
-        for _ in range(after):  # what is in time is answered, also later than that on one connection
+        for _ in range(after):  # what comes in time is answered, even if the connection is older than that
             await client.send(b"GET /nothing HTTP/1.1\r\nHost: x\r\n")
             await anyio.sleep(WITHIN * 0.6)
             await client.send(b"\r\n")
@@ -61,7 +61,7 @@ SAME_SITE = b"Host: x\r\nOrigin: http://x\r\n"
 
 @pytest.mark.parametrize("request_", [FORM, SUBMIT, AUTHORIZED], ids=["sign in", "refused", "read"])
 async def test_a_body_must_come_in_time(request_: bytes, monkeypatch: pytest.MonkeyPatch) -> None:
-    """A piece of it now and then is not enough, also where nobody needs it: anybody may send that."""
+    """A piece of it now and then is not enough, even where nobody needs it, because anybody may send that."""
     monkeypatch.setattr(hurried, "BODY_WITHIN", WITHIN)
     async with connected() as client:
         await client.send(request_ + SAME_SITE + b"Content-Length: 3\r\n\r\nx")

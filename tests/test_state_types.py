@@ -1,4 +1,4 @@
-"""State types: what is registered by a name comes back equal and of its class, and nothing else ever does."""
+"""State types: a value whose type is registered by a name comes back equal and of its class; no other value does."""
 
 from __future__ import annotations
 
@@ -97,7 +97,7 @@ class Item(BaseModel):
 
 @bp.state_type("test.link")
 class Link(BaseModel):
-    """Its fields are of types that nobody registered: it is exact as JSON."""
+    """Its fields' types are not registered, and JSON holds it exactly."""
 
     url: HttpUrl
     items: list[Item] = []
@@ -311,7 +311,7 @@ def test_an_unknown_contract(monkeypatch: pytest.MonkeyPatch) -> None:
     ],
 )
 def test_a_class_that_does_not_take_what_is_stored_is_named(name: str, value: Any, told: str) -> None:
-    """It changed, or the bytes were made by somebody: never a value that is half there."""
+    """The type changed, or somebody made up the bytes: there is never a half-filled value."""
     with pytest.raises(bp.BadSetup, match=f"a stored '{name}' does not fit the class .*{told}"):
         unpack(pack(bp.UnknownValue(name, pack(value))))
 
@@ -327,7 +327,7 @@ def test_a_class_may_get_and_lose_fields() -> None:
 
 
 def test_nothing_is_imported_because_stored_bytes_name_it(tmp_path: Path) -> None:
-    """Neither by a module's name, nor by the name of a class that is imported already."""
+    """The bytes name a module, or a class that is imported already: neither is used."""
     (tmp_path / "trap.py").write_text("raise SystemExit('imported')")
     program = """
 import sys

@@ -45,7 +45,7 @@ pytestmark = [
 
 
 def research() -> Any:
-    """A graph that does a tool loop, and then waits for a review of what others make of it."""
+    """A graph that does a tool loop, and then waits until somebody reviews what others make of it."""
 
     def gate(state: Any) -> Any:
         answer = interrupt("who goes on?")
@@ -86,7 +86,7 @@ async def test_langgraph_crewai_autogen_and_back_with_all_messages_equal(
         transcript = await coordinator.transcript(await tip(second))
         await first.answer({"transcript": transcript.dump(), "body": "approved"})
         assert (await first.result(timeout=20)).body == "PUBLISHED approved"
-        # Each of them was told of the tool loop, in its own framework's words.
+        # Each was told of the tool loop, in its own framework's words.
         assert [(m["role"], m.get("tool_call_id")) for m in seen["crewai"]] == [
             ("system", None),
             *(("user", None), ("assistant", None), ("tool", "tc1"), ("tool", "tc2"), ("assistant", None)),
@@ -98,7 +98,7 @@ async def test_langgraph_crewai_autogen_and_back_with_all_messages_equal(
             *("AssistantMessage", "UserMessage", "AssistantMessage", "UserMessage"),
         ]
         assert [result.is_error for m in seen["autogen"][3:5] for result in m.content] == [False, True]
-        # And all is there again where it began.
+        # And where it began, everything is there again.
         ended = await coordinator.transcript(await tip(first))
         assert list(map(said, ended.messages)) == list(map(said, transcript.messages))
         back = to_langchain(ended.messages)
@@ -172,7 +172,7 @@ async def test_an_edited_state_is_what_arrives(seen: dict[str, Any]) -> None:
 
 
 async def test_an_edited_conversation_arrives_beside_a_payload(seen: dict[str, Any]) -> None:
-    """Of a state that is no payload, as a team's never is."""
+    """The checkpoint's state is no payload; a team's never is."""
     async with serving(desk()) as coordinator:
         job = await coordinator.submit("review", Draft(body="a draft"))
         await job.result(timeout=20)
@@ -219,7 +219,7 @@ async def test_a_crews_and_a_teams_conversation_go_on_in_a_graph() -> None:
         assert await counted.result(timeout=20) == Draft(body="human ai human ai")
         there = await coordinator.transcript(await tip(counted))
         before = await coordinator.transcript(at)
-        # Also what LangChain can't say of them.
+        # Also what LangChain's messages have no field for.
         assert there.messages == before.messages
         assert before.messages[3].usage is not None
         assert before.messages[3].native["autogen chat"].more["created_at"]
@@ -277,6 +277,6 @@ async def test_a_resumed_hop_has_its_transcript_still(kind: str) -> None:
         with pytest.raises(bp.JobFailed):
             await failed.result(timeout=20)
         job = await coordinator.fork(await tip(failed), agent=kind)
-        # Three inherited messages and the closed call; the task; and what one said.
+        # Three inherited messages and the closed call, the task, and an answer.
         assert await job.result(timeout=20) == Draft(body="3" if kind == "function" else "1 6")
         assert (await job.info()).attempt == 2

@@ -1,4 +1,4 @@
-"""What a tool raises is told to the agent that called it, unless it concerns the job or is a mistake of the code."""
+"""The agent that called a tool is told what it raised, unless that concerns the job or is a mistake in the code."""
 
 from __future__ import annotations
 

@@ -59,7 +59,7 @@ async def test_it_goes_through_retries_handoffs_and_children(store_url: str) -> 
         told = await job.result(timeout=30)
         assert told.traces == [{"traceparent": TRACE["traceparent"]}, TRACE, TRACE]
         again = await coordinator.submit("first", Ask(), returns=Told, trace={"traceparent": "another"}, key="k")
-        assert again.id == job.id  # another try of the same request has a trace of its own
+        assert again.id == job.id  # a second try of the same request has its own trace
 
 
 @pytest.mark.parametrize("how", ["hand_off", "fork"])

@@ -1,4 +1,4 @@
-"""Messages go into the portable transcript and come back as they were; what has no counterpart is counted."""
+"""Messages go into the portable transcript and come back as they were. What has no counterpart there is counted."""
 
 from __future__ import annotations
 
@@ -43,7 +43,7 @@ picture = st.binary(max_size=20)
 
 
 def whole(messages: list[Message]) -> list[Message]:
-    """Each message with calls gets its results, as in a real conversation."""
+    """Each message with calls is followed by their results, as in a real conversation."""
     found: list[Message] = []
     for message in messages:
         found.append(message)
@@ -121,7 +121,7 @@ lc_message = st.one_of(
 def test_every_langchain_message_comes_back_equal(message: lc.BaseMessage) -> None:
     [portable] = from_langchain([message])
     stored = Transcript.load(unpack(pack(Transcript(messages=[portable]).dump())))
-    # One alone may be a call without its result, which the whole conversation's writer would close.
+    # A single message may be a call without its result, which writing a whole conversation would close.
     again = to_langchain(stored.messages)
     if portable.role == "tool":
         assert stored.messages == [portable]

@@ -1,4 +1,4 @@
-"""A conversation that goes on through a graph: the graph's messages stand for it only if the graph has heard it."""
+"""A conversation goes on through a graph. The graph's messages stand for it only if the graph was given it."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def summary() -> Any:
 
 
 def reader() -> Any:
-    """A graph whose node puts itself into its messages what it wants of the conversation."""
+    """A graph with a node that copies what it wants of the conversation into the graph's messages."""
 
     def read(state: Any) -> Any:
         return {"messages": [HumanMessage(f"{len(bp.current().transcript.messages)} before"), AIMessage("own")]}
@@ -130,7 +130,7 @@ async def test_what_a_graph_has_heard_is_known_when_it_goes_on_after_an_answer(s
 
 
 async def test_what_others_said_while_a_graph_waited_comes_once_and_in_order(seen: dict[str, Any]) -> None:
-    """A graph that passes its job on in its middle, and takes nothing but the payload of what comes back."""
+    """A graph that hands its job off in the middle, and takes only the payload of what comes back."""
 
     def gate(state: Any) -> Any:
         back = interrupt(bp.Handoff("review", Topic(text="good?"), transcript=True))

@@ -1,4 +1,4 @@
-"""Arguments of the wrong type are refused where they are given, by what to write instead."""
+"""Arguments of the wrong type are refused where they are given, and the error says what to write instead."""
 
 from __future__ import annotations
 
@@ -77,13 +77,13 @@ WRONG: list[tuple[Callable[[], Any], str]] = [
 
 
 def untyped(given: object) -> Any:
-    """What a user without a type checker gives."""
+    """What a user without a type checker may pass."""
     return given
 
 
 @pytest.mark.parametrize(("call", "complaint"), WRONG, ids=[complaint[:30] for _, complaint in WRONG])
 def test_what_is_of_the_wrong_type(call: Callable[[], Any], complaint: str) -> None:
-    """They were TypeErrors and AttributeErrors from deep inside, now or when a job ran."""
+    """They used to be TypeErrors and AttributeErrors from deep inside, at once or when a job ran."""
     with pytest.raises(bp.BadSetup, match=complaint):
         call()
 
@@ -100,7 +100,7 @@ async def add(number: int) -> int:
 @pytest.mark.parametrize("way", ["step", "effect"])
 @pytest.mark.parametrize("is_async", [True, False])
 async def test_a_step_of_what_was_called_already(way: str, is_async: bool) -> None:
-    """It was "TypeError: 'coroutine' object is not callable", three times, and an effect was ambiguous from then on."""
+    """This used to be "TypeError: 'coroutine' object is not callable", three times, and left an effect ambiguous."""
     app = bp.App("desk")
 
     async def later(note: Note, ctx: bp.Context) -> Note:

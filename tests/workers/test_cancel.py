@@ -89,8 +89,7 @@ async def test_sync_code_is_stopped_at_its_next_call(
 
 @pytest.mark.parametrize("how", ["async", "sync"])
 async def test_code_whose_job_is_another_ones_is_stopped(how: str) -> None:
-    """The same as after a takeover: async code hears of it where it awaits, sync code by `ctx.check`. Neither needs to
-    write."""
+    """As after a takeover: async code hears of it where it awaits, sync code by `ctx.check`. Neither needs to write."""
     began, ended = threading.Event(), threading.Event()
 
     async def sleeper(ask: Ask, ctx: bp.Context) -> Reply:

@@ -17,8 +17,7 @@ LONG = 30.0
 
 
 def family(parent: Any, **options: Any) -> bp.App:
-    """An app whose agent `a` fans out to `double`, which fails on 13, waits forever on 7 and doubles everything
-    else."""
+    """An app whose agent `a` fans out to `double`, which fails on 13, hangs on 7 and doubles everything else."""
     app = bp.App("family")
 
     @app.agent("double", accepts=Ask, returns=Reply, hands_to={"last": Ask}, retries=1)

@@ -1,5 +1,4 @@
-"""A worker that is killed while its job waits for children, or stages them: nothing is lost, and no child is made
-twice."""
+"""A worker that is killed while its job waits for children, or stages them: nothing is lost or made twice."""
 
 from __future__ import annotations
 

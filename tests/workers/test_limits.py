@@ -112,8 +112,7 @@ def test_rates_that_can_not_be_meant(count: int, per: float) -> None:
 
 
 async def test_another_rate_counts_for_what_waits(url: str) -> None:
-    """Also for the lines of jobs with one value each: when an app starts with another rate, they are looked at
-    again."""
+    """Also for lines of jobs with one value each: when an app starts with another rate, all are looked at again."""
 
     def limited(rate: bp.Rate) -> bp.App:
         app = bp.App("limits")

@@ -85,8 +85,7 @@ def test_an_agent_in_an_installed_package(tmp_path: Path, monkeypatch: pytest.Mo
 
 
 def test_an_error_that_a_framework_wrapped() -> None:
-    """Its own frames don't tell the place; those of the error it wrapped may, also in a group. A ring of causes
-    ends."""
+    """Its own frames don't tell the place; those of what it wrapped may, also in a group. A ring of causes ends."""
     agent = only(raises)["a"]
     with pytest.raises(ValueError, match="no such topic") as caught:
         raises(Ask())

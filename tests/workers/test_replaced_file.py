@@ -1,5 +1,4 @@
-"""A store's file is replaced by a backup while a worker has it open: that worker ends, and one that is started then
-serves."""
+"""A store's file is replaced by a backup while a worker has it open: that worker ends, and the next one serves."""
 
 from __future__ import annotations
 
