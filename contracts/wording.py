@@ -13,7 +13,7 @@ _Names: TypeAlias = dict[str, str]
 
 
 def said(value: Any, kind: Kind) -> Any:
-    """A JSON value without defaults, numbers by what they are worth, and sets in one order."""
+    """A JSON value without defaults, with whole numbers as integers and with sets sorted."""
     if isinstance(value, float) and value.is_integer():
         return int(value)
     if isinstance(value, list):
@@ -32,12 +32,12 @@ def said(value: Any, kind: Kind) -> Any:
 
 
 def by_alias(value: Any, named: Kind, aliased: Kind) -> Any:
-    """A value with its fields under their aliases, not under their names: two schemas of one contract have both."""
+    """A value with its fields renamed to their aliases. `named` and `aliased` are two schemas of one contract."""
     return _translated(value, named, aliased, _aliases)
 
 
 def with_aliases(value: Any, named: Kind, aliased: Kind) -> Any:
-    """A value that was given under names, aliases or both, with its fields under their aliases."""
+    """`by_alias` for a value whose fields may already be under their aliases."""
     return _translated(value, named, aliased, _aliases_left)
 
 
@@ -47,7 +47,7 @@ def as_version(value: Any, own: Kind, other: Kind) -> Any:
 
 
 def _translated(value: Any, own: Kind, other: Kind, names: Callable[[dict[str, Any], Kind, Kind], _Names]) -> Any:
-    """A value of one kind as another kind has it, where `names` says by what name each of its fields is there."""
+    """A value of one kind in the form of another. `names` says which fields remain, and what the other calls them."""
     if isinstance(value, list):
         kinds = zip(cast("Sequence[Any]", value), own.items(), other.items(), strict=False)
         return [_translated(*each, names) for each in kinds]

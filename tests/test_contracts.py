@@ -87,7 +87,7 @@ class Bare(bp.Contract, name="test.bare"):
 
 
 def test_what_is_not_written_as_an_object_is_refused() -> None:
-    """Who does not have the class could not read it, and neither could upcasts and keys."""
+    """Code without the class could not read it, and neither could upcasts and keys."""
     with pytest.raises(bp.ContractViolation, match=r"test\.bare@1 is not written as an object with fields"):
         dump_payload(Bare(text="ann"))
 

@@ -28,7 +28,7 @@ def times(expression: str, after: str, number: int) -> list[int]:
 
 
 def test_an_hour_that_is_missing() -> None:
-    """02:30 does not exist on that day: it comes when the clocks have been put forward, and on the next day as always."""
+    """02:30 does not exist on that day: it comes when the clocks were put forward, and on the next day as usual."""
     assert times("30 2 * * *", "2026-03-28T12:00+01:00", 2) == [
         ms("2026-03-29T03:00+02:00"),
         ms("2026-03-30T02:30+02:00"),

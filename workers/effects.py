@@ -138,7 +138,7 @@ def _announced(about: str, key: str) -> Generator[Act, Any, None]:
 
 
 def _performed(key: str, repeats: bool) -> Generator[Act, Any, Any]:
-    """Call the effect's function. If nothing happened, take back that it started."""
+    """Call the effect's function. If nothing was done, take back the record that it starts."""
     performing = Perform()
     try:
         return (yield performing)

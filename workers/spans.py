@@ -1,4 +1,4 @@
-"""Spans: what an app's OpenTelemetry tracer is told of the code that runs here."""
+"""Spans: what an app's OpenTelemetry tracer learns about the code that runs here."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from opentelemetry.util.types import AttributeValue
 
 _NONE = nullcontext()
-# Seconds. An exporter whose collector is gone tries for longer.
+# Seconds. An exporter would try for longer if its collector is gone.
 _LAST_WORDS = 2.0
 
 
@@ -71,7 +71,7 @@ def send_spans(tracer: Tracer | None) -> None:
         return
     from opentelemetry.trace import get_tracer_provider
 
-    # The processor of the SDK's own tracer, which may be none of the global provider's.
+    # The tracer may come from another provider than the global one. The SDK's tracers know their processor.
     for held in (get_tracer_provider(), getattr(tracer, "span_processor", None)):
         if flush := getattr(held, "force_flush", None):
             sending = Thread(target=flush, daemon=True)

@@ -17,12 +17,12 @@ from .steps import current
 
 
 def adopt_memories() -> None:
-    """Let the steps of the run that tells a memory something know of it, once for each process."""
+    """Have CrewAI's memories report to the steps of the run that uses them. Once for each process."""
     internals.watch_memories(_remembering, _promising)
 
 
 def _remembering(encode: Callable[..., list[MemoryRecord]]) -> Callable[..., list[MemoryRecord]]:
-    """Writes texts, in the memory's own thread, unless that is recorded."""
+    """A function that writes texts, in the memory's own thread, unless a record says that this was done."""
 
     @wraps(encode)
     def remembered(memory: Any, *told: Any, **options: Any) -> list[MemoryRecord]:
@@ -41,7 +41,7 @@ def _remembering(encode: Callable[..., list[MemoryRecord]]) -> Callable[..., lis
 
 
 def _promising(submit: Callable[..., Future[Any]]) -> Callable[..., Future[Any]]:
-    """Has a memory's thread write something."""
+    """A function that has a memory's thread write something. The run's steps wait for it."""
 
     @wraps(submit)
     def promised(memory: Any, *args: Any, **options: Any) -> Future[Any]:

@@ -103,7 +103,7 @@ class Values:
         return None
 
     def _has_moved(self, found: Any) -> bool:
-        """Whether what is found under an old name is a declared class, which has another name by now."""
+        """Whether what an old name leads to is a declared class that has a new name by now."""
         if not isinstance(found, type) or (found.__module__, found.__name__) not in self.declared:
             return False
         return getattr(sys.modules.get(found.__module__), found.__name__, None) is found

@@ -20,14 +20,14 @@ from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 _PAGE = 200
-# The states of so many jobs are read, because they may be large.
+# How many jobs' states to read at most, because they may be large.
 _STATES = 500
 _UNENDED = (JobState.SUBMITTED, JobState.WORKING, JobState.INPUT_REQUIRED)
 Declared = Mapping[str, Declaration]
 
 
 def against_agents(app: App, declared: Declared, workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
-    """What the store's record says of the app's agents, and of those that they hand off to."""
+    """Compares the app's agents, and those that they hand off to, with what the store has recorded."""
     live = {name for worker in workers for name in worker.agents}
     for agent in app:
         if (before := declared.get(agent.name)) and (differs := _difference(agent, before)):
@@ -102,7 +102,7 @@ def against_jobs(app: App, declared: Declared, coordinator: SyncCoordinator) -> 
 
 
 def _rows(coordinator: SyncCoordinator, states: Sequence[JobState]) -> Iterator[JobRow]:
-    """All jobs in some states, also such as change theirs meanwhile, but each once."""
+    """All jobs in some states. A job whose state changes meanwhile comes once, too."""
     seen: set[str] = set()
     for state in states:
         before = ""
@@ -131,7 +131,7 @@ def _payload_problem(app: App, row: JobRow) -> tuple[str, str] | None:
 def _state_problem(app: App, row: JobRow, coordinator: SyncCoordinator) -> tuple[str, str] | None:
     try:
         checkpoint = coordinator.restore(row.tip)
-    except (NotFound, Corrupted):  # expired, ended meanwhile, or what `doctor` and `timeline` tell of
+    except (NotFound, Corrupted):  # expired, ended meanwhile, or damaged, which `doctor` and `timeline` show
         return None
     if checkpoint.agent != row.agent or (checkpoint.job, checkpoint.hop) != (row.id, row.hop):
         return None  # a hop that has saved nothing starts anew

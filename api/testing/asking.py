@@ -36,7 +36,7 @@ def asked(job: Job[Any] | SyncJob[Any], *, timeout: Duration = 10) -> Any:
 
 async def _asked(job: Job[Any], wait: float) -> Any:
     end = time.monotonic() + wait
-    while not _asks(info := await job.info(), end):  # noqa: ASYNC110 - a handle tells of ends alone
+    while not _asks(info := await job.info(), end):  # noqa: ASYNC110 - a handle only waits for ends
         await sleep(_PAUSE)
     return info.question
 
@@ -49,7 +49,7 @@ def _asked_sync(job: SyncJob[Any], wait: float) -> Any:
 
 
 def _asks(info: JobInfo, end: float) -> bool:
-    """Whether a job asks something now. An error if it won't, or has not in time."""
+    """Whether a job asks something now. An error if it no longer can, or if time is up."""
     if info.state.ended:
         why = f": {info.error}" if info.error else ""
         raise WrongState(f"job {info.id} is {info.state} and asked nothing{why}")

@@ -35,9 +35,9 @@ Answers = Callable[[InboxItem], Any]
 
 @dataclass(frozen=True)
 class Crash:
-    """How a job ended whose worker was killed.
+    """How a job ended after its worker was killed.
 
-    - `at` is the write before which it was killed, such as "write 2: Save at research". "" if it was not killed.
+    - `at` is the write before which the worker was killed, such as "write 2: Save at research". "" if it was not.
     - `result` is what the job returned. None if it did not complete: then `error` says why.
     """
 
@@ -88,11 +88,11 @@ class _Play:
         self._timeout = timeout
 
     def writes(self) -> list[str]:
-        """The writes that were about to be sent, of all processes."""
+        """The writes that all processes were about to send."""
         return self._log.read_text().splitlines() if self._log.exists() else []
 
     def crash(self, agent: str | Agent[Any], payload: Any, returns: type[Contract] | None, kill_at: int) -> Crash:
-        """Run the job to its end, through a crash before the write with that number (0: none)."""
+        """Run the job to its end. The worker is killed before the write with that number (0: never)."""
         with connect(self._url, app=self._app) as coordinator:
             job = coordinator.submit(agent, payload, returns=returns)
             at = ""
@@ -108,7 +108,7 @@ class _Play:
                     return Crash(at, error=error)
 
     def _killed(self, job_id: str, kill_at: int) -> bool:
-        """Work in a process of its own until the job has ended or asks. Returns whether that was killed."""
+        """Work in a new process until the job has ended or asks. Returns whether that process was killed."""
         pid = os.fork()
         if pid == 0:
             try:

@@ -1,4 +1,4 @@
-"""WatchedStore: a store that tells of the writes of a job's holder, the moments at which a crash matters."""
+"""WatchedStore: a store that reports what a job's worker writes, which are the moments when a crash matters."""
 
 from __future__ import annotations
 

@@ -168,9 +168,10 @@ class Suspend(Command[None]):
 class Release(Command[None]):
     """Give a delivery back unfinished. Another worker goes on from its last checkpoint.
 
-    `crash` says how the process that ran it died, and is counted. With `aside`, it goes behind all that is ready,
-    because it is this delivery that the worker can't run. With `cut_off`, the worker could not reach the store: if its
-    lease has run out meanwhile, that does not count as a crash any more, once, and until the next delivery ends.
+    - `crash` says how the process that ran the delivery died. It is counted.
+    - `aside`: the worker can't run this delivery, so it goes behind everything that is ready.
+    - `cut_off`: the worker could not reach the store. If its lease has run out meanwhile, this does not count as a
+      crash any more; once, and until the next delivery ends.
     """
 
     fence: Fence

@@ -236,7 +236,8 @@ async def _aclose(side: _Side) -> None:
     client = side.client
     await client.aclose()
     manager = client.nodes_manager
-    # The client leaves these open while it intends to look at the cluster anew. (Two of one name are not the same.)
+    # The client leaves these open if it is about to read the cluster's layout again. (Nodes of the same name may be
+    # different objects.)
     for node in (*manager.nodes_cache.values(), *manager.startup_nodes.values()):
         with suppress(*ASYNC_TROUBLE):
             await node.disconnect()
@@ -253,18 +254,19 @@ def _to(client: Any, key: str, command: Sequence[Any]) -> dict[str, Any]:
 
 
 async def _knowing(client: Any) -> Any:
-    """An async client that has looked at the cluster. Once a node has failed, it looks again before anything else,
-    which takes seconds if it asks one that is silent: the others must not wait for that."""
+    """An async client that knows the cluster's layout. Once a node has failed, the client itself would first read the
+    layout again, which takes seconds if it asks a silent node. Requests to other nodes must not wait for that."""
     return client if client.nodes_manager.slots_cache else await client.initialize()
 
 
 def _may_be_there(reply: Any) -> bool:
-    """Whether a node that gave this reply last may only have lost its connection, as when the client closes all."""
+    """Whether a node whose last reply this is may be alive, and only its connection was lost, as when the client closes
+    all of them."""
     return reply is _NOT_ASKED or isinstance(reply, exceptions.ConnectionError)
 
 
 def _plain(error: Any) -> Any:
-    """The error behind an error of the client. Other replies as they are."""
+    """The error that an error of the client wraps. Other errors are returned as they are."""
     if isinstance(error, exceptions.RedisClusterException) and isinstance(error.__cause__, Exception):
         return error.__cause__
     return exceptions.ConnectionError("the connection was closed") if isinstance(error, AttributeError) else error

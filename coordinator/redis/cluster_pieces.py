@@ -1,7 +1,8 @@
-"""Several requests to a cluster at once: each node gets what is for it in one piece.
+"""Several requests to a cluster at once: each node gets its requests in one piece.
 
-The client library's own pipeline sends what failed again by itself, one after the other: with a silent node that takes
-minutes. And before anything it looks at the cluster anew if any node has failed, for seconds if it asks that one.
+The client library's own pipeline repeats failed requests by itself, one after the other, which takes minutes if a node
+is silent. And once any node has failed, it first reads the cluster's layout again, which takes seconds if it asks that
+node.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from .private import connected
 
 # A key, by which the node is found, and a command.
 Request = tuple[str, Sequence[Any]]
-# The last is of connections that others have closed (see ASYNC_TROUBLE in cluster_link.py).
+# AttributeError comes from connections that others have closed (see ASYNC_TROUBLE in cluster_link.py).
 _ANY = (RedisError, RedisClusterException, OSError, AttributeError)
 _LOST = (ConnectionError, AttributeError)
 _TROUBLE = (ConnectionError, TimeoutError, OSError)
@@ -56,8 +57,8 @@ class _Piece:
 
 
 def at_once(client: Any, requests: Sequence[Request], within: float) -> list[Any]:
-    """The replies in order, errors among them. Waits for all nodes at the same time, until none of them has said
-    anything for this many seconds."""
+    """The replies in order, with errors among them. Waits for all nodes at the same time, until none of them has sent
+    anything for `within` seconds."""
     replies: list[Any] = [None] * len(requests)
     by_node: dict[str, tuple[Any, list[int]]] = {}
     for number, (key, _) in enumerate(requests):
@@ -66,7 +67,7 @@ def at_once(client: Any, requests: Sequence[Request], within: float) -> list[Any
     pieces: list[_Piece] = []
     asked = [(client.get_redis_connection(node), numbers) for node, numbers in by_node.values()]
     try:
-        # Those that are connected first: to connect to a node that is gone may take seconds.
+        # Connected nodes first, because connecting to a node that is gone may take seconds.
         for node, numbers in sorted(asked, key=lambda each: not connected(each[0].connection_pool)):
             try:
                 piece = _Piece(node, numbers)
@@ -74,7 +75,7 @@ def at_once(client: Any, requests: Sequence[Request], within: float) -> list[Any
                 piece.send([requests[number][1] for number in numbers])
             except _TROUBLE as error:
                 _fail(replies, numbers, error)
-        heard = time.monotonic()  # not before: to connect takes as long as it takes
+        heard = time.monotonic()  # only now, because connecting may have taken long
         for piece in pieces:
             try:
                 for number in piece.numbers:
@@ -92,8 +93,8 @@ def at_once(client: Any, requests: Sequence[Request], within: float) -> list[Any
 
 @asynccontextmanager
 async def used(client: Any, node: Any) -> AsyncGenerator[None]:
-    """A block that uses a node of an async client. If the client has replaced it meanwhile, nobody else would close the
-    connection that was made for this."""
+    """A block that uses a node of an async client. If the client has replaced the node meanwhile, its connections are
+    closed, because nobody else would."""
     try:
         yield
     finally:
@@ -103,8 +104,8 @@ async def used(client: Any, node: Any) -> AsyncGenerator[None]:
 
 
 async def aat_once(client: Any, requests: Sequence[Request], within: float | None) -> list[Any]:
-    """`at_once` for async code, on a client that has looked at the cluster. A node that has not answered `within` so
-    many seconds is given up (None: as long as a command may take)."""
+    """`at_once` for async code, on a client that knows the cluster's layout. A node that has not answered for `within`
+    seconds is given up (None: it has as long as a command may take)."""
     by_node: dict[str, tuple[Any, list[int]]] = {}
     for number, (key, _) in enumerate(requests):
         node = client.get_node_from_key(key)
@@ -133,8 +134,8 @@ async def aat_once(client: Any, requests: Sequence[Request], within: float | Non
 def _silent(
     client: Any, requests: Sequence[Request], replies: list[Any], kinds: tuple[type[Exception], ...]
 ) -> tuple[set[int], Any]:
-    """The numbers of the requests whose nodes failed in such a way, and a node that answered, or if one was asked alone
-    may answer. Without one, none."""
+    """The numbers of the requests that failed with errors of these kinds, and another node to ask about the layout: one
+    that answered, or, if only one node was asked, any other. None and no numbers if there is no such node."""
     silent = {number for number, reply in enumerate(replies) if isinstance(reply, kinds)}
     answered = [key for (key, _), reply in zip(requests, replies, strict=True) if not isinstance(reply, Exception)]
     if not silent:
@@ -147,13 +148,13 @@ def _silent(
 
 
 def left_silent(client: Any, requests: Sequence[Request], replies: list[Any]) -> set[int]:
-    """The numbers of the requests whose nodes said nothing, while others answered. If another node has the slot by now,
-    as one of those that answer says, the request goes there, and its reply is put in the error's place."""
+    """The numbers of the requests whose nodes said nothing while others answered. If one of these others says that the
+    slot is on another node by now, the request is sent there, and its reply replaces the error."""
     silent, node = _silent(client, requests, replies, (TimeoutError,))
     for number in silent:
         try:
             if _has_moved(client, requests[number][0], node, client.cluster_slots(target_nodes=node)):
-                # It refuses this, and says where the slot is now: the client notes that, and goes there.
+                # The node refuses this, and says where the slot is now. The client notes it, and goes there.
                 replies[number] = client.execute_command(*requests[number][1], target_nodes=node)
         except _ANY as error:
             replies[number] = error
@@ -161,8 +162,8 @@ def left_silent(client: Any, requests: Sequence[Request], replies: list[Any]) ->
 
 
 async def aleft_silent(client: Any, requests: Sequence[Request], replies: list[Any], within: float) -> set[int]:
-    """`left_silent` for async code. What only lost its connection is asked once more `within` so many seconds: when the
-    client looks at the cluster, it may close all."""
+    """`left_silent` for async code. Requests that only lost their connection are sent once more, with `within` seconds
+    to answer: when the client reads the cluster's layout, it may close all connections."""
     lost = [number for number, reply in enumerate(replies) if isinstance(reply, _LOST)]
     for number, reply in zip(lost, await aat_once(client, [requests[at] for at in lost], within), strict=True):
         replies[number] = reply
@@ -177,7 +178,7 @@ async def aleft_silent(client: Any, requests: Sequence[Request], replies: list[A
 
 
 def _has_moved(client: Any, key: str, node: Any, shares: dict[tuple[int, int], Any]) -> bool:
-    """Whether a key's slot is on another node than the client believes, by what this node says."""
+    """Whether this node says that a key's slot is on another node than the client believes."""
     slot, known = client.keyslot(key), client.get_node_from_key(key)
     owners = [share["primary"] for (first, last), share in shares.items() if first <= slot <= last]
     return bool(owners) and (owners[0][0] or node.host, owners[0][1]) != (known.host, known.port)

@@ -49,7 +49,7 @@ def test_a_thread_goes_on_behind_them(bench: Bench) -> None:
 
 
 def test_a_thread_is_pruned_over_them(bench: Bench) -> None:
-    """What nobody can see is not one of the last that stay."""
+    """Expired checkpoints do not count among the last that stay."""
     ids = [bench.save(None, thread="run") for _ in range(3)]
     named = expiring(bench, 3)[600]
     bench.do(c.Name(named, "kept"))

@@ -61,7 +61,7 @@ def test_reap_frees_it(bench: Bench) -> None:
 
 
 def test_what_is_saved_next_goes_on_from_what_is_left(bench: Bench) -> None:
-    """Whether the expired ones were freed or not."""
+    """That holds whether the expired ones were freed or not."""
     for thread, freed in (("run", False), ("other", True)):
         older = bench.save(None, thread=thread)
         for _ in range(2):

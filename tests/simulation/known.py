@@ -204,7 +204,7 @@ class Known:
         return next(iter(self.shown(thread, now)), "")
 
     def tip(self, thread: Thread, now: int) -> str:
-        """A thread's tip. One whose time is over is not one any more, freed or not."""
+        """A thread's tip. An expired checkpoint is no tip any more, whether it was freed or not."""
         return thread.tip if thread.tip in ("", *self.shown(thread, now)) else self.newest(thread, now)
 
     @property
