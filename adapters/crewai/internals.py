@@ -46,6 +46,9 @@ _GUARDRAIL, _GUARDRAILS = "_guardrail", "_guardrails"
 _MODEL_CALLS = ("call", "acall")
 _COUNT, _COUNTERS = "_track_token_usage_internal", "_token_usage"
 
+# A model's client calls this with each part of an answer that it streams.
+_CHUNK = "_emit_stream_chunk_event"
+
 # What a tool runs: `BaseTool.run` calls `_run`, a tool made from a function calls `func`.
 _TOOL_RUNS = ("_run", "_arun")
 _ORIGINAL = "_original_tool"
@@ -265,9 +268,9 @@ def is_adopted(model: Any) -> bool:
     return _MODEL_CALLS[0] in vars(model)
 
 
-def adopt_model(model: Any, call: Any, acall: Any, count: Any) -> None:
-    """Set our functions in place of those that call a model and count its tokens."""
-    for name, function in zip((*_MODEL_CALLS, _COUNT), (call, acall, count), strict=True):
+def adopt_model(model: Any, call: Any, acall: Any, count: Any, chunk: Any) -> None:
+    """Set our functions in place of those that call a model, count its tokens, and tell what it streams."""
+    for name, function in zip((*_MODEL_CALLS, _COUNT, _CHUNK), (call, acall, count, chunk), strict=True):
         shadow(model, name, function)
 
 
@@ -275,6 +278,12 @@ def counter_of(model: Any) -> Callable[[Any], None]:
     """The function that a model's client calls with the tokens of each call."""
     count: Callable[[Any], None] = getattr(model, _COUNT)
     return count
+
+
+def teller_of(model: Any) -> Callable[..., None]:
+    """The function that a model's client calls with each part of a streamed answer."""
+    tell: Callable[..., None] = getattr(model, _CHUNK)
+    return tell
 
 
 def usage_of(model: Any) -> dict[str, int]:

@@ -34,7 +34,7 @@ def adopt_models() -> None:
 def _adopt(model: Any) -> None:
     with _adopting:
         if current.get() is not None and not internals.is_adopted(model):
-            internals.adopt_model(model, _calling(model), _acalling(model), _counting(model))
+            internals.adopt_model(model, _calling(model), _acalling(model), _counting(model), _telling(model))
 
 
 def _calling(model: Any) -> Callable[..., Any]:
@@ -86,6 +86,19 @@ def _counting(model: Any) -> Callable[[Any], None]:
                 asking[1][name] = asking[1].get(name, 0) + number - before.get(name, 0)
 
     return counted
+
+
+def _telling(model: Any) -> Callable[..., None]:
+    """CrewAI's own telling of what a model streams, which also goes to the job's stream."""
+    tell = internals.teller_of(model)
+
+    def told(chunk: str, *args: Any, **options: Any) -> None:
+        steps = current.get()
+        if steps is not None and chunk and options.get("tool_call") is None:
+            steps.stream({"agent": _role(options), "chunk": chunk})
+        tell(chunk, *args, **options)
+
+    return told
 
 
 def _steps(model: Any) -> Steps | None:

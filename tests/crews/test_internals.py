@@ -107,7 +107,7 @@ def test_a_model_counts_its_tokens_in_one_place() -> None:
     internals.counter_of(model)({"prompt_tokens": 3, "completion_tokens": 4, "total_tokens": 7})
     internals.add_usage(model, internals.usage_of(model))
     assert model.get_token_usage_summary().total_tokens == 14
-    internals.adopt_model(model, lambda *_: "ours", None, None)
+    internals.adopt_model(model, lambda *_: "ours", None, None, None)
     assert internals.is_adopted(model)
     assert model.call([]) == "ours"
 
@@ -197,3 +197,12 @@ def test_a_memory_writes_all_texts_by_one_method_in_the_background() -> None:
         assert "_encode_batch" in inspect.getsource(getattr(Memory, name))
     for name in ("remember", "remember_many"):
         assert "_submit_save" in inspect.getsource(getattr(Memory, name))
+
+
+def test_a_model_tells_what_it_streams_by_one_method() -> None:
+    assert list(inspect.signature(internals.teller_of(Crews().model())).parameters)[:4] == [
+        "chunk",
+        "from_task",
+        "from_agent",
+        "tool_call",
+    ]
