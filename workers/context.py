@@ -43,7 +43,7 @@ class SyncContext(About):
             result: T = recorded.result
             return result
         try:
-            with call_span(self._session.tracer, "step", name):
+            with call_span(self._session, "step", name):
                 result = fn(*args, **kwargs)
             self._commit(full, digest, result)
         finally:
@@ -83,7 +83,7 @@ class SyncContext(About):
 
         def act(asked: Act) -> Any:
             if isinstance(asked, Perform):
-                with call_span(self._session.tracer, "effect", key):
+                with call_span(self._session, "effect", key):
                     return fn(*args, **kwargs)
             if isinstance(asked, Ask):
                 return follow(self._asking(asked.question, asked.terms, asked.key), act)
@@ -134,7 +134,7 @@ class Context(About):
         if recorded is not None:
             return recorded.result
         try:
-            with call_span(self._session.tracer, "step", name):
+            with call_span(self._session, "step", name):
                 result = await _called(fn, args, kwargs)
             await self._commit(full, digest, result)
         finally:
@@ -219,7 +219,7 @@ class Context(About):
 
         async def act(asked: Act) -> Any:
             if isinstance(asked, Perform):
-                with call_span(self._session.tracer, "effect", key):
+                with call_span(self._session, "effect", key):
                     return await _performed(asked, fn, args, kwargs)
             if isinstance(asked, Ask):
                 return await afollow(self._asking(asked.question, asked.terms, asked.key), act)

@@ -36,6 +36,7 @@ from .budget import Budget
 from .trouble import Troubles
 
 if TYPE_CHECKING:
+    from opentelemetry.context import Context
     from opentelemetry.trace import Tracer
 
     from ..contracts.transcript import Transcript
@@ -73,6 +74,7 @@ class LeaseSession:
     remembered: Checkpoint | None = None
     asked: Any = None
     trouble: Troubles | None = None
+    traced: Context | None = None  # the attempt's span, and what else its code is told of the trace
     _lost: Fenced | None = None
     _left = False
     _base: Base | None = None

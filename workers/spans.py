@@ -2,18 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Generator
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+import logging
+from collections.abc import Callable, Generator
+from contextlib import AbstractContextManager, ExitStack, contextmanager, nullcontext
+from functools import partial
 from threading import Thread
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from .session import LeaseSession
+from .session import Drained, LeaseSession
 from .single import single
 
 if TYPE_CHECKING:
-    from opentelemetry.trace import Tracer
+    from opentelemetry.context import Context
+    from opentelemetry.trace import Span, Tracer
     from opentelemetry.util.types import AttributeValue
 
+_log = logging.getLogger("batonpass.worker")
 _NONE = nullcontext()
 # Seconds. An exporter would try for longer if its collector is gone.
 _LAST_WORDS = 2.0
@@ -32,37 +36,77 @@ def attempt_span(tracer: Tracer | None, session: LeaseSession) -> AbstractContex
         "batonpass.hop": session.hop,
         "batonpass.attempt": session.attempt,
     }
-    return _span(tracer, f"invoke_agent {session.agent}", about, session)
+    return _span(partial(_attempt, tracer, session, about))
 
 
-def call_span(tracer: Tracer | None, kind: str, name: str) -> AbstractContextManager[None]:
+def call_span(session: LeaseSession, kind: str, name: str) -> AbstractContextManager[None]:
     """A block that is a step or an effect of an attempt."""
-    return _NONE if tracer is None else _span(tracer, f"{kind} {name}", {})
+    return _NONE if session.tracer is None else _span(partial(_call, session.tracer, session, f"{kind} {name}"))
 
 
 @contextmanager
-def _span(
-    tracer: Tracer, name: str, about: dict[str, AttributeValue], session: LeaseSession | None = None
-) -> Generator[None]:
+def _attempt(tracer: Tracer, session: LeaseSession, about: dict[str, AttributeValue]) -> Generator[Span]:
+    from opentelemetry.context import get_current
     from opentelemetry.propagate import extract
-    from opentelemetry.trace import SpanKind, Status, StatusCode
+    from opentelemetry.trace import SpanKind
 
-    with tracer.start_as_current_span(
-        name,
-        context=extract(session.trace) if session else None,
-        kind=SpanKind.CONSUMER if session else SpanKind.INTERNAL,
-        attributes=about,
-        record_exception=False,
-        set_status_on_exception=False,
-    ) as span:
+    submitted = extract(session.trace)
+    name = f"invoke_agent {session.agent}"
+    with _current(tracer, name, submitted, kind=SpanKind.CONSUMER, attributes=about) as span:
+        session.traced = get_current()
+        yield span
+
+
+def _call(tracer: Tracer, session: LeaseSession, name: str) -> AbstractContextManager[Span]:
+    from opentelemetry.trace import INVALID_SPAN, get_current_span
+
+    # A thread that the agent's code has started knows of no span.
+    return _current(tracer, name, session.traced if get_current_span() is INVALID_SPAN else None)
+
+
+def _current(tracer: Tracer, name: str, context: Context | None, **options: Any) -> AbstractContextManager[Span]:
+    return tracer.start_as_current_span(
+        name, context=context, record_exception=False, set_status_on_exception=False, **options
+    )
+
+
+@contextmanager
+def _span(made: Callable[[], AbstractContextManager[Span]]) -> Generator[None]:
+    """A block in a span. What goes wrong with the span is only logged: the block's work is still to be recorded."""
+    with ExitStack() as ending:
+        span: Span | None = None
+        with _logged():
+            entered = made()
+            span = entered.__enter__()
+            ending.callback(_end, entered)
         try:
             yield
         except BaseException as error:
-            cause = single(error)
-            if isinstance(cause, Exception | SystemExit):  # anything else is control flow, such as a question
-                span.record_exception(cause)
-                span.set_status(Status(StatusCode.ERROR, type(cause).__name__))
+            with _logged():
+                _note(span, single(error))
             raise
+
+
+def _end(entered: AbstractContextManager[Span]) -> None:
+    with _logged():
+        entered.__exit__(None, None, None)
+
+
+def _note(span: Span | None, error: BaseException) -> None:
+    from opentelemetry.trace import Status, StatusCode
+
+    # Anything else is control flow, such as a question, or a worker that stops.
+    if span is not None and isinstance(error, Exception | SystemExit) and not isinstance(error, Drained):
+        span.record_exception(error)
+        span.set_status(Status(StatusCode.ERROR, type(error).__name__))
+
+
+@contextmanager
+def _logged() -> Generator[None]:
+    try:
+        yield
+    except Exception as error:
+        _log.warning("the app's tracer failed: %s: %s", type(error).__name__, error)
 
 
 def send_spans(tracer: Tracer | None) -> None:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import anyio
 import pytest
 from opentelemetry import trace
-from opentelemetry.sdk.trace import ReadableSpan, TracerProvider
+from opentelemetry.context import Context
+from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
 from opentelemetry.sdk.trace.export.in_memory_span_exporter import InMemorySpanExporter
 from opentelemetry.trace import SpanContext, SpanKind, StatusCode, Tracer
@@ -122,6 +124,71 @@ async def test_a_question_and_a_timeout(spans: Spans) -> None:
     assert [span.status.status_code for span in spans.named("invoke_agent asks")] == [StatusCode.UNSET] * 2
     [attempt] = spans.named("invoke_agent late")
     assert attempt.status.description == "TimeoutError"
+
+
+async def test_steps_in_threads_of_the_agents_own(spans: Spans) -> None:
+    app = bp.App("desk", tracer=spans.tracer)
+
+    @app.agent("many", accepts=Task, returns=Done)
+    def many(task: Task, ctx: bp.SyncContext) -> Done:
+        with ThreadPoolExecutor() as pool:
+            return Done(words=list(pool.map(lambda key: ctx.step("look", str.upper, key, key=key), "ab")))
+
+    assert (await app.run("many", Task(text="x"), returns=Done)).words == ["A", "B"]
+    [attempt] = spans.named("invoke_agent many")
+    assert [parent(span) for span in spans.named("step look")] == [context(attempt).span_id] * 2
+
+
+async def test_a_worker_that_stops_is_no_error(spans: Spans) -> None:
+    app, begun, go_on = bp.App("desk", tracer=spans.tracer), anyio.Event(), anyio.Event()
+
+    @app.agent("long", accepts=Task, returns=Done)
+    async def long(task: Task, ctx: bp.Context) -> Done:
+        begun.set()
+        await go_on.wait()
+        await ctx.step("look", str.upper, "x")
+        return Done(words=[])
+
+    async with bp.connect("memory://", app=app) as coordinator:
+        async with app.worker(coordinator) as worker:
+            job = await coordinator.submit("long", Task(text="x"))
+            await begun.wait()
+            worker.stop()
+            go_on.set()
+            await reached(job, bp.JobState.SUBMITTED)
+    [attempt] = spans.named("invoke_agent long")
+    assert attempt.status.status_code == StatusCode.UNSET
+
+
+class Failing(SpanProcessor):
+    """Raises where it is told to."""
+
+    def __init__(self, where: str) -> None:
+        self._where = where
+
+    def on_start(self, span: Span, parent_context: Context | None = None) -> None:
+        if self._where == "start":
+            raise LookupError("no")
+
+    def on_end(self, span: ReadableSpan) -> None:
+        if self._where == "end":
+            raise LookupError("no")
+
+
+@pytest.mark.parametrize("where", ["start", "end"])
+async def test_a_tracer_that_fails_costs_no_work(where: str, caplog: pytest.LogCaptureFixture) -> None:
+    provider = TracerProvider()
+    provider.add_span_processor(Failing(where))
+    app, ran = bp.App("desk", tracer=provider.get_tracer("test")), list[str]()
+
+    @app.agent("pays", accepts=Task, returns=Done)
+    async def pays(task: Task, ctx: bp.Context) -> Done:
+        await ctx.step("look", ran.append, "look")
+        await ctx.effect("pay", ran.append, "pay")
+        return Done(words=ran)
+
+    assert (await app.run("pays", Task(text="x"), returns=Done)).words == ["look", "pay"]
+    assert caplog.messages.count("the app's tracer failed: LookupError: no") == 3
 
 
 def graph() -> Any:
