@@ -149,13 +149,12 @@ async def test_a_worker_that_stops_is_no_error(spans: Spans) -> None:
         await ctx.step("look", str.upper, "x")
         return Done(words=[])
 
-    async with bp.connect("memory://", app=app) as coordinator:
-        async with app.worker(coordinator) as worker:
-            job = await coordinator.submit("long", Task(text="x"))
-            await begun.wait()
-            worker.stop()
-            go_on.set()
-            await reached(job, bp.JobState.SUBMITTED)
+    async with bp.connect("memory://", app=app) as coordinator, app.worker(coordinator) as worker:
+        job = await coordinator.submit("long", Task(text="x"))
+        await begun.wait()
+        worker.stop()
+        go_on.set()
+        await reached(job, bp.JobState.SUBMITTED)
     [attempt] = spans.named("invoke_agent long")
     assert attempt.status.status_code == StatusCode.UNSET
 
