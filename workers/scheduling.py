@@ -11,29 +11,37 @@ from ..contracts.errors import BatonpassError
 from ..coordinator.book import Book
 from ..coordinator.calls import adrive, schedules
 from ..coordinator.store import Store
+from .trouble import Trouble
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds: the longest pause between two looks, within which a new schedule is noticed, and the jitter that keeps
 # workers apart.
 _PAUSE, _JITTER = 10.0, 0.1
+# ... and the pause before the next try, if the store was away or a job could not be submitted yet.
+_SOON = 1.0
 
 
 async def keep_schedules(store: Store, book: Book) -> None:
     """Look when the next schedule is due, and every few seconds. Ends by cancellation."""
-    left = dict[str, int]()
+    left, unread, late = dict[str, int](), Trouble("can't read schedules"), dict[str, Trouble]()
     while True:
         pause = _PAUSE
         try:
             look = await adrive(store, schedules.look(book, left))
         except BatonpassError as error:
-            _log.warning("can't read schedules, trying again: %s", error)
+            unread.met(error)
+            pause = _SOON
         else:
+            unread.over()
             for name, job in look.jobs:
                 _log.info("schedule %s was due: job %s", name, job)
             for name, problem in look.errors:
                 _log.error("schedule %s: no job was submitted: %s", name, problem)
             for name, problem in look.late:
-                _log.warning("schedule %s is late, trying again: %s", name, problem)
+                late.setdefault(name, Trouble(f"schedule {name} is late")).met(problem)
+                pause = _SOON
+            for name in late.keys() - dict(look.late).keys():
+                late.pop(name).over()
             if look.wait is not None:
-                pause = min(look.wait / 1000, _PAUSE)
+                pause = min(look.wait / 1000, pause)
         await anyio.sleep(pause + random.uniform(0.01, _JITTER))

@@ -21,7 +21,7 @@ class Trouble:
         self._since: float | None = None
         self._told = 0.0
 
-    def met(self, error: Exception) -> None:
+    def met(self, error: Exception | str) -> None:
         """An attempt failed, and there will be another one."""
         now = time.monotonic()
         if self._since is None:

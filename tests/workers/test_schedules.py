@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 from collections import Counter
+from contextlib import suppress
 
 import anyio
 import pydantic
 import pytest
 
 import batonpass as bp
+from batonpass.workers import scheduling
 
-from .serving import DEADLINE, Ask, Reply, only
+from .serving import DEADLINE, Ask, Reply, only, reached
 
 
 async def test_two_workers_and_every_second_one_job(store_url: str, caplog: pytest.LogCaptureFixture) -> None:
@@ -61,3 +63,33 @@ async def test_one_whose_contract_raises_ends_no_worker(store_url: str) -> None:
             job = await coordinator.submit("a", Ask(text="on"), returns=Reply)
             assert (await job.result(timeout=DEADLINE)).text == "on"
     assert told == "KeyError: 'now'"
+
+
+async def test_one_that_is_late_is_tried_again_soon(
+    caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Its agent has no room for more. It took as long as a new schedule takes to be noticed."""
+    monkeypatch.setattr(scheduling, "_PAUSE", 300.0)
+    room = anyio.Event()
+
+    async def work(ask: Ask) -> Reply:
+        await room.wait()
+        return Reply(text=ask.text)
+
+    app = only(work, max_waiting=1)
+    caplog.set_level("INFO", "batonpass.worker")
+    async with bp.connect("memory://", app=app) as coordinator:
+        await coordinator.schedule("tick", "a", Ask(text="now"), cron="* * * * * *")
+        first = await coordinator.submit("a", Ask(text="first"), returns=Reply)
+        async with app.worker(coordinator, concurrency=1):
+            await reached(first, bp.JobState.WORKING)
+            with suppress(bp.Overloaded):  # or it was just due, and has the room
+                await coordinator.submit("a", Ask(text="second"))
+            with anyio.fail_after(DEADLINE / 2):
+                while "schedule tick is late, trying again" not in caplog.text:
+                    await anyio.sleep(0.05)
+                room.set()
+                while "schedule tick is late for" not in caplog.text:
+                    await anyio.sleep(0.05)
+            assert caplog.text.count("trying again") == 1
+            await coordinator.unschedule("tick")
