@@ -126,21 +126,25 @@ class Checkpointing:
         """A checkpoint, with the values that the one before it has in channels that this graph does not know. Another
         release of the graph may know them, and may run at the same time, or later."""
         values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+        known = self._before(spot, parent)
+        there = known is not None and known.held.key == parent
+        waits: Mapping[str, Any] = known.held.branches if known and there else {}  # where another graph goes on
         unknown = [channel for channel in versions if channel not in values and channel not in new]
-        unknown = [channel for channel in unknown if is_visible(channel) and is_unique(versions[channel])]
+        unknown = [each for each in unknown if (is_visible(each) or each in waits) and is_unique(versions[each])]
         if not parent or not unknown:
             return checkpoint
-        known = self._before(spot, parent)
-        if known is None or known.held.key != parent:
+        if not there:
             yield from self.get(carrier, *spot[:2], parent)  # remembers it
             known = self._before(spot, parent)
         if known is None or known.held.key != parent:  # it is gone
             return checkpoint
         held, kept = known.held, children_of(known.make().state)
-        found = {
+        same = [channel for channel in unknown if held.versions.get(channel) == versions[channel]]
+        found = {channel: held.branches[channel] for channel in same if channel in held.branches}
+        found |= {
             channel: carrier.undress(value_of(kept[channel])) if is_dressed(held, channel) else value_of(kept[channel])
-            for channel in unknown
-            if channel in kept and channel not in held.deltas and held.versions.get(channel) == versions[channel]
+            for channel in same
+            if channel in kept and channel not in held.deltas
         }
         return {**checkpoint, "channel_values": {**values, **found}} if found else checkpoint
 

@@ -34,6 +34,7 @@ _named = lru_cache(pack)
 _BEGINS = pack("v") + pack(FORMAT) + pack("frame")
 # Where the functional API keeps what its entrypoints return and save.
 _RESULTS = frozenset({END, PREVIOUS})
+_BRANCH = "branch:"
 _FIELDS = frozenset({"v", "id", "ts", "channel_values", "channel_versions", "versions_seen", "updated_channels"})
 Seen = dict[str, Glimpse | Single | None]
 
@@ -57,8 +58,9 @@ class Native(TypedDict):
 @dataclass(slots=True)
 class Held:
     """What is remembered of a checkpoint besides its state: its id, glimpses of its channels (None if there are none),
-    what each node had seen, which nodes were sent tasks, the channels' versions, which values are dressed, and which
-    are snapshots of delta channels. `given` is its native part if it has a run's input."""
+    what each node had seen, which nodes were sent tasks, the channels' versions, which values are dressed, which are
+    snapshots of delta channels, and by which channels nodes run next. `given` is its native part if it has a run's
+    input."""
 
     key: str
     channels: Seen | None
@@ -67,13 +69,14 @@ class Held:
     versions: Mapping[str, Any]
     dressed: Collection[str]
     deltas: Collection[str]
+    branches: Mapping[str, Any]
     given: bytes = b""
 
 
 @lru_cache(maxsize=1024)
 def is_visible(channel: str) -> bool:
     """Whether a channel's values belong to the user, not to LangGraph itself."""
-    return channel in _RESULTS or not channel.startswith(("__", "branch:"))
+    return channel in _RESULTS or not channel.startswith(("__", _BRANCH))
 
 
 class Record:
@@ -141,7 +144,8 @@ class Record:
         snapshot = Snapshot(step=step, framework="langgraph", native=native, context=context)
         seen = self._fill(snapshot, base, held, dressed, same)
         versions = dict(self._checkpoint["channel_versions"])
-        return snapshot, Held(self._checkpoint["id"], seen, nodes, _sent(self._values), versions, changed, self._deltas)
+        sent, branches = _sent(self._values), _branches(self._values)
+        return snapshot, Held(self._checkpoint["id"], seen, nodes, sent, versions, changed, self._deltas, branches)
 
     def _same(self, base: Base | None, held: Held | None) -> set[str]:
         """The channels that are the same in `base`, as their versions say. If a node or a reducer has changed such a
@@ -267,8 +271,9 @@ def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
 def held_of(checkpoint: Checkpoint, native: Any) -> Held:
     """What to remember of a checkpoint that was read. `native` is its native part."""
     nodes = NodesSeen({node: dict(versions) for node, versions in checkpoint["versions_seen"].items()}, {})
-    versions, sent = dict(checkpoint["channel_versions"]), _sent(checkpoint["channel_values"])
-    return Held(checkpoint["id"], None, nodes, sent, versions, native.get("dressed", []), native.get("deltas", []))
+    versions, values = dict(checkpoint["channel_versions"]), checkpoint["channel_values"]
+    dressed, deltas = native.get("dressed", []), native.get("deltas", [])
+    return Held(checkpoint["id"], None, nodes, _sent(values), versions, dressed, deltas, _branches(values))
 
 
 def is_dressed(held: Held, channel: str) -> bool:
@@ -292,6 +297,13 @@ def nodes_around(scope: str) -> list[str]:
 
 def _sent(values: Mapping[str, Any]) -> list[str]:
     return [str(getattr(task, "node", "")) for task in values.get(TASKS) or ()]
+
+
+def _branches(values: Mapping[str, Any]) -> dict[str, Any]:
+    """The channels by which a StateGraph has nodes run next, with their values: nothing, as a rule."""
+    return {
+        channel: value for channel, value in values.items() if channel.startswith(_BRANCH) and class_of(value) in ATOMS
+    }
 
 
 def _worn(values: Mapping[str, Any], dressed: Mapping[str, Any]) -> dict[str, Any]:

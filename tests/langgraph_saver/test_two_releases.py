@@ -12,6 +12,7 @@ import pytest
 from langgraph.channels.delta import DeltaChannel
 from langgraph.checkpoint.memory import InMemorySaver
 from langgraph.graph import START, StateGraph
+from langgraph.types import Command, interrupt
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
@@ -98,6 +99,33 @@ def test_what_one_does_not_know_stays(
     assert last["user"] == "Al"
     assert isinstance(last["at"], Point)
     assert len(last["facts"]) == len(last["lines"]) > 1
+
+
+def _asking(saver: Any, asks: bool) -> Any:
+    builder: Any = StateGraph(Old)
+    builder.add_node("first", lambda _: {"trace": ["first"]})
+    builder.add_edge(START, "first")
+    for name in ("asks", "beside") if asks else ():
+        builder.add_node(name, lambda _, name=name: {"trace": [f"{name} {interrupt(name)}"]})
+        builder.add_edge("first", name)
+    return builder.compile(checkpointer=saver)
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+def test_nodes_that_one_does_not_have_are_still_next(side: str, saver: BatonpassSaver, thread: str) -> None:
+    """A node that only the newer release has asks a person, and the older one changes the state meanwhile."""
+    told: list[list[Any]] = []
+    for each in (saver, InMemorySaver()):
+        new, old = (Runner(_asking(each, asks), thread, side) for asks in (True, False))
+        new.run({"trace": ["in"]})
+        old.update(None, {"trace": ["by hand"]}, as_node="first")
+        old.update(None, {"trace": ["again"]}, as_node="first")
+        new.run(None)
+        asked = new.state().interrupts
+        new.run(Command(resume={interrupt.id: "yes" for interrupt in asked}))
+        told.append([(state.next, values(state.values)) for state in new.history()])
+    assert told[0] == told[1]
+    assert sorted(told[0][0][1]["trace"][-2:]) == ["asks yes", "beside yes"]
 
 
 def _module(monkeypatch: pytest.MonkeyPatch, name: str, code: str) -> Any:
