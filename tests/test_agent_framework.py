@@ -106,6 +106,17 @@ async def test_the_timeline_shows_the_run_and_its_chain(coordinator: bp.Coordina
     assert View(who="left", heard="first heard 1") in [message.data for message in state["messages"]["left"]]
 
 
+async def test_a_run_goes_on_when_its_checkpoints_have_expired(coordinator: bp.Coordinator) -> None:
+    """A superstep may take longer than their ttl."""
+    storage = BatonpassCheckpointStorage(coordinator, "run", ttl=60)
+    first, second = (WorkflowCheckpoint(WORKFLOW, "signature", checkpoint_id=f"id-{n}") for n in (1, 2))
+    second.previous_checkpoint_id = first.checkpoint_id
+    await storage.save(first)
+    await coordinator.expire((await coordinator.timeline("run"))[0].id)
+    await storage.save(second)
+    assert await storage.list_checkpoint_ids(workflow_name=WORKFLOW) == [second.checkpoint_id]
+
+
 async def test_two_runs_of_a_workflow_do_not_see_each_other(coordinator: bp.Coordinator) -> None:
     first, second = (BatonpassCheckpointStorage(coordinator, thread) for thread in ("one", "two"))
     await first.run(build(), "go")

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from ...contracts.checkpoint import Checkpoint, CheckpointSummary
 from ...contracts.duration import Duration
-from ...contracts.errors import MissingExtra
+from ...contracts.errors import MissingExtra, NotFound
 from ...contracts.names import is_id
 from ...coordinator.calls import adrive
 from ...coordinator.calls.checkpoints import Place, save_and_free
@@ -87,14 +87,21 @@ class BatonpassCheckpointStorage:
         """Save a checkpoint and return its id. When this returns, it is stored. Raises `NotSaved`."""
         try:
             parent, branch = await self._parent(checkpoint.previous_checkpoint_id)
-            place = Place(self.thread, checkpoint.workflow_name, parent, branch, self._ttl)
-            snapshot = self._records.snapshot_of(checkpoint, self._outputs)
-            call = save_and_free(self._bases, self._freeing, place, snapshot)
-            saved = await adrive(self._coordinator.store, call)
+            try:
+                saved = await self._saved(checkpoint, parent, branch)
+            except NotFound:
+                if await self._coordinator.timeline(self.thread, limit=1):
+                    raise
+                saved = await self._saved(checkpoint, None, False)  # all of this run has expired while it went on
         except Exception as error:
             raise NotSaved(f"checkpoint {checkpoint.checkpoint_id} was not saved: {error}") from error
         self._last = checkpoint.checkpoint_id, saved.id, True
         return checkpoint.checkpoint_id
+
+    async def _saved(self, checkpoint: WorkflowCheckpoint, parent: str | None, branch: bool) -> Checkpoint:
+        place = Place(self.thread, checkpoint.workflow_name, parent, branch, self._ttl)
+        snapshot = self._records.snapshot_of(checkpoint, self._outputs)
+        return await adrive(self._coordinator.store, save_and_free(self._bases, self._freeing, place, snapshot))
 
     async def load(self, checkpoint_id: str) -> WorkflowCheckpoint:
         """Load a checkpoint by its id. Raises the framework's `WorkflowCheckpointException` if there is none."""
