@@ -65,6 +65,8 @@ def test_a_thread_that_is_not_there(run: CommandLine, saved: list[str]) -> None:
     for thread in (job, "run"):  # a job that has not begun, and a thread that has others
         told = run("timeline", thread, "--agent", "none")
         assert (told.code, told.err) == (0, f"batonpass: {thread!r} has no such checkpoints\n")
+    for options in ([], ["--branches"]):
+        assert run("timeline", job, *options).err == f"batonpass: {job!r} has no checkpoints yet\n"
 
 
 def test_pages_of_another_thread_are_refused(run: CommandLine, saved: list[str]) -> None:

@@ -55,7 +55,8 @@ def timeline(
         print_json([asdict(checkpoint) for checkpoint in found])
         return
     if not found:
-        typer.echo(f"batonpass: {thread!r} has no such checkpoints", err=True)
+        which = "such checkpoints" if before or agent or step or framework or context or named else "checkpoints yet"
+        typer.echo(f"batonpass: {thread!r} has no {which}", err=True)
     headings = ("#", "CHECKPOINT", "NAME", "AGENT", "HOP", "FRAMEWORK", "STEP", "SAVED", "CONTEXT")
     print_table(headings, map(_row, found))
     tell_unreadable("checkpoint", [each.id for each in found if each.unreadable])
