@@ -59,7 +59,7 @@ class Native(TypedDict):
 class Held:
     """What is remembered of a checkpoint besides its state: its id, glimpses of its channels (None if there are none),
     what each node had seen, which nodes were sent tasks, the channels' versions, which values are dressed, which are
-    snapshots of delta channels, and by which channels nodes run next. `given` is its native part if it has a run's
+    snapshots of delta channels, and the branches to nodes that are next. `given` is its native part if it has a run's
     input."""
 
     key: str
@@ -300,7 +300,7 @@ def _sent(values: Mapping[str, Any]) -> list[str]:
 
 
 def _branches(values: Mapping[str, Any]) -> dict[str, Any]:
-    """The channels by which a StateGraph has nodes run next, with their values: nothing, as a rule."""
+    """The channels with which a StateGraph says that a node is next, and their values, which are mostly None."""
     return {
         channel: value for channel, value in values.items() if channel.startswith(_BRANCH) and class_of(value) in ATOMS
     }
