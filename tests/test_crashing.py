@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
+import signal
+import sys
 from collections import Counter
 from functools import partial
 from pathlib import Path
+from threading import Event
 from typing import Any, TypedDict
 
 import anyio
 import pytest
 
 import batonpass as bp
-from batonpass.testing import crash_everywhere
+from batonpass.testing import crash_everywhere, crashing
 
 
 class Topic(bp.Contract, name="crashing.topic"):
@@ -103,7 +107,9 @@ class State(TypedDict):
     text: str
 
 
-def test_a_graph(seen: Seen) -> None:
+def test_a_graph(seen: Seen, monkeypatch: pytest.MonkeyPatch) -> None:
+    adapter = "batonpass.adapters.langgraph"
+    monkeypatch.delitem(sys.modules, adapter, raising=False)
     app = bp.App("desk")
 
     def think(name: str, state: State) -> State:
@@ -122,6 +128,7 @@ def test_a_graph(seen: Seen) -> None:
 
     crashes = crash_everywhere(app, "graph", Topic(), returns=Report)
     assert {crash.result.body for crash in crashes} == {"rain one two"}
+    assert adapter in sys.modules  # imported here, and not in each of the processes
     writes = len(crashes) - 1
     assert writes > 2
     assert seen.counts()["one"] < 2 * len(crashes) > seen.counts()["two"]
@@ -143,3 +150,31 @@ def test_a_process_that_breaks(seen: Seen, capfd: pytest.CaptureFixture[str]) ->
     with pytest.raises(AssertionError, match="ended with 70: see its output"):
         crash_everywhere(app, hang, Topic(), timeout=0.2)
     assert "TimeoutError" in capfd.readouterr().err
+
+
+def test_a_process_that_blocks_its_loop(capfd: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(crashing, "_LATE", 0.1)
+    app = bp.App("desk")
+
+    @app.agent("hang", accepts=Topic, returns=Report)
+    async def hang(topic: Topic) -> Report:
+        Event().wait()
+        return Report(body="")
+
+    with pytest.raises(AssertionError, match="ended with 1: see its output"):
+        crash_everywhere(app, hang, Topic(), timeout=1)
+    assert "in hang" in capfd.readouterr().err
+
+
+def test_a_process_that_kills_itself(seen: Seen) -> None:
+    app = bp.App("desk")
+
+    @app.agent("dies", accepts=Topic, returns=Report)
+    def dies(topic: Topic, ctx: bp.SyncContext) -> Report:
+        seen(ctx.job_id)
+        if seen.counts()[ctx.job_id] == 1:
+            os.kill(os.getpid(), signal.SIGKILL)
+        return Report(body="lives")
+
+    crashes = crash_everywhere(app, dies, Topic(), returns=Report)
+    assert [crash.at for crash in crashes] == ["", "write 1: Complete at dies"]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import faulthandler
 import os
 import signal
 import traceback
@@ -26,10 +27,14 @@ from batonpass.coordinator.commands import Command, Fence, ListJobs, ReadJob, Re
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.sync_client import SyncCoordinator
+from batonpass.workers.adapters import load_adapter
 
 from .watched import WatchedStore
 
 _BROKEN = 70
+_STDERR = 2
+# Seconds to stop in after the timeout. Code that blocks the event loop never does.
+_LATE = 10.0
 Answers = Callable[[InboxItem], Any]
 
 
@@ -67,6 +72,8 @@ def crash_everywhere(
     are forked (Linux, macOS), and each job has a SQLite file of its own. What they keep in memory is gone, so to count
     how often something ran, write to a file.
     """
+    for kind in {agent.kind for agent in app}:
+        load_adapter(kind)  # once, because a framework may take seconds to import in each process
     with TemporaryDirectory(prefix="batonpass-") as folder:
         play = partial(_Play, app=app, answer=answer, timeout=timeout)
         calm = play(Path(folder, "calm"))
@@ -95,23 +102,25 @@ class _Play:
         """Run the job to its end. The worker is killed before the write with that number (0: never)."""
         with connect(self._url, app=self._app) as coordinator:
             job = coordinator.submit(agent, payload, returns=returns)
-            at = ""
             while True:
                 if self._killed(job.id, kill_at):
-                    at = f"write {kill_at}: {self.writes()[-1]}"
                     _give_back(coordinator)
                 try:
-                    return Crash(at, job.result(timeout=0))
+                    return Crash(self._at(kill_at), job.result(timeout=0))
                 except ResultTimeout:  # it asks, or was killed
                     self._answer_all(coordinator)
                 except JobError as error:
-                    return Crash(at, error=error)
+                    return Crash(self._at(kill_at), error=error)
+
+    def _at(self, kill_at: int) -> str:
+        return f"write {kill_at}: {writes[kill_at - 1]}" if 0 < kill_at <= len(writes := self.writes()) else ""
 
     def _killed(self, job_id: str, kill_at: int) -> bool:
         """Work in a new process until the job has ended or asks. Returns whether that process was killed."""
         pid = os.fork()
         if pid == 0:
             try:
+                faulthandler.dump_traceback_later(self._timeout + _LATE, exit=True, file=_STDERR)
                 asyncio.run(self._work(job_id, kill_at))  # unlike AnyIO's, it also runs in a fork of a running loop
                 os._exit(0)
             except BaseException:
