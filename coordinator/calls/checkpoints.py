@@ -175,8 +175,8 @@ def hand_off(
     checkpoint = book.migrated((yield from restore(checkpoint_id)))
     if payload is None:
         payload = as_payload(book, to, checkpoint_id, checkpoint.state)
-    trace = yield from jobs.trace_after(checkpoint.job, trace)
-    return (yield from jobs.submit(book, to, payload, {"key": key, "trace": trace}, origin=checkpoint_id))
+    options = yield from jobs.traced_after(checkpoint.job, trace, key)
+    return (yield from jobs.submit(book, to, payload, options, origin=checkpoint_id))
 
 
 def as_payload(book: Book, to: str, checkpoint_id: str, given: object) -> object:

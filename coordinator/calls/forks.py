@@ -10,7 +10,6 @@ from ...contracts.codec import pack
 from ...contracts.errors import BadSetup, ContractViolation, Corrupted, KeyConflict, NotFound
 from ...contracts.handoff import Envelope
 from ...contracts.names import digest, home, is_id, mint
-from ...contracts.options import SubmitOptions
 from ...contracts.transcript_losses import Losses
 from ..book import Book
 from ..commands import Import, Restore
@@ -96,7 +95,7 @@ def fork_job(
     count_lost(kind, transcript, losses)
     about = {"checkpoint": source.id, **told(losses)}
     stored = transcript.dump()
-    options: SubmitOptions = {"key": key, "trace": (yield from jobs.trace_after(source.job, trace))}
+    options = yield from jobs.traced_after(source.job, trace, key)
     return (yield from jobs.submit(book, to, payload, options, origin=source.id, transcript=stored, about=about))
 
 

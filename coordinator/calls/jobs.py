@@ -187,15 +187,15 @@ def payload(book: Book, job_id: str) -> Call[Contract | Payload]:
     return load_mapping(envelope.contract, envelope.payload)
 
 
-def trace_after(job_id: str | None, given: Mapping[str, str] | None) -> Call[Mapping[str, str]]:
-    """The trace context of a job that goes on from another job's checkpoint: the other's, unless one is given."""
-    if given is not None or job_id is None:
-        return given or {}
-    try:
-        row = yield from look(job_id)
-        return open_envelope(row.envelope, of=f"the envelope of job {row.id}").trace
-    except (NotFound, Corrupted, MissingKey):  # it is not needed to go on
-        return {}
+def traced_after(job_id: str | None, given: Mapping[str, str] | None, key: str | None) -> Call[SubmitOptions]:
+    """The options of a job that goes on from another job's checkpoint. It has the other's trace context, unless one is
+    given. If the other has none, it is submitted as any job."""
+    trace = given
+    if given is None and job_id is not None:
+        with suppress(NotFound, Corrupted, MissingKey):  # it is not needed to go on
+            row = yield from look(job_id)
+            trace = open_envelope(row.envelope, of=f"the envelope of job {row.id}").trace or None
+    return {"key": key} if trace is None else {"key": key, "trace": trace}
 
 
 def cancel(job_id: str) -> Call[bool]:

@@ -126,6 +126,20 @@ async def test_a_question_and_a_timeout(spans: Spans) -> None:
     assert attempt.status.description == "TimeoutError"
 
 
+@pytest.mark.parametrize("how", ["hand_off", "fork"])
+async def test_a_job_from_a_checkpoint_without_a_trace(how: str, spans: Spans) -> None:
+    app = bp.App("desk", tracer=spans.tracer)
+    app.agent("it", accepts=Task, returns=Done)(lambda task: Done(words=[inside()]))
+    async with serving(app) as coordinator:
+        saved = await coordinator.save(thread="t", agent="it", state={"text": "x"})
+        with spans.tracer.start_as_current_span("request") as request:
+            if how == "fork":
+                job = await coordinator.fork(saved.id, agent="it")
+            else:
+                job = await coordinator.hand_off(saved.id, to="it")
+        assert (await job.result(timeout=30)).words == [f"{request.get_span_context().trace_id:x}"]
+
+
 async def test_steps_in_threads_of_the_agents_own(spans: Spans) -> None:
     app = bp.App("desk", tracer=spans.tracer)
 
