@@ -63,6 +63,7 @@ class Declaration:
     bounds: Bounds
     numbers: Numbers
     others: Mapping[ContractRef, Other]  # versions of what it accepts that were declared earlier
+    hands_to: Mapping[str, ContractRef]
 
     def schema_of(self, ref: ContractRef) -> dict[str, Any]:
         """The schema of a version of what it accepts."""
@@ -350,4 +351,5 @@ def open_declaration(data: bytes) -> Declaration:
         bounds=Bounds(**bounds),
         numbers=Numbers(*about.get("numbers", ())),
         others={parse_ref(ref): other for ref, other in open_others(about.get("others", {})).items()},
+        hands_to={to: parse_ref(ref) for to, ref in about.get("hands_to", {}).items()},
     )

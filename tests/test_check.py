@@ -68,10 +68,15 @@ def handing(contract: type[bp.Contract], to: str) -> bp.App:
 now, later = release(Order), release(Next)
 reads, misreads = upcasting(5), upcasting("many")
 migrates, forgets, fails = migrating(dict), release(Order, state_version=2), migrating(lambda state: state["gone"])
-wider, renamed = release(Wider), release(Order, agent="invoice")
+wider, renamed, bills = release(Wider), release(Order, agent="invoice"), release(Bill)
 hands, hands_newer, hands_other, hands_nobody = (
     handing(contract, to) for contract, to in ((Order, "bill"), (Next, "bill"), (Bill, "bill"), (Order, "nobody"))
 )
+falls_back, inside = release(Order, agent="desk", fallback="nobody"), handing(Order, "bill")
+inside.agent("bill", accepts=Next, returns=Bill)(lambda order: Bill())
+
+
+UPCAST = " (@app.upcast(Next, from_version=1))"
 
 
 @pytest.fixture
@@ -84,8 +89,10 @@ def check(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytes
 
 
 @contextmanager
-def working(url: str) -> Iterator[None]:
-    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(now, url)):
+def working(url: str, app: bp.App | None = None) -> Iterator[None]:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app or now, url)):
+        with bp.connect(url) as coordinator:
+            wait_until(coordinator.workers, what="the worker")
         yield
 
 
@@ -186,6 +193,8 @@ def test_other_fields_in_the_same_version(store_url: str, check: Callable[..., R
         ("hands_newer", "warn", "hands check.order@2 to bill, which accepts check.order@1: deploy app shop first"),
         ("hands_other", "fail", "hands check.bill@1 to bill, which accepts check.order@1"),
         ("hands_nobody", "warn", "hands off to nobody, which no app has declared: deploy that first, or its jobs fail"),
+        ("falls_back", "warn", "hands off to nobody, which no app has declared: deploy that first, or its jobs fail"),
+        ("inside", "fail", f"hands check.order@1 to bill, which accepts check.order@2 in app office{UPCAST}"),
     ],
 )
 def test_who_receives(app: str, level: str, says: str, check: Callable[..., Ran]) -> None:
@@ -197,6 +206,32 @@ def test_whether_the_receiver_reads_older_versions(store_url: str, check: Callab
         with bp.connect(store_url, app=receiver) as coordinator:
             coordinator.declare(receiver)
         assert list(problems(check("hands", "--json"))) == ([f"{level} agent desk"] if level else [])
+
+
+def test_who_sends(store_url: str, check: Callable[..., Ran]) -> None:
+    with bp.connect(store_url, app=hands) as coordinator:
+        coordinator.declare(hands)
+    for app, accepts, remedy in (("later", "check.order@2", UPCAST), ("bills", "check.bill@1", "")):
+        says = [f"hands check.order@1 to bill, which accepts {accepts} in app shop{remedy}"]
+        assert problems(check(app, "--json"))["warn agent desk"] == says
+        with working(store_url, hands):
+            assert problems(check(app, "--json"))["fail agent desk"] == says
+    assert problems(check("reads", "--json")) == problems(check("now", "--json")) == {}
+    with bp.connect(store_url, app=hands_newer) as coordinator:
+        coordinator.declare(hands_newer)
+    with working(store_url, hands_newer):
+        [text] = problems(check("now", "--json"))["warn agent desk"]
+    assert text.endswith("which accepts check.order@1 in app shop: its jobs wait for a newer release of that")
+
+
+def test_agents_whose_app_has_not_started(store_url: str, check: Callable[..., Ran]) -> None:
+    with bp.connect(store_url, app=renamed) as coordinator:
+        job = coordinator.submit("invoice", Order(text="a"))
+        coordinator.schedule("daily", "invoice", Order(text="b"), cron="0 9 * * *")
+    assert problems(check("now", "--json")) == {
+        "warn agent invoice": [f"1 job(s) are at this agent, which no app has declared, e.g. {job.id}"],
+        "warn schedule daily": ["submits to invoice, which no app has declared"],
+    }
 
 
 def test_bad_input(check: Callable[..., Ran], capsys: pytest.CaptureFixture[str]) -> None:

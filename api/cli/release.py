@@ -8,7 +8,7 @@ from typing import Any
 
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.app import App
-from batonpass.contracts.contract import ContractRef, contract_ref, same_fields
+from batonpass.contracts.contract import Contract, ContractRef, contract_ref, same_fields
 from batonpass.contracts.errors import BatonpassError, Corrupted, NotFound
 from batonpass.contracts.job import JobState
 from batonpass.contracts.worker import WorkerInfo
@@ -22,20 +22,57 @@ from batonpass.coordinator.sync_client import SyncCoordinator
 _PAGE = 200
 # How many jobs' states to read at most, because they may be large.
 _STATES = 500
+# Its app may not have started yet.
+_UNDECLARED = "are at this agent, which no app has declared"
 _UNENDED = (JobState.SUBMITTED, JobState.WORKING, JobState.INPUT_REQUIRED)
 Declared = Mapping[str, Declaration]
 
 
 def against_agents(app: App, declared: Declared, workers: Sequence[WorkerInfo]) -> Iterator[Finding]:
-    """Compares the app's agents, and those that they hand off to, with what the store has recorded."""
+    """Compares the app's agents, those that they hand off to, and those that hand off to them, with what the store has
+    recorded."""
     live = {name for worker in workers for name in worker.agents}
     for agent in app:
         if (before := declared.get(agent.name)) and (differs := _difference(agent, before)):
             yield Finding("fail" if agent.name in live else "warn", f"agent {agent.name}", differs)
-        for to, contract in agent.hands_to.items():
-            if to not in app and (problem := _unreceived(contract_ref(contract), to, declared.get(to))):
+        for to, given in _onward(agent):
+            problem = _unread(app, given, to) if to in app else _unreceived(given, to, declared.get(to))
+            if problem:
                 yield Finding(problem[0], f"agent {agent.name}", problem[1])
+    for name, other in declared.items():
+        if name in app or other.app == app.name:
+            continue  # as it is now, it is looked at above, or it is gone
+        for to, given in other.hands_to.items():
+            if to in app and (problem := _unread(app, given, to)):
+                # It may never come back: records of agents stay.
+                yield Finding(problem[0] if name in live else "warn", f"agent {name}", problem[1])
     yield Finding("ok", "agents", f"{len(list(app))} in app {app.name}, {len(declared)} declared in the store")
+
+
+def _onward(agent: Agent[Any]) -> Iterator[tuple[str, ContractRef]]:
+    """To whom an agent passes jobs on, and what they get."""
+    for to, contract in agent.hands_to.items():
+        yield to, contract_ref(contract)
+    if agent.fallback is not None:
+        yield agent.fallback, contract_ref(agent.accepts)
+
+
+def _unread(app: App, given: ContractRef, to: str) -> tuple[Level, str] | None:
+    accepts = app[to].accepts
+    if given in app.versions(accepts):
+        return None
+    now = contract_ref(accepts)
+    says = f"hands {given} to {to}, which accepts {now} in app {app.name}"
+    if given.name == now.name and given.version > now.version:
+        return "warn", f"{says}: its jobs wait for a newer release of that"
+    return "fail", f"{says}{_upcast(accepts, given)}"
+
+
+def _upcast(accepts: type[Contract], ref: ContractRef) -> str:
+    """How to read an older version of a contract."""
+    now = contract_ref(accepts)
+    older = ref.name == now.name and ref.version < now.version
+    return f" (@app.upcast({accepts.__name__}, from_version={ref.version}))" if older else ""
 
 
 def _difference(agent: Agent[Any], before: Declaration) -> str | None:
@@ -72,7 +109,11 @@ class _Tally:
 
     def findings(self, what: str, level: Level) -> Iterator[Finding]:
         for (agent, problem), jobs in self.problems.items():
-            yield Finding(level, f"agent {agent}", f"{len(jobs)} {what} {problem}, e.g. {jobs[0]}")
+            yield Finding(
+                "warn" if problem == _UNDECLARED else level,
+                f"agent {agent}",
+                f"{len(jobs)} {what} {problem}, e.g. {jobs[0]}",
+            )
         yield Finding("ok", what, f"{self.fits} fit")
 
 
@@ -87,7 +128,9 @@ def against_jobs(app: App, declared: Declared, coordinator: SyncCoordinator) -> 
         tally = _Tally()
         for row in _rows(coordinator, states):
             if row.agent not in app:
-                if (before := declared.get(row.agent)) is None or before.app == app.name:
+                if (before := declared.get(row.agent)) is None:
+                    tally.add(row, _UNDECLARED)
+                elif before.app == app.name:
                     tally.add(row, "are at this agent, which no app has any more")
                 continue
             problem = _payload_problem(app, row)
@@ -118,9 +161,7 @@ def _payload_problem(app: App, row: JobRow) -> tuple[str, str] | None:
     agent, ref = app[row.agent], parse_ref(row.contract)
     now = contract_ref(agent.accepts)
     if ref != now and ref not in app.versions(agent.accepts):
-        older = ref.name == now.name and ref.version < now.version
-        remedy = f" (@app.upcast({agent.accepts.__name__}, from_version={ref.version}))" if older else ""
-        return f"have {ref}, which this app can't read{remedy}", ""
+        return f"have {ref}, which this app can't read{_upcast(agent.accepts, ref)}", ""
     try:
         app.load(agent.accepts, ref, open_envelope(row.envelope, of=f"the envelope of job {row.id}").payload)
     except BatonpassError as error:
@@ -148,7 +189,9 @@ def against_schedules(app: App, declared: Declared, coordinator: SyncCoordinator
     for schedule in coordinator.schedules():
         about = f"schedule {schedule.name}"
         if schedule.agent not in app:
-            if (before := declared.get(schedule.agent)) is None or before.app == app.name:
+            if (before := declared.get(schedule.agent)) is None:
+                yield Finding("warn", about, f"submits to {schedule.agent}, which no app has declared")
+            elif before.app == app.name:
                 yield Finding("fail", about, f"submits to {schedule.agent}, which no app has any more")
             continue
         try:
