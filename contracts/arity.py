@@ -8,11 +8,12 @@ from typing import Any
 
 
 def takes(fn: Callable[..., Any], number: int) -> bool:
-    """Whether a function can be called with so many positional arguments. True if it doesn't say."""
+    """Whether a function can be called with so many positional arguments. A builtin that doesn't say, such as `dict`,
+    gets one."""
     try:
         inspect.signature(fn).bind(*[None] * number)
-    except ValueError:  # of a builtin
-        return True
+    except ValueError:
+        return number == 1
     except TypeError:
         return False
     return True

@@ -43,3 +43,9 @@ async def test_with_the_context_or_without(fn: Any, text: str) -> None:
     async with context(agent, Note(text="x")) as ctx:
         assert await borders.leave(agent, 5, ctx, untouched) == Note(text=text)
         assert (await borders.enter(agent, Note(text="5"), ctx, dict)).text.startswith("text='5'")
+
+
+async def test_a_builtin_that_does_not_say_what_it_takes() -> None:
+    agent = bp.App("desk").agent("keep", kind="langgraph", accepts=Note, returns=Note, enter=dict)(lambda: None)
+    async with context(agent, Note(text="x")) as ctx:
+        assert await borders.enter(agent, Note(text="5"), ctx, dict) == {"text": "5"}
