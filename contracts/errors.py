@@ -148,7 +148,10 @@ class OverBudget(Fenced):
 
 
 class Corrupted(BatonpassError):
-    """Stored bytes do not match their checksum or can't be decoded."""
+    """Stored bytes do not match their checksum or can't be decoded. If they are an event, `after` is the cursor to
+    continue from."""
+
+    after: str = ""
 
 
 class Trimmed(BatonpassError):

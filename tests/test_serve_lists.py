@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import sqlite3
 import threading
+from contextlib import closing
 from functools import partial
 from typing import Any
 
@@ -151,3 +153,18 @@ async def test_what_is_refused_of_lists(sqlite_url: str) -> None:
             async with caller(address, TOKEN[:-1]) as stranger:
                 for path in ("/jobs", f"/timeline?thread={SUPPER}", "/events"):
                     assert (await stranger.get(path)).status_code == 401
+
+
+async def test_after_an_event_that_is_damaged(sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, caller(address) as http:
+            for number in range(2):
+                await coordinator.save(thread=SUPPER, agent="cook", state=number)
+            first, second = [event async for event in coordinator.events()]
+            with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as db:
+                db.execute("UPDATE event SET fields = '{' WHERE number = ?", (first.cursor,))
+            reply = await http.get("/events")
+            assert (reply.status_code, reply.json()["after"]) == (410, first.cursor)
+            assert "is not what Batonpass writes (KeyError: 'time'): " in reply.json()["error"]
+            [after] = (await http.get("/events", params={"after": reply.json()["after"]})).json()["events"]
+            assert after["id"] == second.id

@@ -139,6 +139,9 @@ class _Service:
         except Trimmed as gone:
             text = f"events after this cursor are not kept any more: go on with after={gone.first_available}"
             raise BadRequest(text, status=410, after=gone.first_available) from None
+        except Corrupted as damaged:
+            text = f"{damaged}: go on with after={damaged.after}"
+            raise BadRequest(text, status=410, after=damaged.after) from None
         return answer({"events": [asdict(event) for event in found], "after": way.after})
 
     async def submit(self, request: Request) -> Response:

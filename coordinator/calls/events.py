@@ -65,6 +65,7 @@ class Reader:
         self.behind = len(rows) == PAGE or damaged is not None or is_short_of(self._newest, before, self.after)
         self.patience.over()
         if damaged and not found:
+            damaged.after = self.after
             raise damaged
         late = [replace(read(row, self._source), cursor=before) for row in missed if self._memory.wanted(row)]
         return late + [event for row, event in zip(rows, found, strict=True) if event and self._memory.wanted(row)]

@@ -17,7 +17,8 @@ def _fields(text: str) -> dict[str, str]:
     """An event's fields. Of one that is damaged, none: who reads it is told, and can read on."""
     try:
         fields: Any = json.loads(text)
-        return fields if fields.keys() >= _UNREADABLE.keys() else _UNREADABLE
+        whole = fields.keys() >= _UNREADABLE.keys() and all(isinstance(value, str) for value in fields.values())
+        return fields if whole else _UNREADABLE
     except (ValueError, AttributeError):
         return _UNREADABLE
 
