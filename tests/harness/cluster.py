@@ -7,7 +7,7 @@ import secrets
 import socket
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -88,6 +88,12 @@ class Cluster:
     def _follows(replica: Node) -> bool:
         return bool(replica.ask("INFO", "replication").get("master_link_status") == "up")
 
+    def catch_up(self) -> None:
+        """Wait until the replicas have what was written so far."""
+        for primary, replica in zip(self.primaries, self.replicas, strict=False):
+            written = int(primary.ask("INFO", "replication")["master_repl_offset"])
+            wait_until(partial(_has, replica, written), what="a replica did not catch up")
+
     def client(self) -> Any:
         """A plain client of the whole cluster."""
         return redis.RedisCluster(startup_nodes=[ClusterNode("127.0.0.1", node.port) for node in self.nodes])
@@ -109,6 +115,10 @@ class Cluster:
             self.plain.close()
         for node in self.nodes:
             node.close()
+
+
+def _has(replica: Node, written: int) -> bool:
+    return int(replica.ask("INFO", "replication")["slave_repl_offset"]) >= written
 
 
 def _free_ports() -> int:
