@@ -130,10 +130,10 @@ def _check_free(records: Records, thread: ThreadRow, command: Save) -> None:
         return
     if not records.has_checkpoint(command.parent):
         raise refusal("no_checkpoint", command.parent)
-    if command.parent != thread.tip and not command.branch:
+    if not command.branch and not (command.parent == thread.tip and records.is_living(thread.tip)):
         newest = records.checkpoints(thread.name, 1, "")  # the tip may have expired
         if not newest or newest[0].id != command.parent:
-            raise refusal("moved", command.parent, thread.tip or "none")
+            raise refusal("moved", command.parent, _tip(records, thread) or "none")
 
 
 def expire(records: Records, command: Expire) -> None:

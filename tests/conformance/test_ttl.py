@@ -49,6 +49,17 @@ def test_reads_fall_back_over_hundreds(bench: Bench) -> None:
     assert (bench.tip("run"), [row.id for row in bench.line("run")]) == (kept, [kept])
 
 
+def test_what_has_expired_is_no_parent(bench: Bench) -> None:
+    """Changes belong to the checkpoint that the client knows, which it names as their parent."""
+    kept = bench.save(None, thread="run")
+    over = bench.save(None, thread="run", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    with bench.refused(bp.Conflict, over):
+        bench.save(None, thread="run", parent=over)
+    saved = bench.save(None, thread="run", parent=kept)
+    assert [row.id for row in bench.do(c.Ancestors(saved))] == [saved, kept]
+
+
 def test_reap_frees_it(bench: Bench) -> None:
     kept = bench.save(None, thread="run")
     gone = bench.save(None, thread="run", ttl=MINUTE)

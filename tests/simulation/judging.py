@@ -71,7 +71,7 @@ def _may_save(known: Known, command: c.Save, now: int) -> str:
     if command.parent and command.parent not in known.kept:
         return "NotFound"
     # A tip whose time is over is not one any more, freed or not.
-    tips = ("", thread.tip, *known.shown(thread, now)[:1])
+    tips = ("", known.tip(thread, now), *known.shown(thread, now)[:1])
     return "Conflict" if command.parent not in tips and not command.branch else ""
 
 

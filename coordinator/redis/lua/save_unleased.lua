@@ -16,18 +16,19 @@ if state[3] and state[3] ~= '' then
   return refused('busy', name, state[3])
 end
 local tip = state[2] or ''
+local living = living_tip(thread, tip, now_ms())
 if parent == '' then
-  parent = living_tip(thread, tip, now_ms())
+  parent = living
 elseif redis.call('EXISTS', P .. 'c:' .. parent) == 0 then
   return refused('no_checkpoint', parent)
-elseif parent ~= tip and ARGV[4] ~= '1' then
+elseif (parent ~= tip or tip ~= living) and ARGV[4] ~= '1' then
   -- The tip may have expired. Where an earlier call stopped only counts if nothing was added since.
   local passed, of = string.match(ARGV[6], '^(%S+) (%d+)$')
   local found, rest = newest(thread, of == state[1] and passed or '+inf', 1, now_ms())
   if not found[1] and rest then
     return { '>', rest .. ' ' .. state[1] }
   elseif not found[1] or found[1][1] ~= parent then
-    return refused('moved', parent, tip ~= '' and tip or 'none')
+    return refused('moved', parent, living ~= '' and living or 'none')
   end
 end
 if not grounded(checkpoint) then
