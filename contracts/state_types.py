@@ -87,7 +87,9 @@ class UnknownValue:
 
 
 @overload
-def state_type(name: str) -> Callable[[type[T]], type[T]]: ...
+def state_type(
+    name: str, *, dump: Callable[[Any], Any] | None = None, load: Callable[[Any], Any] | None = None
+) -> Callable[[type[T]], type[T]]: ...
 
 
 @overload
@@ -111,7 +113,7 @@ def state_type(
     rename the class. Contracts already have names. Raises `BadSetup` if the name or the class is taken.
     """
     if kind is None:
-        return partial(state_type, name)
+        return partial(state_type, name, dump=dump, load=load)
     if not _NAME.match(name):
         raise BadSetup(f"state type {name!r}: use letters, digits and _ . / -, e.g. 'shop.order'")
     shape = Custom(dump, load) if dump and load else shape_of(kind)

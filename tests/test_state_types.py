@@ -340,3 +340,14 @@ for name in ("trap.Trap", "trap", "trap@1", "pathlib.Path", "subprocess.Popen", 
 assert "trap" not in sys.modules and "subprocess" not in {*sys.modules} - before
 """
     subprocess.run([sys.executable, "-c", program], cwd=tmp_path, check=True)
+
+
+def test_a_decorator_takes_functions_too() -> None:
+    @bp.state_type("test.celsius", dump=lambda value: value.degrees, load=lambda degrees: Celsius(degrees))
+    class Celsius:
+        def __init__(self, degrees: int) -> None:
+            self.degrees = degrees
+
+    warm = unpack(pack(Celsius(30)))
+    assert type(warm) is Celsius
+    assert warm.degrees == 30
