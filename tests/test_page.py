@@ -361,3 +361,24 @@ async def test_a_store_that_was_deleted(tmp_path: Path) -> None:
                     await anyio.sleep(0.05)
             assert (shown.status_code, "was deleted" in shown.text) == (500, True)
             assert "Nothing is lost" not in shown.text
+
+
+async def test_an_event_that_is_damaged_takes_no_others_along(sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with serving(app, sqlite_url) as coordinator, visiting(address) as visitor:
+            job = await coordinator.submit("steps", Draft(number=3))
+            await reached(job, bp.JobState.COMPLETED)
+            path, third = f"/ui/jobs/{job.id}/events", [event async for event in coordinator.events(job=job.id)][2]
+            with closing(sqlite3.connect(sqlite_url.removeprefix("sqlite:///"), isolation_level=None)) as db:
+                damage = "UPDATE event SET fields = json_set(fields, '$.time', 'soon') WHERE number = ?"
+                db.execute(damage, (third.cursor,))
+            pages: list[str] = []
+            while path:
+                pages.append(await visitor.open(path))
+                further = re.search(r'rel="next" href="(.*?)"', visitor.page)
+                path = unescape(further[1]) if further else ""
+    assert [("job.submitted" in page, "can't be read" in page, "job.completed" in page) for page in pages] == [
+        (True, False, False),
+        (False, True, False),
+        (False, False, True),
+    ]

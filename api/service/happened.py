@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 
+from batonpass.contracts.errors import Corrupted
 from batonpass.contracts.event import Event
 from batonpass.coordinator.calls import adrive
 from batonpass.coordinator.calls.events import Reader, which
@@ -26,5 +27,12 @@ async def following(coordinator: Coordinator, reader: Reader, least: int) -> lis
     found: list[Event] = []
     began = time.monotonic()
     while not reader.ended and len(found) < least and time.monotonic() - began < _PATIENCE:
-        found += await adrive(coordinator.store, reader.page())
+        after = reader.after
+        try:
+            found += await adrive(coordinator.store, reader.page())
+        except Corrupted:
+            if not found:
+                raise
+            reader.after = after  # the next request tells of it
+            break
     return found

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from batonpass.contracts.errors import Trimmed
+from batonpass.contracts.errors import Corrupted, Trimmed
 from batonpass.contracts.event import Event
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.snapshots import from_ms
@@ -26,12 +26,14 @@ class Happened:
 
 @dataclass(frozen=True)
 class EventsPage:
-    """A page of a job's events. `after` leads on, even if none was found yet. `trimmed` says that some are not kept."""
+    """A page of a job's events. `after` leads on, even if none was found yet. `trimmed` says that some are not kept,
+    `damaged` what is wrong with the one that comes before those that follow."""
 
     job: str
     happened: tuple[Happened, ...]
     after: str | None
     trimmed: bool
+    damaged: str = ""
 
 
 async def of_job(coordinator: Coordinator, job_id: str, after: str) -> EventsPage:
@@ -39,10 +41,13 @@ async def of_job(coordinator: Coordinator, job_id: str, after: str) -> EventsPag
     coordinator.job(job_id)
     way, trimmed = reader(coordinator, after, job_id), False
     try:
-        found = await following(coordinator, way, _PAGE)
-    except Trimmed as gone:
-        way, trimmed = reader(coordinator, gone.first_available, job_id), True
-        found = await following(coordinator, way, _PAGE)
+        try:
+            found = await following(coordinator, way, _PAGE)
+        except Trimmed as gone:
+            way, trimmed = reader(coordinator, gone.first_available, job_id), True
+            found = await following(coordinator, way, _PAGE)
+    except Corrupted as error:
+        return EventsPage(job_id, (), error.after, trimmed, str(error))
     return EventsPage(job_id, tuple(map(_told, found)), None if way.ended else way.after, trimmed)
 
 
