@@ -6,7 +6,6 @@ import asyncio
 import faulthandler
 import os
 import signal
-import traceback
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import partial
@@ -29,9 +28,9 @@ from batonpass.coordinator.store import Store
 from batonpass.coordinator.sync_client import SyncCoordinator
 from batonpass.workers.adapters import load_adapter
 
+from .apart import was_killed
 from .watched import WatchedStore
 
-_BROKEN = 70
 _STDERR = 2
 # Seconds to stop in after the timeout. Code that blocks the event loop never does.
 _LATE = 10.0
@@ -117,19 +116,11 @@ class _Play:
 
     def _killed(self, job_id: str, kill_at: int) -> bool:
         """Work in a new process until the job has ended or asks. Returns whether that process was killed."""
-        pid = os.fork()
-        if pid == 0:
-            try:
-                faulthandler.dump_traceback_later(self._timeout + _LATE, exit=True, file=_STDERR)
-                asyncio.run(self._work(job_id, kill_at))  # unlike AnyIO's, it also runs in a fork of a running loop
-                os._exit(0)
-            except BaseException:
-                traceback.print_exc()
-                os._exit(_BROKEN)
-        ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        if ended not in (0, -signal.SIGKILL):
-            raise AssertionError(f"the process that ran the job ended with {ended}: see its output")
-        return ended != 0
+        return was_killed(partial(self._work_in_time, job_id, kill_at))
+
+    def _work_in_time(self, job_id: str, kill_at: int) -> None:
+        faulthandler.dump_traceback_later(self._timeout + _LATE, exit=True, file=_STDERR)
+        asyncio.run(self._work(job_id, kill_at))  # unlike AnyIO's, it also runs in a fork of a running loop
 
     async def _work(self, job_id: str, kill_at: int) -> None:
         async with connect(self._url, app=self._app) as coordinator:

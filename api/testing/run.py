@@ -3,9 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import os
-import signal
-import traceback
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any, cast
@@ -19,12 +16,11 @@ from batonpass.contracts.job import JobInfo
 from batonpass.coordinator.commands import Fence, ReadJob, Release
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.store import Store
+from batonpass.testing.apart import was_killed
 from batonpass.testing.serving import claimed
 from batonpass.testing.watched import WatchedStore
 from batonpass.testing.work import Work
 from batonpass.workers.running import Runner
-
-_BROKEN = 70
 
 
 class Run:
@@ -54,19 +50,10 @@ class Run:
     def deliver_apart(self) -> bool:
         """`deliver` in a forked process. Returns whether that was killed. If so, the job is given back, as a worker
         does when its child has died."""
-        pid = os.fork()
-        if pid == 0:
-            try:
-                self.deliver()
-                os._exit(0)
-            except BaseException:
-                traceback.print_exc()
-                os._exit(_BROKEN)
-        ended = os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
-        assert ended in (0, -signal.SIGKILL), f"the process that ran the agent ended with {ended}: see its output"
-        if ended:
+        killed = was_killed(self.deliver)
+        if killed:
             self._give_back()
-        return ended != 0
+        return killed
 
     def _give_back(self) -> None:
         with connect(self._url, app=self._app) as coordinator:
