@@ -8,7 +8,7 @@ from collections.abc import Generator, Mapping
 from contextlib import suppress
 from dataclasses import asdict, dataclass, fields
 from functools import lru_cache
-from typing import Any, NamedTuple, TypeVar, cast
+from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from ..contracts.agent import Agent
 from ..contracts.app import App, apps
@@ -25,6 +25,7 @@ from ..contracts.contract import (
     dump_payload,
     load_mapping,
     load_payload,
+    same_fields,
 )
 from ..contracts.errors import BadSetup, BatonpassError, ContractViolation, Corrupted, UnknownAgent
 from ..contracts.intent import Intent, intent_of, named_schema_of, schema_of, stranger_intent
@@ -68,6 +69,15 @@ class Declaration:
     def schema_of(self, ref: ContractRef) -> dict[str, Any]:
         """The schema of a version of what it accepts."""
         return self.others[ref].schema if ref in self.others else self.schema
+
+    def differs(self, agent: Agent[Any]) -> Literal["contract", "fields"] | None:
+        """How an agent of the same name contradicts this: it accepts another contract, or the same version of it with
+        other fields. (Another version is no contradiction: it has a queue of its own.)"""
+        accepts = contract_ref(agent.accepts)
+        if accepts.name != self.accepts.name:
+            return "contract"
+        same = accepts != self.accepts or same_fields(agent.accepts.model_json_schema(), self.schema)
+        return None if same else "fields"
 
 
 class Book:

@@ -11,7 +11,7 @@ import anyio
 
 from ..contracts.agent import Agent
 from ..contracts.app import App
-from ..contracts.contract import ContractRef, contract_ref, same_fields
+from ..contracts.contract import ContractRef, contract_ref
 from ..contracts.errors import BadSetup, BatonpassError, UnknownAgent
 from ..coordinator.book import Declaration, open_declaration, queue_of
 from ..coordinator.calls import adrive
@@ -57,12 +57,10 @@ def _tell_older(agent: Agent[Any], app: App, before: ContractRef) -> None:
 
 
 def _difference(agent: Agent[Any], other: Declaration) -> str | None:
-    accepts = contract_ref(agent.accepts)
-    if accepts.name != other.accepts.name:
+    accepts, differs = contract_ref(agent.accepts), other.differs(agent)
+    if differs == "contract":
         return f"accepts {other.accepts}, not {accepts}: rename one of them, give its app another namespace"
-    if accepts == other.accepts and not same_fields(agent.accepts.model_json_schema(), other.schema):
-        return f"has other fields in {accepts}: give one of them a higher version="
-    return None
+    return f"has other fields in {accepts}: give one of them a higher version=" if differs else None
 
 
 async def _stays(name: str, other: Declaration, coordinator: Coordinator) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from batonpass.contracts.agent import Agent
 from batonpass.contracts.app import App
-from batonpass.contracts.contract import Contract, ContractRef, contract_ref, same_fields
+from batonpass.contracts.contract import Contract, ContractRef, contract_ref
 from batonpass.contracts.errors import BatonpassError, Corrupted, NotFound
 from batonpass.contracts.job import JobState
 from batonpass.contracts.worker import WorkerInfo
@@ -76,12 +76,10 @@ def _upcast(accepts: type[Contract], ref: ContractRef) -> str:
 
 
 def _difference(agent: Agent[Any], before: Declaration) -> str | None:
-    accepts = contract_ref(agent.accepts)
-    if accepts.name != before.accepts.name:
+    accepts, differs = contract_ref(agent.accepts), before.differs(agent)
+    if differs == "contract":
         return f"accepts {accepts}, but app {before.app!r} declared that it accepts {before.accepts}: rename the agent"
-    if accepts == before.accepts and not same_fields(agent.accepts.model_json_schema(), before.schema):
-        return f"{accepts} has other fields than app {before.app!r} declared: raise its version="
-    return None
+    return f"{accepts} has other fields than app {before.app!r} declared: raise its version=" if differs else None
 
 
 def _unreceived(given: ContractRef, to: str, receiver: Declaration | None) -> tuple[Level, str] | None:

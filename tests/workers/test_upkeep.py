@@ -39,6 +39,15 @@ class Nap(upkeep.Alarm):
         await checkpoint()
 
 
+async def kept_up(store: Any, worker: str, clock: Any, until: anyio.Event) -> None:
+    """Do a worker's upkeep until something has happened."""
+    async with anyio.create_task_group() as tasks:
+        tasks.start_soon(upkeep.keep_up, store, worker, (QUEUE,), Nap(clock))
+        with anyio.fail_after(60):
+            await until.wait()
+        tasks.cancel_scope.cancel()
+
+
 @pytest.mark.parametrize(
     ("since", "slow", "looks"),
     [
@@ -80,11 +89,7 @@ async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
 
     monkeypatch.setattr(store, "acall", looked)
     monkeypatch.setattr(upkeep, "time", clock)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(upkeep.keep_up, store, "other", (QUEUE,), Nap(clock))
-        with anyio.fail_after(60):
-            await taken.wait()
-        tasks.cancel_scope.cancel()
+    await kept_up(store, "other", clock, taken)
     assert asked == looks
 
 
@@ -106,9 +111,5 @@ async def test_the_leases_of_a_partition_that_is_back_are_left_to_their_holders_
 
     monkeypatch.setattr(store, "acall", looked)
     monkeypatch.setattr(upkeep, "time", clock)
-    async with anyio.create_task_group() as tasks:
-        tasks.start_soon(upkeep.keep_up, store, "w", (QUEUE,), Nap(clock))
-        with anyio.fail_after(60):
-            await over.wait()
-        tasks.cancel_scope.cancel()
+    await kept_up(store, "w", clock, over)
     assert asked[: len(away)] == [(), (), (3,), (3,), (3,), (), ()]
