@@ -81,15 +81,15 @@ def _finite(digits: str) -> float:
     return number
 
 
-def assignment(text: str) -> tuple[str, Any]:
-    """NAME=JSON as a name and a value."""
+def assignment(text: str, quoted: str = "'\"hi\"'") -> tuple[str, Any]:
+    """NAME=JSON as a name and a value. `quoted` shows how to write a text: a shell takes a pair of quotes away."""
     name, mark, value = text.partition("=")
     if not mark or not name:
         raise BadSetup(f"{text!r}: write a name, = and JSON, e.g. round=3")
     try:
         return name, read_json(value)
     except ValueError as error:
-        why = f"is not JSON ({error}); a text needs quotes, e.g. {name}='\"hi\"'"
+        why = f"is not JSON ({error}); a text needs quotes, e.g. {name}={quoted}"
         raise BadSetup(f"{text!r}: the part after = {why}") from None
 
 

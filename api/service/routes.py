@@ -38,7 +38,7 @@ def application(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
     shown, asked, alive = page(coordinator, gauge, token), _asked(coordinator, gauge, token), _alive(coordinator)
 
     async def which(scope: Scope, receive: Receive, send: Send) -> None:
-        of_page = scope["path"] == "/ui" or scope["path"].startswith("/ui/")
+        of_page = scope["path"] in ("/", "/ui") or scope["path"].startswith("/ui/")
         await (shown if of_page else alive if scope["path"] == _HEALTH else asked)(scope, receive, send)
 
     return which

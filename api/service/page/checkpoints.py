@@ -1,15 +1,21 @@
-"""Checkpoints: one with its state, and how that differs from the one before."""
+"""Checkpoints: one with its state, how that differs from the one before, and the form that forks it."""
 
 from __future__ import annotations
 
+import secrets
+from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import islice
 
+from batonpass.cli.options import assignment
+from batonpass.cli.places import put
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.errors import BatonpassError, Corrupted, Unavailable
 from batonpass.coordinator.client import Coordinator
 
-from ..refusing import problem_of
+from ..refusing import BadRequest, problem_of
+from .fields import payload
+from .questions import Typed
 from .words import Shown, shown
 
 _MOST = 300  # lines of a difference
@@ -19,7 +25,7 @@ _MOST = 300  # lines of a difference
 class CheckpointPage:
     """A checkpoint. `changes` are lines that begin with -, + or ~, or None if there is no parent to compare with. Then
     `apart` says why, unless it is the first. `more` says that there are other changes. `damaged` is what had to be left
-    out."""
+    out. `agents` may continue from it, and `key` makes that one job however often the form is sent."""
 
     found: Checkpoint
     state: Shown
@@ -28,9 +34,12 @@ class CheckpointPage:
     more: bool
     apart: str
     damaged: tuple[str, ...]
+    agents: tuple[str, ...]
+    key: str
+    typed: Typed | None
 
 
-async def one(coordinator: Coordinator, checkpoint_id: str) -> CheckpointPage:
+async def one(coordinator: Coordinator, checkpoint_id: str, typed: Typed | None = None) -> CheckpointPage:
     """A checkpoint with its state, or with what is left of it if it is damaged."""
     try:
         found = await coordinator.restore(checkpoint_id)
@@ -53,4 +62,26 @@ async def one(coordinator: Coordinator, checkpoint_id: str) -> CheckpointPage:
         len(changes or ()) > _MOST,
         apart,
         found.damaged,
+        tuple(agent.name for agent in await coordinator.agents()),
+        secrets.token_urlsafe(12),
+        typed,
     )
+
+
+async def fork(coordinator: Coordinator, checkpoint_id: str, typed: Mapping[str, str]) -> str:
+    """The id of a new job that continues from a checkpoint, as the form says."""
+    if not typed.get("agent"):
+        raise BadRequest("choose the agent that continues")
+    state, edits = None, [line for line in typed.get("changes", "").splitlines() if line.strip()]
+    if edits:
+        state = (await coordinator.restore(checkpoint_id)).state
+        for edit in edits:
+            state = put(state, *assignment(edit.strip(), '"hi"'))
+    job = await coordinator.fork(
+        checkpoint_id,
+        state=state,
+        agent=typed["agent"],
+        payload=payload(typed.get("payload", "")),
+        key=typed.get("key"),
+    )
+    return job.id

@@ -67,6 +67,19 @@ def read(typed: Mapping[str, str]) -> Any:
     return dict(_values(typed))
 
 
+def payload(text: str) -> dict[str, object] | None:
+    """A payload that was typed as JSON. None if none was."""
+    if not text.strip():
+        return None
+    try:
+        values = read_json(text)
+    except ValueError as error:
+        raise ContractViolation(f"the payload is not JSON: {error}") from None
+    if not isinstance(values, dict):
+        raise ContractViolation("the payload must be a JSON object")
+    return cast("dict[str, object]", values)
+
+
 def _values(typed: Mapping[str, str]) -> Iterator[tuple[str, Any]]:
     for key, text in typed.items():
         kind, mark, name = key.partition(":")

@@ -46,8 +46,20 @@ class Sealed:
 
 def rendered(request: Request, template: str, status: int = 200, **values: Any) -> Response:
     """A page. What is not valid Unicode in a text is escaped."""
-    proof = getattr(request.state, "proof", None)
-    text = _templates().get_template(template).render(proof=proof, path=request.url.path, style=style()[0], **values)
+    asked = request.url
+    text = (
+        _templates()
+        .get_template(template)
+        .render(
+            proof=getattr(request.state, "proof", None),
+            path=asked.path,
+            watching=request.query_params.get("watch") == "1",
+            watched=f"?{asked.include_query_params(watch=1).remove_query_params('done').query}",
+            unwatched=f"?{asked.remove_query_params(['watch', 'done']).query}",
+            style=style()[0],
+            **values,
+        )
+    )
     return Response(text.encode("utf-8", "backslashreplace"), status, media_type="text/html")
 
 

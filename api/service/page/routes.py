@@ -1,9 +1,8 @@
-"""Routes of the page: people who have signed in see jobs and questions, and may answer, cancel and redrive."""
+"""Routes of the page: people who have signed in see jobs and questions, and may answer, cancel, redrive and fork."""
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
-from typing import cast
 from urllib.parse import parse_qsl
 
 from pydantic import BaseModel, ConfigDict
@@ -14,9 +13,8 @@ from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 from starlette.types import ASGIApp
 
-from batonpass.cli.options import read_json
 from batonpass.contracts.bounds import MAX_PAYLOAD
-from batonpass.contracts.errors import Conflict, ContractViolation, Refused
+from batonpass.contracts.errors import Conflict, Refused
 from batonpass.contracts.job import JobState
 from batonpass.coordinator.client import Coordinator
 
@@ -37,6 +35,7 @@ _DONE = {
     "canceled": "The job was canceled.",
     "ended": "The job had already ended.",
     "redriven": "The job is retried from its last checkpoint.",
+    "forked": "This new job continues from that checkpoint.",
 }
 
 
@@ -59,6 +58,7 @@ def page(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
     inside = shows.inside
     app = Starlette(
         routes=[
+            Route("/", shows.home, methods=["GET"]),
             Route("/ui", shows.home, methods=["GET"]),
             Route("/ui/style.css", shows.style, methods=["GET"]),
             Route("/ui/sign-in", refusing(shows.sign_in, told), methods=["POST"]),
@@ -73,6 +73,7 @@ def page(coordinator: Coordinator, gauge: Gauge, token: str) -> ASGIApp:
             Route("/ui/jobs/{id}/cancel", inside(shows.cancel), methods=["POST"]),
             Route("/ui/jobs/{id}/redrive", inside(shows.redrive), methods=["POST"]),
             Route("/ui/checkpoints/{id}", inside(shows.checkpoint), methods=["GET"]),
+            Route("/ui/checkpoints/{id}/fork", inside(shows.fork), methods=["POST"]),
         ],
         exception_handlers={HTTPException: lambda request, error: told(request, unrouted(error))},
     )
@@ -152,8 +153,18 @@ class _Page:
         return rendered(request, "events.html", page=found)
 
     async def checkpoint(self, request: Request) -> Response:
-        found = await checkpoints.one(self._coordinator, request.path_params["id"])
-        return rendered(request, "checkpoint.html", page=found)
+        return await self._checkpoint(request)
+
+    async def fork(self, request: Request) -> Response:
+        try:
+            job = await checkpoints.fork(self._coordinator, request.path_params["id"], request.state.typed)
+        except (Refused, Conflict) as error:
+            return await self._checkpoint(request, Typed("fork", request.state.typed, problem_of(error)))
+        return RedirectResponse(f"/ui/jobs/{job}?done=forked", 303)
+
+    async def _checkpoint(self, request: Request, typed: Typed | None = None) -> Response:
+        found = await checkpoints.one(self._coordinator, request.path_params["id"], typed)
+        return rendered(request, "checkpoint.html", typed.problem.status if typed else 200, page=found)
 
     async def answer(self, request: Request) -> Response:
         values = dict(request.state.typed)
@@ -173,7 +184,7 @@ class _Page:
 
     async def redrive(self, request: Request) -> Response:
         async def redriving(job: str) -> str:
-            await self._coordinator.redrive(job, payload=_payload(request.state.typed.get("payload", "")))
+            await self._coordinator.redrive(job, payload=fields.payload(request.state.typed.get("payload", "")))
             return "redriven"
 
         return await self._act(request, "redrive", redriving)
@@ -205,19 +216,6 @@ async def _typed(request: Request, most: int = MAX_PAYLOAD) -> dict[str, str]:
     except ValueError as error:
         raise BadRequest(f"the form can't be read: {error}") from None
     return {name: value.replace("\r\n", "\n") for name, value in pairs}
-
-
-def _payload(text: str) -> dict[str, object] | None:
-    """The new payload that was typed. None if none was."""
-    if not text.strip():
-        return None
-    try:
-        values = read_json(text)
-    except ValueError as error:
-        raise ContractViolation(f"the payload is not JSON: {error}") from None
-    if not isinstance(values, dict):
-        raise ContractViolation("the payload must be a JSON object")
-    return cast("dict[str, object]", values)
 
 
 def _which(request: Request) -> _Which:
