@@ -3,8 +3,8 @@
 from batonpass.contracts.errors import MissingExtra
 
 try:
-    from batonpass.adapters.langgraph.checkpointer import BatonpassSaver
-    from batonpass.adapters.langgraph.memory import BatonpassStore
+    from batonpass.adapters.langgraph.saver.saver import BatonpassSaver
+    from batonpass.adapters.langgraph.store.store import BatonpassStore
 except ModuleNotFoundError as missing:
     raise MissingExtra(f"batonpass.langgraph needs LangGraph ({missing}): pip install 'batonpass[langgraph]'") from None
 

@@ -17,8 +17,8 @@ from langgraph.types import Send
 from pydantic import BaseModel
 
 import batonpass as bp
-from batonpass.adapters.langgraph.plain import recall, tell_all
-from batonpass.adapters.langgraph.values import Values
+from batonpass.adapters.langgraph.serde.plain import recall, tell_all
+from batonpass.adapters.langgraph.serde.values import Values
 from batonpass.contracts.codec import pack, unpack
 
 

@@ -16,7 +16,7 @@ from langgraph.graph.message import add_messages
 from langgraph.types import interrupt
 
 import batonpass as bp
-from batonpass.adapters.langgraph.transcript import to_langchain
+from batonpass.adapters.langgraph.transcript.messages import to_langchain
 from batonpass.testing import serving
 
 from .apps.autogen_app import ScriptedModel

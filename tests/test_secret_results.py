@@ -49,7 +49,7 @@ def test_of_a_crew() -> None:
 
 @pytest.mark.capability("langgraph")
 def test_of_a_graph() -> None:
-    from batonpass.adapters.langgraph.payloads import out_of_graph
+    from batonpass.adapters.langgraph.run.payloads import out_of_graph
 
     for state in ({"structured_response": Key()}, dict(Key())):
         with pytest.raises(bp.ContractViolation, match="value holds a secret"):

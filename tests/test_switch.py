@@ -14,7 +14,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import interrupt
 
 import batonpass as bp
-from batonpass.adapters.langgraph.transcript import to_langchain
+from batonpass.adapters.langgraph.transcript.messages import to_langchain
 from batonpass.contracts.transcript import Transcript
 from batonpass.contracts.transcript_loops import UNFINISHED
 from batonpass.testing import serving

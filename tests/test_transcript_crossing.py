@@ -33,7 +33,7 @@ from batonpass.adapters.autogen.transcript import from_autogen, to_autogen
 from batonpass.adapters.crewai import CrewAIAdapter
 from batonpass.adapters.crewai.transcript import from_crewai, to_crewai
 from batonpass.adapters.langgraph import LangGraphAdapter
-from batonpass.adapters.langgraph.transcript import from_langchain, to_langchain
+from batonpass.adapters.langgraph.transcript.messages import from_langchain, to_langchain
 from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.state_types import UnknownValue
 from batonpass.contracts.transcript import (

@@ -39,21 +39,21 @@ class LangGraphAdapter:
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
         """The conversation in a checkpoint of this framework."""
-        from .telling import read_state
+        from .transcript.saved import read_state
 
         return read_state(saved, losses)
 
     @staticmethod
     def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
         """The messages that an agent starts with. Notes what they can't express in `losses`."""
-        from .transcript import write_messages
+        from .transcript.messages import write_messages
 
         return write_messages(transcript.messages, losses)
 
     @staticmethod
     def branch(origin: Origin) -> Branch:
         """Where a fork of a saver's checkpoint is put, so that graphs find it."""
-        from .forking import branch_of
+        from .record.fork import branch_of
 
         return branch_of(origin)
 
@@ -72,7 +72,7 @@ class LangGraphAdapter:
 
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Run one delivery. Raises `Fenced` and `Canceled` unchanged, whatever the graph does with errors."""
-        from .run import GraphRun
+        from .run.graph_run import GraphRun
 
         async with built(agent, context) as made:
             return await GraphRun(agent, made, session).outcome(payload, context)

@@ -1,4 +1,5 @@
-"""Handles: a saver's or memory's handles on its store, one for sync code, and one for each event loop."""
+"""Handles: a saver's or memory's handles on its store, one for sync code, and one for each event loop. They open on
+first use."""
 
 from __future__ import annotations
 
@@ -7,11 +8,15 @@ import os
 from collections.abc import AsyncGenerator
 from dataclasses import dataclass, field
 from threading import Lock
-from typing import Any
+from types import TracebackType
+from typing import Any, Self, TypeVar
 from weakref import WeakSet
 
 from ...contracts.errors import BadSetup
+from ...coordinator.calls import Call, adrive, drive
 from ...coordinator.store import Store
+
+T = TypeVar("T")
 
 
 @dataclass(slots=True)
@@ -95,6 +100,48 @@ class Handles:
         if handle is not None and handle.ending is not None:
             await handle.ending.aclose()
         await asyncio.to_thread(self.close)
+
+
+class Opening:
+    """Opens on first use, and closes what was opened."""
+
+    __slots__ = ()
+
+    @property
+    def _handles(self) -> Handles:
+        raise NotImplementedError
+
+    def __enter__(self) -> Self:
+        self._handles.store()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
+
+    async def __aenter__(self) -> Self:
+        await self._handles.astore()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.aclose()
+
+    def close(self) -> None:
+        """Close what sync code opened. It can be used again."""
+        self._handles.close()
+
+    async def aclose(self) -> None:
+        """Close what this event loop and sync code opened."""
+        await self._handles.aclose()
+
+    def _drive(self, call: Call[T]) -> T:
+        return drive(self._handles.store(), call)
+
+    async def _adrive(self, call: Call[T]) -> T:
+        return await adrive(await self._handles.astore(), call)
 
 
 def _renew() -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any, cast
 
 # The marker that a failed node's error handler has to run. It must be kept with the error, or a resume forgets it.
@@ -22,25 +23,31 @@ from langgraph._internal._serde import build_serde_allowlist
 
 # The types that a strict serializer restores without being told. Needed to refuse, at save, what it would not restore.
 from langgraph.checkpoint.serde._msgpack import SAFE_MSGPACK_TYPES
+from langgraph.constants import END
 
 # What runs a graph's supersteps.
 from langgraph.pregel._loop import AsyncPregelLoop, SyncPregelLoop
 
 __all__ = [
     "AROUND",
+    "BRANCH",
     "ERROR_SOURCE_NODE",
     "GOES_ON",
     "HANDLER",
-    "PREVIOUS",
     "RUNTIME",
     "SAFE_MSGPACK_TYPES",
     "STREAM",
     "asked_form",
     "build_serde_allowlist",
+    "is_visible",
     "let_nothing_be_kept",
 ]
 # Marks the path of a task that is an error handler. The path of the task that failed comes before it.
 HANDLER = "node_error_handler"
+# Begins the names of the channels with which a StateGraph says that a node is next.
+BRANCH = "branch:"
+# Where the functional API keeps what its entrypoints return and save.
+_RESULTS = frozenset({END, PREVIOUS})
 # The attribute in which those keep the put of the last superstep.
 _PUT = "_put_checkpoint_fut"
 # The names under which functions of create_agent and create_react_agent keep their response_format.
@@ -55,6 +62,12 @@ class _NoPut:
 
     def __await__(self) -> Iterator[None]:
         return iter(())
+
+
+@lru_cache(maxsize=1024)
+def is_visible(channel: str) -> bool:
+    """Whether a channel's values belong to the user, not to LangGraph itself."""
+    return channel in _RESULTS or not channel.startswith(("__", BRANCH))
 
 
 def let_nothing_be_kept() -> None:

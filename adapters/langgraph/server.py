@@ -12,8 +12,8 @@ from functools import cache
 from typing import TypeVar
 
 from ...contracts.errors import BadSetup
-from .checkpointer import BatonpassSaver
-from .memory import BatonpassStore
+from .saver.saver import BatonpassSaver
+from .store.store import BatonpassStore
 
 T = TypeVar("T")
 

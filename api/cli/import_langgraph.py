@@ -16,7 +16,7 @@ from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, o
 from .printing import print_json
 
 if TYPE_CHECKING:
-    from batonpass.adapters.langgraph.importing import Done
+    from batonpass.adapters.langgraph.importing.importer import Done
 
 # How many problems to print one by one.
 _SHOWN = 20
@@ -65,8 +65,8 @@ def import_langgraph(
     Run it again to continue where it stopped, or to bring what is new. Exit code 1: some could not be imported.
     """
     try:
-        importing = import_module("batonpass.adapters.langgraph.importing")
-        sources = import_module("batonpass.adapters.langgraph.sources")
+        importing = import_module("batonpass.adapters.langgraph.importing.importer")
+        sources = import_module("batonpass.adapters.langgraph.importing.sources")
     except ModuleNotFoundError as error:
         raise MissingExtra(f"importing needs LangGraph ({error}): pip install 'batonpass[langgraph]'") from error
     allowed = _allowed(allow or [])
@@ -86,7 +86,7 @@ def import_langgraph(
 def _allowed(names: list[str]) -> list[tuple[str, ...]]:
     if not names:
         return []
-    from batonpass.adapters.langgraph.allowing import types_of
+    from batonpass.adapters.langgraph.serde.allowlist import types_of
 
     return sorted(types_of([_type(name) for name in names]))
 

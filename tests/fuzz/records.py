@@ -164,8 +164,8 @@ def _events() -> Kind:
 
 def _items() -> dict[str, Kind]:
     """A memory's items, and what its searches look at."""
-    from batonpass.adapters.langgraph.remembering import value_of
-    from batonpass.adapters.langgraph.vectors import Vectors
+    from batonpass.adapters.langgraph.store.operations import value_of
+    from batonpass.adapters.langgraph.store.vectors import Vectors
 
     name = ItemName(("a", "b"), "k")
     vectors = Vectors({"dims": 3, "embed": lambda texts: [[1.0, 2.0, 3.0] for _ in texts]})

@@ -10,9 +10,9 @@ from langgraph.types import Command
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.forking import _PARENT, _TS, _UPDATED, _VERSIONS, branch_of
-from batonpass.adapters.langgraph.framing import Frame
-from batonpass.adapters.langgraph.record import FORMAT
+from batonpass.adapters.langgraph.record.bookkeeping import Frame
+from batonpass.adapters.langgraph.record.checkpoint import FORMAT
+from batonpass.adapters.langgraph.record.fork import _PARENT, _TS, _UPDATED, _VERSIONS, branch_of
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.coordinator.branching import Origin
 from batonpass.coordinator.rows import Place

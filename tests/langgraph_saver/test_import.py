@@ -20,9 +20,9 @@ from langgraph.types import Command
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.checkpointing import config_of
-from batonpass.adapters.langgraph.importing import Importing
-from batonpass.adapters.langgraph.sources import Source, Stored, open_source
+from batonpass.adapters.langgraph.importing.importer import Importing
+from batonpass.adapters.langgraph.importing.sources import Source, Stored, open_source
+from batonpass.adapters.langgraph.saver.checkpoints import config_of
 from tests.commandline import CommandLine, kept
 from tests.harness import postgres
 from tests.harness.keyspace import Keyspace

@@ -10,8 +10,9 @@ import pytest
 from langchain_core.messages import AIMessage, AnyMessage, HumanMessage
 from langgraph.checkpoint.base import empty_checkpoint
 
-from batonpass.adapters.langgraph import BatonpassSaver, record
-from batonpass.adapters.langgraph.glimpse import Glimpse, glimpse, news
+from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.internals import is_visible
+from batonpass.adapters.langgraph.record.changes import Glimpse, glimpse, news
 from batonpass.contracts import packing
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -185,8 +186,6 @@ def test_a_channel_without_a_new_version_is_as_it_was(
 
 def test_the_module_says_which_channels_are_the_users() -> None:
     visible = [
-        name
-        for name in ("messages", "__start__", "branch:to:x", "__pregel_tasks", "__previous__")
-        if record.is_visible(name)
+        name for name in ("messages", "__start__", "branch:to:x", "__pregel_tasks", "__previous__") if is_visible(name)
     ]
     assert visible == ["messages", "__previous__"]

@@ -18,7 +18,8 @@ import pytest
 from langgraph.graph import START, StateGraph
 
 import batonpass as bp
-from batonpass.adapters.langgraph import BatonpassSaver, owning
+from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.saver import owning
 from tests.harness.waiting import wait_until
 
 from .graphs import Runner, Trace, chat, say
@@ -244,7 +245,8 @@ def test_an_owner_that_lost_the_thread_is_fenced(saver: BatonpassSaver, thread: 
 
 _OWNER = """
 import sys, time
-from batonpass.adapters.langgraph import BatonpassSaver, owning
+from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.saver import owning
 saver = BatonpassSaver.from_url(sys.argv[1])
 with saver.own(sys.argv[2], lease=0.5):
     print("owned", flush=True)

@@ -12,7 +12,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from pydantic import PrivateAttr
 
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.repeating import Kept, NoCopy, Repeated
+from batonpass.adapters.langgraph.serde.copying import Kept, NoCopy, Repeated
 from tests.langgraph_saver.graphs import delta
 
 

@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.foreign import Foreign
+from batonpass.adapters.langgraph.serde.foreign import Foreign
 from batonpass.contracts.codec import pack
 from batonpass.coordinator.commands import PutWrites
 from batonpass.coordinator.rows import Write

@@ -17,7 +17,8 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Durability
 
 import batonpass as bp
-from batonpass.adapters.langgraph import BatonpassSaver, checkpointer
+from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.saver import saver as checkpointer
 from batonpass.coordinator.sqlite import disk
 from tests.harness.waiting import wait_until
 

@@ -12,7 +12,7 @@ from langgraph.types import Command, interrupt
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.record import nodes_around
+from batonpass.adapters.langgraph.record.checkpoint import nodes_around
 
 from .graphs import LONG, Runner, Trace, ask, chat, delta, nested, say
 from .telling import told, values

@@ -12,8 +12,8 @@ from langgraph.checkpoint.base import empty_checkpoint
 from langgraph.checkpoint.base.id import uuid6
 from langgraph.checkpoint.serde.types import INTERRUPT, RESUME
 
-from batonpass.adapters.langgraph import BatonpassSaver, checkpointer
-from batonpass.adapters.langgraph.compact import (
+from batonpass.adapters.langgraph import BatonpassSaver
+from batonpass.adapters.langgraph.record.compact import (
     large_id,
     large_time,
     large_version,
@@ -23,6 +23,7 @@ from batonpass.adapters.langgraph.compact import (
     small_version,
     write_name,
 )
+from batonpass.adapters.langgraph.saver import saver as checkpointer
 from batonpass.coordinator.coded.codec import Codec
 from batonpass.coordinator.commands import Find
 

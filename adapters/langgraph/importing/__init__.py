@@ -1,0 +1,1 @@
+"""Moving in: threads from the databases of other LangGraph checkpointers."""

@@ -1,0 +1,1 @@
+"""What BatonpassSaver stores: checkpoints, pending writes, and forks of checkpoints. No I/O."""

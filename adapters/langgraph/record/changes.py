@@ -1,0 +1,137 @@
+"""Glimpse: what we keep of a channel's value, to see at the next put what is new in it without packing it again."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any
+
+from langchain_core.messages import BaseMessage
+
+from ....contracts.builtin_types import class_of
+from ..serde.plain import ATOMS
+
+_extra = attrgetter("__pydantic_extra__")
+
+
+class _Opaque(Exception):
+    """No copy of the value would show every later change of it."""
+
+
+@dataclass(slots=True)
+class Glimpse:
+    """A list's elements as they were: copies of messages' fields, and of other plain values. So a message that was
+    changed in place since is noticed. Equal values count as unchanged."""
+
+    kinds: list[type[Any]]
+    held: list[Any]
+
+    def unchanged(self, value: list[Any]) -> bool:
+        """Whether the list begins with the elements that were seen."""
+        count = len(self.kinds)
+        first = value if len(value) == count else value[:count]
+        try:
+            return (
+                list(map(class_of, first)) == self.kinds
+                and [_fields(each) for each in first] == self.held
+                and not any(_extra(each) for each in first if isinstance(each, BaseMessage))
+            )
+        except Exception:  # a value whose == gives no bool
+            return False
+
+    def longer(self, new: list[Any]) -> Glimpse | None:
+        """The same with more elements at the end. None if one of them can't be kept."""
+        added = glimpse(new)
+        return Glimpse(self.kinds + added.kinds, self.held + added.held) if isinstance(added, Glimpse) else None
+
+
+@dataclass(slots=True)
+class Single:
+    """A value that is not a list, as it was."""
+
+    kind: type[Any]
+    held: Any
+
+    def unchanged(self, value: Any) -> bool:
+        """Whether the value is what it was."""
+        try:
+            return class_of(value) is self.kind and bool(_fields(value) == self.held)
+        except Exception:
+            return False
+
+
+def glimpse(value: Any) -> Glimpse | Single | None:
+    """What to keep of a value. None if a later change of it could go unnoticed."""
+    try:
+        if class_of(value) is list:
+            return Glimpse(list(map(class_of, value)), [_copy(each) for each in value])
+        return Single(class_of(value), _copy(value))
+    except _Opaque:
+        return None
+
+
+def news(
+    before: Mapping[str, Glimpse | Single | None], values: Mapping[str, Any], same: Collection[str] = ()
+) -> tuple[dict[str, Any], dict[str, Any]] | None:
+    """What is new in channels: values that changed, and what was appended to lists. None if a channel is gone. Channels
+    in `same` are known to be unchanged."""
+    if before.keys() - values.keys():
+        return None
+    changes: dict[str, Any] = {}
+    append: dict[str, Any] = {}
+    for channel, value in values.items():
+        if channel in same:
+            continue
+        seen = before.get(channel)
+        if seen is None or isinstance(seen, Glimpse) is not (class_of(value) is list) or not seen.unchanged(value):
+            changes[channel] = value
+        elif isinstance(seen, Glimpse) and len(value) > len(seen.kinds):
+            append[channel] = value[len(seen.kinds) :]
+    return changes, append
+
+
+def seen_after(
+    before: Mapping[str, Glimpse | Single | None], append: Mapping[str, Any], values: Mapping[str, Any],
+    changes: Collection[str],
+) -> dict[str, Glimpse | Single | None]:  # fmt: skip
+    """What is kept of the channels after `news`."""
+    seen: dict[str, Glimpse | Single | None] = {}
+    for channel, value in values.items():
+        known = before.get(channel)
+        if channel in append and isinstance(known, Glimpse):
+            seen[channel] = known.longer(append[channel])
+        else:
+            seen[channel] = glimpse(value) if channel in changes else known
+    return seen
+
+
+def _fields(value: Any) -> Any:
+    return value.__dict__ if isinstance(value, BaseMessage) else value
+
+
+def _copy(value: Any) -> Any:
+    """A copy that changes of the value don't reach. It equals the value, or a message's fields, until they change."""
+    kind = class_of(value)
+    if kind in ATOMS:
+        return value
+    if kind is list:
+        return [_copy(item) for item in value]
+    if kind is dict:
+        return {_leaf(key): _copy(item) for key, item in value.copy().items()}
+    if isinstance(value, BaseMessage) and not _extra(value):
+        return {name: _inner(item) for name, item in value.__dict__.copy().items()}
+    raise _Opaque
+
+
+def _inner(value: Any) -> Any:
+    # A message within a message would be compared by its class's own ==, which may not look at all of it.
+    if isinstance(value, BaseMessage):
+        raise _Opaque
+    return _copy(value)
+
+
+def _leaf(key: Any) -> Any:
+    if class_of(key) not in ATOMS:
+        raise _Opaque
+    return key

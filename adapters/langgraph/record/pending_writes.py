@@ -1,0 +1,139 @@
+"""Writes: what the tasks of a superstep wrote, as stored at the place of the checkpoint on which they ran."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Any
+
+from langgraph.checkpoint.base import WRITES_IDX_MAP, PendingWrite, writes_sort_key
+from langgraph.constants import START
+
+from ....contracts.codec import pack, unpack
+from ....contracts.errors import Corrupted, Unserializable
+from ....coordinator.parts.body import LIST, OTHER, body_of
+from ....coordinator.parts.spans import Append, Span, write_spans
+from ....coordinator.rows import CheckpointRow, Write
+from ....coordinator.seals import content_hash
+from ....coordinator.snapshots import open_row
+from ....coordinator.written import close_write, open_write
+from ..serde.carrier import Carrier
+from ..serde.sends import still
+from .bookkeeping import packed_name
+from .compact import large_path, read_name, small_path, write_name
+
+# A shorter value is stored as it is: a reference would not be much shorter.
+_LEAST = 160
+_NOTHING = pack(None)
+
+
+@dataclass(slots=True)
+class Note:
+    """One write, packed. `name` is its task and its index there. Of several outputs with one name the first stays. Of
+    an error, interrupt or resume (index < 0), the last."""
+
+    name: str
+    path: str
+    channel: str
+    dressed: bool
+    packed: bytes
+    count: int
+    items: int
+
+    @property
+    def again(self) -> bool:
+        """Whether it replaces an earlier one of its name."""
+        return self.name.startswith("-")
+
+    def write(self) -> Write:
+        """The write with its value."""
+        if self.packed is _NOTHING:
+            return Write(self.name, _leading_on(self.path, self.channel), again=self.again)
+        return self._closed([self.packed])
+
+    def reference(self, appends: Sequence[Append], given: bytes) -> Write | None:
+        """The write, with a reference to a checkpoint that has the bytes of its value. None if there is none. `given`
+        is the native part of the checkpoint on which its task ran, if that has a run's input."""
+        if len(self.packed) < _LEAST:
+            return None
+        at = given.find(packed_name(self.channel) + self.packed)
+        if at >= 0:
+            last = at + len(packed_name(self.channel)) + len(self.packed)
+            return self._closed([[last - len(self.packed), last, content_hash(self.packed)], _NOTHING])
+        wanted = self.packed[self.items :]
+        if len(wanted) < _LEAST:
+            return None
+        for append in appends:
+            at = append.data.find(wanted)
+            if at >= 0:
+                span = Span(append.log, append.at + at, append.at + at + len(wanted))
+                kind = LIST if self.items else OTHER
+                return self._closed([kind, self.count, content_hash(wanted)], write_spans([span]))
+        return None
+
+    def _closed(self, value: list[Any], spans: str = "") -> Write:
+        about = [small_path(self.path), self.channel, self.dressed, *value]
+        return Write(self.name, close_write(about), spans, again=self.again)
+
+
+@lru_cache(maxsize=1024)
+def _leading_on(path: str, channel: str) -> bytes:
+    """The data of a write that only leads to the next node. Each task makes one."""
+    return close_write([small_path(path), channel, False, _NOTHING])
+
+
+def notes_of(written: Sequence[tuple[str, Any]], task: str, path: str, carrier: Carrier) -> list[Note]:
+    """What a task wrote, packed. `Unserializable` names a value that could not come back."""
+    notes: dict[str, Note] = {}
+    for number, (channel, value) in enumerate(written):
+        index = WRITES_IDX_MAP.get(channel, number)
+        note = _note(write_name(index, task), path, channel, still(value), carrier)
+        notes[note.name] = note
+    return list(notes.values())
+
+
+def _note(name: str, path: str, channel: str, value: Any, carrier: Carrier) -> Note:
+    if value is None:  # as in the writes that only lead to the next node
+        return Note(name, path, channel, False, _NOTHING, 1, 0)
+    where = f"what a node wrote to {channel!r}"
+    dressed: Any = value
+    try:
+        packed = pack(value, path=where)
+    except Unserializable:
+        dressed = carrier.dress(value, where)
+        packed = pack(dressed, path=where)
+    body = body_of(dressed, packed)
+    is_list = body.kind == LIST
+    return Note(name, path, channel, dressed is not value, packed, body.count if is_list else 1, body.start * is_list)
+
+
+def pending(writes: Sequence[Write], on: CheckpointRow, carrier: Carrier, where: str) -> list[PendingWrite]:
+    """Writes that were read, in the order in which LangGraph applies them. `on` is the checkpoint of their place."""
+    found: list[tuple[tuple[str, str, int], PendingWrite]] = []
+    for write in writes:
+        index, task = read_name(write.name)
+        path, channel, value = read_write(write, on, carrier, where)
+        found.append((writes_sort_key(path, task, index), (task, channel, value)))
+    return [write for _, write in sorted(found, key=lambda each: each[0])]
+
+
+def read_write(write: Write, on: CheckpointRow, carrier: Carrier, where: str) -> tuple[str, str, Any]:
+    """The path of its task, its channel and its value. `on` is the checkpoint of its place."""
+    (path, channel, dressed, *given), value = open_write(write, where)
+    if given:
+        value = _given(channel, given[0], on, where)
+    return large_path(path), channel, carrier.undress(value) if dressed else value
+
+
+def _given(channel: str, place: Sequence[Any], on: CheckpointRow, where: str) -> Any:
+    """A channel's value in a run's input, from the checkpoint that has the input."""
+    first, last, digest = place
+    packed = on.native[first:last]
+    if content_hash(packed) == digest:
+        return unpack(packed)
+    # Another checkpoint was put under the same id since. What counts is the input in that one.
+    try:
+        return open_row(on).checkpoint.native["hidden"][START][channel]
+    except (KeyError, TypeError):
+        raise Corrupted(f"what was written at {where} is not there; older checkpoints may be readable") from None

@@ -1,0 +1,190 @@
+"""Frame: one LangGraph checkpoint as plain values, and back."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, NotRequired, TypedDict, cast
+
+from langchain_core.messages import BaseMessage
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata
+from langgraph.checkpoint.serde.types import INTERRUPT, TASKS
+from langgraph.constants import START
+
+from ....contracts.errors import BadSetup, Corrupted
+from ..internals import is_visible
+from ..serde.plain import NotPlain, plain, readable, recall, tell_all
+from ..serde.values import Sealed, Values
+
+FORMAT = 1
+
+
+class Frame(TypedDict):
+    """LangGraph's bookkeeping of one checkpoint: a checkpoint's `native`. It is stored, so names and meanings must
+    stay.
+
+    - `kept` has the sealed values of channels that can't be restored from `state`. `messages` are the channels that
+      `state` shows as lists of messages.
+    - `ran` names the nodes of the superstep.
+    - `asked` is set if the graph has stopped here to wait for a person: the ids of the interrupts, none for a
+      breakpoint. `shown` has, for each interrupt, the tasks that show it, and how many answers each had used by then.
+    - `passed` is set if the graph has handed its job off here: the interrupt that waits for the job to come back.
+      `waiting` are the journal's records at that point.
+    - `untold` is set while the graph has not seen the conversation that its job has brought along.
+    """
+
+    v: int
+    id: str
+    parent: str | None
+    ts: str
+    format: int
+    versions: dict[str, Any]
+    seen: dict[str, dict[str, Any]]
+    updated: list[str] | None
+    metadata: dict[str, Any]
+    kept: dict[str, Sealed]
+    messages: list[str]
+    ran: list[str]
+    asked: NotRequired[list[str]]
+    shown: NotRequired[dict[str, dict[str, int]]]
+    passed: NotRequired[str]
+    waiting: NotRequired[list[dict[str, Any]]]
+    untold: NotRequired[bool]
+
+
+@dataclass(frozen=True)
+class Tip:
+    """A checkpoint of one namespace: its frame, and its state (empty in a subgraph's, where all is in the frame)."""
+
+    frame: Frame
+    state: dict[str, Any]
+
+    @property
+    def id(self) -> str:
+        return self.frame["id"]
+
+
+def make_tip(
+    checkpoint: Checkpoint,
+    metadata: CheckpointMetadata,
+    parent: str | None,
+    before: Tip | None,
+    values: Values,
+    visible: frozenset[str],
+) -> Tip:
+    """A checkpoint as a tip. The values of `visible` channels go to its state. Those that it can't restore are also
+    sealed."""
+    state, kept, messages = _channels(checkpoint["channel_values"], values, visible)
+    if before is not None and before.id == parent:
+        unknown = _unknown(checkpoint, before)
+        state |= {channel: value for channel, value in before.state.items() if channel in unknown}
+        kept |= {channel: sealed for channel, sealed in before.frame["kept"].items() if channel in unknown}
+        messages += [channel for channel in before.frame["messages"] if channel in unknown]
+    updated = checkpoint.get("updated_channels")
+    frame = Frame(
+        v=FORMAT,
+        id=checkpoint["id"],
+        parent=parent,
+        ts=checkpoint["ts"],
+        format=checkpoint["v"],
+        versions=dict(checkpoint["channel_versions"]),
+        seen={node: dict(seen) for node, seen in checkpoint["versions_seen"].items()},
+        updated=None if updated is None else list(updated),
+        metadata=readable(metadata),
+        kept=kept,
+        messages=messages,
+        ran=_ran(checkpoint, before, values),
+    )
+    return Tip(frame, state)
+
+
+def _unknown(checkpoint: Checkpoint, before: Tip) -> set[str]:
+    """The channels that this graph does not know. Another release of it may know them, and continue the job."""
+    given, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+    return {
+        channel
+        for channel, version in before.frame["versions"].items()
+        if channel not in given and is_visible(channel) and versions.get(channel) == version
+    }
+
+
+def _channels(
+    given: Mapping[str, Any], values: Values, visible: frozenset[str]
+) -> tuple[dict[str, Any], dict[str, Sealed], list[str]]:
+    """What goes into a tip's state, what is kept sealed, and which channels the state shows as messages."""
+    state: dict[str, Any] = {}
+    kept: dict[str, Sealed] = {}
+    messages: list[str] = []
+    for channel, value in given.items():
+        if channel in visible:
+            try:
+                state[channel] = plain(value)
+                continue
+            except NotPlain:
+                told = tell_all(value)
+            if told is not None:
+                state[channel] = told
+                messages.append(channel)
+                continue
+            state[channel] = readable(value)
+        kept[channel] = values.seal(value, f"state[{channel!r}]")
+    return state, kept, messages
+
+
+def load_tip(native: Any, state: Mapping[str, Any], where: str) -> Tip:
+    """A stored tip. `Corrupted` if this version can't read it."""
+    if not isinstance(native, dict) or cast("dict[str, Any]", native).get("v") != FORMAT:
+        raise Corrupted(f"{where} holds no LangGraph checkpoint of format {FORMAT}: a newer Batonpass wrote it, update")
+    return Tip(cast("Frame", native), dict(state))
+
+
+def open_tip(tip: Tip, values: Values) -> Checkpoint:
+    """A tip's checkpoint, as a new copy."""
+    frame = tip.frame
+    channels = {channel: values.open(sealed) for channel, sealed in frame["kept"].items()}
+    for channel, value in tip.state.items():
+        if channel not in channels:
+            channels[channel] = _recalled(channel, value) if channel in frame["messages"] else plain(value)
+    return Checkpoint(
+        v=frame["format"],
+        id=frame["id"],
+        ts=frame["ts"],
+        channel_values=channels,
+        channel_versions=dict(frame["versions"]),
+        versions_seen={node: dict(seen) for node, seen in frame["seen"].items()},
+        updated_channels=None if frame["updated"] is None else list(frame["updated"]),
+    )
+
+
+def _recalled(channel: str, told: Any) -> list[BaseMessage]:
+    try:
+        return recall(told)
+    except (LookupError, TypeError, ValueError) as error:  # a person may have edited them
+        why = f"{type(error).__name__}: {error}"
+        raise BadSetup(
+            f"state[{channel!r}] can't be read as messages ({why}): redrive the job with messages in the form that its "
+            "checkpoints before the edit show"
+        ) from None
+
+
+def step_name(frame: Frame) -> str:
+    """What a timeline calls the superstep that ended in this checkpoint: its nodes, or where its values came from."""
+    counted = Counter(node for node in frame["ran"] if node != START)
+    names = [node if times == 1 else f"{node} x{times}" for node, times in sorted(counted.items())]
+    source = str(frame["metadata"].get("source"))
+    return ", ".join(names) or ("input" if source == "loop" else source)
+
+
+def _ran(checkpoint: Checkpoint, before: Tip | None, values: Values) -> list[str]:
+    """The superstep's nodes: those that saw new versions, and those that the checkpoint before sent tasks to."""
+    if before is None:
+        return []
+    seen_before = before.frame["seen"]
+    ran = [
+        node
+        for node, seen in checkpoint["versions_seen"].items()
+        if node != INTERRUPT and seen != seen_before.get(node) and seen
+    ]
+    sent = before.frame["kept"].get(TASKS)
+    return ran + ([task.node for task in values.open(sent)] if sent else [])

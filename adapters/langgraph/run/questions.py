@@ -1,0 +1,195 @@
+"""Questions: where a graph stops to wait for a person, and which answer belongs to which question."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, cast
+
+from langgraph.constants import START
+from langgraph.pregel import Pregel
+from langgraph.types import StateSnapshot
+
+from ....contracts.checkpoint import Snapshot
+from ....contracts.handoff import Answer, Handoff
+from ....contracts.inbox import AskTerms
+from ....contracts.outcome import Suspended
+from ..serde.plain import readable
+from .checkpoint import Frame
+from .progress import Trail
+
+# The decisions of LangChain's middleware that need only a word, and what the others need besides.
+_WORDS = ("approve", "reject")
+_MORE = [
+    {"if": {"properties": {"type": {"const": kind}}}, "then": {"properties": {name: what}, "required": [name]}}
+    for kind, name, what in (
+        ("edit", "edited_action", {"type": "object", "required": ["name", "args"]}),
+        ("respond", "message", {"type": "string"}),
+    )
+]
+
+
+class Questions:
+    """Interrupts and breakpoints of a graph.
+
+    A job's answer stays until the next suspension, so a question must not take the answer to an earlier one. The
+    checkpoint committed with a question names the interrupts that it asks, and an answer is only for those. A node that
+    has used an answer may ask again before the attempt ends, and LangGraph would give the same answer to that question.
+    So a checkpoint also notes how many answers each task had used.
+    """
+
+    def __init__(self, graph: Pregel[Any, Any, Any, Any], trail: Trail) -> None:
+        self._graph = graph
+        self._trail = trail
+
+    def answered(self, state: StateSnapshot, answer: Answer | None) -> dict[str, Any] | None:
+        """What to resume with, by interrupt. Empty for a breakpoint, or if all answers are used already. None if there
+        is no answer for this state."""
+        asked = self._frame().get("asked")
+        if asked is None or answer is None:
+            return None
+        pending = {interrupt.id: interrupt.value for interrupt in state.interrupts}
+        if not asked:
+            return None if pending else {}
+        if len(asked) == 1 or answer.is_default:  # whoever declares a default does not know the interrupts' ids
+            answers = dict.fromkeys(asked, answer.value)
+        else:
+            value: Any = answer.value
+            answers = dict(cast("dict[str, Any]", value)) if isinstance(value, Mapping) else {}
+        given = [name for name in asked if name in pending and name in answers]
+        fresh = [name for name in given if not self.is_used(name)]
+        return {name: _whole(answers[name], pending[name]) for name in fresh} or ({} if given else None)
+
+    def is_used(self, interrupt: str) -> bool:
+        """Whether a node has used the answer to an interrupt since it was asked."""
+        shown, used = self._frame().get("shown", {}).get(interrupt, {}), self._trail.used()
+        return any(used.get(task, 0) > before for task, before in shown.items())
+
+    def waits(self, state: StateSnapshot) -> bool:
+        """Whether nothing can run before a person has answered."""
+        if state.interrupts:
+            return len(state.next) == sum(1 for task in state.tasks if task.interrupts)
+        if not state.next:
+            return False
+        before, after = self._graph.interrupt_before_nodes, self._graph.interrupt_after_nodes
+        return _among(state.next, before) or _among(self._frame()["ran"], after)
+
+    def suspended(self, state: StateSnapshot, error: str = "") -> Suspended:
+        """The question, with the checkpoint that says which one it is. `error` is what was wrong with an answer.
+
+        The question is the interrupt's value, or the values of several interrupts by their ids. At a breakpoint it is
+        the nodes that would run next.
+        """
+        asked = {
+            interrupt.id: readable(interrupt.value)
+            for interrupt in state.interrupts
+            if not isinstance(interrupt.value, Handoff)
+        }
+        if not asked:
+            step = f"before {', '.join(sorted(state.next))}"
+            return Suspended({"paused_before": sorted(state.next)}, self._asking(step, []))
+        step = f"{_askers(state)} asks"
+        question = next(iter(asked.values())) if len(asked) == 1 else asked
+        terms = AskTerms(schema=_schema(state, asked), options=_options(question), error=error)
+        return Suspended(question, self._asking(step, list(asked)), terms)
+
+    def passed_on(self, state: StateSnapshot) -> tuple[Handoff[Any], Snapshot] | None:
+        """The handoff that stopped the graph, and the checkpoint that waits for the job to come back. If there are
+        several, the first one: the others wait for their turn. None if the graph asks a person, which goes first."""
+        if not state.interrupts or not all(isinstance(each.value, Handoff) for each in state.interrupts):
+            return None
+        interrupt = state.interrupts[0]
+        snapshot = self._asking(f"{_askers(state)} hands off", [])
+        snapshot.native |= {"passed": interrupt.id, "waiting": self._trail.waiting()}
+        return interrupt.value, snapshot
+
+    def came_back(self) -> str | None:
+        """The interrupt that waits for the job, if this visit begins with what the last one left."""
+        return self._trail.tip.frame.get("passed") if self._trail.tip is not None else None
+
+    def _asking(self, step: str, asked: list[str]) -> Snapshot:
+        tip = self._trail.tip
+        assert tip is not None, "a graph stops only at a checkpoint"
+        native: dict[str, Any] = {**self._trail.native(tip), "asked": asked, "shown": self._trail.shown()}
+        return Snapshot(step=step, state=tip.state, framework="langgraph", native=native)
+
+    def _frame(self) -> Frame:
+        tip = self._trail.tip
+        assert tip is not None, "a state is looked at only after a checkpoint"
+        return tip.frame
+
+
+def _askers(state: StateSnapshot) -> str:
+    return ", ".join(sorted({task.name for task in state.tasks if task.interrupts}))
+
+
+def _among(nodes: Any, stops: Any) -> bool:
+    return any(node != START and (stops == "*" or node in stops) for node in nodes)
+
+
+def _schema(state: StateSnapshot, asked: Mapping[str, Any]) -> dict[str, Any] | None:
+    """The schema of the answer: the interrupt's (`response_schema=`, LangGraph 1.2 and newer), or what LangChain's
+    middleware accepts. Several interrupts are answered by their ids, and the answer must name at least one."""
+    said = {each.id: getattr(each, "response_schema", None) for each in state.interrupts}
+    known: dict[str, dict[str, Any]] = {}
+    for name, question in asked.items():
+        schema = said[name]
+        if isinstance(schema, dict) and _usable(schema):
+            known[name] = readable(schema)
+        elif reviews := _reviews(question):
+            known[name] = _decisions(reviews)
+    if len(asked) == 1:
+        return next(iter(known.values()), None)
+    # Each schema gets its own $id, so that its "#/$defs/..." refers to itself.
+    properties = {name: {"$id": f"urn:interrupt:{name}", **known[name]} if name in known else {} for name in asked}
+    return {"type": "object", "properties": properties, "additionalProperties": False, "minProperties": 1}
+
+
+def _usable(schema: Any) -> bool:
+    """Whether a schema can check answers. LangGraph accepts any dict as a schema, and checks nothing."""
+    from jsonschema import Draft202012Validator, SchemaError
+
+    try:
+        Draft202012Validator.check_schema(schema)
+    except SchemaError:
+        return False
+    return True
+
+
+def _options(question: Any) -> tuple[Any, ...]:
+    """The choices that a question offers: those that it lists, or the decisions that LangChain's middleware allows."""
+    if not isinstance(question, Mapping):
+        return ()
+    told = cast("Mapping[str, Any]", question)
+    listed = told.get("options") or told.get("choices")
+    if isinstance(listed, list):
+        return tuple(cast("Sequence[Any]", listed))
+    return tuple(dict.fromkeys(decision for allowed in _reviews(question) for decision in allowed))
+
+
+def _reviews(question: Any) -> list[list[Any]]:
+    """The decisions that LangChain's middleware (HumanInTheLoopMiddleware) allows for each call that it asks about."""
+    reviews = cast("Mapping[str, Any]", question).get("review_configs") if isinstance(question, Mapping) else None
+    return [
+        list(cast("Mapping[str, Any]", review).get("allowed_decisions", ()))
+        for review in (cast("Sequence[Any]", reviews) if isinstance(reviews, list) else ())
+        if isinstance(review, Mapping)
+    ]
+
+
+def _decisions(reviews: list[list[Any]]) -> dict[str, Any]:
+    """The schema of what that middleware accepts: a decision for each call, or one word for all of them. It raises on
+    any other answer, in every attempt."""
+    each = [
+        {"type": "object", "properties": {"type": {"enum": r}}, "required": ["type"], "allOf": _MORE} for r in reviews
+    ]
+    made = {"type": "array", "prefixItems": each, "minItems": len(each), "maxItems": len(each)}
+    whole = {"type": "object", "properties": {"decisions": made}, "required": ["decisions"]}
+    words = [word for word in _WORDS if all(word in allowed for allowed in reviews)]
+    return {"if": {"type": "string"}, "then": {"enum": words}, "else": whole}
+
+
+def _whole(answer: Any, question: Any) -> Any:
+    """An answer. If it is one word for all calls of that middleware, written out as a decision for each."""
+    word = isinstance(answer, str) and answer in _WORDS
+    reviews = _reviews(readable(question)) if word else []
+    return {"decisions": [{"type": answer} for _ in reviews]} if reviews else answer

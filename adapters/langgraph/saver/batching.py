@@ -1,0 +1,134 @@
+"""Waiting: writes that wait a moment for the put that follows them, so that both are one commit."""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from dataclasses import dataclass, field
+from threading import Lock
+
+from ....coordinator.store import Behind
+from ..record.pending_writes import Note
+from .latch import Ending
+
+Spot = tuple[str, str, str]
+"""A thread, a namespace, and a checkpoint's id."""
+
+# For how many checkpoints to remember the writes that were stored on their own.
+_REMEMBERED = 256
+
+
+@dataclass(eq=False, slots=True)
+class Batch:
+    """What one task wrote. `taken` is set as soon as a put has taken it along. `stored` ends when the store has it. If
+    it is not on the disk by then, `behind` is set, and the task (not the put) waits for that."""
+
+    spot: Spot
+    notes: list[Note]
+    taken: bool = False
+    stored: Ending = field(default_factory=Ending)
+    behind: Behind | None = None
+
+
+class Waiting:
+    """Batches that wait, puts on their way, and writes that were stored on their own. If the next put contains the
+    values of these, they can refer to it, so that the values are not kept twice."""
+
+    def __init__(self) -> None:
+        self._lock = Lock()
+        self._batches: dict[Spot, list[Batch]] = {}
+        self._expected: dict[Spot, Ending] = {}
+        self._flying: dict[tuple[str, str], list[Ending]] = {}
+        self._alone: OrderedDict[Spot, dict[str, Note]] = OrderedDict()
+
+    def add(self, spot: Spot, notes: list[Note]) -> Batch:
+        """Let what a task wrote on a checkpoint wait."""
+        batch = Batch(spot, notes)
+        with self._lock:
+            self._batches.setdefault(spot, []).append(batch)
+            expected = self._expected.pop(spot, None)
+        if expected is not None:
+            expected.end()
+        return batch
+
+    def count(self, spot: Spot) -> int:
+        """How many batches wait for the put that follows a checkpoint."""
+        return len(self._batches.get(spot, ()))
+
+    def expect(self, parent: Spot, seconds: float) -> None:
+        """Wait until something is written on a checkpoint, but not longer than this. The thread that writes it may not
+        have begun yet when the put that follows begins."""
+        with self._lock:
+            if parent in self._batches or parent in self._alone:
+                return
+            expected = self._expected.setdefault(parent, Ending())
+        if not expected.wait(seconds):
+            with self._lock:
+                if self._expected.get(parent) is expected:
+                    del self._expected[parent]
+
+    def withdraw(self, batch: Batch) -> bool:
+        """Stop waiting. False if a put has taken the batch along."""
+        if batch.taken:
+            return False
+        with self._lock:
+            waiting = self._batches.get(batch.spot, [])
+            if batch not in waiting:
+                return False
+            waiting.remove(batch)
+            if not waiting:
+                del self._batches[batch.spot]
+            return True
+
+    def went(self, batch: Batch) -> None:
+        """A batch was stored on its own."""
+        with self._lock:
+            known = self._alone.setdefault(batch.spot, {})
+            for note in batch.notes:
+                if note.again:
+                    known[note.name] = note
+                else:
+                    known.setdefault(note.name, note)
+            while len(self._alone) > _REMEMBERED:
+                self._alone.popitem(last=False)
+
+    def take(self, parent: Spot) -> tuple[list[Batch], list[Note]]:
+        """What waits for the put that follows a checkpoint, and what was stored on its own before."""
+        with self._lock:
+            batches = self._batches.pop(parent, [])
+            alone = self._alone.pop(parent, None)
+        for batch in batches:
+            batch.taken = True
+        return batches, list(alone.values()) if alone else []
+
+    def flight(self, spot: Spot) -> Ending | None:
+        """A put on its way to a checkpoint's thread and namespace, or None. While there is one, the put that a write
+        waits for has not begun, because LangGraph makes one after the other."""
+        with self._lock:
+            flights = self._flying.get(spot[:2])
+            return flights[-1] if flights else None
+
+    def begin(self, spot: Spot) -> Ending:
+        """A put begins. To be ended with `end`."""
+        flight = Ending()
+        with self._lock:
+            self._flying.setdefault(spot[:2], []).append(flight)
+        return flight
+
+    def end(
+        self,
+        spot: Spot,
+        flight: Ending,
+        batches: list[Batch],
+        error: BaseException | None,
+        behind: Behind | None,
+    ) -> None:
+        """A put has ended, and so have the batches that it took along."""
+        with self._lock:
+            flights = self._flying[spot[:2]]
+            flights.remove(flight)
+            if not flights:
+                del self._flying[spot[:2]]
+        flight.end()
+        for batch in batches:
+            batch.behind = behind
+            batch.stored.end(error)

@@ -1,0 +1,250 @@
+"""Checkpointing: what a saver's methods do, written once for sync and async, as calls (coordinator/calls/)."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, cast
+from weakref import WeakSet
+
+from langchain_core.runnables import RunnableConfig
+from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
+from langgraph.constants import START
+
+from ....contracts.errors import Conflict, NotFound, Unserializable
+from ....contracts.names import digest
+from ....coordinator.calls import Call, places
+from ....coordinator.calls.freeing import Freeing
+from ....coordinator.calls.places import Found, Putting
+from ....coordinator.commands import Fence, PutWrites
+from ....coordinator.parts.nodes import children_of
+from ....coordinator.parts.nodes import value as value_of
+from ....coordinator.parts.recent import Known, Recent
+from ....coordinator.parts.spans import Append
+from ....coordinator.parts.stored import NATIVE
+from ....coordinator.rows import Place, Write
+from ....coordinator.snapshots import Draft
+from ....coordinator.store import Store
+from ..handles import Handles
+from ..internals import is_visible
+from ..record.checkpoint import Held, Record, checkpoint_of, held_of, is_dressed
+from ..record.compact import is_unique
+from ..record.pending_writes import Note, pending
+from ..record.reading import Reading
+from ..serde.carrier import Carrier
+from .batching import Batch, Spot, Waiting
+from .outlines import Walked
+
+# Set in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins there may
+# branch. LangGraph passes it to every put of that run, and keeps names with two underscores out of the metadata.
+BRANCHES = "__batonpass_branches"
+
+# In place of a checkpoint's id: the last checkpoint with the whole value of a delta channel. No id is just a NUL.
+DELTAS = "\0"
+# The same, with the values of its delta channels, to be copied.
+SEEDS = "\0\0"
+
+_ALL: WeakSet[Checkpointing] = WeakSet()
+
+
+class Checkpointing:
+    """A saver's store and what it remembers of it. Shared by the saver's clones."""
+
+    def __init__(self, store: Store, *, ttl: int, refuses: bool) -> None:
+        self.handles = Handles(store)
+        self.codec = store.codec
+        self._ttl = ttl
+        self._refuses = refuses
+        self._awkward: set[str] = set()
+        self._freeing = Freeing()
+        self.renew()
+        _ALL.add(self)
+
+    def renew(self) -> None:
+        """Forget what was remembered. For the child of a fork, whose parent continues with what there was."""
+        self.recent = Recent()
+        self.waiting = Waiting()
+        self.walked = Walked()
+
+    def put(
+        self,
+        carrier: Carrier,
+        spot: Spot,
+        checkpoint: Checkpoint,
+        metadata: Mapping[str, Any],
+        parent: str,
+        fence: Fence | None,
+        notes: tuple[Sequence[Batch], Sequence[Note]],
+        branches: bool,
+        new: Collection[str],
+        soon: bool = False,
+    ) -> Call[None]:
+        """Commit a checkpoint, with the writes that led to it. `new` are the channels that have new versions."""
+        thread, scope, key = spot
+        run = metadata.get("run_id")
+        checkpoint = yield from self._with_unknown(carrier, spot, checkpoint, parent, new)
+        known = self._before(spot, parent)
+        held: Held | None = known.held if known else None
+        putting = Putting(
+            thread,
+            Place(scope, key, run_digest(str(run)) if run else ""),
+            parent,
+            tip=parent if self._may_conflict(scope, metadata, branches) else None,
+            fence=fence,
+            ttl=self._ttl,
+            codec=self.codec,
+            soon=soon,
+            writes=_with(notes, held.given if held and held.key == parent else b""),
+        )
+        record = Record(scope, checkpoint, metadata, parent, held, new)
+        if record.keeps_deltas:  # its value shares most with the last one that was kept, several checkpoints ago
+            known = self.recent.get((thread, scope, DELTAS)) or known
+        try:
+            made, held = yield from self._put(putting, record, carrier, known)
+        except Unserializable:
+            awkward = record.awkward(carrier)
+            if awkward <= self._awkward:
+                raise
+            self._awkward = self._awkward | awkward
+            made, held = yield from self._put(putting, record, carrier, known)
+        if START in checkpoint["channel_values"]:
+            held.given = made.new.native
+        made_known = Known(made.nodes.id, lambda: made.nodes, made.nodes.size, held)
+        self.recent.put((thread, scope, ""), made_known)
+        if record.keeps_deltas:
+            self.recent.put((thread, scope, DELTAS), made_known)
+        if self._ttl:
+            yield from self._freeing.wrote()
+
+    def _before(self, spot: Spot, parent: str) -> Known | None:
+        thread, scope, _ = spot
+        return (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
+
+    def _with_unknown(
+        self, carrier: Carrier, spot: Spot, checkpoint: Checkpoint, parent: str, new: Collection[str]
+    ) -> Call[Checkpoint]:
+        """A checkpoint, with the values that the one before it has in channels that this graph does not know. Another
+        release of the graph may know them, and may run at the same time, or later."""
+        values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
+        known = self._before(spot, parent)
+        there = known is not None and known.held.key == parent
+        waits: Mapping[str, Any] = known.held.branches if known and there else {}  # where another graph goes on
+        unknown = [channel for channel in versions if channel not in values and channel not in new]
+        unknown = [each for each in unknown if (is_visible(each) or each in waits) and is_unique(versions[each])]
+        if not parent or not unknown:
+            return checkpoint
+        if not there:
+            yield from self.get(carrier, *spot[:2], parent)  # remembers it
+            known = self._before(spot, parent)
+        if known is None or known.held.key != parent:  # it is gone
+            return checkpoint
+        held, kept = known.held, children_of(known.make().state)
+        same = [channel for channel in unknown if held.versions.get(channel) == versions[channel]]
+        found = {channel: held.branches[channel] for channel in same if channel in held.branches}
+        found |= {
+            channel: carrier.undress(value_of(kept[channel])) if is_dressed(held, channel) else value_of(kept[channel])
+            for channel in same
+            if channel in kept and channel not in held.deltas
+        }
+        return {**checkpoint, "channel_values": {**values, **found}} if found else checkpoint
+
+    def _put(self, putting: Putting, record: Record, carrier: Carrier, known: Known | None) -> Call[tuple[Draft, Held]]:
+        base = known.make() if known else None
+        snapshot, held = record.snapshot(carrier, self._awkward, base, known.held if known else None)
+        try:
+            made = yield from places.put(putting, snapshot, base)
+        except Conflict as error:
+            if type(error) is not Conflict or putting.tip is None:
+                raise
+            found = yield from places.page(putting.thread, putting.place.scope, None, 1, whole=False)
+            if not found or found[0].place.key != putting.place.key:
+                yield from _check_there(putting)
+                raise
+            # The same checkpoint is put again, and it is the latest.
+            putting.tip = putting.place.key
+            made = yield from places.put(putting, snapshot, base)
+        return made, held
+
+    def _may_conflict(self, scope: str, metadata: Mapping[str, Any], branches: bool) -> bool:
+        return self._refuses and not scope and not branches and metadata.get("source") not in ("update", "fork")
+
+    def put_writes(self, batch: Batch, fence: Fence | None) -> Call[None]:
+        """Store what a task wrote, without a put."""
+        thread, scope, key = batch.spot
+        yield PutWrites(thread, scope, key, [note.write() for note in batch.notes], fence)
+
+    def get(self, carrier: Carrier, thread: str, scope: str, key: str) -> Call[CheckpointTuple | None]:
+        """The checkpoint of a place. Without a key, the latest. None if there is none."""
+        found = yield from places.find(thread, scope, key)
+        if found is None:
+            return None
+        read = read_tuple(carrier, thread, found, branches=bool(key))
+        latest = self.recent.get((thread, scope, ""))
+        if latest is None or latest.id != found.opened.row.id:
+            self.remember((thread, scope, key), found, read.checkpoint)
+        return read
+
+    def remember(self, spot: Spot, found: Found, checkpoint: Checkpoint) -> None:
+        """Remember a checkpoint that was read, so that later puts share with it."""
+        row, opened = found.opened.row, replace(found.opened, roots=[])
+        size = len(row.state) + len(row.native) + sum(map(len, row.bodies))
+        self.recent.put(spot, Known(row.id, lambda: opened.base, size, held_of(checkpoint, found.opened.roots[NATIVE])))
+
+
+def read_tuple(
+    carrier: Carrier, thread: str, found: Found, *, branches: bool = False, reading: Reading | None = None
+) -> CheckpointTuple:
+    """A place that was read, as LangGraph's tuple. With `branches`, a run that begins there may branch."""
+    place = found.place
+    stored = reading.stored(found.opened) if reading else found.opened.checkpoint
+    checkpoint, metadata, parent = checkpoint_of(place.key, stored, carrier)
+    config = config_of(thread, place.scope, place.key, **({BRANCHES: True} if branches else {}))
+    where = f"checkpoint {place.key} of thread {thread!r}"
+    return CheckpointTuple(
+        config=config,
+        checkpoint=checkpoint,
+        metadata=cast("CheckpointMetadata", metadata),
+        parent_config=config_of(thread, place.scope, parent) if parent else None,
+        pending_writes=pending(found.writes, found.opened.row, carrier, where),
+    )
+
+
+def _check_there(putting: Putting) -> Call[None]:
+    """`NotFound` if the checkpoint where a run began is gone. (A `Conflict` would blame another run.)"""
+    if putting.tip and (yield from places.find(putting.thread, putting.place.scope, putting.tip)) is None:
+        raise NotFound(
+            f"checkpoint {putting.tip} of thread {putting.thread!r}, which this run continues from, is not there: it "
+            "was deleted, has expired, or never existed. Nothing was written: leave checkpoint_id out of the config to "
+            "continue from the latest, or name another"
+        )
+
+
+def run_digest(run_id: str) -> str:
+    """What the places of a run's checkpoints say about the run."""
+    return digest("run", run_id)
+
+
+def config_of(thread: str, scope: str, key: str, **more: object) -> RunnableConfig:
+    """The config that names a checkpoint."""
+    return {"configurable": {"thread_id": thread, "checkpoint_ns": scope, "checkpoint_id": key, **more}}
+
+
+def _with(notes: tuple[Sequence[Batch], Sequence[Note]], given: bytes) -> Callable[[Sequence[Append]], Sequence[Write]]:
+    """A put's writes: those that waited for it, and those that were stored before and can now refer to its contents."""
+    batches, alone = notes
+
+    def writes(appends: Sequence[Append]) -> Sequence[Write]:
+        named = [note.reference(appends, given) or note.write() for batch in batches for note in batch.notes]
+        again = [replace(write, again=True) for note in alone if (write := note.reference(appends, given))]
+        return [*again, *named]
+
+    return writes
+
+
+def _renew() -> None:
+    for each in list(_ALL):
+        each.renew()
+
+
+os.register_at_fork(after_in_child=_renew)

@@ -1,0 +1,192 @@
+"""Owning: a thread owned by one run, leased and fenced through a job that does nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Mapping, MutableMapping
+from contextvars import ContextVar, Token
+from threading import Event, Thread
+from types import TracebackType
+from typing import TYPE_CHECKING, Any, cast
+
+from anyio import CancelScope
+
+from ....contracts.contract import ContractRef
+from ....contracts.duration import Duration, seconds_of
+from ....contracts.errors import BatonpassError, Fenced, ThreadBusy
+from ....contracts.handoff import Envelope
+from ....contracts.names import digest, home, mint
+from ....coordinator.calls import Call, adrive, drive
+from ....coordinator.calls.inputs import deadline
+from ....coordinator.commands import Claim, Complete, DeleteJob, Fence, Heartbeat, Reap, Submit, Target
+from ....coordinator.letters import seal_envelope, seal_letter
+from ....coordinator.rows import Delivery
+from ....coordinator.store import Store
+
+if TYPE_CHECKING:
+    from .checkpoints import Checkpointing
+
+_AGENT = "langgraph.own"
+# Seconds between two looks while waiting for a thread.
+_LOOKS = 0.05
+
+# In a run's config: the saver and the thread that the run owns, and the lease. Needed because, in sync code, LangGraph
+# stores the writes of parallel nodes from the threads where they ran, without the run's context, but with its config.
+_OWNED = "__batonpass_owned"
+
+_owned: ContextVar[Mapping[tuple[int, str], Owning]] = ContextVar("batonpass_owned_threads")
+
+
+def fence_of(shared: Checkpointing, thread: str, names: Mapping[str, Any] | None = None) -> Fence | None:
+    """The lease under which this context, or the run whose config has these names, owns a saver's thread."""
+    mine = (id(shared), thread)
+    owning = _owned.get({}).get(mine)
+    if owning is not None and owning.over:
+        raise Fenced(
+            f"the block of own({thread!r}) in which this run began has ended, and with it the lease: wait for the run "
+            "before the block ends, or begin the run outside of the block"
+        )
+    if owning is not None and owning.fence is not None:
+        return owning.fence
+    if names is None:
+        return None
+    owner, noted = names.get(_OWNED, (None, None))
+    return cast("Fence", noted) if owner == mine else None
+
+
+def note_owner(shared: Checkpointing, thread: str, names: Mapping[str, Any]) -> None:
+    """Note in the config with which a run begins that it owns its thread, if it does."""
+    if "__pregel_runtime" in names and isinstance(names, MutableMapping) and (fence := fence_of(shared, thread)):
+        names[_OWNED] = ((id(shared), thread), fence)
+
+
+class Owning:
+    """A thread to own, for `with` and `async with`. `wait` is None for no limit. `lease` is in ms."""
+
+    def __init__(self, shared: Checkpointing, thread: str, wait: Duration | None, lease: int) -> None:
+        self._shared = shared
+        self._thread = thread
+        deadline(wait, "wait")  # refuses nonsense at once
+        self._wait = seconds_of(wait)
+        self._lease = lease
+        self._keeper: _Keeper | None = None
+        self._token: Token[Mapping[tuple[int, str], Owning]] | None = None
+        self.fence: Fence | None = None
+        self.over = False
+        self._took_over = False
+
+    def __enter__(self) -> Owning:
+        end = deadline(self._wait, "wait")
+        while (fence := drive(self._shared.handles.store(), self._take())) is None:
+            self._check(end)
+            time.sleep(_LOOKS)
+        self._begin(fence)
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        fence = self._end()
+        assert self._keeper is not None
+        self._keeper.join()
+        drive(self._shared.handles.store(), self._give_back(fence))
+
+    async def __aenter__(self) -> Owning:
+        end = deadline(self._wait, "wait")
+        store = await self._shared.handles.astore()
+        while (fence := await adrive(store, self._take())) is None:
+            self._check(end)
+            await asyncio.sleep(_LOOKS)
+        self._begin(fence)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        fence = self._end()
+        with CancelScope(shield=True):  # or the next owner would wait until the lease has expired
+            await adrive(await self._shared.handles.astore(), self._give_back(fence))
+
+    def _check(self, end: float) -> None:
+        if time.monotonic() >= end:
+            raise ThreadBusy(
+                f"thread {self._thread!r} is owned by another run, or a job runs on it: waited {self._wait:g} s"
+            )
+
+    def _begin(self, fence: Fence) -> None:
+        self.fence = fence
+        self._keeper = _Keeper(self._shared.handles.sibling(), fence, self._lease)
+        self._token = _owned.set({**_owned.get({}), (id(self._shared), self._thread): self})
+
+    def _end(self) -> Fence:
+        assert self._keeper is not None
+        assert self._token is not None
+        assert self.fence is not None
+        fence = self.fence
+        self._keeper.stop()
+        try:
+            _owned.reset(self._token)
+            self.over = True  # for tasks that were begun in it and still run, with a copy of the context
+        except ValueError:  # a block in a generator may end in another context than it began in
+            self.fence = None  # ends it in that context, too
+        return fence
+
+    def _take(self) -> Call[Fence | None]:
+        """Own the thread if nobody does: by a new job, or by the job of an owner whose lease has expired."""
+        queue = digest("own", self._thread)
+        yield Reap()
+        taken: list[Delivery] = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
+        self._took_over = bool(taken)
+        if not taken:
+            job_id = mint("j", home(self._thread))
+            envelope = Envelope(contract=ContractRef("batonpass.state", 1), payload=b"j{}", path=(_AGENT,))
+            target = Target(_AGENT, "batonpass.state@1", queue, seal_envelope(envelope))
+            try:
+                yield Submit(job_id, self._thread, target)
+            except ThreadBusy:
+                return None
+            taken = yield Claim("langgraph", ((queue, self._lease),), (mint("l"),))
+        if not taken:  # another run was quicker
+            return None
+        job = taken[0].job
+        return Fence(job.id, job.token, job.lease)
+
+    def _give_back(self, fence: Fence) -> Call[None]:
+        try:
+            yield Complete(fence, seal_letter(None, path="result"))
+        except Fenced:  # the lease has expired, and another run owns the thread: later puts were refused
+            return
+        if not self._took_over:  # otherwise the job stays, so that its first owner can learn that it is over
+            yield DeleteJob(fence.job_id)
+
+
+class _Keeper:
+    """Renews a lease from its own thread and connection, whatever the owner's code does."""
+
+    def __init__(self, store: Store, fence: Fence, lease: int) -> None:
+        self._store = store
+        self._fence = fence
+        self._lease = lease
+        self._over = Event()
+        self._thread = Thread(target=self._run, name="batonpass-own", daemon=True)
+        self._thread.start()
+
+    def stop(self) -> None:
+        """Stop renewing the lease. An event loop can't wait until the thread has ended: the store may be silent."""
+        self._over.set()
+
+    def join(self) -> None:
+        """Wait until it has ended."""
+        self._thread.join(timeout=5)
+
+    def _run(self) -> None:
+        try:
+            while not self._over.wait(self._lease / 3000):
+                try:
+                    if self._store.call(Heartbeat(((self._fence, self._lease),))) != [""]:
+                        return  # it is lost, and the next put raises
+                except BatonpassError:
+                    continue  # try again; if that is too late, the next put raises
+        finally:
+            self._store.close()

@@ -1,0 +1,216 @@
+"""Threads: a saver's operations on whole threads and their histories."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence, Set
+from contextlib import suppress
+from dataclasses import replace
+from typing import Any
+
+from langgraph.checkpoint.base import DeltaChannelHistory, PendingWrite
+
+from ....contracts.errors import BadSetup, Corrupted
+from ....coordinator.calls import Call, copies, places, retention
+from ....coordinator.calls.places import Found
+from ....coordinator.commands import PutWrites
+from ....coordinator.parts.bases import Bases
+from ....coordinator.parts.stored import NATIVE
+from ....coordinator.rows import PlaceRow
+from ....coordinator.snapshots import open_row, open_summary
+from ..record.checkpoint import opened
+from ..record.compact import large_id
+from ..record.pending_writes import pending
+from ..serde.carrier import Carrier
+from ..serde.copying import Kept, NoCopy
+from .batching import Spot
+from .checkpoints import DELTAS, SEEDS, Checkpointing, read_tuple, run_digest
+from .listing import filled
+from .outlines import Outline
+from .owning import fence_of
+from .reopening import reopened, reopens
+
+# In LangGraph's metadata: counters of the delta channels whose values a checkpoint does not keep.
+_COUNTERS = "counters_since_delta_snapshot"
+
+
+class Threads:
+    """Deletes, copies and prunes threads, and walks along their history."""
+
+    def __init__(self, shared: Checkpointing) -> None:
+        self._shared = shared
+
+    def delete(self, thread: str) -> Call[None]:
+        """Delete a thread, if it exists."""
+        self._shared.recent.forget(thread)
+        yield from retention.delete(Bases(self._shared.codec), thread)
+
+    def delete_run(self, carrier: Carrier, run_id: str) -> Call[None]:
+        """Delete what a run put, except what the delta channels of other checkpoints are made of. Also delete what it
+        wrote on other runs' checkpoints to continue from them."""
+        left: set[str] = set()
+        while True:
+            found = yield from places.of_run(run_digest(run_id))
+            fresh = [(thread, each) for thread, each in found if each not in left]
+            if not fresh:
+                return
+            for thread in dict.fromkeys(thread for thread, _ in fresh):
+                wanted = {each for name, each in fresh if name == thread}
+                rows = yield from places.every(thread, whole=False)
+                needed = yield from self._needed(thread, rows, [row for row in rows if row.checkpoint.id not in wanted])
+                self._shared.recent.forget(thread)
+                left |= wanted
+                goes = wanted - needed
+                for row, went_on in reopens(rows, goes):
+                    yield from self._reopen(carrier, thread, row, went_on=went_on)
+                yield from places.drop(thread, sorted(goes))
+
+    def _reopen(self, carrier: Carrier, thread: str, row: PlaceRow, *, went_on: bool) -> Call[None]:
+        scope, key, _ = row.place
+        found = yield from places.find(thread, scope, key)
+        where = f"checkpoint {key} of thread {thread!r}"
+        changed = reopened(found, carrier, where, went_on=went_on) if found else []
+        if changed:
+            yield PutWrites(thread, scope, key, changed, fence_of(self._shared, thread))
+
+    def prune(self, thread: str, strategy: str) -> Call[None]:
+        """Keep the latest checkpoint of each namespace, those that have a name, and what their delta channels are made
+        of. Or keep nothing, as the strategy says."""
+        if strategy in ("delete", "delete_all"):
+            yield from self.delete(thread)
+            return
+        if strategy != "keep_latest":
+            raise BadSetup(f"prune strategy {strategy!r}, but it must be 'keep_latest' or 'delete'")
+        rows = yield from places.every(thread, whole=False)
+        latest: dict[str, PlaceRow] = {}
+        for row in rows:
+            latest.setdefault(row.place.scope, row)
+        stays = [row for row in rows if row.checkpoint.name or latest[row.place.scope] is row]
+        needed = yield from self._needed(thread, rows, stays)
+        kept = needed | {row.checkpoint.id for row in stays}
+        self._shared.recent.forget(thread)
+        yield from places.drop(thread, [row.checkpoint.id for row in rows if row.checkpoint.id not in kept])
+
+    def _needed(self, thread: str, rows: Sequence[PlaceRow], stays: Iterable[PlaceRow]) -> Call[set[str]]:
+        """The ancestors that the delta channels of what stays are made of, back to where each was kept as a whole."""
+        open_ends = [(row, counted) for row in stays if (counted := _counted(row))]
+        if not open_ends:
+            return set()
+        whole = {row.checkpoint.id: row for row in (yield from places.every(thread, whole=True))}
+        by_key = {(row.place.scope, row.place.key): row.checkpoint.id for row in rows}
+        needed: set[str] = set()
+        walked: set[tuple[str, frozenset[str]]] = set()
+        for row, counted in open_ends:
+            at, channels = row.checkpoint.id, counted
+            while at in whole and (at, channels) not in walked:
+                walked.add((at, channels))
+                outline = yield from self._outline(thread, whole[at])
+                channels = frozenset(name for name in channels if name in outline.versions and name not in outline.kept)
+                if not channels:
+                    break
+                at = by_key.get((row.place.scope, outline.parent), "")
+                needed |= {at} if at else set()
+        return needed
+
+    def _outline(self, thread: str, row: PlaceRow) -> Call[Outline]:
+        """A checkpoint's outline. Reads its values in logs only if its record is not enough."""
+        known = self._shared.walked.outline(row.checkpoint.id)
+        if known is not None:
+            return known
+        bare = open_row(row.checkpoint)
+        state, native = bare.roots
+        if any(part.root == NATIVE or not part.path for part in bare.parts):
+            found = yield from places.find(thread, row.place.scope, row.place.key)
+            if found is None:
+                return Outline("", {}, frozenset())
+            stored = found.opened.checkpoint
+            state, native = stored.state, stored.native
+        elif None in bare.roots:
+            raise Corrupted(f"checkpoint {row.checkpoint.id}: it is not what was saved; older ones may be readable")
+        read, frame = opened(native, row.checkpoint.id)
+        outline = Outline(large_id(frame.parent), frame.versions, frozenset([*state, *read.get("hidden", ())]))
+        self._shared.walked.note(row.checkpoint.id, outline)
+        return outline
+
+    def copy(self, source: str, target: str) -> Call[None]:
+        """Copy the source's history to the target, with what was written at its places."""
+        if source == target:
+            raise BadSetup(f"thread {source!r} can't be copied to itself: name another thread")
+        yield from copies.copy(Bases(self._shared.codec), source, target)
+
+    def history(self, carrier: Carrier, spot: Spot, channels: Sequence[str]) -> Call[Mapping[str, DeltaChannelHistory]]:
+        """Each channel's writes along the parents of a checkpoint, back to the nearest value that was kept."""
+        thread, scope, key = spot
+        if not channels:
+            return {}
+        if not key:
+            latest = yield from places.page(thread, scope, None, 1, whole=False)
+            key = latest[0].place.key if latest else ""
+        collected: dict[str, list[PendingWrite]] = {channel: [] for channel in channels}
+        seeds: dict[str, Any] = {}
+        seen: set[str] = set()
+        first = True
+        while key and key not in seen and len(seeds) < len(collected):
+            rows = yield from places.walk(thread, scope, key)
+            rows = [row for row in rows if row.place.scope == scope and row.place.key not in seen]
+            if not rows:
+                break
+            seen |= {row.place.key for row in rows}
+            walked, first = rows[1:] if first else rows, False
+            yield from self._collect(carrier, thread, walked, collected, seeds)
+            key = (yield from self._outline(thread, rows[-1])).parent
+        return {
+            channel: DeltaChannelHistory(writes=writes[::-1], seed=seeds[channel])
+            if channel in seeds
+            else DeltaChannelHistory(writes=writes[::-1])
+            for channel, writes in collected.items()
+        }
+
+    def _collect(
+        self,
+        carrier: Carrier,
+        thread: str,
+        rows: Sequence[PlaceRow],
+        collected: Mapping[str, list[PendingWrite]],
+        seeds: dict[str, Any],
+    ) -> Call[None]:
+        texts = [write.spans for row in rows for write in row.writes]
+        held = yield from places.bodies(thread, texts)
+        for row in rows:
+            left = collected.keys() - seeds.keys()
+            if not left:
+                return
+            where = f"checkpoint {row.place.key} of thread {thread!r}"
+            writes = [filled(write, held) for write in row.writes]
+            for write in reversed(pending(writes, row.checkpoint, carrier, where)):
+                if write[1] in left:
+                    collected[write[1]].append(write)
+            kept = left & (yield from self._outline(thread, row)).kept
+            if kept:
+                seeds.update((yield from self._seeds(carrier, thread, row, kept)))
+
+    def _seeds(self, carrier: Carrier, thread: str, row: PlaceRow, channels: Set[str]) -> Call[Mapping[str, Any]]:
+        recent, scope = self._shared.recent, row.place.scope
+        known = recent.get((thread, scope, SEEDS))
+        if known is not None and known.id == row.checkpoint.id and channels <= known.held.keys():
+            return {channel: known.held[channel].again() for channel in channels}
+        found: Found | None = yield from places.find(thread, scope, row.place.key)
+        if found is None:
+            return {}
+        checkpoint = read_tuple(carrier, thread, found).checkpoint
+        seeds = {channel: checkpoint["channel_values"][channel] for channel in channels}
+        base = recent.get((thread, scope, DELTAS))
+        if base is None or base.id != found.opened.row.id:
+            self._shared.remember((thread, scope, DELTAS), found, checkpoint)
+            base = recent.get((thread, scope, DELTAS))
+        # Not if LangGraph's serializer carries some of it, because a saver's clones may restore other types.
+        native = found.opened.roots[NATIVE]
+        if base is not None and native is not None and not native.get("dressed"):
+            with suppress(NoCopy):
+                held = {channel: Kept(seed) for channel, seed in seeds.items()}
+                recent.put((thread, scope, SEEDS), replace(base, held=held))
+        return seeds
+
+
+def _counted(row: PlaceRow) -> frozenset[str]:
+    """The delta channels whose values a checkpoint may lack."""
+    return frozenset(open_summary(row.checkpoint).context.get(_COUNTERS) or ())

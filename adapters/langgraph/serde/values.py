@@ -1,0 +1,169 @@
+"""Values: how the values of a graph's channels and tasks are saved and restored."""
+
+from __future__ import annotations
+
+import dataclasses
+import sys
+from collections import deque
+from collections.abc import Collection
+from enum import Enum
+from pathlib import PurePath
+from typing import Any, cast
+
+from langgraph.checkpoint.serde.jsonplus import JsonPlusSerializer
+from langgraph.types import Send
+from pydantic import BaseModel
+
+from ....contracts.builtin_types import class_of
+from ....contracts.errors import Corrupted, Unserializable
+from ....contracts.state_types import is_state_type
+from ..internals import SAFE_MSGPACK_TYPES
+from .plain import ATOMS, BASES, NotPlain, items, plain
+from .sends import still
+
+Sealed = list[Any]
+"""A value that comes back as it was: ["plain", value], or [kind, bytes, types] of LangGraph's serializer."""
+
+TypeName = tuple[str, ...]
+"""A type's module and name."""
+
+_KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
+# Also safe: a compiled pattern's class (which is not its constructor), and numpy's arrays (which have a code instead of
+# a name).
+_KNOWN = SAFE_MSGPACK_TYPES | {
+    ("builtins", "tuple"),
+    ("builtins", "bytearray"),
+    ("re", "Pattern"),
+    ("numpy", "ndarray"),
+}
+
+
+class Values:
+    """Saves and restores values.
+
+    Restores objects only if their type is safe, declared by the graph, or registered (`batonpass.state_type`). For
+    other objects, LangGraph's serializer returns their fields. Here that is an error: at save if it can be known then,
+    else at load. `advice` says how to make a type restorable.
+    """
+
+    def __init__(
+        self, declared: Collection[TypeName], *, advice: str = "name the type in the graph's state schema"
+    ) -> None:
+        self._advice = advice
+        self.declared: frozenset[TypeName] = frozenset()
+        self.allow(declared)
+
+    def allow(self, declared: Collection[TypeName]) -> None:
+        """Allow more types to be restored."""
+        self.declared |= set(declared)
+        self.serde = JsonPlusSerializer(allowed_msgpack_modules=tuple(self.declared) or None)
+
+    def seal(self, value: Any, path: str) -> Sealed:
+        """The value in a form that `open` undoes. `Unserializable` if that is not possible."""
+        value = still(value)
+        try:
+            return ["plain", plain(value)]
+        except NotPlain:
+            return self.dump(value, path)
+
+    def dump(self, value: Any, path: str) -> Sealed:
+        """A value of any kind as LangGraph's serializer writes it. `Unserializable` as in `seal`."""
+        types: set[TypeName] = set()
+        self._check(value, path, types)
+        try:
+            kind, data = self.serde.dumps_typed(value)
+        except (TypeError, ValueError) as error:
+            where, reason = self._at_fault(value, path, error)
+            raise Unserializable(
+                f"{where} can't be saved: {reason}. Convert it to plain values first", path=where
+            ) from None
+        return [kind, bytes(data), sorted(types)]
+
+    def open(self, sealed: Sealed) -> Any:
+        """The value that was sealed, as a new copy. `Corrupted` if this process can't restore it."""
+        kind, data, *types = sealed
+        if kind == "plain":
+            return plain(data)
+        if kind not in _KINDS:
+            raise Corrupted(f"a stored LangGraph value is of kind {kind!r}, which is never written")
+        missing = self.missing(types[0])
+        if missing:
+            raise Corrupted(
+                f"the graph's saved state holds a {'.'.join(missing)}, which the graph does not declare any more: "
+                "run this job with the code that saved it, or, if the class has moved, import it in its old module too"
+            )
+        return self.load(kind, data, types[0])
+
+    def missing(self, types: Collection[TypeName]) -> TypeName | None:
+        """One of the types that may not be restored, or that this process does not have."""
+        for module, name in types:
+            found = getattr(sys.modules.get(module), name, None)
+            if found is None or not ((module, name) in self.declared or self._has_moved(found) or is_state_type(found)):
+                return module, name
+        return None
+
+    def _has_moved(self, found: Any) -> bool:
+        """Whether what an old name leads to is a declared class that has a new name by now."""
+        if not isinstance(found, type) or (found.__module__, found.__name__) not in self.declared:
+            return False
+        return getattr(sys.modules.get(found.__module__), found.__name__, None) is found
+
+    def load(self, kind: str, data: bytes, types: Collection[TypeName]) -> Any:
+        """Restore what LangGraph's serializer was given. None of the types may be `missing`."""
+        registered = {(module, name) for module, name in types} - self.declared
+        serde = self.serde.with_msgpack_allowlist(registered) if registered else self.serde
+        return serde.loads_typed((kind, data))
+
+    def _check(self, value: Any, path: str, found: set[TypeName]) -> None:
+        """Collect the types of objects; refuse those that would come back as something else."""
+        kind = class_of(value)
+        if kind in ATOMS:
+            return
+        name = (kind.__module__, kind.__name__)
+        if (isinstance(value, Enum) or not isinstance(value, (*BASES, PurePath))) and name not in _KNOWN:
+            self._check_type(kind, path)
+            found.add(name)
+        for where, part in _parts(value, _written(value)):
+            self._check(part, path + where, found)
+
+    def _check_type(self, kind: type[Any], path: str) -> None:
+        where = f"{kind.__module__}.{kind.__qualname__}"
+        if (kind.__module__, kind.__name__) not in self.declared and not is_state_type(kind):
+            raise Unserializable(
+                f"{path} is a {where}, which could not be restored: {self._advice}, register it with "
+                "@batonpass.state_type, or keep plain values",
+                path=path,
+            )
+        if getattr(sys.modules.get(kind.__module__), kind.__name__, None) is not kind:
+            raise Unserializable(
+                f"{path} is a {where}, which could not be restored: define the class at the top level of its module",
+                path=path,
+            )
+
+    def _at_fault(self, value: Any, path: str, error: Exception) -> tuple[str, Exception]:
+        """The innermost part of a value that the serializer refuses, and its error."""
+        fields = list(value.__dict__) if isinstance(value, BaseModel) else _written(value)
+        for where, part in _parts(value, fields):
+            try:
+                self.serde.dumps_typed(part)
+            except (TypeError, ValueError) as inner:
+                return self._at_fault(part, path + where, inner)
+        return path, error
+
+
+def _parts(value: Any, attributes: Collection[str]) -> list[tuple[str, Any]]:
+    """The parts of a value, each with its place as code writes it."""
+    if isinstance(value, dict):
+        return [(f"[{key!r}]", item) for key, item in items(value)]
+    if isinstance(value, list | tuple | set | frozenset | deque):
+        return [(f"[{number}]", item) for number, item in enumerate(cast("Collection[Any]", value))]
+    return [(f".{attribute}", getattr(value, attribute)) for attribute in attributes]
+
+
+def _written(value: Any) -> list[str]:
+    """The attributes that the serializer writes one by one, with their types. (It writes a pydantic model whole.)"""
+    if isinstance(value, Send):
+        return ["arg"]
+    if dataclasses.is_dataclass(value) and not isinstance(value, type):
+        return [field.name for field in dataclasses.fields(value)]
+    return []

@@ -1,0 +1,1 @@
+"""BatonpassStore, the long-term memory for LangGraph programs."""

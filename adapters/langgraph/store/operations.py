@@ -1,0 +1,235 @@
+"""Remembering: what a store's operations do, written once for sync and async, as a call (coordinator/calls/)."""
+
+from __future__ import annotations
+
+import datetime as dt
+import logging
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple, cast
+
+from langgraph.store.base import (
+    GetOp,
+    InvalidNamespaceError,
+    Item,
+    ListNamespacesOp,
+    Op,
+    PutOp,
+    Result,
+    SearchItem,
+    SearchOp,
+)
+
+from ....contracts.errors import BadSetup, Corrupted
+from ....contracts.understood import understood
+from ....coordinator.calls import Call, items
+from ....coordinator.calls.inputs import milliseconds, text
+from ....coordinator.coded.codec import Unproven
+from ....coordinator.items import SCHEDULES, ItemChange, ItemName, ItemRow
+from ....coordinator.letters import open_letter, seal_letter
+from .filters import check_conditions, check_filter, common_prefix, meets, passes
+from .vectors import Embed, Vectors
+
+_log = logging.getLogger("batonpass.langgraph")
+
+
+class _Hit(NamedTuple):
+    """What a search found."""
+
+    row: ItemRow
+    value: dict[str, Any]
+    score: float | None = None
+
+
+class Batch:
+    """Operations that are carried out together. Reads don't see what the others write. All are checked first."""
+
+    def __init__(self, ops: Iterable[Op], vectors: Vectors | None) -> None:
+        self._ops = list(ops)
+        self._vectors = vectors
+        self._read: list[ItemRow] = []  # their ttl starts again
+        self._puts = {_name(op.namespace, op.key): op for op in self._ops if isinstance(op, PutOp)}
+        self._changes = [_change(name, op) for name, op in self._puts.items()]
+        for op in self._ops:
+            _check(op)
+
+    @property
+    def expires(self) -> bool:
+        """Whether it puts items with a ttl."""
+        return any(change.ttl for change in self._changes)
+
+    def run(self) -> Call[list[Result]]:
+        """The results, in the order of the operations."""
+        rows = yield from items.read([_name(op.namespace, op.key) for op in self._ops if isinstance(op, GetOp)])
+        queries = yield from self._queries()
+        results: list[Result] = []
+        for op in self._ops:
+            if isinstance(op, GetOp):
+                results.append(self._got(rows.get(ItemName(tuple(op.namespace), op.key)), op.refresh_ttl))
+            elif isinstance(op, SearchOp):
+                results.append((yield from self._searched(op, queries)))
+            elif isinstance(op, ListNamespacesOp):
+                results.append((yield from _listed(op)))
+            else:
+                results.append(None)
+        yield from items.refresh(self._read)
+        yield from self._write()
+        return results
+
+    def _got(self, row: ItemRow | None, refresh: bool) -> Item | None:
+        if row is None:
+            return None
+        found = Item(value=value_of(row, of=row.name.about), key=row.name.key, namespace=row.name.labels, **_times(row))
+        self._read += [row] if refresh else []
+        return found
+
+    def _queries(self) -> Call[dict[str, list[float]]]:
+        asked = dict.fromkeys(op.query for op in self._ops if isinstance(op, SearchOp) and op.query)
+        texts = tuple(query for query in asked if query)
+        if self._vectors is None or not texts:
+            return {}
+        vectors: list[list[float]] = yield Embed(texts, queries=True)
+        return dict(zip(texts, vectors, strict=True))
+
+    def _searched(self, op: SearchOp, queries: Mapping[str, list[float]]) -> Call[list[SearchItem]]:
+        query = queries.get(op.query or "")
+        first, end = max(op.offset, 0), max(op.offset, 0) + max(op.limit, 0)
+        hits = (yield from self._ranked(op, query, end)) if query is not None else (yield from _ordered(op, end))
+        hits = hits[first:end]
+        self._read += [hit.row for hit in hits] if op.refresh_ttl else []
+        return [
+            SearchItem(hit.row.name.labels, hit.row.name.key, hit.value, **_times(hit.row), score=hit.score)
+            for hit in hits
+        ]
+
+    def _ranked(self, op: SearchOp, query: Sequence[float], end: int) -> Call[list[_Hit]]:
+        """The nearest first, then those that have no text to compare."""
+        assert self._vectors is not None
+        scored, others, start = list[_Hit](), list[_Hit](), ""
+        while True:
+            page = yield from items.page(tuple(op.namespace_prefix), start, items.PAGE, indexed=True)
+            hits = list(_passing(page.rows, op))
+            for hit, score in zip(hits, self._vectors.scores(query, [hit.row for hit in hits]), strict=True):
+                (others if score is None else scored).append(hit._replace(score=score))
+            scored = sorted(scored, key=lambda hit: -cast("float", hit.score))[:end]
+            del others[end:]
+            if not page.start:
+                return scored + others
+            start = page.start
+
+    def _write(self) -> Call[None]:
+        vectors = self._vectors
+        texts: dict[ItemName, list[str]] = {}
+        if vectors is not None:
+            for name, op in self._puts.items():
+                if op.value is not None:
+                    texts[name] = vectors.texts(op.value, op.index, name.about)
+        unique = tuple(dict.fromkeys(each for some in texts.values() for each in some))
+        embedded: list[list[float]] = (yield Embed(unique)) if unique else []
+        if len(embedded) != len(unique):
+            raise BadSetup(f"the embedding gave {len(embedded)} vectors for {len(unique)} texts")
+        by_text = dict(zip(unique, embedded, strict=True))
+        changes = self._changes
+        if vectors is not None:
+            indexes = {name: vectors.seal([by_text[each] for each in some]) for name, some in texts.items()}
+            changes = [replace(change, index=indexes.get(change.name, b"")) for change in changes]
+        yield from items.write(changes)
+
+
+def _change(name: ItemName, op: PutOp) -> ItemChange:
+    value: Any = op.value
+    if value is None:
+        return ItemChange(name, None)
+    if not isinstance(value, Mapping):
+        raise BadSetup(f"the value of {name.about} is a {type(value).__name__}, but it must be a dict")
+    ttl = 0 if op.ttl is None else milliseconds(op.ttl * 60, "ttl", least=0.001)
+    return ItemChange(name, seal_letter(dict(cast("Mapping[str, Any]", value)), path="value"), ttl=ttl)
+
+
+def _check(op: object) -> None:
+    if isinstance(op, SearchOp):
+        _labels(op.namespace_prefix)
+        check_filter(op.filter)
+    elif isinstance(op, ListNamespacesOp):
+        check_conditions(op.match_conditions or ())
+        for condition in op.match_conditions or ():
+            _labels(condition.path)
+    elif isinstance(op, GetOp | PutOp):
+        _name(op.namespace, op.key)
+    else:
+        raise BadSetup(f"a {type(op).__name__} is not an operation of a store")
+
+
+def _name(namespace: Sequence[str], key: object) -> ItemName:
+    if not namespace:
+        raise InvalidNamespaceError("Namespace cannot be empty.")
+    if not isinstance(key, str):
+        raise BadSetup(f"the key {key!r} is a {type(key).__name__}, but it must be a text")
+    return ItemName(_labels(namespace), text(key, "key"))
+
+
+def _labels(namespace: Iterable[object]) -> tuple[str, ...]:
+    labels = tuple(namespace)
+    for label in labels:
+        if not isinstance(label, str):
+            raise InvalidNamespaceError(f"Namespace labels must be strings, but {label!r} in {labels!r} is not.")
+        text(label, "namespace label")
+    if labels[:1] == (SCHEDULES,):
+        raise InvalidNamespaceError(f"Root label for namespace cannot be {SCHEDULES!r}: that is Batonpass's own.")
+    return cast("tuple[str, ...]", labels)
+
+
+def _listed(op: ListNamespacesOp) -> Call[list[tuple[str, ...]]]:
+    conditions = op.match_conditions or ()
+    every = yield from items.spaces(common_prefix(conditions))
+    fitting = (labels for labels in every if meets(labels, conditions))
+    found = list(dict.fromkeys(labels if op.max_depth is None else labels[: op.max_depth] for labels in fitting))
+    return found[max(op.offset, 0) : max(op.offset, 0) + max(op.limit, 0)]
+
+
+def _ordered(op: SearchOp, end: int) -> Call[list[_Hit]]:
+    """In the order of labels and keys."""
+    found, start = list[_Hit](), ""
+    while len(found) < end:
+        wanted = items.PAGE if op.filter else end - len(found)
+        page = yield from items.page(tuple(op.namespace_prefix), start, wanted, indexed=False)
+        found += _passing(page.rows, op)
+        if not page.start:
+            break
+        start = page.start
+    return found
+
+
+def _passing(rows: Iterable[ItemRow], op: SearchOp) -> Iterator[_Hit]:
+    """The rows that pass the filter. Damaged ones are left out (reading them by name raises). `Unproven` if none could
+    be read, perhaps because of a wrong key: that must not look like an empty memory."""
+    unproven, read = list[Unproven](), False
+    for row in rows:
+        try:
+            value = value_of(row, of=row.name.about)
+        except Corrupted as error:
+            _log.warning("left out of a search: %s", error)
+            unproven += [error] if isinstance(error, Unproven) else []
+            continue
+        read = True
+        if passes(value, op.filter):
+            yield _Hit(row, value)
+    if unproven and not read:
+        raise unproven[0]
+
+
+@understood("{of}")
+def value_of(row: ItemRow, *, of: str) -> dict[str, Any]:
+    """The value of an item."""
+    value: dict[str, Any] = open_letter(row.value, of=of)
+    if value.__class__ is not dict:
+        raise Corrupted(f"{of} is not what was stored: it is not a dict")
+    return value
+
+
+def _times(row: ItemRow) -> dict[str, Any]:
+    return {"created_at": _time(row.created), "updated_at": _time(row.updated)}
+
+
+def _time(milliseconds_since: int) -> dt.datetime:
+    return dt.datetime.fromtimestamp(milliseconds_since / 1000, dt.UTC)

@@ -1,0 +1,1 @@
+"""LangChain's messages and stored checkpoints as portable transcripts. Importing this needs no LangChain."""
