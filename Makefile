@@ -45,7 +45,7 @@ mypy: setup
 	$(BIN)/mypy
 
 pyright: setup
-	$(BIN)/pyright
+	$(BIN)/pyright --pythonpath $(BIN)/python
 
 imports: setup
 	$(BIN)/lint-imports --no-logo --no-cache
