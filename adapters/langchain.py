@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from pydantic.fields import FieldInfo
 
 from ..contracts.state_types import state_type
-from .still import still
+from .containers import copy_containers
 
 # These names are stored: values of a type that is removed here can't be read any more.
 _MESSAGES = (
@@ -48,7 +48,7 @@ class _Form:
         held: dict[str, Any] = {**message.__dict__, **(message.__pydantic_extra__ or {})}
         defaults = self._defaults
         return {
-            name: still(value)
+            name: copy_containers(value)
             for name, value in held.items()
             if name not in defaults or type(value) is not type(defaults[name]) or value != defaults[name]
         }

@@ -17,7 +17,7 @@ from langgraph.types import Send
 from pydantic import BaseModel
 
 import batonpass as bp
-from batonpass.adapters.langgraph.serde.plain import recall, tell_all
+from batonpass.adapters.langgraph.serde.plain import messages_as_dicts, messages_from_dicts
 from batonpass.adapters.langgraph.serde.values import Values
 from batonpass.contracts.codec import pack, unpack
 
@@ -100,9 +100,9 @@ def test_messages_are_restored_from_what_is_shown() -> None:
         AIMessage([{"type": "text", "text": "x"}], response_metadata={"model": "m"}),
         ToolMessage("4", tool_call_id="2", artifact={"kept": True}, status="error"),
     ]
-    told = tell_all(messages)
+    told = messages_as_dicts(messages)
     assert told is not None
-    assert recall(unpack(pack(told))) == messages
+    assert messages_from_dicts(unpack(pack(told))) == messages
 
 
 def test_a_type_that_is_gone_is_named_at_load() -> None:

@@ -11,8 +11,8 @@ from typing import Any, cast
 # The channel in which the functional API keeps what an entrypoint saved.
 # In a config: the checkpoints of the graphs around, by namespaces, whether a graph shall go on from its own, and where
 # what its nodes stream goes to if it is part of another graph.
-from langgraph._internal._constants import CONFIG_KEY_CHECKPOINT_MAP as AROUND
-from langgraph._internal._constants import CONFIG_KEY_RESUMING as GOES_ON
+from langgraph._internal._constants import CONFIG_KEY_CHECKPOINT_MAP as CHECKPOINT_MAP
+from langgraph._internal._constants import CONFIG_KEY_RESUMING as RESUMING
 from langgraph._internal._constants import CONFIG_KEY_RUNTIME as RUNTIME
 from langgraph._internal._constants import CONFIG_KEY_STREAM as STREAM
 from langgraph._internal._constants import ERROR_SOURCE_NODE, PREVIOUS
@@ -29,18 +29,18 @@ from langgraph.constants import END
 from langgraph.pregel._loop import AsyncPregelLoop, SyncPregelLoop
 
 __all__ = [
-    "AROUND",
     "BRANCH",
+    "CHECKPOINT_MAP",
     "ERROR_SOURCE_NODE",
-    "GOES_ON",
     "HANDLER",
+    "RESUMING",
     "RUNTIME",
     "SAFE_MSGPACK_TYPES",
     "STREAM",
-    "asked_form",
+    "allow_subgraphs_without_checkpoints",
     "build_serde_allowlist",
     "is_visible",
-    "let_nothing_be_kept",
+    "response_format_of",
 ]
 # Marks the path of a task that is an error handler. The path of the task that failed comes before it.
 HANDLER = "node_error_handler"
@@ -70,7 +70,7 @@ def is_visible(channel: str) -> bool:
     return channel in _RESULTS or not channel.startswith(("__", BRANCH))
 
 
-def let_nothing_be_kept() -> None:
+def allow_subgraphs_without_checkpoints() -> None:
     """Let a subgraph that keeps nothing (`compile(checkpointer=False)`) run in a graph with durability "sync".
 
     LangGraph waits after each of its supersteps for a put that it never began, and fails with an AttributeError.
@@ -80,7 +80,7 @@ def let_nothing_be_kept() -> None:
             setattr(loop, _PUT, _NoPut())
 
 
-def asked_form(node: Any) -> Any:
+def response_format_of(node: Any) -> Any:
     """The class, or classes, in which an agent's model has to answer (`response_format=`). None if there is none. The
     state's schema does not name it."""
     function = getattr(node, "func", None) or getattr(node, "afunc", None)

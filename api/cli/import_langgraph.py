@@ -75,7 +75,7 @@ def import_langgraph(
         chosen = _chosen(counts, threads)
         count = _Count(sum(counts[thread] for thread in chosen))
         with opened(store, namespace, begins=True) as coordinator:
-            made = importing.Importing(found, coordinator.store, allowed, verify=verify)
+            made = importing.Importer(found, coordinator.store, allowed, verify=verify)
             for thread in chosen:
                 for done in made.thread(thread):
                     count.add(done)

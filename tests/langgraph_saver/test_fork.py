@@ -10,7 +10,7 @@ from langgraph.types import Command
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.record.bookkeeping import Frame
+from batonpass.adapters.langgraph.record.bookkeeping import Bookkeeping
 from batonpass.adapters.langgraph.record.checkpoint import FORMAT
 from batonpass.adapters.langgraph.record.fork import _PARENT, _TS, _UPDATED, _VERSIONS, branch_of
 from batonpass.contracts.checkpoint import Checkpoint
@@ -161,7 +161,8 @@ def test_what_can_not_be_forked_is_refused(run: CommandLine, thread: str) -> Non
 
 
 def test_keys_grow_whatever_the_latest_is() -> None:
-    assert (Frame._fields[_TS], Frame._fields[_PARENT], Frame._fields[_VERSIONS], Frame._fields[_UPDATED]) == (
+    fields = Bookkeeping._fields
+    assert (fields[_TS], fields[_PARENT], fields[_VERSIONS], fields[_UPDATED]) == (
         "ts",
         "parent",
         "versions",

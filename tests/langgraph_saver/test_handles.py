@@ -51,7 +51,7 @@ def test_a_fork_has_handles_of_its_own(shared_url: str, thread: str) -> None:
     saver = BatonpassSaver.from_url(shared_url)
     Runner(chat(saver), thread, "sync").run(say("hello"))
     shared = saver._shared
-    locks = (shared.recent._lock, shared.waiting._lock, shared.handles._lock)
+    locks = (shared.recent._lock, shared.batching._lock, shared.handles._lock)
     for lock in locks:  # as if other threads had them
         lock.acquire()
     child = os.fork()

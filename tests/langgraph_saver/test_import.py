@@ -20,9 +20,9 @@ from langgraph.types import Command
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.importing.importer import Importing
+from batonpass.adapters.langgraph.configs import config_of
+from batonpass.adapters.langgraph.importing.importer import Importer
 from batonpass.adapters.langgraph.importing.sources import Source, Stored, open_source
-from batonpass.adapters.langgraph.saver.checkpoints import config_of
 from tests.commandline import CommandLine, kept
 from tests.harness import postgres
 from tests.harness.keyspace import Keyspace
@@ -214,7 +214,7 @@ def test_an_import_that_stopped_goes_on(file: str, run: CommandLine) -> None:
     with opened(file) as saver:
         fill(saver)
     with open_source(file) as source, bp.connect(run.url) as coordinator:
-        importing = Importing(source, coordinator.store)
+        importing = Importer(source, coordinator.store)
         first = list(islice(importing.thread("delta"), 7))
     assert len(first) == 7
     told = run("import-langgraph", file, "--json").json

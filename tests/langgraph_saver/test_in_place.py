@@ -12,7 +12,7 @@ from langgraph.checkpoint.base import empty_checkpoint
 
 from batonpass.adapters.langgraph import BatonpassSaver
 from batonpass.adapters.langgraph.internals import is_visible
-from batonpass.adapters.langgraph.record.changes import Glimpse, glimpse, news
+from batonpass.adapters.langgraph.record.changes import RememberedList, changes_since, remember
 from batonpass.contracts import packing
 
 pytestmark = pytest.mark.capability("langgraph")
@@ -105,14 +105,17 @@ def test_what_did_not_change_is_not_packed_again(
 
 @pytest.mark.parametrize("value", [[object()], [{"a": object()}], [1, [AIMessage("x")]], object()])
 def test_what_could_change_unseen_is_not_taken_for_unchanged(value: Any) -> None:
-    seen = glimpse(value)
+    seen = remember(value)
     assert seen is None or not seen.unchanged(value)
 
 
 def test_a_gone_channel_needs_the_whole_state() -> None:
-    assert news({"a": glimpse(1), "b": glimpse([2])}, {"a": 1}) is None
-    assert news({"a": glimpse(1), "b": glimpse([2])}, {"a": 1, "b": [2, 3], "c": 4}) == ({"c": 4}, {"b": [3]})
-    assert isinstance(glimpse([1]), Glimpse)
+    assert changes_since({"a": remember(1), "b": remember([2])}, {"a": 1}) is None
+    assert changes_since({"a": remember(1), "b": remember([2])}, {"a": 1, "b": [2, 3], "c": 4}) == (
+        {"c": 4},
+        {"b": [3]},
+    )
+    assert isinstance(remember([1]), RememberedList)
 
 
 def test_what_a_user_has_is_nobody_elses(saver: BatonpassSaver, thread: str) -> None:

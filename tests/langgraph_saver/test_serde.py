@@ -25,7 +25,7 @@ from pydantic import BaseModel
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.serde.foreign import Foreign
+from batonpass.adapters.langgraph.serde.wrapped import Wrapped
 from batonpass.contracts.codec import pack
 from batonpass.coordinator.commands import PutWrites
 from batonpass.coordinator.rows import Write
@@ -211,7 +211,7 @@ def test_nothing_runs_on_load(
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}
     put: Any = saver.put(config, empty_checkpoint(), {}, {})
     key = put["configurable"]["checkpoint_id"]
-    data = close_write(["", "x", True, pack(Foreign(kind, row))])
+    data = close_write(["", "x", True, pack(Wrapped(kind, row))])
     saver._shared.handles.store().call(PutWrites(thread, "", key, [Write("0 task", data)]))
     try:
         found = saver.get_tuple(config)

@@ -89,7 +89,7 @@ def run(request: pytest.FixtureRequest, sqlite_url: str, slow: Disk) -> Iterator
 def _node(name: str, slow: Disk, saver: BatonpassSaver) -> Callable[[Noted], dict[str, Any]]:
     def node(_: Noted) -> dict[str, Any]:
         if name == _NODES[0]:
-            wait_until(lambda: _count(saver) == 2 and not saver._shared.waiting._flying)  # the input, without writes
+            wait_until(lambda: _count(saver) == 2 and not saver._shared.batching._flying)  # the input, without writes
             slow.works.clear()
         slow.seen.append(name)
         return {"trace": [name]}

@@ -87,7 +87,7 @@ def test_with_the_put_that_follows_they_are_one_commit_and_kept_once(
         elif side == "sync":
             with ThreadPoolExecutor() as pool:
                 noted = pool.submit(saver.put_writes, config, [("m", [held[-1]]), ("n", held[-1])], "task")
-                while not saver._shared.waiting._batches and not noted.done():
+                while not saver._shared.batching._batches and not noted.done():
                     pass
                 before, config = config, saver.put(config, checkpoint, {}, {})
                 noted.result()

@@ -1,4 +1,4 @@
-"""Importing: copies a LangGraph database's threads, checkpoint by checkpoint, and compares each with its source."""
+"""Importer: copies a LangGraph database's threads, checkpoint by checkpoint, and compares each with its source."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from ....contracts.errors import BatonpassError, Corrupted, Fenced, Unavailable
 from ....coordinator.calls import Call, drive, places
 from ....coordinator.store import Store
 from ..record.compact import write_name
-from ..record.pending_writes import Note, notes_of
+from ..record.pending_writes import PackedWrite, pack_writes
 from ..saver.batching import Batch
-from ..saver.checkpoints import Checkpointing
-from ..serde.carrier import Carrier
+from ..saver.checkpoints import Checkpoints
 from ..serde.values import TypeName
+from ..serde.wrapper import Wrapper
 from .sources import Source, Stored, Written
-from .strict import Strict
+from .strict import StrictSerializer
 
 
 class Done(NamedTuple):
@@ -33,7 +33,7 @@ class Done(NamedTuple):
     problem: str = ""
 
 
-class Importing:
+class Importer:
     """Imports threads into an open store.
 
     What was imported is not written again, so an import continues where it stopped. The writes of a checkpoint's tasks
@@ -44,9 +44,9 @@ class Importing:
     def __init__(self, source: Source, store: Store, allowed: Sequence[TypeName] = (), *, verify: bool = True) -> None:
         self._source = source
         self._store = store
-        self._shared = Checkpointing(store, ttl=0, refuses=False)
-        self._carrier = Carrier(allowed)
-        self._pack = Strict(allowed).dumps_typed
+        self._shared = Checkpoints(store, ttl=0, refuses=False)
+        self._wrapper = Wrapper(allowed)
+        self._pack = StrictSerializer(allowed).dumps_typed
         self._verify = verify
 
     def thread(self, thread: str) -> Iterator[Done]:
@@ -55,7 +55,7 @@ class Importing:
         here = {row.place[:2] for row in drive(self._store, places.every(thread, whole=False))}
         went_on = bool(here - {(at.scope, at.key) for at in there})
         latest: dict[str, str] = {}
-        written: dict[tuple[str, str], list[Note]] = {}
+        written: dict[tuple[str, str], list[PackedWrite]] = {}
         for at in there:
             is_here = (at.scope, at.key) in here
             try:
@@ -63,10 +63,10 @@ class Importing:
                     self._look_again(thread, at, went_on)
                 else:
                     if at.parent and latest.get(at.scope) != at.parent:  # so that it shares what its parent has
-                        drive(self._store, self._shared.get(self._carrier, thread, at.scope, at.parent))
-                    notes = self._put(thread, at, written.pop((at.scope, at.parent), []))
-                    if notes:
-                        written[at.scope, at.key] = notes
+                        drive(self._store, self._shared.get(self._wrapper, thread, at.scope, at.parent))
+                    writes = self._put(thread, at, written.pop((at.scope, at.parent), []))
+                    if writes:
+                        written[at.scope, at.key] = writes
                     latest[at.scope] = at.key
             except (Unavailable, Fenced):
                 raise
@@ -75,32 +75,32 @@ class Importing:
             else:
                 yield Done(thread, at.scope, at.key, is_here)
 
-    def _put(self, thread: str, at: Stored, before: Sequence[Note]) -> list[Note]:
+    def _put(self, thread: str, at: Stored, before: Sequence[PackedWrite]) -> list[PackedWrite]:
         found = self._source.get(thread, at)
-        notes = self._put_writes(thread, at, self._source.writes(thread, at))
+        writes = self._put_writes(thread, at, self._source.writes(thread, at))
         drive(self._store, self._checkpoint(thread, at, found, before))
         if self._verify:
             self._check(thread, at, found, went_on=False)
-        return notes
+        return writes
 
-    def _checkpoint(self, thread: str, at: Stored, found: CheckpointTuple, before: Sequence[Note]) -> Call[None]:
+    def _checkpoint(self, thread: str, at: Stored, found: CheckpointTuple, before: Sequence[PackedWrite]) -> Call[None]:
         metadata = cast("dict[str, Any]", found.metadata)
         spot = (thread, at.scope, at.key)
         # What was written on its parent need not be kept twice: if this checkpoint has it, the write refers to that.
-        notes: tuple[list[Batch], Sequence[Note]] = ([], before)
+        writes: tuple[list[Batch], Sequence[PackedWrite]] = ([], before)
         checkpoint, parent = found.checkpoint, at.parent
         new = {*checkpoint["channel_values"], *checkpoint["channel_versions"]}  # as it is, whatever the versions say
-        return self._shared.put(self._carrier, spot, checkpoint, metadata, parent, None, notes, branches=True, new=new)
+        return self._shared.put(self._wrapper, spot, checkpoint, metadata, parent, None, writes, branches=True, new=new)
 
-    def _put_writes(self, thread: str, at: Stored, rows: Sequence[Written]) -> list[Note]:
-        notes = [
-            replace(note, name=write_name(row.number, row.task))
+    def _put_writes(self, thread: str, at: Stored, rows: Sequence[Written]) -> list[PackedWrite]:
+        writes = [
+            replace(write, name=write_name(row.number, row.task))
             for row in rows
-            for note in notes_of([(row.channel, row.value)], row.task, row.path, self._carrier)
+            for write in pack_writes([(row.channel, row.value)], row.task, row.path, self._wrapper)
         ]
-        if notes:
-            drive(self._store, self._shared.put_writes(Batch((thread, at.scope, at.key), notes), None))
-        return notes
+        if writes:
+            drive(self._store, self._shared.put_writes(Batch((thread, at.scope, at.key), writes), None))
+        return writes
 
     def _look_again(self, thread: str, at: Stored, went_on: bool) -> None:
         """A checkpoint that was imported before: import what was written on it since."""
@@ -123,7 +123,7 @@ class Importing:
 
     def _differing(self, thread: str, at: Stored, theirs: CheckpointTuple, went_on: bool) -> list[str]:
         """What differs from the source. If the thread has continued here, it may have more writes here."""
-        ours = drive(self._store, self._shared.get(self._carrier, thread, at.scope, at.key))
+        ours = drive(self._store, self._shared.get(self._wrapper, thread, at.scope, at.key))
         if ours is None:
             raise Corrupted("it was put, but is not there")
         wrong = [

@@ -16,9 +16,9 @@ from langgraph.checkpoint.serde.base import SerializerProtocol
 from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 
 from ....contracts.errors import BadSetup, BatonpassError, Corrupted, MissingExtra, Unreachable
-from ..saver.checkpoints import config_of
+from ..configs import config_of
 from ..serde.values import TypeName
-from .strict import KEY, Strict
+from .strict import KEY, StrictSerializer
 
 if TYPE_CHECKING:
     from psycopg import Connection
@@ -155,9 +155,9 @@ def open_source(name: str, allowed: Collection[TypeName] = ()) -> Generator[Sour
 def _serde(allowed: Collection[TypeName]) -> SerializerProtocol:
     """What reads the values, also encrypted ones if LangGraph's own variable has the key."""
     if KEY not in os.environ:
-        return Strict(allowed)
+        return StrictSerializer(allowed)
     try:
-        return EncryptedSerializer.from_pycryptodome_aes(serde=Strict(allowed))
+        return EncryptedSerializer.from_pycryptodome_aes(serde=StrictSerializer(allowed))
     except ImportError:
         raise MissingExtra(f"{KEY} is set, and decrypting needs a library: pip install pycryptodome") from None
     except ValueError as error:

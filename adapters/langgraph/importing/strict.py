@@ -1,5 +1,5 @@
-"""Strict: LangGraph's serializer for values from other databases. Only allowed types are restored, and what can't be
-restored is an error, not a silently different value."""
+"""StrictSerializer: LangGraph's serializer for values from other databases. Only allowed types are restored, and what
+can't be restored is an error, not a silently different value."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _MOVED = frozenset({("langgraph.constants", "Send")})
 _KINDS = ("null", "bytes", "bytearray", "json", "msgpack")
 
 
-class Strict(SerializerProtocol):
+class StrictSerializer(SerializerProtocol):
     """Restores safe types, and those in `allowed`. `Corrupted` names any other."""
 
     def __init__(self, allowed: Collection[TypeName] = ()) -> None:

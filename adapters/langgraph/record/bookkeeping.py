@@ -1,4 +1,4 @@
-"""Framing: LangGraph's bookkeeping of a checkpoint, packed.
+"""Bookkeeping: LangGraph's bookkeeping of a checkpoint, packed.
 
 Each checkpoint has all of it, and little of it is new. So the packed forms of channels' versions, and of what nodes
 have seen of them, are remembered, and a put packs only what changed.
@@ -17,7 +17,7 @@ from ....contracts.codec import pack
 from .compact import small_id, small_time, small_version
 
 
-class Seen(NamedTuple):
+class VersionsSeen(NamedTuple):
     """The versions that each node has seen, and the node's name with these versions, packed. (After a read, nothing is
     packed yet.)"""
 
@@ -25,10 +25,10 @@ class Seen(NamedTuple):
     packed: dict[str, bytes]
 
 
-NOTHING_SEEN = Seen({}, {})
+NOTHING_SEEN = VersionsSeen({}, {})
 
 
-class Frame(NamedTuple):
+class Bookkeeping(NamedTuple):
     """LangGraph's bookkeeping of one checkpoint. It is stored, so order and meanings must stay, and new fields come
     last.
 
@@ -43,8 +43,8 @@ class Frame(NamedTuple):
     updated: list[str] | None
 
 
-def pack_frame(checkpoint: Checkpoint, parent: str, seen: Seen) -> bytes:
-    """A packed `Frame`."""
+def pack_bookkeeping(checkpoint: Checkpoint, parent: str, seen: VersionsSeen) -> bytes:
+    """A packed `Bookkeeping`."""
     return b"".join(
         [
             _BEGIN,
@@ -59,7 +59,7 @@ def pack_frame(checkpoint: Checkpoint, parent: str, seen: Seen) -> bytes:
     )
 
 
-def seen_of(versions_seen: Mapping[str, Mapping[str, Any]], before: Seen) -> tuple[Seen, list[str]]:
+def seen_of(versions_seen: Mapping[str, Mapping[str, Any]], before: VersionsSeen) -> tuple[VersionsSeen, list[str]]:
     """What nodes have seen, and which nodes had seen something else before. What is packed already stays packed."""
     known, packed = before
     new = [node for node, versions in versions_seen.items() if known.get(node) != versions]
@@ -69,7 +69,7 @@ def seen_of(versions_seen: Mapping[str, Mapping[str, Any]], before: Seen) -> tup
     packed = {**packed, **{node: _packed_seen(node, seen[node]) for node in new}}
     if packed.keys() != seen.keys():
         packed = {node: packed.get(node) or _packed_seen(node, versions) for node, versions in seen.items()}
-    return Seen(seen, packed), new
+    return VersionsSeen(seen, packed), new
 
 
 def _packed_seen(node: str, versions: Mapping[str, Any]) -> bytes:
@@ -141,5 +141,5 @@ def _head(short: int, long: int, count: int) -> bytes:
 
 _NUMBERS: Any = msgpack.Packer()
 _UUID = pack(bytes(16))[:2]  # the first bytes of a packed one
-_BEGIN = array_head(len(Frame._fields))
+_BEGIN = array_head(len(Bookkeeping._fields))
 _NOTHING = pack(None)

@@ -1,4 +1,5 @@
-"""Glimpse: what we keep of a channel's value, to see at the next put what is new in it without packing it again."""
+"""Changes: what is new in channels since the last put, seen without packing them again, from what we keep of their
+values."""
 
 from __future__ import annotations
 
@@ -20,7 +21,7 @@ class _Opaque(Exception):
 
 
 @dataclass(slots=True)
-class Glimpse:
+class RememberedList:
     """A list's elements as they were: copies of messages' fields, and of other plain values. So a message that was
     changed in place since is noticed. Equal values count as unchanged."""
 
@@ -40,14 +41,18 @@ class Glimpse:
         except Exception:  # a value whose == gives no bool
             return False
 
-    def longer(self, new: list[Any]) -> Glimpse | None:
+    def longer(self, new: list[Any]) -> RememberedList | None:
         """The same with more elements at the end. None if one of them can't be kept."""
-        added = glimpse(new)
-        return Glimpse(self.kinds + added.kinds, self.held + added.held) if isinstance(added, Glimpse) else None
+        added = remember(new)
+        return (
+            RememberedList(self.kinds + added.kinds, self.held + added.held)
+            if isinstance(added, RememberedList)
+            else None
+        )
 
 
 @dataclass(slots=True)
-class Single:
+class RememberedValue:
     """A value that is not a list, as it was."""
 
     kind: type[Any]
@@ -61,18 +66,18 @@ class Single:
             return False
 
 
-def glimpse(value: Any) -> Glimpse | Single | None:
+def remember(value: Any) -> RememberedList | RememberedValue | None:
     """What to keep of a value. None if a later change of it could go unnoticed."""
     try:
         if class_of(value) is list:
-            return Glimpse(list(map(class_of, value)), [_copy(each) for each in value])
-        return Single(class_of(value), _copy(value))
+            return RememberedList(list(map(class_of, value)), [_copy(each) for each in value])
+        return RememberedValue(class_of(value), _copy(value))
     except _Opaque:
         return None
 
 
-def news(
-    before: Mapping[str, Glimpse | Single | None], values: Mapping[str, Any], same: Collection[str] = ()
+def changes_since(
+    before: Mapping[str, RememberedList | RememberedValue | None], values: Mapping[str, Any], same: Collection[str] = ()
 ) -> tuple[dict[str, Any], dict[str, Any]] | None:
     """What is new in channels: values that changed, and what was appended to lists. None if a channel is gone. Channels
     in `same` are known to be unchanged."""
@@ -84,25 +89,29 @@ def news(
         if channel in same:
             continue
         seen = before.get(channel)
-        if seen is None or isinstance(seen, Glimpse) is not (class_of(value) is list) or not seen.unchanged(value):
+        if (
+            seen is None
+            or isinstance(seen, RememberedList) is not (class_of(value) is list)
+            or not seen.unchanged(value)
+        ):
             changes[channel] = value
-        elif isinstance(seen, Glimpse) and len(value) > len(seen.kinds):
+        elif isinstance(seen, RememberedList) and len(value) > len(seen.kinds):
             append[channel] = value[len(seen.kinds) :]
     return changes, append
 
 
-def seen_after(
-    before: Mapping[str, Glimpse | Single | None], append: Mapping[str, Any], values: Mapping[str, Any],
+def remember_all(
+    before: Mapping[str, RememberedList | RememberedValue | None], append: Mapping[str, Any], values: Mapping[str, Any],
     changes: Collection[str],
-) -> dict[str, Glimpse | Single | None]:  # fmt: skip
-    """What is kept of the channels after `news`."""
-    seen: dict[str, Glimpse | Single | None] = {}
+) -> dict[str, RememberedList | RememberedValue | None]:  # fmt: skip
+    """What is kept of the channels after `changes_since`."""
+    seen: dict[str, RememberedList | RememberedValue | None] = {}
     for channel, value in values.items():
         known = before.get(channel)
-        if channel in append and isinstance(known, Glimpse):
+        if channel in append and isinstance(known, RememberedList):
             seen[channel] = known.longer(append[channel])
         else:
-            seen[channel] = glimpse(value) if channel in changes else known
+            seen[channel] = remember(value) if channel in changes else known
     return seen
 
 

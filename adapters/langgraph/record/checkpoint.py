@@ -20,12 +20,11 @@ from ....contracts.errors import Corrupted
 from ....coordinator.parts.nodes import Base, Branch, Inline, children_of
 from ....coordinator.parts.nodes import value as value_of
 from ..internals import BRANCH, is_visible
-from ..serde.carrier import Carrier
+from ..serde.copying import copy_containers
 from ..serde.plain import ATOMS
-from ..serde.sends import still
-from .bookkeeping import NOTHING_SEEN, Frame, map_head, pack_frame, seen_of
-from .bookkeeping import Seen as NodesSeen
-from .changes import Glimpse, Single, news, seen_after
+from ..serde.wrapper import Wrapper
+from .bookkeeping import NOTHING_SEEN, Bookkeeping, VersionsSeen, map_head, pack_bookkeeping, seen_of
+from .changes import RememberedList, RememberedValue, changes_since, remember_all
 from .compact import is_unique, large_id, large_time, large_versions
 
 FORMAT = 2
@@ -33,7 +32,7 @@ _named = lru_cache(pack)
 # The first fields of a packed `Native`, after the number of its fields.
 _BEGINS = pack("v") + pack(FORMAT) + pack("frame")
 _FIELDS = frozenset({"v", "id", "ts", "channel_values", "channel_versions", "versions_seen", "updated_channels"})
-Seen = dict[str, Glimpse | Single | None]
+Channels = dict[str, RememberedList | RememberedValue | None]
 
 
 class Native(TypedDict):
@@ -55,16 +54,16 @@ class Native(TypedDict):
 @dataclass(slots=True)
 class Held:
     """What is remembered of a checkpoint besides its state: its id, glimpses of its channels (None if there are none),
-    what each node had seen, which nodes were sent tasks, the channels' versions, which values are dressed, which are
+    what each node had seen, which nodes were sent tasks, the channels' versions, which values are wrapped, which are
     snapshots of delta channels, and the branches to nodes that are next. `given` is its native part if it has a run's
     input."""
 
     key: str
-    channels: Seen | None
-    nodes: NodesSeen
+    channels: Channels | None
+    nodes: VersionsSeen
     sent: list[str]
     versions: Mapping[str, Any]
-    dressed: Collection[str]
+    wrapped: Collection[str]
     deltas: Collection[str]
     branches: Mapping[str, Any]
     given: bytes = b""
@@ -99,9 +98,9 @@ class Record:
         self._visible = {channel: value for channel, value in self._values.items() if is_visible(channel)}
         self._more = {name: value for name, value in checkpoint.items() if name not in _FIELDS}
 
-    def awkward(self, carrier: Carrier) -> set[str]:
+    def awkward(self, wrapper: Wrapper) -> set[str]:
         """The names of values that our codec can't pack. `Unserializable` if one could not come back at all."""
-        return {name for name, value in self._named() if carrier.dress(value, name) is not value}
+        return {name for name, value in self._named() if wrapper.wrap(value, name) is not value}
 
     @property
     def keeps_deltas(self) -> bool:
@@ -109,31 +108,31 @@ class Record:
         return bool(self._deltas)
 
     def snapshot(
-        self, carrier: Carrier, awkward: set[str], base: Base | None, held: Held | None
+        self, wrapper: Wrapper, awkward: set[str], base: Base | None, held: Held | None
     ) -> tuple[Snapshot, Held]:
         """What to save, and what to remember once that is done. `awkward` are the names of values that our codec is
         known not to pack. `held` is what was remembered of the checkpoint `base`."""
         same = self._same(base, held)
-        self._values = {name: value if name in same else still(value) for name, value in self._values.items()}
+        self._values = {name: value if name in same else copy_containers(value) for name, value in self._values.items()}
         self._visible = {channel: self._values[channel] for channel in self._visible}
-        dressed: dict[str, Any] = {}
+        wrapped: dict[str, Any] = {}
         changed: list[str] = []
         unchanged = {_state(channel) for channel in same}
         if awkward:
             named = [(name, value) for name, value in self._named() if name in awkward and name not in unchanged]
-            dressed = {name: carrier.dress(value, name) for name, value in named}
-            changed = [name for name, value in named if dressed[name] is not value]
+            wrapped = {name: wrapper.wrap(value, name) for name, value in named}
+            changed = [name for name, value in named if wrapped[name] is not value]
         context = self._metadata
         if changed:
-            context = {key: dressed.get(_meta(key), value) for key, value in context.items()}
+            context = {key: wrapped.get(_meta(key), value) for key, value in context.items()}
         before = self._before.nodes if self._before else NOTHING_SEEN
         nodes, ran = seen_of(self._checkpoint["versions_seen"], before)
         if same and held:
-            changed += [name for name in held.dressed if name in unchanged]
-        native = self._native(nodes, dressed, changed)
+            changed += [name for name in held.wrapped if name in unchanged]
+        native = self._native(nodes, wrapped, changed)
         step = ": ".join([*nodes_around(self._scope), self._step(nodes, ran)])
         snapshot = Snapshot(step=step, framework="langgraph", native=native, context=context)
-        seen = self._fill(snapshot, base, held, dressed, same)
+        seen = self._fill(snapshot, base, held, wrapped, same)
         versions = dict(self._checkpoint["channel_versions"])
         sent, branches = _sent(self._values), _branches(self._values)
         return snapshot, Held(self._checkpoint["id"], seen, nodes, sent, versions, changed, self._deltas, branches)
@@ -155,8 +154,8 @@ class Record:
         }
 
     def _fill(
-        self, snapshot: Snapshot, base: Base | None, held: Held | None, dressed: Mapping[str, Any], same: set[str]
-    ) -> Seen | None:
+        self, snapshot: Snapshot, base: Base | None, held: Held | None, wrapped: Mapping[str, Any], same: set[str]
+    ) -> Channels | None:
         """Give a snapshot its state, or only what is new, if the state is large enough to look for that. Returns what
         to remember of the channels."""
         grows = base is not None and not isinstance(base.state, Inline)
@@ -164,18 +163,18 @@ class Record:
         kept = children_of(base.state) if base and isinstance(base.state, Branch) else {}
         if before is None and same:
             before = dict.fromkeys(kept)
-        found = news(before, self._visible, kept.keys() & same) if before is not None and grows else None
+        found = changes_since(before, self._visible, kept.keys() & same) if before is not None and grows else None
         if found is None or before is None:
-            state = _worn(self._visible, dressed)
+            state = _wrapped_where_needed(self._visible, wrapped)
             snapshot.state = {**state, **_chosen(base, same)} if base and same else state
-            return seen_after({}, {}, self._visible, self._visible.keys() - same) if grows else None
+            return remember_all({}, {}, self._visible, self._visible.keys() - same) if grows else None
         changes, append = found
-        seen = seen_after(before, append, self._visible, changes)
+        seen = remember_all(before, append, self._visible, changes)
         if not (changes or append):
             changes, append = self._nothing()
-        snapshot.changes = _worn(changes, dressed)
+        snapshot.changes = _wrapped_where_needed(changes, wrapped)
         snapshot.append = {
-            channel: dressed.get(_state(channel), value)[len(value) - len(append[channel]) :]
+            channel: wrapped.get(_state(channel), value)[len(value) - len(append[channel]) :]
             for channel, value in self._visible.items()
             if channel in append
         }
@@ -197,17 +196,17 @@ class Record:
         for name, value in self._more.items():
             yield _beside(name), value
 
-    def _native(self, nodes: NodesSeen, dressed: Mapping[str, Any], changed: list[str]) -> Packed:
+    def _native(self, nodes: VersionsSeen, wrapped: Mapping[str, Any], changed: list[str]) -> Packed:
         """A packed `Native`. Its frame is put together from parts that are packed already."""
         own = {name: value for name, value in self._values.items() if name not in self._visible}
-        hidden = _worn(own, dressed)
-        more = {name: dressed.get(_beside(name), value) for name, value in self._more.items()}
+        hidden = _wrapped_where_needed(own, wrapped)
+        more = {name: wrapped.get(_beside(name), value) for name, value in self._more.items()}
         some = {"hidden": hidden, "dressed": changed, "deltas": self._deltas, "more": more}
         rest = [_named(name) + pack(value, path=name) for name, value in some.items() if value]
-        frame = pack_frame(self._checkpoint, self._parent, nodes)
+        frame = pack_bookkeeping(self._checkpoint, self._parent, nodes)
         return Packed(b"".join([map_head(2 + len(rest)), _BEGINS, frame, *rest]))
 
-    def _step(self, nodes: NodesSeen, ran: Sequence[str]) -> str:
+    def _step(self, nodes: VersionsSeen, ran: Sequence[str]) -> str:
         """What a timeline calls the superstep that ended here: its nodes, or where its values came from."""
         source = str(self._metadata.get("source") or "")
         if self._before is None or source != "loop":
@@ -220,16 +219,16 @@ class Record:
         return ", ".join(node if n == 1 else f"{node} x{n}" for node, n in sorted(counted.items()))
 
 
-def checkpoint_of(key: str, stored: Stored, carrier: Carrier) -> tuple[Checkpoint, dict[str, Any], str]:
+def checkpoint_of(key: str, stored: Stored, wrapper: Wrapper) -> tuple[Checkpoint, dict[str, Any], str]:
     """LangGraph's checkpoint, its metadata, and its parent's key. `Corrupted` if this version can't read it."""
     native, frame = opened(stored.native, stored.id)
-    dressed = set(native.get("dressed", ()))
+    wrapped = set(native.get("dressed", ()))
     values: dict[str, Any] = {**stored.state, **native.get("hidden", {})}
-    for channel in values if dressed else ():
-        if _state(channel) in dressed:
-            values[channel] = carrier.undress(values[channel])
+    for channel in values if wrapped else ():
+        if _state(channel) in wrapped:
+            values[channel] = wrapper.unwrap(values[channel])
     more = {
-        name: carrier.undress(each) if _beside(name) in dressed else each
+        name: wrapper.unwrap(each) if _beside(name) in wrapped else each
         for name, each in native.get("more", {}).items()
     }
     for channel in native.get("deltas", ()):
@@ -244,11 +243,11 @@ def checkpoint_of(key: str, stored: Stored, carrier: Carrier) -> tuple[Checkpoin
         "updated_channels": frame.updated,
         **more,
     }
-    metadata = {name: carrier.undress(value) for name, value in stored.context.items()}
+    metadata = {name: wrapper.unwrap(value) for name, value in stored.context.items()}
     return cast("Checkpoint", checkpoint), metadata, large_id(frame.parent)
 
 
-def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
+def opened(native: Any, checkpoint_id: str) -> tuple[Native, Bookkeeping]:
     """A stored checkpoint's native part. `Corrupted` if this version can't read it."""
     if not isinstance(native, dict) or cast("dict[str, Any]", native).get("v") != FORMAT:
         raise Corrupted(
@@ -256,20 +255,20 @@ def opened(native: Any, checkpoint_id: str) -> tuple[Native, Frame]:
             "update"
         )
     read = cast("Native", native)
-    return read, Frame(*read["frame"][: len(Frame._fields)])
+    return read, Bookkeeping(*read["frame"][: len(Bookkeeping._fields)])
 
 
 def held_of(checkpoint: Checkpoint, native: Any) -> Held:
     """What to remember of a checkpoint that was read. `native` is its native part."""
-    nodes = NodesSeen({node: dict(versions) for node, versions in checkpoint["versions_seen"].items()}, {})
+    nodes = VersionsSeen({node: dict(versions) for node, versions in checkpoint["versions_seen"].items()}, {})
     versions, values = dict(checkpoint["channel_versions"]), checkpoint["channel_values"]
-    dressed, deltas = native.get("dressed", []), native.get("deltas", [])
-    return Held(checkpoint["id"], None, nodes, _sent(values), versions, dressed, deltas, _branches(values))
+    wrapped, deltas = native.get("dressed", []), native.get("deltas", [])
+    return Held(checkpoint["id"], None, nodes, _sent(values), versions, wrapped, deltas, _branches(values))
 
 
-def is_dressed(held: Held, channel: str) -> bool:
+def is_wrapped(held: Held, channel: str) -> bool:
     """Whether a channel's value holds what LangGraph's serializer carries."""
-    return _state(channel) in held.dressed
+    return _state(channel) in held.wrapped
 
 
 def _chosen(base: Base, channels: Collection[str]) -> dict[str, Any]:
@@ -297,11 +296,11 @@ def _branches(values: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _worn(values: Mapping[str, Any], dressed: Mapping[str, Any]) -> dict[str, Any]:
-    """Channels' values, dressed where they have to be."""
-    if not dressed:  # nearly always, and naming each channel takes longer
+def _wrapped_where_needed(values: Mapping[str, Any], wrapped: Mapping[str, Any]) -> dict[str, Any]:
+    """Channels' values, wrapped where they have to be."""
+    if not wrapped:  # nearly always, and naming each channel takes longer
         return dict(values)
-    return {channel: dressed.get(_state(channel), value) for channel, value in values.items()}
+    return {channel: wrapped.get(_state(channel), value) for channel, value in values.items()}
 
 
 def _state(channel: str) -> str:

@@ -1,4 +1,4 @@
-"""Forking: what a fork of a LangGraph checkpoint must contain, so that graphs see it as after `update_state`. Needs no
+"""Forks: what a fork of a LangGraph checkpoint must contain, so that graphs see it as after `update_state`. Needs no
 LangGraph."""
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from ....contracts.errors import BadSetup, Corrupted
 from ....coordinator.branching import Branch, Origin
 from .compact import large_version, small_id, small_time, small_version
 
-# Positions in the stored form of a `Frame` (bookkeeping.py).
+# Positions in the stored form of a `Bookkeeping` (bookkeeping.py).
 _TS, _PARENT, _VERSIONS, _UPDATED = 1, 2, 3, 5
 _FORMAT = 2
 _COUNTERS = "counters_since_delta_snapshot"

@@ -1,4 +1,4 @@
-"""Writes: what the tasks of a superstep wrote, as stored at the place of the checkpoint on which they ran."""
+"""Pending writes: what the tasks of a superstep wrote, as stored at the place of the checkpoint on which they ran."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from ....coordinator.rows import CheckpointRow, Write
 from ....coordinator.seals import content_hash
 from ....coordinator.snapshots import open_row
 from ....coordinator.written import close_write, open_write
-from ..serde.carrier import Carrier
-from ..serde.sends import still
+from ..serde.copying import copy_containers
+from ..serde.wrapper import Wrapper
 from .bookkeeping import packed_name
 from .compact import large_path, read_name, small_path, write_name
 
@@ -29,14 +29,14 @@ _NOTHING = pack(None)
 
 
 @dataclass(slots=True)
-class Note:
+class PackedWrite:
     """One write, packed. `name` is its task and its index there. Of several outputs with one name the first stays. Of
     an error, interrupt or resume (index < 0), the last."""
 
     name: str
     path: str
     channel: str
-    dressed: bool
+    wrapped: bool
     packed: bytes
     count: int
     items: int
@@ -73,7 +73,7 @@ class Note:
         return None
 
     def _closed(self, value: list[Any], spans: str = "") -> Write:
-        about = [small_path(self.path), self.channel, self.dressed, *value]
+        about = [small_path(self.path), self.channel, self.wrapped, *value]
         return Write(self.name, close_write(about), spans, again=self.again)
 
 
@@ -83,47 +83,49 @@ def _leading_on(path: str, channel: str) -> bytes:
     return close_write([small_path(path), channel, False, _NOTHING])
 
 
-def notes_of(written: Sequence[tuple[str, Any]], task: str, path: str, carrier: Carrier) -> list[Note]:
+def pack_writes(written: Sequence[tuple[str, Any]], task: str, path: str, wrapper: Wrapper) -> list[PackedWrite]:
     """What a task wrote, packed. `Unserializable` names a value that could not come back."""
-    notes: dict[str, Note] = {}
+    packed_writes: dict[str, PackedWrite] = {}
     for number, (channel, value) in enumerate(written):
         index = WRITES_IDX_MAP.get(channel, number)
-        note = _note(write_name(index, task), path, channel, still(value), carrier)
-        notes[note.name] = note
-    return list(notes.values())
+        packed_write = _pack_write(write_name(index, task), path, channel, copy_containers(value), wrapper)
+        packed_writes[packed_write.name] = packed_write
+    return list(packed_writes.values())
 
 
-def _note(name: str, path: str, channel: str, value: Any, carrier: Carrier) -> Note:
+def _pack_write(name: str, path: str, channel: str, value: Any, wrapper: Wrapper) -> PackedWrite:
     if value is None:  # as in the writes that only lead to the next node
-        return Note(name, path, channel, False, _NOTHING, 1, 0)
+        return PackedWrite(name, path, channel, False, _NOTHING, 1, 0)
     where = f"what a node wrote to {channel!r}"
-    dressed: Any = value
+    wrapped: Any = value
     try:
         packed = pack(value, path=where)
     except Unserializable:
-        dressed = carrier.dress(value, where)
-        packed = pack(dressed, path=where)
-    body = body_of(dressed, packed)
+        wrapped = wrapper.wrap(value, where)
+        packed = pack(wrapped, path=where)
+    body = body_of(wrapped, packed)
     is_list = body.kind == LIST
-    return Note(name, path, channel, dressed is not value, packed, body.count if is_list else 1, body.start * is_list)
+    return PackedWrite(
+        name, path, channel, wrapped is not value, packed, body.count if is_list else 1, body.start * is_list
+    )
 
 
-def pending(writes: Sequence[Write], on: CheckpointRow, carrier: Carrier, where: str) -> list[PendingWrite]:
+def read_pending(writes: Sequence[Write], on: CheckpointRow, wrapper: Wrapper, where: str) -> list[PendingWrite]:
     """Writes that were read, in the order in which LangGraph applies them. `on` is the checkpoint of their place."""
     found: list[tuple[tuple[str, str, int], PendingWrite]] = []
     for write in writes:
         index, task = read_name(write.name)
-        path, channel, value = read_write(write, on, carrier, where)
+        path, channel, value = read_write(write, on, wrapper, where)
         found.append((writes_sort_key(path, task, index), (task, channel, value)))
     return [write for _, write in sorted(found, key=lambda each: each[0])]
 
 
-def read_write(write: Write, on: CheckpointRow, carrier: Carrier, where: str) -> tuple[str, str, Any]:
+def read_write(write: Write, on: CheckpointRow, wrapper: Wrapper, where: str) -> tuple[str, str, Any]:
     """The path of its task, its channel and its value. `on` is the checkpoint of its place."""
-    (path, channel, dressed, *given), value = open_write(write, where)
+    (path, channel, wrapped, *given), value = open_write(write, where)
     if given:
         value = _given(channel, given[0], on, where)
-    return large_path(path), channel, carrier.undress(value) if dressed else value
+    return large_path(path), channel, wrapper.unwrap(value) if wrapped else value
 
 
 def _given(channel: str, place: Sequence[Any], on: CheckpointRow, where: str) -> Any:

@@ -12,14 +12,14 @@ from ....contracts.checkpoint import Checkpoint as Stored
 from ....coordinator.parts.body import LIST, value_of
 from ....coordinator.parts.stored import STATE, StoredPart
 from ....coordinator.snapshots import Opened
-from ..serde.copying import NoCopy, Repeated
+from ..serde.copying import ListTemplate, NoCopy
 
 
 @dataclass(slots=True)
 class _Decoded:
     body: bytes
     count: int
-    elements: Repeated
+    elements: ListTemplate
 
 
 class Reading:
@@ -57,7 +57,7 @@ class Reading:
             with suppress(NoCopy):
                 return known.elements.first(part.count)
         made = cast("list[Any]", value_of(part.kind, part.count, body))
-        self._lists[stored.path] = _Decoded(body, part.count, Repeated(made))
+        self._lists[stored.path] = _Decoded(body, part.count, ListTemplate(made))
         return made
 
 

@@ -1,4 +1,4 @@
-"""Frame: one LangGraph checkpoint as plain values, and back."""
+"""A job's checkpoint: one LangGraph checkpoint as plain values, and back."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from langgraph.constants import START
 
 from ....contracts.errors import BadSetup, Corrupted
 from ..internals import is_visible
-from ..serde.plain import NotPlain, plain, readable, recall, tell_all
+from ..serde.plain import NotPlain, messages_as_dicts, messages_from_dicts, plain, readable
 from ..serde.values import Sealed, Values
 
 FORMAT = 1
@@ -122,7 +122,7 @@ def _channels(
                 state[channel] = plain(value)
                 continue
             except NotPlain:
-                told = tell_all(value)
+                told = messages_as_dicts(value)
             if told is not None:
                 state[channel] = told
                 messages.append(channel)
@@ -159,7 +159,7 @@ def open_tip(tip: Tip, values: Values) -> Checkpoint:
 
 def _recalled(channel: str, told: Any) -> list[BaseMessage]:
     try:
-        return recall(told)
+        return messages_from_dicts(told)
     except (LookupError, TypeError, ValueError) as error:  # a person may have edited them
         why = f"{type(error).__name__}: {error}"
         raise BadSetup(

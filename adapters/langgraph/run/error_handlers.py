@@ -1,4 +1,4 @@
-"""Handlers: questions of nodes' error handlers. LangGraph resumes the handlers, but its states don't show that they
+"""Error handlers of nodes that ask questions. LangGraph resumes the handlers, but its states don't show that they
 wait."""
 
 from __future__ import annotations

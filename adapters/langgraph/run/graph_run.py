@@ -21,7 +21,7 @@ from ....contracts.outcome import Finished, Outcome
 from ....contracts.retry import Exhausted
 from ....coordinator.session import Session
 from ... import borders
-from ..internals import let_nothing_be_kept
+from ..internals import allow_subgraphs_without_checkpoints
 from ..serde.allowlist import declared_types
 from ..serde.values import Values
 from .error_handlers import with_handlers
@@ -29,7 +29,7 @@ from .graph import as_graph
 from .job_saver import JobSaver
 from .missing_nodes import check_nodes
 from .payloads import context_of, into_graph, out_of_graph
-from .progress import Trail
+from .progress import Progress
 from .questions import Questions
 from .streaming import Streaming
 from .usage import CountingUsage
@@ -45,22 +45,22 @@ class GraphRun:
         declared = declared_types(graph, [agent.accepts, *agent.hands_to.values(), *_some(agent.returns)])
         values = Values({*declared, (Handoff.__module__, Handoff.__name__)})
         visible = frozenset(graph.stream_channels_list) - {START, TASKS}
-        trail = Trail(session, values, visible, has_start=START in graph.nodes)
+        progress = Progress(session, values, visible, has_start=START in graph.nodes)
         self._agent = agent
         self._session = session
-        self._saver = JobSaver(session, trail, values)
+        self._saver = JobSaver(session, progress, values)
         self._graph: Any = graph.copy(update={"checkpointer": self._saver})
-        self._config: RunnableConfig = {"configurable": {"thread_id": trail.root[0]}}
-        self._questions = Questions(self._graph, trail)
+        self._config: RunnableConfig = {"configurable": {"thread_id": progress.root[0]}}
+        self._questions = Questions(self._graph, progress)
 
     async def outcome(self, payload: Contract, context: Any) -> Outcome:
         """Run the graph to its outcome."""
         begun, passed = self._session.checkpoint, self._questions.came_back()
         if begun is not None or passed:
             where = f"checkpoint {begun.id}" if begun else "what it left when it passed the job on"
-            check_nodes(self._agent, self._graph, self._saver.trail.kept(), where)
-        if self._saver.trail.left:
-            await self._session.arecord(self._saver.trail.left)
+            check_nodes(self._agent, self._graph, self._saver.progress.kept(), where)
+        if self._saver.progress.left:
+            await self._session.arecord(self._saver.progress.left)
         if begun is None:
             entered = await self._entered(payload, context, passed)
         else:
@@ -85,7 +85,7 @@ class GraphRun:
 
         left = await borders.leave(self._agent, result, context, default)
         comes_back = self._agent.memory == "job" and isinstance(left, Handoff)
-        return Finished(left, self._saver.trail.parting() if comes_back else None)
+        return Finished(left, self._saver.progress.last_again() if comes_back else None)
 
     async def _entered(self, payload: Contract, context: Any, passed: str | None) -> Any:
         """What a visit without a checkpoint begins with. `passed` is the interrupt that waits for the job, if one does.
@@ -108,7 +108,7 @@ class GraphRun:
     async def _state(self) -> StateSnapshot:
         state = await self._graph.aget_state(self._config)
         failed = any(task.error for task in state.tasks)
-        latest = self._saver.trail.latest() if failed else None
+        latest = self._saver.progress.latest() if failed else None
         return with_handlers(state, latest) if latest else state
 
     async def _enter(self, payload: Contract, context: Any) -> Any:
@@ -132,7 +132,7 @@ class GraphRun:
     async def _drive(self, entered: Any, given: Any) -> Any:
         """The graph's result. `given` is its runtime context. If a write fails, the graph stops at once, and the
         write's error is raised."""
-        let_nothing_be_kept()
+        allow_subgraphs_without_checkpoints()
         streaming = Streaming(self._session)
         names = {**self._config.get("configurable", {}), **streaming.config}
         config: RunnableConfig = {"configurable": names, "callbacks": [CountingUsage(self._session)]}

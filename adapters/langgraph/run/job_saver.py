@@ -19,10 +19,11 @@ from langgraph.checkpoint.base import (
 
 from ....contracts.errors import Fenced
 from ....coordinator.session import Session
+from ..configs import config_of
 from ..serde.values import Values
-from .progress import Trail
+from .progress import Progress
 from .subgraph_visits import enter
-from .writes import Flight, config_of, place_of
+from .writes import Flight, place_of
 
 # How often the loop must turn until the put that follows a superstep's last write has begun.
 _TURNS = 2
@@ -38,9 +39,9 @@ class JobSaver(BaseCheckpointSaver[int]):
     notice at the next superstep. `failure` is the first error. After `close` nothing more is written.
     """
 
-    def __init__(self, session: Session, trail: Trail, values: Values) -> None:
+    def __init__(self, session: Session, progress: Progress, values: Values) -> None:
         super().__init__(serde=values.serde)
-        self.trail = trail
+        self.progress = progress
         self.failure: Exception | None = None
         self.on_failure: Callable[[], object] = lambda: None
         self._session = session
@@ -64,8 +65,8 @@ class JobSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         with self._writing():
-            self._carry(self.trail.put(config, checkpoint, metadata))
-        return config_of(place_of(config)[0], checkpoint["id"])
+            self._carry(self.progress.put(config, checkpoint, metadata))
+        return config_of(*place_of(config)[0], checkpoint["id"])
 
     async def aput(
         self,
@@ -75,18 +76,18 @@ class JobSaver(BaseCheckpointSaver[int]):
         new_versions: ChannelVersions,
     ) -> RunnableConfig:
         with self._writing():
-            await self._acarry(self.trail.put(config, checkpoint, metadata))
-        return config_of(place_of(config)[0], checkpoint["id"])
+            await self._acarry(self.progress.put(config, checkpoint, metadata))
+        return config_of(*place_of(config)[0], checkpoint["id"])
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         with self._writing():
-            noted = self.trail.note(config, writes, task_id, task_path)
+            noted = self.progress.note(config, writes, task_id, task_path)
             if noted is None:
                 return
-            _wait(self.trail.ahead(noted))
-            flight = self.trail.send(noted)
+            _wait(self.progress.ahead(noted))
+            flight = self.progress.send(noted)
             if flight is not None:
                 self._carry(flight)
 
@@ -95,18 +96,18 @@ class JobSaver(BaseCheckpointSaver[int]):
     ) -> None:
         """Record what a task wrote, unless its superstep's checkpoint follows at once, which contains it."""
         with self._writing():
-            noted = self.trail.note(config, writes, task_id, task_path)
+            noted = self.progress.note(config, writes, task_id, task_path)
             if noted is None:
                 return
-            await _await(self.trail.ahead(noted))
+            await _await(self.progress.ahead(noted))
             for _ in range(_TURNS):
                 await asyncio.sleep(0)
-            flight = self.trail.send(noted)
+            flight = self.progress.send(noted)
             if flight is not None:
                 await self._acarry(flight)
 
     def get_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
-        found = self.trail.read(config)
+        found = self.progress.read(config)
         if found is not None:
             enter(config, found)
         return found
@@ -126,7 +127,7 @@ class JobSaver(BaseCheckpointSaver[int]):
         wanted = (filter or {}).items()
         found = [
             each
-            for each in self.trail.read_all(config)
+            for each in self.progress.read_all(config)
             if (bound is None or each.checkpoint["id"] < bound) and wanted <= each.metadata.items()
         ]
         yield from found[:limit]
@@ -163,9 +164,9 @@ class JobSaver(BaseCheckpointSaver[int]):
         try:
             yield
         except BaseException as error:
-            self.trail.fail(flight, error)
+            self.progress.fail(flight, error)
             raise
-        self.trail.commit(flight)
+        self.progress.commit(flight)
 
     @contextmanager
     def _writing(self) -> Generator[None]:

@@ -1,11 +1,11 @@
-"""Slots: the journal's keys that an adapter writes to. A key is used again when what it holds is over."""
+"""JournalKeys: the journal's keys that an adapter writes to. A key is used again when what it holds is over."""
 
 from __future__ import annotations
 
 _PREFIX = "langgraph/"
 
 
-class Slots:
+class JournalKeys:
     """Gives each name a key of the journal, so that the journal grows with what is needed at once, not with time."""
 
     def __init__(self) -> None:
@@ -20,12 +20,12 @@ class Slots:
 
     def found(self, key: str, name: tuple[str, ...] | None) -> None:
         """Note a key that is in the journal, and its name (None: what it holds is over)."""
-        slot = int(key.removeprefix(_PREFIX))
-        self._next = max(self._next, slot + 1)
+        number = int(key.removeprefix(_PREFIX))
+        self._next = max(self._next, number + 1)
         if name is None:
-            self._free.append(slot)
+            self._free.append(number)
         else:
-            self._taken[name] = slot
+            self._taken[name] = number
 
     def has(self, name: tuple[str, ...]) -> bool:
         """Whether the journal has something of that name."""
@@ -42,6 +42,6 @@ class Slots:
 
     def drop(self, name: tuple[str, ...]) -> None:
         """What the name's key holds is over."""
-        slot = self._taken.pop(name, None)
-        if slot is not None:
-            self._free.append(slot)
+        number = self._taken.pop(name, None)
+        if number is not None:
+            self._free.append(number)

@@ -1,4 +1,4 @@
-"""Lost: nodes where a checkpoint continues, but which the current graph no longer has.
+"""Missing nodes: nodes where a checkpoint continues, but which the current graph no longer has.
 
 LangGraph ignores them: a graph whose next node was renamed would end there, as if it were done.
 """
@@ -36,7 +36,7 @@ def check_nodes(agent: Agent[Any], graph: Any, kept: Sequence[Latest], where: st
     for each in _running(kept):
         inside = _names(each.namespace)
         if (part := parts.get(inside)) is not None:
-            lost.update(_lost(part, f"{inside}|" if inside else "", each))
+            lost.update(_missing(part, f"{inside}|" if inside else "", each))
     if lost:
         raise BadSetup(
             f"agent {agent.name!r}: {where} continues at {', '.join(sorted(lost))}, which the graph no longer has: "
@@ -80,7 +80,7 @@ def ended_tasks(latest: Latest) -> Iterator[str]:
             yield latest.paths.get(task, "").removeprefix(_PULLED)
 
 
-def _lost(graph: Any, inside: str, latest: Latest) -> Iterator[str]:
+def _missing(graph: Any, inside: str, latest: Latest) -> Iterator[str]:
     """What runs next, or had begun to, and is not in the graph."""
     nodes = {_node_of(path) for path in latest.paths.values()} - {""}
     written = [write[1:] for write in latest.read.pending_writes or ()]

@@ -1,4 +1,4 @@
-"""Trail: what a hop's graph has written so far, in memory, and which of it goes to the hop's journal."""
+"""Progress: what a hop's graph has written so far, in memory, and which of it goes to the hop's journal."""
 
 from __future__ import annotations
 
@@ -21,11 +21,12 @@ from langgraph.checkpoint.serde.types import ERROR, INTERRUPT, RESUME
 
 from ....contracts.checkpoint import Snapshot
 from ....coordinator.session import Session
+from ..configs import config_of
 from ..internals import ERROR_SOURCE_NODE
 from ..serde.values import Sealed, Values
 from .checkpoint import Tip, load_tip, make_tip, open_tip, step_name
-from .journal_keys import Slots
-from .writes import Flight, Place, Writes, config_of, place_in, place_of
+from .journal_keys import JournalKeys
+from .writes import Flight, Place, Writes, place_in, place_of
 
 
 class Latest(NamedTuple):
@@ -36,7 +37,7 @@ class Latest(NamedTuple):
     paths: Mapping[str, str]
 
 
-class Trail:
+class Progress:
     """The latest checkpoint of each namespace, and the writes of the tasks that run on it.
 
     Checkpoints of the job's graph are the job's checkpoints. Everything else is in the journal: the writes of finished
@@ -57,7 +58,7 @@ class Trail:
         self._tips: dict[Place, Tip] = {}
         self._tasks: dict[Place, dict[str, Writes]] = {}
         self._flying: list[Flight] = []
-        self._slots = Slots()
+        self._keys = JournalKeys()
         self._load()
 
     def waiting(self) -> list[dict[str, Any]]:
@@ -105,7 +106,7 @@ class Trail:
         untold = self._session.inherited is not None and not self._session.heard
         return {**tip.frame, "untold": True} if untold else dict(tip.frame)
 
-    def parting(self) -> Snapshot | None:
+    def last_again(self) -> Snapshot | None:
         """The last checkpoint again, with the states of parts that keep theirs, for the job's next visit. None if there
         are no such parts."""
         tip, waiting = self.tip, self.waiting()
@@ -129,7 +130,7 @@ class Trail:
                 flight.snapshot = self.snapshot(tip)
             elif place != self.root:
                 record = {"superstep": self._superstep(), "place": place, "frame": tip.frame}
-                flight.records = {self._slots.key(("tip", *place)): record}
+                flight.records = {self._keys.key(("tip", *place)): record}
             self._flying.append(flight)
             return flight
 
@@ -140,7 +141,7 @@ class Trail:
             if latest is not None and latest.frame["parent"] == writes.checkpoint:
                 return None
             record = {"superstep": self._superstep(), **writes.as_record()}
-            flight = Flight(writes.place, records={self._slots.key(writes.name): record})
+            flight = Flight(writes.place, records={self._keys.key(writes.name): record})
             self._flying.append(flight)
             return flight
 
@@ -240,10 +241,10 @@ class Trail:
         pending: list[PendingWrite] = [write for _, write in sorted(writes, key=lambda entry: entry[0])]
         parent = tip.frame["parent"]
         return CheckpointTuple(
-            config=config_of(place, tip.id),
+            config=config_of(*place, tip.id),
             checkpoint=open_tip(tip, self._values),
             metadata=cast("CheckpointMetadata", dict(tip.frame["metadata"])),
-            parent_config=config_of(place, parent) if parent else None,
+            parent_config=config_of(*place, parent) if parent else None,
             pending_writes=pending,
         )
 
@@ -262,14 +263,14 @@ class Trail:
         taken = [(self._take(record, place_in(record)), record) for record in left]
         superstep = self._superstep()
         for key, record in session.journal.items():
-            if not self._slots.owns(key):
+            if not self._keys.owns(key):
                 continue
             place = place_in(record)
             if superstep is None or (record["superstep"] != superstep and not self._lasting(place)):
-                self._slots.found(key, None)
+                self._keys.found(key, None)
             else:
-                self._slots.found(key, self._take(record, place))
-        self.left = {self._slots.key(name): record for name, record in taken if not self._slots.has(name)}
+                self._keys.found(key, self._take(record, place))
+        self.left = {self._keys.key(name): record for name, record in taken if not self._keys.has(name)}
 
     def _along(self, record: dict[str, Any]) -> dict[str, Any]:
         """A record of the visit before, whose graph had another thread, moved to this visit's thread."""
@@ -278,7 +279,7 @@ class Trail:
         return {**record, "place": (self.root[0] if mine else thread, namespace)}
 
     def _take(self, record: Mapping[str, Any], place: Place) -> tuple[str, ...]:
-        """Take a record. Returns the name of its slot."""
+        """Take a record. Returns the name of its key."""
         if "frame" in record:
             self._tips[place] = load_tip(record["frame"], {}, f"the journal's checkpoint of {place[1]!r}")
             return ("tip", *place)
@@ -301,13 +302,13 @@ class Trail:
         over = {other for other in (*self._tips, *self._tasks) if other != place and not self._lasting(other)}
         for other in over if place == self.root else ():
             self._tips.pop(other, None)
-            self._slots.drop(("tip", *other))
+            self._keys.drop(("tip", *other))
             self._forget_tasks(other)
         self._forget_tasks(place)
 
     def _forget_tasks(self, place: Place) -> None:
         for writes in self._tasks.pop(place, {}).values():
-            self._slots.drop(writes.name)
+            self._keys.drop(writes.name)
 
     def _ahead(self, place: Place) -> list[Future[None]]:
         """Checkpoints on their way without which a record of `place` would mean nothing after a crash."""

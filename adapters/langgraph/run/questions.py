@@ -15,7 +15,7 @@ from ....contracts.inbox import AskTerms
 from ....contracts.outcome import Suspended
 from ..serde.plain import readable
 from .checkpoint import Frame
-from .progress import Trail
+from .progress import Progress
 
 # The decisions of LangChain's middleware that need only a word, and what the others need besides.
 _WORDS = ("approve", "reject")
@@ -37,9 +37,9 @@ class Questions:
     So a checkpoint also notes how many answers each task had used.
     """
 
-    def __init__(self, graph: Pregel[Any, Any, Any, Any], trail: Trail) -> None:
+    def __init__(self, graph: Pregel[Any, Any, Any, Any], progress: Progress) -> None:
         self._graph = graph
-        self._trail = trail
+        self._progress = progress
 
     def answered(self, state: StateSnapshot, answer: Answer | None) -> dict[str, Any] | None:
         """What to resume with, by interrupt. Empty for a breakpoint, or if all answers are used already. None if there
@@ -61,7 +61,7 @@ class Questions:
 
     def is_used(self, interrupt: str) -> bool:
         """Whether a node has used the answer to an interrupt since it was asked."""
-        shown, used = self._frame().get("shown", {}).get(interrupt, {}), self._trail.used()
+        shown, used = self._frame().get("shown", {}).get(interrupt, {}), self._progress.used()
         return any(used.get(task, 0) > before for task, before in shown.items())
 
     def waits(self, state: StateSnapshot) -> bool:
@@ -99,21 +99,21 @@ class Questions:
             return None
         interrupt = state.interrupts[0]
         snapshot = self._asking(f"{_askers(state)} hands off", [])
-        snapshot.native |= {"passed": interrupt.id, "waiting": self._trail.waiting()}
+        snapshot.native |= {"passed": interrupt.id, "waiting": self._progress.waiting()}
         return interrupt.value, snapshot
 
     def came_back(self) -> str | None:
         """The interrupt that waits for the job, if this visit begins with what the last one left."""
-        return self._trail.tip.frame.get("passed") if self._trail.tip is not None else None
+        return self._progress.tip.frame.get("passed") if self._progress.tip is not None else None
 
     def _asking(self, step: str, asked: list[str]) -> Snapshot:
-        tip = self._trail.tip
+        tip = self._progress.tip
         assert tip is not None, "a graph stops only at a checkpoint"
-        native: dict[str, Any] = {**self._trail.native(tip), "asked": asked, "shown": self._trail.shown()}
+        native: dict[str, Any] = {**self._progress.native(tip), "asked": asked, "shown": self._progress.shown()}
         return Snapshot(step=step, state=tip.state, framework="langgraph", native=native)
 
     def _frame(self) -> Frame:
-        tip = self._trail.tip
+        tip = self._progress.tip
         assert tip is not None, "a state is looked at only after a checkpoint"
         return tip.frame
 

@@ -1,11 +1,11 @@
-"""Visits: tells LangGraph when a part that keeps its state is entered again."""
+"""Subgraph visits: tells LangGraph when a part that keeps its state is entered again."""
 
 from __future__ import annotations
 
 from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import CheckpointTuple
 
-from ..internals import AROUND, GOES_ON
+from ..internals import CHECKPOINT_MAP, RESUMING
 
 
 def enter(config: RunnableConfig, found: CheckpointTuple) -> None:
@@ -15,5 +15,5 @@ def enter(config: RunnableConfig, found: CheckpointTuple) -> None:
     superstep has nothing to resume: none of its nodes would run, and its old result would be taken for the new one.
     """
     names = config.get("configurable", {})
-    if names.get(GOES_ON) and found.metadata.get("parents") != names.get(AROUND):
-        names[GOES_ON] = False
+    if names.get(RESUMING) and found.metadata.get("parents") != names.get(CHECKPOINT_MAP):
+        names[RESUMING] = False

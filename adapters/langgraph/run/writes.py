@@ -1,4 +1,4 @@
-"""Places: where in LangGraph's threads and namespaces something was written, and what is on its way there."""
+"""Writes: what was written at places in LangGraph's threads and namespaces, and what is on its way there."""
 
 from __future__ import annotations
 
@@ -74,12 +74,6 @@ def place_of(config: RunnableConfig) -> tuple[Place, str | None]:
     """A config's place, and the checkpoint that it names. In a put that is the parent."""
     names = config.get("configurable", {})
     return (str(names["thread_id"]), names.get("checkpoint_ns", "")), names.get("checkpoint_id")
-
-
-def config_of(place: Place, checkpoint: str) -> RunnableConfig:
-    """The config that names a checkpoint."""
-    thread, namespace = place
-    return {"configurable": {"thread_id": thread, "checkpoint_ns": namespace, "checkpoint_id": checkpoint}}
 
 
 def place_in(record: Mapping[str, Any]) -> Place:

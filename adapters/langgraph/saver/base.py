@@ -1,4 +1,4 @@
-"""Driver: a saver's calls on its store, from sync and from async code, and what it does with whole threads."""
+"""SaverBase: a saver's calls on its store, from sync and from async code, and what it does with whole threads."""
 
 from __future__ import annotations
 
@@ -8,24 +8,22 @@ from typing import Any, cast
 from langgraph.checkpoint.base import BaseCheckpointSaver
 
 from ....contracts.errors import BadSetup
-from ....coordinator.calls.inputs import text
 from ....coordinator.commands import Fence
+from ..configs import thread_of
 from ..handles import Handles, Opening
-from ..serde.carrier import Carrier
-from .checkpoints import Checkpointing
+from ..serde.wrapper import Wrapper
+from .checkpoints import Checkpoints
 from .owning import fence_of
 from .threads import Threads
 
-_FORM = 'a config like {"configurable": {"thread_id": "any name"}}'
 
-
-class Driver(Opening, BaseCheckpointSaver[str]):
+class SaverBase(Opening, BaseCheckpointSaver[str]):
     """The base of a saver and its clones. All of them use the same `shared`."""
 
-    def __init__(self, shared: Checkpointing, carrier: Carrier) -> None:
-        super().__init__(serde=carrier.serde)
+    def __init__(self, shared: Checkpoints, wrapper: Wrapper) -> None:
+        super().__init__(serde=wrapper.serde)
         self._shared = shared
-        self._carrier = carrier
+        self._wrapper = wrapper
 
     @property
     def _handles(self) -> Handles:
@@ -49,12 +47,12 @@ class Driver(Opening, BaseCheckpointSaver[str]):
         nodes of that superstep run again (after an error, those that had failed).
         """
         for run_id in several(run_ids, "run_ids"):
-            self._drive(self._threads.delete_run(self._carrying, str(run_id)))
+            self._drive(self._threads.delete_run(self._current_wrapper, str(run_id)))
 
     async def adelete_for_runs(self, run_ids: Sequence[str]) -> None:
         """`delete_for_runs` for async code."""
         for run_id in several(run_ids, "run_ids"):
-            await self._adrive(self._threads.delete_run(self._carrying, str(run_id)))
+            await self._adrive(self._threads.delete_run(self._current_wrapper, str(run_id)))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copy a thread's history to another thread, which must not have one."""
@@ -80,32 +78,14 @@ class Driver(Opening, BaseCheckpointSaver[str]):
         return Threads(self._shared)
 
     @property
-    def _carrying(self) -> Carrier:
-        """The carrier for the serializer that is set. (LangGraph sets another one on a clone.)"""
-        if self.serde is not self._carrier.serde:
-            self._carrier = Carrier(serde=self.serde)
-        return self._carrier
+    def _current_wrapper(self) -> Wrapper:
+        """The wrapper for the serializer that is set. (LangGraph sets another one on a clone.)"""
+        if self.serde is not self._wrapper.serde:
+            self._wrapper = Wrapper(serde=self.serde)
+        return self._wrapper
 
     def _fence(self, thread: str, names: Mapping[str, Any]) -> Fence | None:
         return fence_of(self._shared, thread, names)
-
-
-def names_of(config: object) -> Mapping[str, Any]:
-    """The names of thread, namespace and checkpoint in a config. `BadSetup` if it is not a config."""
-    # Nearly all configs are dicts, and to ask an abstract class takes longer than all the rest.
-    is_config = type(config) is dict or isinstance(config, Mapping)
-    names: object = cast("Mapping[str, Any]", config).get("configurable", {}) if is_config else None
-    if type(names) is not dict and not isinstance(names, Mapping):
-        raise BadSetup(f"what was given as a config does not name a thread: give {_FORM}")
-    return cast("Mapping[str, Any]", names)
-
-
-def thread_of(thread_id: object) -> str:
-    """A thread's name. `BadSetup` if there is none."""
-    name = "" if thread_id is None else str(thread_id)
-    if not name:
-        raise BadSetup(f"a checkpointer needs a thread: give the graph {_FORM}")
-    return text(name, "thread_id")
 
 
 def several(given: object, what: str) -> list[object]:

@@ -1,4 +1,4 @@
-"""Waiting: writes that wait a moment for the put that follows them, so that both are one commit."""
+"""Batching: writes that wait a moment for the put that follows them, so that both are one commit."""
 
 from __future__ import annotations
 
@@ -6,12 +6,10 @@ from collections import OrderedDict
 from dataclasses import dataclass, field
 from threading import Lock
 
+from ....coordinator.parts.recent import Spot
 from ....coordinator.store import Behind
-from ..record.pending_writes import Note
-from .latch import Ending
-
-Spot = tuple[str, str, str]
-"""A thread, a namespace, and a checkpoint's id."""
+from ..record.pending_writes import PackedWrite
+from .latch import Latch
 
 # For how many checkpoints to remember the writes that were stored on their own.
 _REMEMBERED = 256
@@ -19,35 +17,35 @@ _REMEMBERED = 256
 
 @dataclass(eq=False, slots=True)
 class Batch:
-    """What one task wrote. `taken` is set as soon as a put has taken it along. `stored` ends when the store has it. If
+    """What one task wrote. `taken` is set as soon as a put has taken it along. `stored` opens when the store has it. If
     it is not on the disk by then, `behind` is set, and the task (not the put) waits for that."""
 
     spot: Spot
-    notes: list[Note]
+    writes: list[PackedWrite]
     taken: bool = False
-    stored: Ending = field(default_factory=Ending)
+    stored: Latch = field(default_factory=Latch)
     behind: Behind | None = None
 
 
-class Waiting:
+class Batching:
     """Batches that wait, puts on their way, and writes that were stored on their own. If the next put contains the
     values of these, they can refer to it, so that the values are not kept twice."""
 
     def __init__(self) -> None:
         self._lock = Lock()
         self._batches: dict[Spot, list[Batch]] = {}
-        self._expected: dict[Spot, Ending] = {}
-        self._flying: dict[tuple[str, str], list[Ending]] = {}
-        self._alone: OrderedDict[Spot, dict[str, Note]] = OrderedDict()
+        self._expected: dict[Spot, Latch] = {}
+        self._flying: dict[tuple[str, str], list[Latch]] = {}
+        self._alone: OrderedDict[Spot, dict[str, PackedWrite]] = OrderedDict()
 
-    def add(self, spot: Spot, notes: list[Note]) -> Batch:
+    def add(self, spot: Spot, writes: list[PackedWrite]) -> Batch:
         """Let what a task wrote on a checkpoint wait."""
-        batch = Batch(spot, notes)
+        batch = Batch(spot, writes)
         with self._lock:
             self._batches.setdefault(spot, []).append(batch)
             expected = self._expected.pop(spot, None)
         if expected is not None:
-            expected.end()
+            expected.open()
         return batch
 
     def count(self, spot: Spot) -> int:
@@ -60,7 +58,7 @@ class Waiting:
         with self._lock:
             if parent in self._batches or parent in self._alone:
                 return
-            expected = self._expected.setdefault(parent, Ending())
+            expected = self._expected.setdefault(parent, Latch())
         if not expected.wait(seconds):
             with self._lock:
                 if self._expected.get(parent) is expected:
@@ -83,15 +81,15 @@ class Waiting:
         """A batch was stored on its own."""
         with self._lock:
             known = self._alone.setdefault(batch.spot, {})
-            for note in batch.notes:
-                if note.again:
-                    known[note.name] = note
+            for write in batch.writes:
+                if write.again:
+                    known[write.name] = write
                 else:
-                    known.setdefault(note.name, note)
+                    known.setdefault(write.name, write)
             while len(self._alone) > _REMEMBERED:
                 self._alone.popitem(last=False)
 
-    def take(self, parent: Spot) -> tuple[list[Batch], list[Note]]:
+    def take(self, parent: Spot) -> tuple[list[Batch], list[PackedWrite]]:
         """What waits for the put that follows a checkpoint, and what was stored on its own before."""
         with self._lock:
             batches = self._batches.pop(parent, [])
@@ -100,16 +98,16 @@ class Waiting:
             batch.taken = True
         return batches, list(alone.values()) if alone else []
 
-    def flight(self, spot: Spot) -> Ending | None:
+    def flight(self, spot: Spot) -> Latch | None:
         """A put on its way to a checkpoint's thread and namespace, or None. While there is one, the put that a write
         waits for has not begun, because LangGraph makes one after the other."""
         with self._lock:
             flights = self._flying.get(spot[:2])
             return flights[-1] if flights else None
 
-    def begin(self, spot: Spot) -> Ending:
+    def begin(self, spot: Spot) -> Latch:
         """A put begins. To be ended with `end`."""
-        flight = Ending()
+        flight = Latch()
         with self._lock:
             self._flying.setdefault(spot[:2], []).append(flight)
         return flight
@@ -117,7 +115,7 @@ class Waiting:
     def end(
         self,
         spot: Spot,
-        flight: Ending,
+        flight: Latch,
         batches: list[Batch],
         error: BaseException | None,
         behind: Behind | None,
@@ -128,7 +126,7 @@ class Waiting:
             flights.remove(flight)
             if not flights:
                 del self._flying[spot[:2]]
-        flight.end()
+        flight.open()
         for batch in batches:
             batch.behind = behind
-            batch.stored.end(error)
+            batch.stored.open(error)

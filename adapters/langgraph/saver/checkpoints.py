@@ -1,4 +1,4 @@
-"""Checkpointing: what a saver's methods do, written once for sync and async, as calls (coordinator/calls/)."""
+"""Checkpoints: what a saver's methods do, written once for sync and async, as calls (coordinator/calls/)."""
 
 from __future__ import annotations
 
@@ -8,7 +8,6 @@ from dataclasses import replace
 from typing import Any, cast
 from weakref import WeakSet
 
-from langchain_core.runnables import RunnableConfig
 from langgraph.checkpoint.base import Checkpoint, CheckpointMetadata, CheckpointTuple
 from langgraph.constants import START
 
@@ -20,21 +19,22 @@ from ....coordinator.calls.places import Found, Putting
 from ....coordinator.commands import Fence, PutWrites
 from ....coordinator.parts.nodes import children_of
 from ....coordinator.parts.nodes import value as value_of
-from ....coordinator.parts.recent import Known, Recent
+from ....coordinator.parts.recent import Known, Recent, Spot
 from ....coordinator.parts.spans import Append
 from ....coordinator.parts.stored import NATIVE
 from ....coordinator.rows import Place, Write
 from ....coordinator.snapshots import Draft
 from ....coordinator.store import Store
+from ..configs import config_of
 from ..handles import Handles
 from ..internals import is_visible
-from ..record.checkpoint import Held, Record, checkpoint_of, held_of, is_dressed
+from ..record.checkpoint import Held, Record, checkpoint_of, held_of, is_wrapped
 from ..record.compact import is_unique
-from ..record.pending_writes import Note, pending
+from ..record.pending_writes import PackedWrite, read_pending
 from ..record.reading import Reading
-from ..serde.carrier import Carrier
-from .batching import Batch, Spot, Waiting
-from .outlines import Walked
+from ..serde.wrapper import Wrapper
+from .batching import Batch, Batching
+from .outlines import Outlines
 
 # Set in the config that `get_tuple` returns if it was asked for a certain checkpoint: a run that begins there may
 # branch. LangGraph passes it to every put of that run, and keeps names with two underscores out of the metadata.
@@ -45,10 +45,10 @@ DELTAS = "\0"
 # The same, with the values of its delta channels, to be copied.
 SEEDS = "\0\0"
 
-_ALL: WeakSet[Checkpointing] = WeakSet()
+_ALL: WeakSet[Checkpoints] = WeakSet()
 
 
-class Checkpointing:
+class Checkpoints:
     """A saver's store and what it remembers of it. Shared by the saver's clones."""
 
     def __init__(self, store: Store, *, ttl: int, refuses: bool) -> None:
@@ -64,18 +64,18 @@ class Checkpointing:
     def renew(self) -> None:
         """Forget what was remembered. For the child of a fork, whose parent continues with what there was."""
         self.recent = Recent()
-        self.waiting = Waiting()
-        self.walked = Walked()
+        self.batching = Batching()
+        self.outlines = Outlines()
 
     def put(
         self,
-        carrier: Carrier,
+        wrapper: Wrapper,
         spot: Spot,
         checkpoint: Checkpoint,
         metadata: Mapping[str, Any],
         parent: str,
         fence: Fence | None,
-        notes: tuple[Sequence[Batch], Sequence[Note]],
+        taken: tuple[Sequence[Batch], Sequence[PackedWrite]],
         branches: bool,
         new: Collection[str],
         soon: bool = False,
@@ -83,7 +83,7 @@ class Checkpointing:
         """Commit a checkpoint, with the writes that led to it. `new` are the channels that have new versions."""
         thread, scope, key = spot
         run = metadata.get("run_id")
-        checkpoint = yield from self._with_unknown(carrier, spot, checkpoint, parent, new)
+        checkpoint = yield from self._with_unknown(wrapper, spot, checkpoint, parent, new)
         known = self._before(spot, parent)
         held: Held | None = known.held if known else None
         putting = Putting(
@@ -95,19 +95,12 @@ class Checkpointing:
             ttl=self._ttl,
             codec=self.codec,
             soon=soon,
-            writes=_with(notes, held.given if held and held.key == parent else b""),
+            writes=_writes_of_put(taken, held.given if held and held.key == parent else b""),
         )
         record = Record(scope, checkpoint, metadata, parent, held, new)
         if record.keeps_deltas:  # its value shares most with the last one that was kept, several checkpoints ago
             known = self.recent.get((thread, scope, DELTAS)) or known
-        try:
-            made, held = yield from self._put(putting, record, carrier, known)
-        except Unserializable:
-            awkward = record.awkward(carrier)
-            if awkward <= self._awkward:
-                raise
-            self._awkward = self._awkward | awkward
-            made, held = yield from self._put(putting, record, carrier, known)
+        made, held = yield from self._put(putting, record, wrapper, known)
         if START in checkpoint["channel_values"]:
             held.given = made.new.native
         made_known = Known(made.nodes.id, lambda: made.nodes, made.nodes.size, held)
@@ -122,7 +115,7 @@ class Checkpointing:
         return (self.recent.get((thread, scope, parent)) if parent else None) or self.recent.get((thread, scope, ""))
 
     def _with_unknown(
-        self, carrier: Carrier, spot: Spot, checkpoint: Checkpoint, parent: str, new: Collection[str]
+        self, wrapper: Wrapper, spot: Spot, checkpoint: Checkpoint, parent: str, new: Collection[str]
     ) -> Call[Checkpoint]:
         """A checkpoint, with the values that the one before it has in channels that this graph does not know. Another
         release of the graph may know them, and may run at the same time, or later."""
@@ -135,7 +128,7 @@ class Checkpointing:
         if not parent or not unknown:
             return checkpoint
         if not there:
-            yield from self.get(carrier, *spot[:2], parent)  # remembers it
+            yield from self.get(wrapper, *spot[:2], parent)  # remembers it
             known = self._before(spot, parent)
         if known is None or known.held.key != parent:  # it is gone
             return checkpoint
@@ -143,15 +136,28 @@ class Checkpointing:
         same = [channel for channel in unknown if held.versions.get(channel) == versions[channel]]
         found = {channel: held.branches[channel] for channel in same if channel in held.branches}
         found |= {
-            channel: carrier.undress(value_of(kept[channel])) if is_dressed(held, channel) else value_of(kept[channel])
+            channel: wrapper.unwrap(value_of(kept[channel])) if is_wrapped(held, channel) else value_of(kept[channel])
             for channel in same
             if channel in kept and channel not in held.deltas
         }
         return {**checkpoint, "channel_values": {**values, **found}} if found else checkpoint
 
-    def _put(self, putting: Putting, record: Record, carrier: Carrier, known: Known | None) -> Call[tuple[Draft, Held]]:
+    def _put(self, putting: Putting, record: Record, wrapper: Wrapper, known: Known | None) -> Call[tuple[Draft, Held]]:
+        """Commit it. Which values our codec can't pack is only found out if it fails, and remembered for later puts."""
+        try:
+            return (yield from self._commit(putting, record, wrapper, known))
+        except Unserializable:
+            awkward = record.awkward(wrapper)
+            if awkward <= self._awkward:
+                raise
+            self._awkward = self._awkward | awkward
+            return (yield from self._commit(putting, record, wrapper, known))
+
+    def _commit(
+        self, putting: Putting, record: Record, wrapper: Wrapper, known: Known | None
+    ) -> Call[tuple[Draft, Held]]:
         base = known.make() if known else None
-        snapshot, held = record.snapshot(carrier, self._awkward, base, known.held if known else None)
+        snapshot, held = record.snapshot(wrapper, self._awkward, base, known.held if known else None)
         try:
             made = yield from places.put(putting, snapshot, base)
         except Conflict as error:
@@ -172,14 +178,14 @@ class Checkpointing:
     def put_writes(self, batch: Batch, fence: Fence | None) -> Call[None]:
         """Store what a task wrote, without a put."""
         thread, scope, key = batch.spot
-        yield PutWrites(thread, scope, key, [note.write() for note in batch.notes], fence)
+        yield PutWrites(thread, scope, key, [packed.write() for packed in batch.writes], fence)
 
-    def get(self, carrier: Carrier, thread: str, scope: str, key: str) -> Call[CheckpointTuple | None]:
+    def get(self, wrapper: Wrapper, thread: str, scope: str, key: str) -> Call[CheckpointTuple | None]:
         """The checkpoint of a place. Without a key, the latest. None if there is none."""
         found = yield from places.find(thread, scope, key)
         if found is None:
             return None
-        read = read_tuple(carrier, thread, found, branches=bool(key))
+        read = read_tuple(wrapper, thread, found, branches=bool(key))
         latest = self.recent.get((thread, scope, ""))
         if latest is None or latest.id != found.opened.row.id:
             self.remember((thread, scope, key), found, read.checkpoint)
@@ -193,12 +199,12 @@ class Checkpointing:
 
 
 def read_tuple(
-    carrier: Carrier, thread: str, found: Found, *, branches: bool = False, reading: Reading | None = None
+    wrapper: Wrapper, thread: str, found: Found, *, branches: bool = False, reading: Reading | None = None
 ) -> CheckpointTuple:
     """A place that was read, as LangGraph's tuple. With `branches`, a run that begins there may branch."""
     place = found.place
     stored = reading.stored(found.opened) if reading else found.opened.checkpoint
-    checkpoint, metadata, parent = checkpoint_of(place.key, stored, carrier)
+    checkpoint, metadata, parent = checkpoint_of(place.key, stored, wrapper)
     config = config_of(thread, place.scope, place.key, **({BRANCHES: True} if branches else {}))
     where = f"checkpoint {place.key} of thread {thread!r}"
     return CheckpointTuple(
@@ -206,7 +212,7 @@ def read_tuple(
         checkpoint=checkpoint,
         metadata=cast("CheckpointMetadata", metadata),
         parent_config=config_of(thread, place.scope, parent) if parent else None,
-        pending_writes=pending(found.writes, found.opened.row, carrier, where),
+        pending_writes=read_pending(found.writes, found.opened.row, wrapper, where),
     )
 
 
@@ -225,18 +231,15 @@ def run_digest(run_id: str) -> str:
     return digest("run", run_id)
 
 
-def config_of(thread: str, scope: str, key: str, **more: object) -> RunnableConfig:
-    """The config that names a checkpoint."""
-    return {"configurable": {"thread_id": thread, "checkpoint_ns": scope, "checkpoint_id": key, **more}}
-
-
-def _with(notes: tuple[Sequence[Batch], Sequence[Note]], given: bytes) -> Callable[[Sequence[Append]], Sequence[Write]]:
+def _writes_of_put(
+    taken: tuple[Sequence[Batch], Sequence[PackedWrite]], given: bytes
+) -> Callable[[Sequence[Append]], Sequence[Write]]:
     """A put's writes: those that waited for it, and those that were stored before and can now refer to its contents."""
-    batches, alone = notes
+    batches, alone = taken
 
     def writes(appends: Sequence[Append]) -> Sequence[Write]:
-        named = [note.reference(appends, given) or note.write() for batch in batches for note in batch.notes]
-        again = [replace(write, again=True) for note in alone if (write := note.reference(appends, given))]
+        named = [packed.reference(appends, given) or packed.write() for batch in batches for packed in batch.writes]
+        again = [replace(write, again=True) for packed in alone if (write := packed.reference(appends, given))]
         return [*again, *named]
 
     return writes

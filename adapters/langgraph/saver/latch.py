@@ -1,4 +1,4 @@
-"""Ending: something that threads, and tasks of any loop, can wait for. Either kind of future costs several times as
+"""Latch: something that threads, and tasks of any loop, can wait for. Either kind of future costs several times as
 much."""
 
 from __future__ import annotations
@@ -9,43 +9,43 @@ from contextlib import suppress
 from threading import Lock
 
 
-class Ending:
-    """Comes once, with or without an error."""
+class Latch:
+    """Is opened once, with or without an error."""
 
-    __slots__ = ("_wakes", "error", "is_over")
+    __slots__ = ("_wakes", "error", "is_open")
 
     def __init__(self) -> None:
-        self.is_over = False
+        self.is_open = False
         self.error: BaseException | None = None
         self._wakes: list[Callable[[], object]] = []
 
-    def end(self, error: BaseException | None = None) -> None:
-        """It has come."""
+    def open(self, error: BaseException | None = None) -> None:
+        """Wake up all who wait."""
         self.error = error
-        self.is_over = True  # before the wake-ups: whoever joins the list later looks at this after joining
+        self.is_open = True  # before the wake-ups: whoever joins the list later looks at this after joining
         for wake in [*self._wakes]:
             wake()
 
     def check(self) -> None:
-        """Raise the error that it came with, if any."""
+        """Raise the error that it was opened with, if any."""
         if self.error is not None:
             raise self.error
 
     def wait(self, timeout: float = -1) -> bool:
-        """Block a thread until it has come, or for at most `timeout` seconds. Returns whether it has come."""
-        if self.is_over:
+        """Block a thread until it is open, or for at most `timeout` seconds. Returns whether it is open."""
+        if self.is_open:
             return True
         bolt = Lock()
         bolt.acquire()
         self._wakes.append(bolt.release)
-        if not self.is_over and not bolt.acquire(timeout=timeout):
+        if not self.is_open and not bolt.acquire(timeout=timeout):
             with suppress(ValueError):
                 self._wakes.remove(bolt.release)
-        return self.is_over
+        return self.is_open
 
     async def await_(self) -> None:
         """`wait` for a task."""
-        if self.is_over:
+        if self.is_open:
             return
         loop = asyncio.get_running_loop()
         woken = loop.create_future()
@@ -62,7 +62,7 @@ class Ending:
                     loop.call_soon_threadsafe(wake)
 
         self._wakes.append(knock)
-        if self.is_over:
+        if self.is_open:
             return
         try:
             await woken

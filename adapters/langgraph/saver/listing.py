@@ -18,8 +18,8 @@ from ....coordinator.rows import PlaceRow, Write
 from ....coordinator.seals import read_commit
 from ....coordinator.snapshots import open_row, open_summary
 from ..record.reading import Reading
-from ..serde.carrier import Carrier
-from .checkpoints import Checkpointing, read_tuple
+from ..serde.wrapper import Wrapper
+from .checkpoints import Checkpoints, read_tuple
 
 _log = logging.getLogger(__name__)
 
@@ -30,8 +30,8 @@ class Listing:
 
     def __init__(
         self,
-        shared: Checkpointing,
-        carrier: Carrier,
+        shared: Checkpoints,
+        wrapper: Wrapper,
         wanted: tuple[str | None, str | None, str],
         filter: Mapping[str, Any],
         before: str,
@@ -39,7 +39,7 @@ class Listing:
     ) -> None:
         thread, self._scope, self._key = wanted
         self._shared = shared
-        self._carrier = carrier
+        self._wrapper = wrapper
         self._filter = filter
         self._before = before
         self._left = limit
@@ -98,7 +98,7 @@ class Listing:
         except Corrupted as error:
             _log.warning("left out of a list: %s", error)
             return False
-        return all(self._carrier.undress(metadata.get(name)) == value for name, value in self._filter.items())
+        return all(self._wrapper.unwrap(metadata.get(name)) == value for name, value in self._filter.items())
 
     def _read(self, thread: str, rows: Sequence[PlaceRow]) -> Call[list[CheckpointTuple]]:
         if self._shared.codec is not None:
@@ -112,7 +112,7 @@ class Listing:
                 try:
                     opened = open_row(replace(row.checkpoint, bodies=_held(held, text)))
                     whole = Found(row.place, opened, [filled(write, held) for write in row.writes])
-                    found.append(read_tuple(self._carrier, thread, whole, reading=reading))
+                    found.append(read_tuple(self._wrapper, thread, whole, reading=reading))
                 except Corrupted as error:
                     _log.warning("left out of a list: %s", error)
         return found
@@ -124,7 +124,7 @@ class Listing:
             try:
                 each = yield from places.find(thread, row.place.scope, row.place.key)
                 if each is not None:
-                    found.append(read_tuple(self._carrier, thread, each))
+                    found.append(read_tuple(self._wrapper, thread, each))
             except Corrupted as error:
                 _log.warning("left out of a list: %s", error)
         return found

@@ -1,4 +1,4 @@
-"""Walked: what was read while walking along checkpoints' parents. None of it can change, so it is read once."""
+"""Outlines: what was read while walking along checkpoints' parents. None of it can change, so it is read once."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ class Outline(NamedTuple):
     kept: frozenset[str]
 
 
-class Walked:
+class Outlines:
     """The outlines of checkpoints, by our ids. The least recently used are forgotten.
 
     Each run walks a delta channel's history again, a hundred checkpoints and more, and all but the last few were seen
@@ -29,7 +29,7 @@ class Walked:
         self._lock = Lock()
         self._outlines: OrderedDict[str, Outline] = OrderedDict()
 
-    def outline(self, checkpoint_id: str) -> Outline | None:
+    def get(self, checkpoint_id: str) -> Outline | None:
         """A checkpoint's outline, if it is remembered."""
         with self._lock:
             known = self._outlines.get(checkpoint_id)
@@ -37,7 +37,7 @@ class Walked:
                 self._outlines.move_to_end(checkpoint_id)
             return known
 
-    def note(self, checkpoint_id: str, outline: Outline) -> None:
+    def put(self, checkpoint_id: str, outline: Outline) -> None:
         """Remember a checkpoint's outline."""
         with self._lock:
             self._outlines[checkpoint_id] = outline

@@ -25,7 +25,7 @@ from ....coordinator.rows import Delivery
 from ....coordinator.store import Store
 
 if TYPE_CHECKING:
-    from .checkpoints import Checkpointing
+    from .checkpoints import Checkpoints
 
 _AGENT = "langgraph.own"
 # Seconds between two looks while waiting for a thread.
@@ -38,7 +38,7 @@ _OWNED = "__batonpass_owned"
 _owned: ContextVar[Mapping[tuple[int, str], Owning]] = ContextVar("batonpass_owned_threads")
 
 
-def fence_of(shared: Checkpointing, thread: str, names: Mapping[str, Any] | None = None) -> Fence | None:
+def fence_of(shared: Checkpoints, thread: str, names: Mapping[str, Any] | None = None) -> Fence | None:
     """The lease under which this context, or the run whose config has these names, owns a saver's thread."""
     mine = (id(shared), thread)
     owning = _owned.get({}).get(mine)
@@ -55,7 +55,7 @@ def fence_of(shared: Checkpointing, thread: str, names: Mapping[str, Any] | None
     return cast("Fence", noted) if owner == mine else None
 
 
-def note_owner(shared: Checkpointing, thread: str, names: Mapping[str, Any]) -> None:
+def note_owner(shared: Checkpoints, thread: str, names: Mapping[str, Any]) -> None:
     """Note in the config with which a run begins that it owns its thread, if it does."""
     if "__pregel_runtime" in names and isinstance(names, MutableMapping) and (fence := fence_of(shared, thread)):
         names[_OWNED] = ((id(shared), thread), fence)
@@ -64,7 +64,7 @@ def note_owner(shared: Checkpointing, thread: str, names: Mapping[str, Any]) -> 
 class Owning:
     """A thread to own, for `with` and `async with`. `wait` is None for no limit. `lease` is in ms."""
 
-    def __init__(self, shared: Checkpointing, thread: str, wait: Duration | None, lease: int) -> None:
+    def __init__(self, shared: Checkpoints, thread: str, wait: Duration | None, lease: int) -> None:
         self._shared = shared
         self._thread = thread
         deadline(wait, "wait")  # refuses nonsense at once

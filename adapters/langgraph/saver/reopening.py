@@ -17,8 +17,8 @@ from ....coordinator.rows import PlaceRow, Write
 from ....coordinator.seals import read_commit
 from ....coordinator.snapshots import open_summary
 from ..record.compact import read_name
-from ..record.pending_writes import notes_of, read_write
-from ..serde.carrier import Carrier
+from ..record.pending_writes import pack_writes, read_write
+from ..serde.wrapper import Wrapper
 
 # LangGraph's task id for the answers and updates of a command, which are for all tasks.
 _NOBODY = "00000000-0000-0000-0000-000000000000"
@@ -38,7 +38,7 @@ def reopens(rows: Sequence[PlaceRow], goes: Collection[str]) -> list[tuple[Place
     return [(row, on[row.checkpoint.id]) for row in stays if row.checkpoint.id in on]
 
 
-def reopened(found: Found, carrier: Carrier, where: str, *, went_on: bool) -> list[Write]:
+def reopened(found: Found, wrapper: Wrapper, where: str, *, went_on: bool) -> list[Write]:
     """The writes that make a superstep stop again where it had stopped. They drop the last answers, and what the tasks
     wrote that had asked or failed. If no task had, it had stopped at a breakpoint, and they drop everything.
 
@@ -55,12 +55,12 @@ def reopened(found: Found, carrier: Carrier, where: str, *, went_on: bool) -> li
     for write in found.writes if open_again else ():
         index, task = names[write.name]
         if task in asked and index == WRITES_IDX_MAP[RESUME]:
-            path, _, answers = read_write(write, found.opened.row, carrier, where)
+            path, _, answers = read_write(write, found.opened.row, wrapper, where)
             given: list[Any] = []
             if isinstance(answers, list):
                 given += answers
             if given[1:]:
-                changed += [note.write() for note in notes_of([(RESUME, given[:-1])], task, path, carrier)]
+                changed += [packed.write() for packed in pack_writes([(RESUME, given[:-1])], task, path, wrapper)]
                 continue
         elif task != _NOBODY and not (task in open_again and index >= 0):
             continue

@@ -28,14 +28,16 @@ from ....coordinator.calls.inputs import milliseconds, text
 from ....coordinator.coded.codec import Codec
 from ....coordinator.coded.environment import codec_from_environment
 from ....coordinator.coded.store import CodedStore
+from ....coordinator.parts.recent import Spot
 from ....coordinator.store import Store
 from ....coordinator.urls import open_store
-from ..record.pending_writes import notes_of
+from ..configs import config_of, names_of, thread_of
+from ..record.pending_writes import pack_writes
 from ..serde.allowlist import types_of
-from ..serde.carrier import Carrier
-from .base import Driver, names_of, thread_of
-from .batching import Batch, Spot, Waiting
-from .checkpoints import BRANCHES, Checkpointing, config_of
+from ..serde.wrapper import Wrapper
+from .base import SaverBase
+from .batching import Batch, Batching
+from .checkpoints import BRANCHES, Checkpoints
 from .listing import Listing
 from .owning import Owning, note_owner
 
@@ -54,26 +56,26 @@ class _Flight:
     """A put on its way, with the writes that it takes along (`batches`), and those that were stored on their own before
     (`alone`). With `soon`, the put does not wait for the disk. The writes that it takes along do."""
 
-    __slots__ = ("_ending", "_spot", "_waiting", "alone", "batches", "soon", "store")
+    __slots__ = ("_batching", "_ending", "_spot", "alone", "batches", "soon", "store")
 
-    def __init__(self, waiting: Waiting, names: Mapping[str, Any], spot: Spot) -> None:
+    def __init__(self, batching: Batching, names: Mapping[str, Any], spot: Spot) -> None:
         parent = _parent(names)
-        self.batches, self.alone = waiting.take((*spot[:2], parent)) if parent else ([], [])
+        self.batches, self.alone = batching.take((*spot[:2], parent)) if parent else ([], [])
         self.soon = bool(self.batches) and _is_soon(names)
         self.store: Store | None = None
-        self._waiting = waiting
+        self._batching = batching
         self._spot = spot
-        self._ending = waiting.begin(spot)
+        self._ending = batching.begin(spot)
 
     def __enter__(self) -> _Flight:
         return self
 
     def __exit__(self, kind: object, error: BaseException | None, trace: object) -> None:
         behind = self.store.behind() if self.soon and self.store else None
-        self._waiting.end(self._spot, self._ending, self.batches, error, behind)
+        self._batching.end(self._spot, self._ending, self.batches, error, behind)
 
 
-class BatonpassSaver(Driver):
+class BatonpassSaver(SaverBase):
     """A LangGraph checkpointer on Redis, SQLite or memory: `compile(checkpointer=BatonpassSaver.from_url(url))`.
 
     Sync and async, from any number of threads, event loops and processes at once. There is nothing to set up or close:
@@ -105,8 +107,8 @@ class BatonpassSaver(Driver):
         if on_conflict not in ("refuse", "allow"):
             raise BadSetup(f"on_conflict={on_conflict!r}, but it must be 'refuse' or 'allow'")
         lives = 0 if ttl is None else milliseconds(ttl, "ttl", least=0.001)
-        shared = Checkpointing(store, ttl=lives, refuses=on_conflict == "refuse")
-        super().__init__(shared, Carrier(types_of(allow), serde=serde))
+        shared = Checkpoints(store, ttl=lives, refuses=on_conflict == "refuse")
+        super().__init__(shared, Wrapper(types_of(allow), serde=serde))
 
     @classmethod
     def from_url(
@@ -131,16 +133,16 @@ class BatonpassSaver(Driver):
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BatonpassSaver:
         """A saver that may also restore these types. It shares everything else with this one."""
-        carrier = self._carrying
-        if not carrier.is_strict:
+        wrapper = self._current_wrapper
+        if not wrapper.is_strict:
             made = super().with_allowlist(extra_allowlist)
             assert isinstance(made, BatonpassSaver)
             return made
-        if carrier.allowed.issuperset(extra_allowlist):
+        if wrapper.allowed.issuperset(extra_allowlist):
             return self
         clone = copy(self)
-        clone._carrier = Carrier(carrier.allowed | set(extra_allowlist))
-        clone.serde = clone._carrier.serde
+        clone._wrapper = Wrapper(wrapper.allowed | set(extra_allowlist))
+        clone.serde = clone._wrapper.serde
         return clone
 
     def own(self, thread_id: str, *, wait: Duration | None = None, lease: Duration = 15.0) -> Owning:
@@ -166,8 +168,8 @@ class BatonpassSaver(Driver):
         names = names_of(config)
         spot = _spot(names, checkpoint["id"])
         if _follows_writes(names, checkpoint, metadata):
-            self._shared.waiting.expect((*spot[:2], _parent(names)), _MOMENT)
-        with _Flight(self._shared.waiting, names, spot) as flight:
+            self._shared.batching.expect((*spot[:2], _parent(names)), _MOMENT)
+        with _Flight(self._shared.batching, names, spot) as flight:
             flight.store = self._handles.store()
             kept = dict(get_checkpoint_metadata(config, metadata))
             drive(flight.store, self._put(names, spot, checkpoint, kept, new_versions, flight))
@@ -183,7 +185,7 @@ class BatonpassSaver(Driver):
         """`put` for async code."""
         names = names_of(config)
         spot = _spot(names, checkpoint["id"])
-        with _Flight(self._shared.waiting, names, spot) as flight:
+        with _Flight(self._shared.batching, names, spot) as flight:
             flight.store = await self._handles.astore()
             kept = dict(get_checkpoint_metadata(config, metadata))
             await adrive(flight.store, self._put(names, spot, checkpoint, kept, new_versions, flight))
@@ -199,7 +201,7 @@ class BatonpassSaver(Driver):
         flight: _Flight,
     ) -> Call[None]:
         return self._shared.put(
-            self._carrying,
+            self._current_wrapper,
             spot,
             checkpoint,
             metadata,
@@ -216,18 +218,18 @@ class BatonpassSaver(Driver):
     ) -> None:
         """Store what a task wrote on a checkpoint, together with the put that follows it if that comes at once."""
         batch = self._batch(config, writes, task_id, task_path)
-        waiting = self._shared.waiting
+        batching = self._shared.batching
         try:
             patience = time.monotonic() + _PATIENCE
             # If all of the run's threads waited here, none would be left for the put.
-            flies = waiting.count(batch.spot) < (config.get("max_concurrency") or math.inf)
+            flies = batching.count(batch.spot) < (config.get("max_concurrency") or math.inf)
             while flies and not batch.taken and time.monotonic() < patience:
-                flies = waiting.flight(batch.spot) is not None
+                flies = batching.flight(batch.spot) is not None
                 if batch.stored.wait(_MOMENT):
                     break
-                flies = flies or waiting.flight(batch.spot) is not None
+                flies = flies or batching.flight(batch.spot) is not None
         finally:
-            alone = waiting.withdraw(batch)
+            alone = batching.withdraw(batch)
         if not alone:
             batch.stored.wait()
             batch.stored.check()
@@ -235,18 +237,18 @@ class BatonpassSaver(Driver):
                 batch.behind.settle()
             return
         self._drive(self._shared.put_writes(batch, self._fence(batch.spot[0], names_of(config))))
-        waiting.went(batch)
+        batching.went(batch)
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
     ) -> None:
         """`put_writes` for async code."""
         batch = self._batch(config, writes, task_id, task_path)
-        waiting = self._shared.waiting
+        batching = self._shared.batching
         try:
             await self._calm(batch.spot, _TURNS, batch)
         finally:
-            alone = waiting.withdraw(batch)
+            alone = batching.withdraw(batch)
         if not alone:
             await batch.stored.await_()
             batch.stored.check()
@@ -254,7 +256,7 @@ class BatonpassSaver(Driver):
                 await batch.behind.asettle()
             return
         await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0], names_of(config))))
-        waiting.went(batch)
+        batching.went(batch)
 
     async def _calm(self, spot: Spot, calm: int, batch: Batch | None = None) -> None:
         """Wait until no put to a thread's namespace is on its way, and none has begun for `calm` turns of the loop. Or
@@ -262,7 +264,7 @@ class BatonpassSaver(Driver):
         patience = time.monotonic() + _PATIENCE
         turns = 0
         while turns < calm and not (batch and batch.taken):
-            flight = self._shared.waiting.flight(spot)
+            flight = self._shared.batching.flight(spot)
             if flight is not None and time.monotonic() < patience:
                 await flight.await_()
                 turns = 0
@@ -275,7 +277,7 @@ class BatonpassSaver(Driver):
         spot = _spot(names, _parent(names))
         if not spot[2]:
             raise BadSetup("put_writes needs a checkpoint_id in the config: writes belong to a checkpoint")
-        return self._shared.waiting.add(spot, notes_of(writes, task, path, self._carrying))
+        return self._shared.batching.add(spot, pack_writes(writes, task, path, self._current_wrapper))
 
     # Reading
 
@@ -284,7 +286,7 @@ class BatonpassSaver(Driver):
         names = names_of(config)
         spot = _spot(names, _parent(names))
         note_owner(self._shared, spot[0], names)
-        return self._drive(self._shared.get(self._carrying, *spot))
+        return self._drive(self._shared.get(self._current_wrapper, *spot))
 
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple` for async code.
@@ -297,7 +299,7 @@ class BatonpassSaver(Driver):
         note_owner(self._shared, spot[0], names)
         if not spot[2]:
             await self._calm(spot, _LAST_TURNS)
-        return await self._adrive(self._shared.get(self._carrying, *spot))
+        return await self._adrive(self._shared.get(self._current_wrapper, *spot))
 
     def list(
         self,
@@ -311,7 +313,7 @@ class BatonpassSaver(Driver):
 
         Damaged ones are left out and logged. Reading them by id raises.
         """
-        listing = Listing(self._shared, self._carrying, _wanted(config), filter or {}, _bound(before), limit)
+        listing = Listing(self._shared, self._current_wrapper, _wanted(config), filter or {}, _bound(before), limit)
         while (found := self._drive(listing.more())) is not None:
             yield from found
 
@@ -324,7 +326,7 @@ class BatonpassSaver(Driver):
         limit: int | None = None,
     ) -> AsyncIterator[CheckpointTuple]:
         """`list` for async code."""
-        listing = Listing(self._shared, self._carrying, _wanted(config), filter or {}, _bound(before), limit)
+        listing = Listing(self._shared, self._current_wrapper, _wanted(config), filter or {}, _bound(before), limit)
         while (found := await self._adrive(listing.more())) is not None:
             for each in found:
                 yield each
@@ -335,7 +337,7 @@ class BatonpassSaver(Driver):
         """What was written to delta channels since their values were last kept, oldest first, and those values."""
         names = names_of(config)
         spot = _spot(names, _parent(names))
-        return self._drive(self._threads.history(self._carrying, spot, channels))
+        return self._drive(self._threads.history(self._current_wrapper, spot, channels))
 
     async def aget_delta_channel_history(
         self, *, config: RunnableConfig, channels: Sequence[str]
@@ -343,7 +345,7 @@ class BatonpassSaver(Driver):
         """`get_delta_channel_history` for async code."""
         names = names_of(config)
         spot = _spot(names, _parent(names))
-        return await self._adrive(self._threads.history(self._carrying, spot, channels))
+        return await self._adrive(self._threads.history(self._current_wrapper, spot, channels))
 
     def get_next_version(self, current: str | None, channel: None) -> str:
         """The version after another. The random part tells versions on two branches apart."""

@@ -14,16 +14,16 @@ from ....coordinator.calls import Call, copies, places, retention
 from ....coordinator.calls.places import Found
 from ....coordinator.commands import PutWrites
 from ....coordinator.parts.bases import Bases
+from ....coordinator.parts.recent import Spot
 from ....coordinator.parts.stored import NATIVE
 from ....coordinator.rows import PlaceRow
 from ....coordinator.snapshots import open_row, open_summary
 from ..record.checkpoint import opened
 from ..record.compact import large_id
-from ..record.pending_writes import pending
-from ..serde.carrier import Carrier
-from ..serde.copying import Kept, NoCopy
-from .batching import Spot
-from .checkpoints import DELTAS, SEEDS, Checkpointing, read_tuple, run_digest
+from ..record.pending_writes import read_pending
+from ..serde.copying import NoCopy, ValueTemplate
+from ..serde.wrapper import Wrapper
+from .checkpoints import DELTAS, SEEDS, Checkpoints, read_tuple, run_digest
 from .listing import filled
 from .outlines import Outline
 from .owning import fence_of
@@ -36,7 +36,7 @@ _COUNTERS = "counters_since_delta_snapshot"
 class Threads:
     """Deletes, copies and prunes threads, and walks along their history."""
 
-    def __init__(self, shared: Checkpointing) -> None:
+    def __init__(self, shared: Checkpoints) -> None:
         self._shared = shared
 
     def delete(self, thread: str) -> Call[None]:
@@ -44,7 +44,7 @@ class Threads:
         self._shared.recent.forget(thread)
         yield from retention.delete(Bases(self._shared.codec), thread)
 
-    def delete_run(self, carrier: Carrier, run_id: str) -> Call[None]:
+    def delete_run(self, wrapper: Wrapper, run_id: str) -> Call[None]:
         """Delete what a run put, except what the delta channels of other checkpoints are made of. Also delete what it
         wrote on other runs' checkpoints to continue from them."""
         left: set[str] = set()
@@ -61,14 +61,14 @@ class Threads:
                 left |= wanted
                 goes = wanted - needed
                 for row, went_on in reopens(rows, goes):
-                    yield from self._reopen(carrier, thread, row, went_on=went_on)
+                    yield from self._reopen(wrapper, thread, row, went_on=went_on)
                 yield from places.drop(thread, sorted(goes))
 
-    def _reopen(self, carrier: Carrier, thread: str, row: PlaceRow, *, went_on: bool) -> Call[None]:
+    def _reopen(self, wrapper: Wrapper, thread: str, row: PlaceRow, *, went_on: bool) -> Call[None]:
         scope, key, _ = row.place
         found = yield from places.find(thread, scope, key)
         where = f"checkpoint {key} of thread {thread!r}"
-        changed = reopened(found, carrier, where, went_on=went_on) if found else []
+        changed = reopened(found, wrapper, where, went_on=went_on) if found else []
         if changed:
             yield PutWrites(thread, scope, key, changed, fence_of(self._shared, thread))
 
@@ -113,7 +113,7 @@ class Threads:
 
     def _outline(self, thread: str, row: PlaceRow) -> Call[Outline]:
         """A checkpoint's outline. Reads its values in logs only if its record is not enough."""
-        known = self._shared.walked.outline(row.checkpoint.id)
+        known = self._shared.outlines.get(row.checkpoint.id)
         if known is not None:
             return known
         bare = open_row(row.checkpoint)
@@ -128,7 +128,7 @@ class Threads:
             raise Corrupted(f"checkpoint {row.checkpoint.id}: it is not what was saved; older ones may be readable")
         read, frame = opened(native, row.checkpoint.id)
         outline = Outline(large_id(frame.parent), frame.versions, frozenset([*state, *read.get("hidden", ())]))
-        self._shared.walked.note(row.checkpoint.id, outline)
+        self._shared.outlines.put(row.checkpoint.id, outline)
         return outline
 
     def copy(self, source: str, target: str) -> Call[None]:
@@ -137,7 +137,7 @@ class Threads:
             raise BadSetup(f"thread {source!r} can't be copied to itself: name another thread")
         yield from copies.copy(Bases(self._shared.codec), source, target)
 
-    def history(self, carrier: Carrier, spot: Spot, channels: Sequence[str]) -> Call[Mapping[str, DeltaChannelHistory]]:
+    def history(self, wrapper: Wrapper, spot: Spot, channels: Sequence[str]) -> Call[Mapping[str, DeltaChannelHistory]]:
         """Each channel's writes along the parents of a checkpoint, back to the nearest value that was kept."""
         thread, scope, key = spot
         if not channels:
@@ -156,7 +156,7 @@ class Threads:
                 break
             seen |= {row.place.key for row in rows}
             walked, first = rows[1:] if first else rows, False
-            yield from self._collect(carrier, thread, walked, collected, seeds)
+            yield from self._collect(wrapper, thread, walked, collected, seeds)
             key = (yield from self._outline(thread, rows[-1])).parent
         return {
             channel: DeltaChannelHistory(writes=writes[::-1], seed=seeds[channel])
@@ -167,7 +167,7 @@ class Threads:
 
     def _collect(
         self,
-        carrier: Carrier,
+        wrapper: Wrapper,
         thread: str,
         rows: Sequence[PlaceRow],
         collected: Mapping[str, list[PendingWrite]],
@@ -181,14 +181,14 @@ class Threads:
                 return
             where = f"checkpoint {row.place.key} of thread {thread!r}"
             writes = [filled(write, held) for write in row.writes]
-            for write in reversed(pending(writes, row.checkpoint, carrier, where)):
+            for write in reversed(read_pending(writes, row.checkpoint, wrapper, where)):
                 if write[1] in left:
                     collected[write[1]].append(write)
             kept = left & (yield from self._outline(thread, row)).kept
             if kept:
-                seeds.update((yield from self._seeds(carrier, thread, row, kept)))
+                seeds.update((yield from self._seeds(wrapper, thread, row, kept)))
 
-    def _seeds(self, carrier: Carrier, thread: str, row: PlaceRow, channels: Set[str]) -> Call[Mapping[str, Any]]:
+    def _seeds(self, wrapper: Wrapper, thread: str, row: PlaceRow, channels: Set[str]) -> Call[Mapping[str, Any]]:
         recent, scope = self._shared.recent, row.place.scope
         known = recent.get((thread, scope, SEEDS))
         if known is not None and known.id == row.checkpoint.id and channels <= known.held.keys():
@@ -196,7 +196,7 @@ class Threads:
         found: Found | None = yield from places.find(thread, scope, row.place.key)
         if found is None:
             return {}
-        checkpoint = read_tuple(carrier, thread, found).checkpoint
+        checkpoint = read_tuple(wrapper, thread, found).checkpoint
         seeds = {channel: checkpoint["channel_values"][channel] for channel in channels}
         base = recent.get((thread, scope, DELTAS))
         if base is None or base.id != found.opened.row.id:
@@ -206,7 +206,7 @@ class Threads:
         native = found.opened.roots[NATIVE]
         if base is not None and native is not None and not native.get("dressed"):
             with suppress(NoCopy):
-                held = {channel: Kept(seed) for channel, seed in seeds.items()}
+                held = {channel: ValueTemplate(seed) for channel, seed in seeds.items()}
                 recent.put((thread, scope, SEEDS), replace(base, held=held))
         return seeds
 

@@ -10,7 +10,7 @@ from langgraph.graph.state import CompiledStateGraph
 from langgraph.pregel import Pregel
 
 from ....contracts.errors import BadSetup
-from ..internals import asked_form, build_serde_allowlist
+from ..internals import build_serde_allowlist, response_format_of
 from .values import TypeName
 
 
@@ -45,7 +45,7 @@ def declared_types(graph: Any, others: Sequence[type[Any]]) -> set[tuple[str, ..
             builder = part.builder
             schemas = [builder.state_schema, builder.input_schema, builder.output_schema]
             schemas += [node.input_schema for node in builder.nodes.values()]
-            schemas += [asked_form(node.runnable) for node in builder.nodes.values()]
+            schemas += [response_format_of(node.runnable) for node in builder.nodes.values()]
         found |= build_serde_allowlist(schemas=schemas, channels=getattr(part, "channels", {}))
     return found
 

@@ -1,4 +1,5 @@
-"""Repeating: hands out a value again and again, each time as new objects, faster than it could be decoded."""
+"""Copying: of values that are saved while the graph continues, and of values that are handed out again and again, each
+time as new objects, faster than they could be decoded."""
 
 from __future__ import annotations
 
@@ -8,13 +9,24 @@ from typing import Any
 
 from langchain_core.messages import BaseMessage
 from langgraph.checkpoint.serde.types import _DeltaSnapshot  # pyright: ignore[reportPrivateUsage]
+from langgraph.types import Send
 
-from .foreign import Foreign
+from ....contracts.builtin_types import class_of
+from ...containers import HOLDERS
+from ...containers import copy_containers as copy_plain_containers
 from .plain import ATOMS
+from .wrapped import Wrapped
 
 _set = object.__setattr__
 _type: Any = type  # checkers take its results as they are
-_SHARED = ATOMS | {Foreign}
+_SHARED = ATOMS | {Wrapped}
+_ALSO_SENDS = HOLDERS | {Send}
+
+
+def copy_containers(value: Any) -> Any:
+    """`copy_containers` for a graph's value. It may be a `Send`, or hold some, and a `Send` holds the state that a node
+    gets."""
+    return copy_plain_containers(value, _ALSO_SENDS) if class_of(value) in _ALSO_SENDS else value
 
 
 class NoCopy(Exception):
@@ -22,7 +34,7 @@ class NoCopy(Exception):
 
 
 @dataclass(slots=True)
-class _Mould:
+class _MessageTemplate:
     """What a message is made from again: its class and fields, which of these are empty containers, which have to be
     copied for each message, and which were set."""
 
@@ -34,25 +46,25 @@ class _Mould:
     extra: dict[str, Any]
 
 
-class Repeated:
+class ListTemplate:
     """A list whose elements nobody changes any more."""
 
     def __init__(self, elements: Sequence[Any]) -> None:
-        self._moulds = [_mould(each) if isinstance(each, BaseMessage) else each for each in elements]
+        self._templates = [_template(each) if isinstance(each, BaseMessage) else each for each in elements]
 
     def first(self, count: int) -> list[Any]:
         """Copies of its first elements. `NoCopy` if one can't be copied."""
-        return [_cast(each) if _type(each) is _Mould else copied(each) for each in self._moulds[:count]]
+        return [_made(each) if _type(each) is _MessageTemplate else copied(each) for each in self._templates[:count]]
 
 
-class Kept:
+class ValueTemplate:
     """A channel's value, as it was when it was kept. `NoCopy` if it can't be copied."""
 
     def __init__(self, value: Any) -> None:
         own = copied(value)
         self._is_snapshot = _type(own) is _DeltaSnapshot
         self._value = own.value if self._is_snapshot else own
-        self._list = Repeated(self._value) if _type(self._value) is list else None
+        self._list = ListTemplate(self._value) if _type(self._value) is list else None
 
     def again(self) -> Any:
         """The value, as new objects."""
@@ -70,32 +82,34 @@ def copied(value: Any) -> Any:
     if kind in _SHARED:
         return value
     if isinstance(value, BaseMessage):
-        return _cast(_mould(value))
+        return _made(_template(value))
     if kind is _DeltaSnapshot:
         return _DeltaSnapshot(copied(value.value))
     raise NoCopy
 
 
-def _mould(message: BaseMessage) -> _Mould:
+def _template(message: BaseMessage) -> _MessageTemplate:
     if message.__pydantic_private__:  # a class of the user's own, with more than its fields
         raise NoCopy
     fields: dict[str, Any] = vars(message)
     held = [(name, item) for name, item in fields.items() if _type(item) not in _SHARED]
     empty = [(name, _type(item)) for name, item in held if not item and _type(item) in (list, dict)]
     own = [(name, item) for name, item in held if item or _type(item) not in (list, dict)]
-    return _Mould(_type(message), fields, empty, own, message.__pydantic_fields_set__, message.__pydantic_extra__ or {})
+    return _MessageTemplate(
+        _type(message), fields, empty, own, message.__pydantic_fields_set__, message.__pydantic_extra__ or {}
+    )
 
 
-def _cast(mould: _Mould) -> Any:
-    fields = mould.fields.copy()
-    for name, make in mould.empty:
+def _made(template: _MessageTemplate) -> Any:
+    fields = template.fields.copy()
+    for name, make in template.empty:
         fields[name] = make()
-    for name, item in mould.own:
+    for name, item in template.own:
         fields[name] = copied(item)
-    made = mould.kind.__new__(mould.kind)
+    made = template.kind.__new__(template.kind)
     # As BaseModel.__setstate__ does, which takes longer.
     _set(made, "__dict__", fields)
-    _set(made, "__pydantic_fields_set__", mould.was_set.copy())
-    _set(made, "__pydantic_extra__", copied(mould.extra) if mould.extra else {})
+    _set(made, "__pydantic_fields_set__", template.was_set.copy())
+    _set(made, "__pydantic_extra__", copied(template.extra) if template.extra else {})
     _set(made, "__pydantic_private__", None)
     return made

@@ -66,7 +66,7 @@ def readable(value: Any) -> Any:
     except NotPlain:
         pass
     if isinstance(value, BaseMessage):
-        return tell(value)
+        return message_as_dict(value)
     if isinstance(value, Mapping):
         return {key if type(key) in ATOMS else str(key): readable(item) for key, item in items(value)}
     if hasattr(value, "_asdict"):
@@ -82,13 +82,13 @@ def readable(value: Any) -> Any:
     return repr(value)
 
 
-def tell(message: BaseMessage) -> dict[str, Any]:
+def message_as_dict(message: BaseMessage) -> dict[str, Any]:
     """A message as a dict: its type, and its fields that differ from their defaults."""
     return {name: readable(value) for name, value in _fields(message).items()}
 
 
-def tell_all(value: Any) -> list[dict[str, Any]] | None:
-    """A list of messages as dicts from which `recall` makes them again. None if it is something else."""
+def messages_as_dicts(value: Any) -> list[dict[str, Any]] | None:
+    """A list of messages as dicts from which `messages_from_dicts` makes them again. None if it is something else."""
     messages: list[Any] = [*value] if type(value) is list else [None]
     if not all(_MESSAGES.get(_type(message)) is type(message) for message in messages):
         return None
@@ -98,8 +98,8 @@ def tell_all(value: Any) -> list[dict[str, Any]] | None:
         return None
 
 
-def recall(told: list[dict[str, Any]]) -> list[BaseMessage]:
-    """The messages that `tell_all` told."""
+def messages_from_dicts(told: list[dict[str, Any]]) -> list[BaseMessage]:
+    """The messages that `messages_as_dicts` told."""
     return [_MESSAGES[fields["type"]](**plain(fields)) for fields in told]
 
 

@@ -18,8 +18,8 @@ from ....contracts.builtin_types import class_of
 from ....contracts.errors import Corrupted, Unserializable
 from ....contracts.state_types import is_state_type
 from ..internals import SAFE_MSGPACK_TYPES
+from .copying import copy_containers
 from .plain import ATOMS, BASES, NotPlain, items, plain
-from .sends import still
 
 Sealed = list[Any]
 """A value that comes back as it was: ["plain", value], or [kind, bytes, types] of LangGraph's serializer."""
@@ -60,7 +60,7 @@ class Values:
 
     def seal(self, value: Any, path: str) -> Sealed:
         """The value in a form that `open` undoes. `Unserializable` if that is not possible."""
-        value = still(value)
+        value = copy_containers(value)
         try:
             return ["plain", plain(value)]
         except NotPlain:

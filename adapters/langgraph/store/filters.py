@@ -1,4 +1,4 @@
-"""Matching: which items pass a search's filter, and which labels fit a condition."""
+"""Filters: which items pass a search's filter, and which labels fit a condition."""
 
 from __future__ import annotations
 

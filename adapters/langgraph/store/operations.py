@@ -1,4 +1,4 @@
-"""Remembering: what a store's operations do, written once for sync and async, as a call (coordinator/calls/)."""
+"""Operations: what a store's operations do, written once for sync and async, as a call (coordinator/calls/)."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class _Hit(NamedTuple):
     score: float | None = None
 
 
-class Batch:
+class Operations:
     """Operations that are carried out together. Reads don't see what the others write. All are checked first."""
 
     def __init__(self, ops: Iterable[Op], vectors: Vectors | None) -> None:

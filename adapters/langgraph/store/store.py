@@ -17,7 +17,7 @@ from ....coordinator.commands import Reap
 from ....coordinator.store import Store
 from ....coordinator.urls import open_store
 from ..handles import Handles, Opening
-from .operations import Batch
+from .operations import Operations
 from .vectors import Embed, Vectors
 
 
@@ -73,7 +73,7 @@ class BatonpassStore(Opening, BaseStore):
 
     def batch(self, ops: Iterable[Op]) -> list[Result]:
         """Run operations together. Reads don't see what the others write."""
-        call, store = self._carried_out(Batch(ops, self._vectors)), self._opened.store()
+        call, store = self._carried_out(Operations(ops, self._vectors)), self._opened.store()
 
         def do(asked: Any) -> Any:
             return self._vectors.embed(asked) if self._vectors and isinstance(asked, Embed) else store.call(asked)
@@ -82,7 +82,7 @@ class BatonpassStore(Opening, BaseStore):
 
     async def abatch(self, ops: Iterable[Op]) -> list[Result]:
         """`batch` for async code."""
-        call, store = self._carried_out(Batch(ops, self._vectors)), await self._opened.astore()
+        call, store = self._carried_out(Operations(ops, self._vectors)), await self._opened.astore()
 
         async def do(asked: Any) -> Any:
             if self._vectors and isinstance(asked, Embed):
@@ -91,7 +91,7 @@ class BatonpassStore(Opening, BaseStore):
 
         return await afollow(call, do)
 
-    def _carried_out(self, batch: Batch) -> Call[list[Result]]:
+    def _carried_out(self, batch: Operations) -> Call[list[Result]]:
         results = yield from batch.run()
         if batch.expires:
             yield from self._freeing.wrote()

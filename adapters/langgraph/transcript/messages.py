@@ -42,14 +42,14 @@ def write_messages(messages: Sequence[Message], losses: Losses) -> list[dict[str
 
 def from_langchain(messages: Iterable[BaseMessage], losses: Losses | None = None) -> list[Message]:
     """LangChain's messages as portable ones. Values that are not plain (an artifact) are counted as lost."""
-    from ..serde.plain import tell, tell_all
+    from ..serde.plain import message_as_dict, messages_as_dicts
 
     found: list[Message] = []
     for at, message in enumerate(messages):
-        exact = tell_all([message])
+        exact = messages_as_dicts([message])
         if exact is None and losses is not None and not message.type.endswith("Chunk"):
             losses.add("a value that is not plain", f"messages[{at}]")
-        found.append(LANGCHAIN.read(exact[0] if exact else tell(message)))
+        found.append(LANGCHAIN.read(exact[0] if exact else message_as_dict(message)))
     return found
 
 

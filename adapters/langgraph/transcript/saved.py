@@ -1,4 +1,4 @@
-"""Telling: a LangGraph checkpoint as a transcript. Reads what is stored, so it needs no LangGraph."""
+"""Saved states: a LangGraph checkpoint as a transcript. Reads what is stored, so it needs no LangGraph."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ def _told(value: Any) -> Any:
         return {"type": _type_of(value.type_name.removeprefix(_STORED)), **block_of(value.value)}
     if isinstance(value, dict | UnknownValue) or not hasattr(value, "response_metadata"):
         return cast("Any", value)
-    from ..serde.plain import tell
+    from ..serde.plain import message_as_dict
 
-    return tell(value)
+    return message_as_dict(value)
 
 
 def _type_of(name: str) -> str:

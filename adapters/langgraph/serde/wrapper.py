@@ -1,4 +1,4 @@
-"""Carrier: values of a graph in a form that our codec packs, and back."""
+"""Wrapper: values of a graph in a form that our codec packs, and back."""
 
 from __future__ import annotations
 
@@ -11,13 +11,13 @@ from langgraph.checkpoint.serde.encrypted import EncryptedSerializer
 from ....contracts.builtin_types import class_of
 from ....contracts.codec import pack
 from ....contracts.errors import BadSetup, Corrupted, Unserializable
-from .foreign import Foreign
 from .values import TypeName, Values
+from .wrapped import Wrapped
 
 _KINDS = frozenset({"null", "bytes", "bytearray", "msgpack"})
 
 
-class Carrier:
+class Wrapper:
     """Lets LangGraph's serializer carry what our codec can't, value by value, so that lists of such values still share
     what they have in common.
 
@@ -45,50 +45,50 @@ class Carrier:
         """Whether it is this class that says what may be restored."""
         return self._own is None
 
-    def dress(self, value: Any, path: str) -> Any:
-        """The value, with `Foreign` in place of what our codec can't pack. `Unserializable` if that could not come
+    def wrap(self, value: Any, path: str) -> Any:
+        """The value, with `Wrapped` in place of what our codec can't pack. `Unserializable` if that could not come
         back."""
         try:
             pack(value, path=path)
         except Unserializable:
-            return self._dressed(value, path)
+            return self._wrapped(value, path)
         return value
 
-    def _dressed(self, value: Any, path: str) -> Any:
+    def _wrapped(self, value: Any, path: str) -> Any:
         kind = class_of(value)
         if kind is list:
-            return [self.dress(item, f"{path}[{number}]") for number, item in enumerate(value)]
+            return [self.wrap(item, f"{path}[{number}]") for number, item in enumerate(value)]
         if kind is tuple:
-            return tuple(self.dress(item, f"{path}[{number}]") for number, item in enumerate(value))
+            return tuple(self.wrap(item, f"{path}[{number}]") for number, item in enumerate(value))
         if kind is dict:
             pairs = cast("dict[Any, Any]", value).items()
-            return {self.dress(key, path): self.dress(item, f"{path}[{key!r}]") for key, item in pairs}
+            return {self.wrap(key, path): self.wrap(item, f"{path}[{key!r}]") for key, item in pairs}
         if self._own is None:
             if isinstance(value, BaseException):  # as LangGraph stores a node's error
                 return repr(value)
             made, data, types = self._values.dump(value, path)
-            return Foreign(made, data, tuple((str(name[0]), str(name[1])) for name in types))
+            return Wrapped(made, data, tuple((str(name[0]), str(name[1])) for name in types))
         try:
             made, data = self._own.dumps_typed(value)
         except (TypeError, ValueError) as error:
             raise Unserializable(f"{path} can't be saved: {error}", path=path) from None
-        return Foreign(made, bytes(data))
+        return Wrapped(made, bytes(data))
 
-    def undress(self, value: Any) -> Any:
-        """The value that `dress` was given."""
+    def unwrap(self, value: Any) -> Any:
+        """The value that `wrap` was given."""
         kind = class_of(value)
-        if kind is Foreign:
+        if kind is Wrapped:
             return self._restored(value)
         if kind is list:
-            return [self.undress(item) for item in value]
+            return [self.unwrap(item) for item in value]
         if kind is tuple:
-            return tuple(self.undress(item) for item in value)
+            return tuple(self.unwrap(item) for item in value)
         if kind is dict:
             pairs = cast("dict[Any, Any]", value).items()
-            return {self.undress(key): self.undress(item) for key, item in pairs}
+            return {self.unwrap(key): self.unwrap(item) for key, item in pairs}
         return value
 
-    def _restored(self, value: Foreign) -> Any:
+    def _restored(self, value: Wrapped) -> Any:
         if self._own is not None:
             return self._own.loads_typed((value.kind, value.data))
         if value.kind not in _KINDS:

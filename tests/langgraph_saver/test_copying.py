@@ -12,7 +12,7 @@ from langgraph.checkpoint.serde.types import _DeltaSnapshot
 from pydantic import PrivateAttr
 
 from batonpass.adapters.langgraph import BatonpassSaver
-from batonpass.adapters.langgraph.serde.copying import Kept, NoCopy, Repeated
+from batonpass.adapters.langgraph.serde.copying import ListTemplate, NoCopy, ValueTemplate
 from tests.langgraph_saver.graphs import delta
 
 
@@ -35,7 +35,7 @@ def _usage() -> Any:
 
 
 def test_a_list_is_repeated_in_full_and_in_part() -> None:
-    repeated = Repeated(_messages())
+    repeated = ListTemplate(_messages())
     assert repeated.first(4) == _messages()
     assert [type(each) for each in repeated.first(4)] == [HumanMessage, AIMessage, ToolMessage, dict]
     assert repeated.first(2) == _messages()[:2]
@@ -43,7 +43,7 @@ def test_a_list_is_repeated_in_full_and_in_part() -> None:
 
 
 def test_what_one_reader_changes_no_other_sees() -> None:
-    kept = Kept(_DeltaSnapshot(_messages()))
+    kept = ValueTemplate(_DeltaSnapshot(_messages()))
     one = kept.again().value
     one[0].content = "changed"
     one[0].additional_kwargs["tags"].append("changed")
@@ -58,7 +58,7 @@ def test_what_one_reader_changes_no_other_sees() -> None:
 
 def test_what_its_giver_changes_later_is_not_seen() -> None:
     given = _messages()
-    kept = Kept(given)
+    kept = ValueTemplate(given)
     given[0].additional_kwargs["tags"].append("changed")
     given[1].tool_calls.clear()
     given.pop()
@@ -68,7 +68,7 @@ def test_what_its_giver_changes_later_is_not_seen() -> None:
 @pytest.mark.parametrize("value", [object(), [object()], Noted(content="x"), {"in": {1, 2}}])
 def test_what_can_not_be_copied_is_said(value: object) -> None:
     with pytest.raises(NoCopy):
-        Kept(value)
+        ValueTemplate(value)
 
 
 def test_a_history_read_twice_is_of_different_objects(saver: BatonpassSaver, thread: str) -> None:

@@ -1,4 +1,4 @@
-"""Still: copies of values that must not change while they are being saved."""
+"""Containers: copies of values that must not change while they are being saved."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ HOLDERS: frozenset[type[Any]] = frozenset({list, dict, tuple, set})
 _DEEPEST = 100
 
 
-def still(value: Any, holders: frozenset[type[Any]] = HOLDERS, depth: int = 0) -> Any:
+def copy_containers(value: Any, holders: frozenset[type[Any]] = HOLDERS, depth: int = 0) -> Any:
     """The value, with copies of its containers. A graph continues while its checkpoint is put. If a node appended to a
     list of its state while that is packed, neither the old list nor the new one would be stored.
 
@@ -24,14 +24,14 @@ def still(value: Any, holders: frozenset[type[Any]] = HOLDERS, depth: int = 0) -
     if kind not in holders or depth > _DEEPEST:
         return value
     if kind is tuple:
-        return tuple(still(item, holders, depth + 1) for item in value)
+        return tuple(copy_containers(item, holders, depth + 1) for item in value)
     made = copy(value)
     if kind is list or kind is dict:
         places: Iterable[Any] = made if kind is dict else range(len(made))
         items: Iterable[Any] = made.values() if kind is dict else made
         if not holders.isdisjoint(map(type, items)):  # most lists hold messages or texts, which need no copies
             for place in places:
-                made[place] = still(made[place], holders, depth + 1)
+                made[place] = copy_containers(made[place], holders, depth + 1)
     elif kind is not set:
-        made.arg = still(made.arg, holders, depth + 1)
+        made.arg = copy_containers(made.arg, holders, depth + 1)
     return made

@@ -1,4 +1,4 @@
-"""Foreign: a value in a state that LangGraph's serializer carries, because our codec does not know its type."""
+"""Wrapped: a value in a state that LangGraph's serializer carries, because our codec does not know its type."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from ....contracts.state_types import state_type
 
 
 @dataclass(frozen=True, slots=True)
-class Foreign:
+class Wrapped:
     """What the serializer made of a value. `types` has the module and name of each type that restoring it needs.
 
     Reading it restores nothing. A saver does that, with the types that it allows.
@@ -24,18 +24,18 @@ class Foreign:
         return f"<{named or self.kind}, {len(self.data)} bytes>"
 
 
-def _dump(value: Foreign) -> list[Any]:
+def _dump(value: Wrapped) -> list[Any]:
     return [value.kind, value.data, [[*name] for name in value.types]]
 
 
-def _load(stored: Any) -> Foreign:
+def _load(stored: Any) -> Wrapped:
     kind, data, types = stored
-    return Foreign(str(kind), bytes(data), tuple((str(module), str(name)) for module, name in types))
+    return Wrapped(str(kind), bytes(data), tuple((str(module), str(name)) for module, name in types))
 
 
 def register() -> None:
     """Register it, so that a timeline or a diff can show states that hold it. Does not import LangGraph."""
-    state_type("langgraph.value", Foreign, dump=_dump, load=_load)
+    state_type("langgraph.value", Wrapped, dump=_dump, load=_load)
 
 
 register()
