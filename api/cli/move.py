@@ -12,25 +12,29 @@ from .options import Json
 from .printing import print_json
 from .repartition import Progress
 
+_DELETED = "FROM goes on as before, and what was copied is deleted"
+_STAYS = "FROM can be used again. What is in TO stays there: start no worker there any more, it would run the same jobs"
+
 
 def move(
     source: Annotated[str, typer.Argument(metavar="FROM", help="The namespace to move: sqlite:///desk.db")],
     target: Annotated[str, typer.Argument(metavar="TO", help="The new namespace: redis://host:6379?namespace=desk")],
-    cancel: Annotated[bool, typer.Option("--cancel", help="Undo an interrupted move")] = False,
+    cancel: Annotated[bool, typer.Option("--cancel", help="Undo the move: FROM is in use again")] = False,
     as_json: Json = False,
 ) -> None:
     """Move a namespace from a SQLite file to Redis.
 
     Stop the workers first, and use the new URL afterwards. Everything is copied, compared, then opened. FROM is only
-    read. If the move is interrupted, run it again.
+    marked: nobody can write to it any more. If the move is interrupted, run it again.
     """
     from batonpass.coordinator.redis.moving.move_in import MoveIn
 
     progress = Progress(shown=sys.stderr.isatty())
     with closing(MoveIn(source, target, progress)) as moving:
         if cancel:
-            moving.cancel()
-            print_json({"canceled": True}) if as_json else typer.echo("what was copied is deleted")
+            deleted = moving.cancel()
+            told = _DELETED if deleted else _STAYS
+            print_json({"canceled": True, "deleted": deleted}) if as_json else typer.echo(told)
             return
         done = moving.run()
         progress.end()
@@ -39,5 +43,5 @@ def move(
         return
     typer.echo(
         f"{done.source} was moved to {done.target}: {done.rows:,} rows were copied, {done.elements:,} elements "
-        "compared. Use the new URL. The file is unchanged: put it away, so that nobody uses it any more"
+        "compared. Use the new URL. The file can still be read, but not written to; --cancel undoes that"
     )

@@ -9,9 +9,10 @@ from collections.abc import Iterator, Sequence
 from contextlib import closing
 from pathlib import Path
 
-from ...contracts.errors import BatonpassError
+from ...contracts.errors import BadSetup, BatonpassError
 from ..checkup import Examined, Finding, Load, Queued, size
 from .file import network_danger, open_file
+from .moved import check_not_moved
 from .schema import FOLDER, check_ours, migrations
 from .troubles import in_our_words
 from .waiting import patiently
@@ -20,8 +21,8 @@ from .waiting import patiently
 _LITTLE, _NOTHING = 200_000_000, 100_000
 
 
-def examine(path: str) -> Examined:
-    """Look at the file. If it does not exist, it is not made."""
+def examine(path: str, namespace: str) -> Examined:
+    """Look at the file, and at a namespace in it. If the file does not exist, it is not made."""
     if not os.path.exists(path):
         text = f"there is no file {path}: is it the right one? The first worker makes it"
         return Examined((Finding("fail", "file", text),), opens=False)
@@ -31,7 +32,8 @@ def examine(path: str) -> Examined:
     except BatonpassError as error:
         return Examined((*disk, Finding("fail", "file", str(error))), opens=False)
     latest = max(migrations(FOLDER))
-    return Examined((*disk, _schema(version, latest)), opens=version == latest)
+    moved = _moved(path, namespace) if version == latest else ()
+    return Examined((*disk, _schema(version, latest), *moved), opens=version == latest)
 
 
 def count(connection: sqlite3.Connection, namespace: str, queues: Sequence[str], now: int) -> Load:
@@ -62,6 +64,14 @@ def _version(path: str) -> int:
             return patiently(lambda: check_ours(connection, path))
         except sqlite3.Error as error:
             raise in_our_words(error, path) from error
+
+
+def _moved(path: str, namespace: str) -> Iterator[Finding]:
+    with closing(open_file(path)) as connection:
+        try:
+            patiently(lambda: check_not_moved(connection, namespace))
+        except BadSetup as error:
+            yield Finding("fail", "namespace", str(error))
 
 
 def _disk(path: str) -> Iterator[Finding]:

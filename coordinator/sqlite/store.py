@@ -32,6 +32,7 @@ from .file import open_store_file, warn_of_network
 from .handle import Handle
 from .line import Line
 from .lookout import Lookout
+from .moved import check_not_moved
 from .records import SqliteRecords
 from .schema import check_not_newer
 from .there import There
@@ -191,6 +192,7 @@ class SqliteStore:
 
     def _write(self, connection: sqlite3.Connection, command: Command[R]) -> tuple[R, bool]:
         check_not_newer(connection, self.path)
+        check_not_moved(connection, self.namespace)
         records = SqliteRecords(connection, self.namespace, self._clock())
         return run(records, command), records.told
 
@@ -243,7 +245,7 @@ class SqliteStore:
 
     def examine(self) -> Examined:
         """What the file reports about itself. Makes and migrates nothing."""
-        return examine(self.path)
+        return examine(self.path, self.namespace)
 
     def count(self, queues: Sequence[str]) -> Load:
         """How much is in the namespace."""

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from anyio import to_thread
 
 import batonpass as bp
 from batonpass.contracts.names import mint
@@ -125,7 +126,10 @@ def test_all_is_there_and_goes_on(tmp_path: Path, server: RedisHarness, redis_se
         add_what_waits(world)
         before, dump, order = answers(world, bench), file.dump(), ready(file.path)
         done = moved(source, target, file)
-        assert (done.rows > 100, done.elements > 300, file.dump() == dump) == (True, True, True)
+        left: dict[str, Any] = dict(file.dump())
+        [(name, mark)] = left.pop("moved")
+        assert (name, mark.split()[::2]) == ("old", ["moved", done.target])
+        assert (done.rows > 100, done.elements > 300, {**left, "moved": []} == dump) == (True, True, True)
     new, native = kept(server, "new"), kept(server, "twin")
     differing = {key for key in new.keys() | native.keys() if new.get(key) != native.get(key)}
     assert {key: (new.get(key), native.get(key)) for key in differing} == {}
@@ -162,8 +166,7 @@ async def test_a_user_goes_on_there(tmp_path: Path, server: RedisHarness, redis_
         old.schedule("daily", "write", {"topic": "x"}, cron="0 9 * * *")
     ran = line("move", source, target, "--json")
     assert (ran.code, ran.json["rows"] > 10) == (0, True), ran
-    assert "is there already" in line("move", source, target).complaint
-    assert "nothing to cancel" in line("move", source, target, "--cancel").complaint
+    assert "a.db?namespace=default was moved to redis://" in line("move", source, target).complaint
     async with bp.connect(target, app=app) as new, app.worker(new):
         same = await new.submit("write", Desk(topic="new"), key="kept", returns=Desk)
         assert (same.id, (await same.result()).topic) == (job.id, "new")
@@ -172,6 +175,69 @@ async def test_a_user_goes_on_there(tmp_path: Path, server: RedisHarness, redis_
         assert (await new.restore(more.id)).state == {"said": [*long["said"], "more"]}
         assert [each.name for each in await new.timeline(thread="talk", named=True)] == ["good"]
         assert [each.name for each in await new.schedules()] == ["daily"]
+
+
+def test_a_program_that_goes_on_is_told_where(
+    tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine
+) -> None:
+    """What it wrote to the file would be found by nobody. What is there can be read."""
+    source = f"sqlite:////{tmp_path}/a.db"
+    secret = redis_server.replace("redis://", "redis://default:secret@") + f"?namespace={server.own}new"
+    with bp.connect(source, app=app) as old, bp.connect(f"{source}?namespace=other", app=app) as other:
+        job = old.submit("write", Desk(topic="new"))
+        saved = old.save(thread="talk", agent="write", state={"said": ["x"]})
+        assert line("move", source, secret).code == 0
+        for write in (
+            lambda: old.submit("write", Desk(topic="late")),
+            lambda: old.save(thread="talk", agent="write", state={"said": ["x", "late"]}),
+            lambda: old.save(thread="late", agent="write", state={}),
+            lambda: job.cancel(),
+            lambda: old.name(saved.id, "good"),
+            lambda: old.hand_off(saved.id, to="write", payload=Desk(topic="late")),
+            lambda: old.schedule("daily", "write", {"topic": "x"}, cron="0 9 * * *"),
+        ):
+            with pytest.raises(bp.BadSetup, match=r"was moved to redis://[^@]*new: use that") as told:
+                write()
+            assert "secret" not in str(told.value)
+        assert [each.id for each in old.jobs()] == [job.id]
+        assert old.restore(saved.id).state == {"said": ["x"]}
+        other.submit("write", Desk(topic="another namespace"))
+    found = line("doctor", "--store", source, "--json")
+    assert (found.code, "this namespace was moved to redis://" in found.out) == (1, True)
+
+
+async def test_a_worker_that_starts_there_is_told_where(
+    tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine
+) -> None:
+    source = f"sqlite:////{tmp_path}/a.db"
+    async with bp.connect(source, app=app) as old:
+        await old.submit("write", Desk(topic="new"))
+        assert (await to_thread.run_sync(line, "move", source, f"{redis_server}?namespace={server.own}new")).code == 0
+        with pytest.raises(bp.BadSetup, match="was moved to"):
+            async with app.worker(old):
+                pass
+
+
+def test_a_complete_move_is_undone(tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine) -> None:
+    source = f"sqlite:////{tmp_path}/a.db"
+    target, other = (f"{redis_server}?namespace={server.own}{name}" for name in ("new", "other"))
+    with bp.connect(source, app=app) as old:
+        job = old.submit("write", Desk(topic="new"))
+        assert line("move", source, target).code == 0
+        assert "was moved to" in line("move", source, other).complaint
+        assert "was moved to" in line("move", source, other, "--cancel").complaint
+        with bp.connect(target, app=app) as new:
+            reap = c.Reap(worker="w", queues=(new_target().queue,), presence=MINUTE)
+            new.store.call(reap)
+            assert "1 worker(s) are at work" in line("move", source, target, "--cancel").complaint
+            new.store.call(c.Reap(worker="w", queues=(new_target().queue,), presence=1))
+            ran = line("move", source, target, "--cancel")
+            assert (ran.code, "start no worker there" in ran.out) == (0, True), ran
+            assert [each.id for each in new.jobs()] == [job.id]
+        old.submit("write", Desk(topic="late"))
+        assert "nothing to cancel" in line("move", source, target, "--cancel").complaint
+        assert "is there already, and not empty" in line("move", source, target).complaint
+        assert line("move", source, other).code == 0
 
 
 def test_a_namespace_that_somebody_has_only_looked_at_is_taken(
@@ -255,6 +321,8 @@ def test_one_that_was_killed_is_run_again_or_canceled(
             if at % 2:
                 assert line("move", source, target, "--cancel").code == 0
                 assert list(server.server.scan_iter(match=f"bp:{{{server.own}*", count=1000)) == []
+                with bp.connect(source, app=app) as old:
+                    old.submit("write", Desk(topic="new"), key="kept")
     assert at > 10
     with bp.connect(target, app=app) as new:
         assert new.submit("write", Desk(topic="new"), key="kept").id == job.id

@@ -173,7 +173,7 @@ def test_the_doctor_says_that_it_is_full(tmp_path: Path) -> None:
             (2, "fail", "full: "),
         ):
             with filled(disk, left):
-                found = examine(str(disk / "store.db")).findings
+                found = examine(str(disk / "store.db"), "default").findings
             assert [each for each in found if each.level == level and text in each.text]
 
 

@@ -32,6 +32,11 @@ class Mark:
     def text(self) -> str:
         return f"{self.kind} {self.token} {self.where}" if self.kind else ""
 
+    @staticmethod
+    def of(text: str) -> Mark:
+        """The mark that a text is."""
+        return Mark(*text.split(" ", 2)) if text else Mark()
+
     def as_(self, kind: str) -> Mark:
         """The same attempt's mark of another kind."""
         return replace(self, kind=kind)
@@ -45,7 +50,7 @@ def new_token() -> str:
 def read(side: Side) -> list[Mark]:
     """The marks of all partitions."""
     found = side.ask([(at, "GET", "moved") for at in side.partitions])
-    return [Mark(*mark.decode().split(" ", 2)) if mark else Mark() for mark in found]
+    return [Mark.of((mark or b"").decode()) for mark in found]
 
 
 def change(side: Side, at: int, known: Mark, new: Mark, *, unused: bool = False, schema: str = "") -> None:

@@ -47,7 +47,7 @@ class Move:
         self._check(ours, theirs)
         keys = elements = 0
         if ours[0].kind != "moved":
-            self._check_workers()
+            self._source.check_no_workers()
             self._begin(ours, theirs)
             keys = self._copy()
             elements = self._compare()
@@ -104,15 +104,6 @@ class Move:
         is_ours = any(each.where == source.name for each in theirs)
         if mark.kind != "moved" and not is_ours and any(page for page in target.scan()):
             raise BadSetup(f"{target.name} is there already, if only since it was looked at: name a new ?namespace=")
-
-    def _check_workers(self) -> None:
-        queues = [key.partition(":")[2] for page in self._source.scan("p:*") for at, key in page if at == 0]
-        takers = self._source.run("takers", [(0, [queue]) for queue in queues])
-        if number := max((count for _, count in takers), default=0):
-            raise BadSetup(
-                f"{number} worker(s) are at work in {self._source.name}: stop them first (one that was killed is "
-                "forgotten after 5 seconds)"
-            )
 
     def _begin(self, ours: list[Mark], theirs: list[Mark]) -> None:
         """Keep everybody else from writing to either namespace."""

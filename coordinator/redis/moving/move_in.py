@@ -1,4 +1,8 @@
-"""MoveIn: moves a SQLite file to a new namespace on Redis. Run again after a crash, it ends the same."""
+"""MoveIn: moves a SQLite file to a new namespace on Redis. Run again after a crash, it ends the same.
+
+The target is `filling` while it is filled. Then the file's namespace is marked as `moved`, and last the target is
+opened: at no moment can both be written to.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,10 @@ from sqlite3 import Connection
 from typing import NamedTuple
 
 from ....contracts.errors import BadSetup
+from ...refusals import refusal
 from ...rows import SCHEMA_VERSION
 from ...sqlite.file import open_file
+from ...sqlite.moved import mark, mark_of
 from ...sqlite.store import SqliteStore
 from ...sqlite.waiting import patiently
 from ...urls import namespace_of, open_store
@@ -46,7 +52,7 @@ class MovedIn(NamedTuple):
 
 
 class MoveIn:
-    """A file and a new namespace, by their URLs. The file is only read, and locked against writers meanwhile."""
+    """A file and a new namespace, by their URLs. The file is locked against writers meanwhile, and only marked."""
 
     def __init__(
         self,
@@ -61,27 +67,53 @@ class MoveIn:
         self._store = store
         self._namespace = namespace_of(source)
         self._target = Side(target)
-        self._filling = Mark("filling", marks.new_token(), f"{store.url}?namespace={self._namespace}")
+        token = marks.new_token()
+        self._filling = Mark("filling", token, f"{store.url}?namespace={self._namespace}")
+        self._moved = Mark("moved", token, self._target.name)
         self._progress = progress
         self._clock = clock
 
     def run(self) -> MovedIn:
         """Copy, compare, open. Refuses before it writes anything."""
-        there = self._check_target()
         examined = self._store.examine()
         if not examined.opens:
             raise BadSetup("; ".join(finding.text for finding in examined.findings if finding.level != "ok"))
         with closing(open_file(self._store.path)) as connection:
             patiently(lambda: connection.execute("BEGIN IMMEDIATE"))
+            there = marks.read(self._target)[0]
+            self._check_mark(self._mark_of(connection), there)
+            self._check_target(there)
             self._check_source(connection)
             self._take(there)
-            return self._fill(Embedded(connection, self._namespace, self._clock()))
+            done = self._fill(Embedded(connection, self._namespace, self._clock()))
+            mark(connection, self._namespace, self._moved.text)
+            connection.execute("COMMIT")
+        marks.change(self._target, 0, self._filling, Mark(), schema=str(SCHEMA_VERSION))
+        return done
 
-    def cancel(self) -> None:
-        """Give up an incomplete move: what was copied is deleted."""
-        there = marks.read(self._target)[0]
-        if there.where != self._filling.where or there.kind not in ("taking", "filling"):
-            raise BadSetup(f"{self._target.name} is not being filled from {self._filling.where}: nothing to cancel")
+    def cancel(self) -> bool:
+        """Make the file usable again. What an incomplete move has copied is deleted; what a complete one has copied
+        stays. Returns whether it was deleted."""
+        there, ours = marks.read(self._target)[0], self._mark()
+        if ours.kind and ours.where != self._target.name:
+            raise BadSetup(
+                f"{self._filling.where} was moved to {ours.where}: to cancel that, name it as it is written here"
+            )
+        is_incomplete = there.where == self._filling.where and there.kind in ("taking", "filling")
+        if is_incomplete:
+            self._clear(there)
+        elif ours.kind and there.kind:
+            raise refusal("elsewhere", there.text)  # it was moved on
+        elif ours.kind:
+            self._target.check_no_workers()  # what they run would run in the file, too
+        else:
+            raise BadSetup(f"{self._target.name} was not filled from {self._filling.where}: nothing to cancel")
+        if ours.kind:
+            with closing(open_file(self._store.path)) as connection:
+                patiently(lambda: mark(connection, self._namespace, ""))
+        return is_incomplete
+
+    def _clear(self, there: Mark) -> None:
         if there.kind == "filling":
             marks.change(self._target, 0, there, self._filling)
             filling = Filling(self._target, self._filling.text)
@@ -90,17 +122,31 @@ class MoveIn:
             there = self._filling
         marks.change(self._target, 0, there, Mark())
 
-    def _check_target(self) -> Mark:
+    def _check_mark(self, ours: Mark, there: Mark) -> None:
+        if ours.kind and (ours.where, there.where) != (self._target.name, self._filling.where):
+            raise BadSetup(
+                f"{self._filling.where} was moved to {ours.where} already: use that, or undo it with --cancel first"
+            )
+
+    def _check_target(self, there: Mark) -> None:
         target = self._target
         if target.count != 1:
             raise BadSetup(
                 f"{target.name} has {target.count} partitions, and what comes from a file goes to one: move it to a "
                 "namespace with ?partitions=1, then that on with `batonpass repartition`"
             )
-        there = marks.read(target)[0]
         if there.where != self._filling.where and (there.kind or self._is_used()):
             raise self._used()
-        return there
+
+    def _mark(self) -> Mark:
+        """The mark of the file's namespace."""
+        if not self._store.examine().opens:
+            return Mark()
+        with closing(open_file(self._store.path)) as connection:
+            return patiently(lambda: self._mark_of(connection))
+
+    def _mark_of(self, connection: Connection) -> Mark:
+        return Mark.of(mark_of(connection, self._namespace))
 
     def _take(self, there: Mark) -> None:
         """Keep everybody else out of the target, then check that nobody has used it just before. Whatever is there once
@@ -140,7 +186,6 @@ class MoveIn:
             comparing.add(piece)
             self._progress("compared", embedded.rows)
         elements = comparing.count()
-        marks.change(self._target, 0, self._filling, Mark(), schema=str(SCHEMA_VERSION))
         return MovedIn(self._filling.where, self._target.name, rows, elements)
 
     def close(self) -> None:

@@ -106,6 +106,16 @@ class Side:
             raise self._words.trouble(error) from error
         return replies
 
+    def check_no_workers(self) -> None:
+        """`BadSetup` if there are live workers."""
+        queues = [key.partition(":")[2] for page in self.scan("p:*") for at, key in page if at == 0]
+        takers = self.run("takers", [(0, [queue]) for queue in queues])
+        if number := max((count for _, count in takers), default=0):
+            raise BadSetup(
+                f"{number} worker(s) are at work in {self.name}: stop them first (one that was killed is forgotten "
+                "after 5 seconds)"
+            )
+
     def scan(self, pattern: str = "*") -> Iterator[list[tuple[int, str]]]:
         """All keys of the namespace, page by page: partition, and name without the prefix."""
         try:
