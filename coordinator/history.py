@@ -125,10 +125,10 @@ class History:
     ) -> Checkpoint | Job[Any]:
         """Continue from a checkpoint in another way, with its state unchanged or edited. Storage is shared.
 
-        Edit with `changes` and `append` as in `save`, or with a whole `state`. Without `agent`, this returns a new
-        checkpoint whose parent is the given one. It becomes the tip of the same thread (`ThreadBusy` while a job runs
-        there), or the first checkpoint of the new thread named by `thread` (`Conflict` if that exists). With `key` the
-        same fork is made once.
+        Edit with `changes` and `append` as in `save` (names that the state lacks are added), or with a whole
+        `state`. Without `agent`, this returns a new checkpoint whose parent is the given one. It becomes the tip of the
+        same thread (`ThreadBusy` while a job runs there), or the first checkpoint of the new thread named by `thread`
+        (`Conflict` if that exists). With `key` the same fork is made once.
 
         With `agent`, this returns a new job at that agent, of any framework, which continues the checkpoint's
         conversation, as edited. It gets the conversation as its framework's messages, or in a plain function as

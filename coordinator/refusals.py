@@ -68,11 +68,15 @@ def _key(key: str, first: str) -> BatonpassError:
     )
 
 
-def _busy(thread: str, job_id: str) -> BatonpassError:
+def _busy(thread: str, job_id: str, way: str = "") -> BatonpassError:
     return ThreadBusy(
-        f"thread {thread!r} is in use by job {job_id}: wait until it ends (a LangGraph saver's `own` does), use "
-        "another thread, or submit with on_busy="
+        f"thread {thread!r} is in use by job {job_id}: wait until it ends (a LangGraph saver's `own` does), or use "
+        f"another thread{way}"
     )
+
+
+def _turned_away(thread: str, job_id: str) -> BatonpassError:
+    return _busy(thread, job_id, ", or submit with on_busy=")
 
 
 def _needed(checkpoint_id: str, job_id: str) -> BatonpassError:
@@ -204,6 +208,7 @@ _MAKERS: dict[str, Callable[..., BatonpassError]] = {
     "key": _key,
     "full": _full,
     "busy": _busy,
+    "turned_away": _turned_away,
     "needed": _needed,
     "moved": _moved,
     "outrun": _outrun,

@@ -126,7 +126,7 @@ def test_a_change_that_leads_nowhere_redrives_nothing(run: CommandLine, dead: li
     assert "has nothing at 'nothing'" in run("redrive", dead[1], "--set", 'nothing.text="GOOD"').complaint
     assert listed(run) == dead
     job = run("submit", "order", '{"text": "bad"}', "--guard", '{"hops": 1}').out.strip()
-    assert "is submitted: only a failed job" in run("redrive", job, "--set", "a=1").complaint
+    assert "is submitted: only a failed job" in run("redrive", job, "--add", "a=1").complaint
 
 
 def test_redrive_one_with_another_payload(run: CommandLine, dead: list[str]) -> None:

@@ -127,7 +127,7 @@ def test_diff(run: CommandLine, saved: list[str]) -> None:
 
 
 def test_fork(run: CommandLine, saved: list[str]) -> None:
-    edits = ("--set", 'messages[1].text="edited"', "--set", "state['new']={\"a\": [1]}")
+    edits = ("--set", 'messages[1].text="edited"', "--add", "state['new']={\"a\": [1]}")
     fork = run("fork", saved[2], *edits).out.strip()
     assert run("diff", saved[2], fork).out.splitlines() == [
         "+ state['new']: {'a': [1]}",
@@ -142,6 +142,11 @@ def test_fork(run: CommandLine, saved: list[str]) -> None:
     assert "leave out --thread" in run("fork", saved[2], "--agent", "a", "--thread", "x").complaint
     for wrong in ("n", "=1", "n=x", "a.b=1", "messages[9].text=1", "n.x=1", "messages[text]=1", "a..b=1"):
         assert run("fork", saved[2], "--set", wrong).code == 2
+    assert (
+        "nothing at 'mesages', only n, messages. --add adds" in run("fork", saved[2], "--set", "mesages=[]").complaint
+    )
+    assert "nothing at 'txt', only text. --add" in run("fork", saved[2], "--set", "messages[0].txt=1").complaint
+    assert "'messages' is there already" in run("fork", saved[2], "--add", "messages=[]").complaint
     assert kept(run.url) == before
 
 
@@ -215,6 +220,8 @@ PLACES: list[tuple[str, Any]] = [
     ("state['b'][0]['c']", {"a": 1, "b": [{"c": 9}]}),
     ("b[-1]", {"a": 1, "b": [9]}),
     ("b[1]", {"a": 1, "b": [{"c": 1}, 9]}),
+]
+NEW_NAMES: list[tuple[str, Any]] = [
     ("['x y']", {"a": 1, "b": [{"c": 1}], "x y": 9}),
     ("b[0][(1, 'k')]", {"a": 1, "b": [{"c": 1, (1, "k"): 9}]}),
 ]
@@ -223,6 +230,16 @@ PLACES: list[tuple[str, Any]] = [
 @pytest.mark.parametrize(("place", "expected"), PLACES)
 def test_places(place: str, expected: Any) -> None:
     assert put({"a": 1, "b": [{"c": 1}]}, place, 9) == expected
+
+
+@pytest.mark.parametrize(("place", "expected"), NEW_NAMES)
+def test_new_names(place: str, expected: Any) -> None:
+    state = {"a": 1, "b": [{"c": 1}]}
+    with pytest.raises(bp.BadSetup, match="--add adds a new name"):
+        put(state, place, 9)
+    assert put(state, place, 9, new=True) == expected
+    with pytest.raises(bp.BadSetup, match="is there already"):
+        put(state, place, 9, new=True)
 
 
 class Turn(BaseModel, frozen=True):

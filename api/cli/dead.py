@@ -10,8 +10,20 @@ from batonpass.contracts.errors import BadSetup
 from batonpass.coordinator.sync_client import SyncCoordinator
 
 from .jobs import described, mapping, unreadable
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, GuardText, Json, Namespace, Store, assignment, guarded, opened
-from .places import put, root
+from .options import (
+    DEFAULT_NAMESPACE,
+    DEFAULT_STORE,
+    Additions,
+    Changes,
+    GuardText,
+    Json,
+    Namespace,
+    Store,
+    assignments,
+    guarded,
+    opened,
+)
+from .places import Assignment, edited, root
 from .printing import print_json, print_table, tell_unreadable
 
 Agent = Annotated[str | None, typer.Option(help="Only jobs at this agent")]
@@ -45,10 +57,8 @@ def redrive(
     agent: Agent = None,
     reason: Reason = None,
     payload: Annotated[str | None, typer.Option(help="Replace the payload: JSON, @FILE or -")] = None,
-    changes: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PLACE=JSON", help="Change a value in the state, e.g. messages[3].text='\"hi\"'"),
-    ] = None,
+    changes: Changes = None,
+    additions: Additions = None,
     guard: GuardText = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
@@ -57,17 +67,18 @@ def redrive(
     """Retry failed jobs, each from its last checkpoint. Finished steps don't run again."""
     if bool(jobs) == everything or (jobs and (agent or reason)):
         raise BadSetup("redrive takes the ids of jobs, or --all, which --agent and --reason narrow down")
-    if (payload or changes) and (everything or len(jobs or ()) > 1):
-        raise BadSetup("--payload and --set are for one job at a time")
+    if (payload or changes or additions) and (everything or len(jobs or ()) > 1):
+        raise BadSetup("--payload, --set and --add are for one job at a time")
     given = None if payload is None else mapping(payload)
-    edits, limits = list(map(assignment, changes or ())), None if guard is None else guarded(guard)
+    edits = assignments(changes), assignments(additions)
+    limits = None if guard is None else guarded(guard)
     with opened(store, namespace) as coordinator:
         found = [] if jobs else coordinator.dead_letters(agent=agent, reason=reason, limit=2**31)
         ids = {info.id for info in found}
         left = {info.id: info.parent for info in found if info.parent in ids}  # their parents make them again
         chosen = jobs or [info.id for info in found if info.id not in left]
         for job in chosen:
-            coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, edits), guard=limits)
+            coordinator.redrive(job, payload=given, changes=_changed(coordinator, job, *edits), guard=limits)
     if as_json:
         print_json({"redriven": chosen, "left": left})
     else:
@@ -76,10 +87,10 @@ def redrive(
         typer.echo("\n".join(lines) or "there are no such dead letters")
 
 
-def _changed(coordinator: SyncCoordinator, job: str, edits: list[tuple[str, Any]]) -> dict[str, Any]:
+def _changed(
+    coordinator: SyncCoordinator, job: str, changes: list[Assignment], additions: list[Assignment]
+) -> dict[str, Any]:
     """The values of a job's state that contain an edit, by name."""
-    at = coordinator.job(job).info().checkpoint_id if edits else None
-    state: Any = coordinator.restore(at).state if at else {}
-    for place, value in edits:
-        state = put(state, place, value)
-    return {name: state[name] for name in map(root, dict(edits))}
+    at = coordinator.job(job).info().checkpoint_id if changes or additions else None
+    state: Any = edited(coordinator.restore(at).state if at else {}, changes, additions)
+    return {name: state[name] for name in map(root, dict([*changes, *additions]))}

@@ -81,6 +81,20 @@ def _finite(digits: str) -> float:
     return number
 
 
+Changes = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar="PLACE=JSON", help="Change a value in the state, e.g. messages[3].text='\"hi\"'"),
+]
+Additions = Annotated[
+    list[str] | None, typer.Option("--add", metavar="PLACE=JSON", help="Add a value under a new name to the state")
+]
+
+
+def assignments(given: list[str] | None) -> list[tuple[str, Any]]:
+    """Repeated options NAME=JSON."""
+    return [assignment(text) for text in given or ()]
+
+
 def assignment(text: str, quoted: str = "'\"hi\"'") -> tuple[str, Any]:
     """NAME=JSON as a name and a value. `quoted` shows how to write a text: a shell takes a pair of quotes away."""
     name, mark, value = text.partition("=")

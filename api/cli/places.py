@@ -5,7 +5,8 @@ from __future__ import annotations
 import ast
 import dataclasses
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
 from typing import Any
 
 from pydantic import BaseModel, ValidationError
@@ -13,13 +14,27 @@ from pydantic import BaseModel, ValidationError
 from batonpass.contracts.errors import BadSetup
 from batonpass.contracts.state_types import UnknownValue
 
+# How many names of a dict an error lists.
+_SHOWN = 20
+# A place, and the value to put there.
+Assignment = tuple[str, Any]
 _STEP = re.compile(r"\.?(?P<name>[^.\[\]]+)|\[(?P<key>'(?:[^'\\]|\\.)*'|\"(?:[^\"\\]|\\.)*\"|[^\]]+)\]")
 
 
-def put(state: Any, place: str, value: Any) -> Any:
-    """Put a value at a place in a state: an item of a list (or a new one at its end), a key of a dict (old or new), or
-    a field of a model or a dataclass. Changes the state, and returns it."""
-    return _with(state, list(_steps(place)), place, value)
+def edited(state: Any, changes: Sequence[Assignment], additions: Sequence[Assignment]) -> Any:
+    """A state with values put at places. Changes it, and returns it."""
+    for place, value in changes:
+        state = put(state, place, value)
+    for place, value in additions:
+        state = put(state, place, value, new=True)
+    return state
+
+
+def put(state: Any, place: str, value: Any, *, new: bool = False) -> Any:
+    """Put a value at a place in a state: an item of a list (or a new one at its end), a key of a dict, or a field of a
+    model or a dataclass. A key must be there, so that a typo adds nothing; if `new`, it must not. Changes the state,
+    and returns it."""
+    return _with(state, list(_steps(place)), place, value, new=new)
 
 
 def root(place: str) -> Any:
@@ -27,19 +42,19 @@ def root(place: str) -> Any:
     return next(_steps(place))
 
 
-def _with(held: Any, way: list[Any], place: str, value: Any) -> Any:
+def _with(held: Any, way: list[Any], place: str, value: Any, *, new: bool) -> Any:
     """What is at the beginning of the way, with the value at its end."""
     if not way:
         return value
     step, *rest = way
     parts = _parts(held)
     if parts is not None:
-        return _rebuilt(held, parts, step, lambda part: _with(part, rest, place, value), place)
-    _check(held, step, place, new=not rest)
+        return _rebuilt(held, parts, step, lambda part: _with(part, rest, place, value, new=new), place)
+    _check(held, step, place, last=not rest, new=new)
     if issubclass(type(held), list) and step == len(held):
         held.append(value)
     else:
-        held[step] = _with(held[step] if rest else None, rest, place, value)
+        held[step] = _with(held[step] if rest else None, rest, place, value, new=new)
     return held
 
 
@@ -67,15 +82,23 @@ def _rebuilt(held: Any, parts: dict[str, Any], name: str, changed: Callable[[Any
         raise BadSetup(f"{place!r} can't be that in a {type(held).__name__}: {why}") from None
 
 
-def _check(held: Any, step: Any, place: str, *, new: bool) -> None:
-    """Refuse a step that leads nowhere. With `new`, something may be added there."""
+def _check(held: Any, step: Any, place: str, *, last: bool, new: bool) -> None:
+    """Refuse a step that leads nowhere. The last one may add an item to a list, and if `new`, adds a key to a dict."""
     if issubclass(type(held), dict):
-        if not new and step not in held:
-            raise BadSetup(f"there is no {place!r}: the state has nothing at {step!r}")
+        if step not in held and not (last and new):
+            also = ". To add a new name, use --add on the command line" if last else ""
+            raise BadSetup(f"there is no {place!r}: the state has nothing at {step!r}, only {_names(held)}{also}")
+        if step in held and last and new:
+            raise BadSetup(f"{place!r} is there already: change it with --set")
     elif not issubclass(type(held), list):
         raise BadSetup(f"there is no {place!r}: what holds {step!r} is a {type(held).__name__}, not a list or a dict")
-    elif type(step) is not int or not -len(held) <= step < len(held) + new:
+    elif type(step) is not int or not -len(held) <= step < len(held) + last:
         raise BadSetup(f"there is no {place!r}: a list of {len(held)} has no {step!r}")
+
+
+def _names(held: dict[Any, Any]) -> str:
+    shown = [str(name) for name in islice(held, _SHOWN)]
+    return ", ".join([*shown, *["..."] * (len(held) > _SHOWN)]) or "{}"
 
 
 def _steps(place: str) -> Iterator[Any]:

@@ -13,8 +13,8 @@ from batonpass.contracts.diff import Diff
 from batonpass.contracts.errors import BadSetup
 
 from .jobs import mapping
-from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, assignment, opened
-from .places import put
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Additions, Changes, Json, Namespace, Store, assignments, opened
+from .places import edited
 from .printing import print_json
 
 CheckpointId = Annotated[str, typer.Argument(metavar="CHECKPOINT", help="A checkpoint's id: `timeline` lists them")]
@@ -60,10 +60,8 @@ def diff(
 
 def fork(
     checkpoint: CheckpointId,
-    edits: Annotated[
-        list[str] | None,
-        typer.Option("--set", metavar="PLACE=JSON", help="Change a value, e.g. messages[3].text='\"hi\"'"),
-    ] = None,
+    changes: Changes = None,
+    additions: Additions = None,
     agent: Annotated[str | None, typer.Option(help="Continue as a new job at this agent")] = None,
     payload: Annotated[
         str | None, typer.Option(help="The new job's payload, besides the conversation: JSON, @FILE or -")
@@ -82,10 +80,8 @@ def fork(
         raise BadSetup("--payload needs --agent")
     with opened(store, namespace) as coordinator:
         state = None
-        if edits:
-            state = coordinator.restore(checkpoint).state
-            for edit in edits:
-                state = put(state, *assignment(edit))
+        if changes or additions:
+            state = edited(coordinator.restore(checkpoint).state, assignments(changes), assignments(additions))
         if agent is None:
             made = coordinator.fork(checkpoint, state=state, thread=thread, key=key).id
         elif thread is not None:

@@ -21,7 +21,7 @@ def submit(records: Records, command: Submit) -> JobRow:
     thread = records.thread(command.thread)
     terms = command.terms
     if thread.job and terms.on_busy == "reject":
-        raise refusal("busy", thread.name, thread.job)
+        raise refusal("turned_away", thread.name, thread.job)
     if command.origin and records.checkpoint(command.origin) is None:
         raise refusal("no_checkpoint", command.origin)
     if terms.most and records.count_waiting(terms.counted, command.target.lane, terms.most) == terms.most:

@@ -97,7 +97,7 @@ def test_not_while_a_job_runs(bench: Bench) -> None:
     face = bench.face()
     fence = bench.start(thread="run")
     at = bench.save(fence, {"n": 1}, thread="run")
-    with bench.refused(bp.ThreadBusy, fence.job_id):
+    with bench.refused(bp.ThreadBusy, f"{fence.job_id}: wait .* or use another thread$"):  # it has no on_busy=
         bench.run(face.fork(at))
     with bench.refused(bp.ThreadBusy, fence.job_id):
         bench.run(face.rollback("run", to=at))

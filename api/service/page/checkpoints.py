@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from itertools import islice
 
 from batonpass.cli.options import assignment
-from batonpass.cli.places import put
+from batonpass.cli.places import edited
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.contracts.errors import BatonpassError, Corrupted, Unavailable
 from batonpass.coordinator.client import Coordinator
@@ -72,11 +72,8 @@ async def fork(coordinator: Coordinator, checkpoint_id: str, typed: Mapping[str,
     """The id of a new job that continues from a checkpoint, as the form says."""
     if not typed.get("agent"):
         raise BadRequest("choose the agent that continues")
-    state, edits = None, [line for line in typed.get("changes", "").splitlines() if line.strip()]
-    if edits:
-        state = (await coordinator.restore(checkpoint_id)).state
-        for edit in edits:
-            state = put(state, *assignment(edit.strip(), '"hi"'))
+    changes = [assignment(line.strip(), '"hi"') for line in typed.get("changes", "").splitlines() if line.strip()]
+    state = edited((await coordinator.restore(checkpoint_id)).state, changes, ()) if changes else None
     job = await coordinator.fork(
         checkpoint_id,
         state=state,

@@ -25,7 +25,7 @@ local state = redis.call('HMGET', P .. 't:' .. thread, 'job', 'tip', 'count')
 local terms = ARGV[15] ~= '' and cmsgpack.unpack(ARGV[15]) or {}
 local busy, on_busy = state[1] ~= '' and state[1], terms.on_busy or 'reject'
 if busy and on_busy == 'reject' then
-  return refuse('busy', ARGV[8], busy)
+  return refuse('turned_away', ARGV[8], busy)
 end
 local origin = ARGV[6]
 if origin ~= '' and redis.call('EXISTS', P .. 'c:' .. origin) == 0 then
