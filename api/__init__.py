@@ -89,6 +89,7 @@ if TYPE_CHECKING:
     from batonpass.contracts.inbox import Asks, InboxItem
     from batonpass.contracts.job import Children, JobInfo, JobState, Lease
     from batonpass.contracts.options import SubmitOptions
+    from batonpass.contracts.part import Part
     from batonpass.contracts.retry import Retry
     from batonpass.contracts.schedule import CatchUp, Schedule
     from batonpass.contracts.state_types import UnknownValue, state_type
@@ -159,6 +160,7 @@ __all__ = [
     "NotFound",
     "OverBudget",
     "Overloaded",
+    "Part",
     "Payload",
     "Rate",
     "Refused",
@@ -217,6 +219,7 @@ _HOMES = {
     "contracts.inbox": "Asks InboxItem",
     "contracts.job": "Children JobInfo JobState Lease",
     "contracts.options": "SubmitOptions",
+    "contracts.part": "Part",
     "contracts.retry": "Retry",
     "contracts.schedule": "CatchUp Schedule",
     "contracts.state_types": "UnknownValue state_type",

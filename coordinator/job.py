@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Generator, Iterator
+from contextlib import aclosing, closing
 from typing import Any, Generic, TypeVar, cast
 
 from anyio import sleep
@@ -11,6 +12,7 @@ from anyio import sleep
 from ..contracts.contract import Contract, Payload
 from ..contracts.duration import Duration
 from ..contracts.job import JobInfo, JobState
+from ..contracts.part import Part
 from .book import Book
 from .calls import adrive, drive, inbox, jobs
 from .calls.awaiting import Awaiting
@@ -74,18 +76,25 @@ class Job(_Handle, Generic[R]):
         Starts with the oldest part still stored (the last 1,000, for an hour), and continues after an outage of the
         store. If an attempt is retried, it streams again.
         """
+        async with aclosing(self.parts()) as parts:
+            async for part in parts:
+                yield part.data
+
+    async def parts(self, *, after: str = "") -> AsyncGenerator[Part]:
+        """The same as `stream`, each part with its cursor, from the oldest part still stored or after a cursor."""
         awaiting = Awaiting(self.id)
         watch = self._store.watch(Topic(subject=self.id))
         try:
-            after, ended = "", False
+            ended = False
             while not ended:
                 page = await adrive(self._store, awaiting.ask(jobs.streamed(self.id, after)))
                 if page is None:
                     await sleep(awaiting.rest)
                     continue
-                found, after, ended = page
+                found, ended = page
                 for each in found:
                     yield each
+                    after = each.cursor
                 if not (found or ended):
                     await watch.await_(awaiting.left)
         finally:
@@ -137,17 +146,25 @@ class SyncJob(_Handle, Generic[R]):
 
     def stream(self) -> Iterator[Any]:
         """Read what the agents stream: see `Job.stream`."""
+        with closing(self.parts()) as parts:
+            for part in parts:
+                yield part.data
+
+    def parts(self, *, after: str = "") -> Generator[Part]:
+        """The same as `stream`, with cursors: see `Job.parts`."""
         awaiting = Awaiting(self.id)
         watch = self._store.watch(Topic(subject=self.id))
         try:
-            after, ended = "", False
+            ended = False
             while not ended:
                 page = drive(self._store, awaiting.ask(jobs.streamed(self.id, after)))
                 if page is None:
                     time.sleep(awaiting.rest)
                     continue
-                found, after, ended = page
-                yield from found
+                found, ended = page
+                for each in found:
+                    yield each
+                    after = each.cursor
                 if not (found or ended):
                     watch.wait(awaiting.left)
         finally:

@@ -28,6 +28,7 @@ from ...contracts.job import BANDS, PRIORITIES, Children, JobInfo, JobState, Lea
 from ...contracts.names import digest, home, is_id, mint, partition_of
 from ...contracts.nothing import nothing
 from ...contracts.options import SubmitOptions
+from ...contracts.part import Part
 from ...contracts.understood import understood
 from ..book import Book, lane_within, parse_ref, queue_of, target
 from ..coded.codec import MissingKey
@@ -339,12 +340,13 @@ def _result(row: JobRow) -> tuple[ContractRef, bytes, Spent]:
     return ContractRef(name, version), data, Spent(*spent[0][:2]) if spent else NOTHING
 
 
-def streamed(job_id: str, after: str) -> Call[tuple[list[Any], str, bool]]:
-    """What the job has streamed after a position, the position to go on from, and whether that was the end."""
+def streamed(job_id: str, after: str) -> Call[tuple[list[Part], bool]]:
+    """What the job has streamed after a position, and whether that was the end."""
     row = yield from look(job_id)
     rows: list[StreamRow] = yield ReadStream(row.id, after, _PAGE)
-    found = [open_letter(each.data, of=f"what job {row.id} streamed") for each in rows]
-    return found, rows[-1].position if rows else after, not rows and JobState(row.state).ended
+    of = f"what job {row.id} streamed"
+    found = [Part(data=open_letter(each.data, of=of), cursor=each.position) for each in rows]
+    return found, not rows and JobState(row.state).ended
 
 
 def checked(job_id: str) -> str:

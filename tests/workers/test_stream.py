@@ -54,6 +54,27 @@ def test_in_sync_code(store_url: str) -> None:
         worker.join()
 
 
+async def test_a_reader_that_reconnects_continues_after_its_cursor(store_url: str) -> None:
+    async def talks(ask: Ask, ctx: bp.Context) -> Reply:
+        await ctx.emit(*range(1200))  # of which the last 1,000 are kept: a reader can't find its place by counting
+        return Reply(text="done")
+
+    app = only(talks)
+    async with serving(app, store_url) as coordinator:
+        job = await coordinator.submit("a", Ask(), returns=Reply)
+        await job.result(timeout=30)
+        parts = [part async for part in job.parts()]
+        assert [part.data for part in parts] == list(range(200, 1200))
+        again = [part.data async for part in coordinator.job(job.id).parts(after=parts[499].cursor)]
+        assert again == list(range(700, 1200))
+        assert [part async for part in job.parts(after=parts[-1].cursor)] == []
+        with pytest.raises(bp.BadSetup, match="cursor"):
+            _ = [part async for part in job.parts(after="what a browser made up")]
+    if store_url != "memory://":  # whose contents ended with the connection
+        with bp.connect(store_url, app=app) as sync:
+            assert [part.data for part in sync.job(job.id).parts(after=parts[499].cursor)] == again
+
+
 async def test_what_can_not_be_stored_is_refused(store_url: str) -> None:
     async def talks(ask: Ask, ctx: bp.Context) -> Reply:
         await ctx.emit(object())
