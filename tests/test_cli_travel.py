@@ -142,10 +142,8 @@ def test_fork(run: CommandLine, saved: list[str]) -> None:
     assert "leave out --thread" in run("fork", saved[2], "--agent", "a", "--thread", "x").complaint
     for wrong in ("n", "=1", "n=x", "a.b=1", "messages[9].text=1", "n.x=1", "messages[text]=1", "a..b=1"):
         assert run("fork", saved[2], "--set", wrong).code == 2
-    assert (
-        "nothing at 'mesages', only n, messages. --add adds" in run("fork", saved[2], "--set", "mesages=[]").complaint
-    )
-    assert "nothing at 'txt', only text. --add" in run("fork", saved[2], "--set", "messages[0].txt=1").complaint
+    assert "nothing at 'mesages', only n, messages. To add" in run("fork", saved[2], "--set", "mesages=[]").complaint
+    assert "nothing at 'txt', only text. To add" in run("fork", saved[2], "--set", "messages[0].txt=1").complaint
     assert "'messages' is there already" in run("fork", saved[2], "--add", "messages=[]").complaint
     assert kept(run.url) == before
 
@@ -235,7 +233,7 @@ def test_places(place: str, expected: Any) -> None:
 @pytest.mark.parametrize(("place", "expected"), NEW_NAMES)
 def test_new_names(place: str, expected: Any) -> None:
     state = {"a": 1, "b": [{"c": 1}]}
-    with pytest.raises(bp.BadSetup, match="--add adds a new name"):
+    with pytest.raises(bp.BadSetup, match="To add a new name, use --add"):
         put(state, place, 9)
     assert put(state, place, 9, new=True) == expected
     with pytest.raises(bp.BadSetup, match="is there already"):
