@@ -29,9 +29,9 @@ from pydantic import ValidationError
 
 import batonpass as bp
 from batonpass.adapters.autogen import AutoGenAdapter
-from batonpass.adapters.autogen.transcript import from_autogen, to_autogen
+from batonpass.adapters.autogen.transcript.messages import from_autogen, to_autogen
 from batonpass.adapters.crewai import CrewAIAdapter
-from batonpass.adapters.crewai.transcript import from_crewai, to_crewai
+from batonpass.adapters.crewai.transcript.messages import from_crewai, to_crewai
 from batonpass.adapters.langgraph import LangGraphAdapter
 from batonpass.adapters.langgraph.transcript.messages import from_langchain, to_langchain
 from batonpass.contracts.codec import pack, unpack

@@ -21,8 +21,8 @@ from hypothesis import strategies as st
 from langchain_core import messages as lc
 from PIL import Image as Picture
 
-from batonpass.adapters.autogen.transcript import AUTOGEN, from_autogen, to_autogen, write_messages
-from batonpass.adapters.crewai.transcript import from_crewai, to_crewai
+from batonpass.adapters.autogen.transcript.messages import AUTOGEN, from_autogen, to_autogen, write_messages
+from batonpass.adapters.crewai.transcript.messages import from_crewai, to_crewai
 from batonpass.adapters.langgraph.transcript.messages import from_langchain, to_langchain
 from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.transcript import Blob, Data, Message, Text, Thought, ToolCall, ToolResult, Transcript, Usage

@@ -48,14 +48,14 @@ class AutoGenAdapter:
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
         """The conversation in a checkpoint of this framework."""
-        from .telling import read_state
+        from .transcript.saved import read_state
 
         return read_state(saved, losses)
 
     @staticmethod
     def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
         """The messages that an agent starts with. Notes what they can't express in `losses`."""
-        from .transcript import write_messages
+        from .transcript.messages import write_messages
 
         return write_messages(transcript.messages, losses, system=False)
 

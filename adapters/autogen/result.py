@@ -15,7 +15,7 @@ from ..borders import fit_text, only_text_field
 from .folding import Dump
 from .progress import Progress
 from .team import Adopted
-from .transcript import to_autogen
+from .transcript.messages import to_autogen
 
 
 def default_task(payload: Contract, team: Adopted, inherited: Transcript | None) -> str | HandoffMessage:

@@ -34,7 +34,7 @@ _QUIET = {
     "LITELLM_LOCAL_MODEL_COST_MAP": "True",
 }
 # What runs crews and flows, in modules that import CrewAI.
-_PARTS = ("crew", "flow", "results", "terminal")
+_PARTS = ("crews.crew", "flows.flow", "results", "people.terminal")
 
 
 class CrewAIAdapter:
@@ -57,14 +57,14 @@ class CrewAIAdapter:
     @staticmethod
     def read_transcript(saved: Saved, losses: Losses) -> Transcript:
         """The conversation in a checkpoint of this framework."""
-        from .telling import read_state
+        from .transcript.saved import read_state
 
         return read_state(saved, losses)
 
     @staticmethod
     def write_transcript(transcript: Transcript, losses: Losses) -> list[dict[str, Any]]:
         """The messages that an agent starts with. Notes what they can't express in `losses`."""
-        from .telling import write_messages
+        from .transcript.saved import write_messages
 
         return write_messages(transcript, losses)
 
@@ -79,8 +79,8 @@ class CrewAIAdapter:
 
         `BadSetup` if the factory returns something else.
         """
+        from .people.terminal import Asked
         from .results import fit
-        from .terminal import Asked
 
         async with built(agent, context) as made:
             runner = _runner(made, agent, session)
@@ -106,9 +106,9 @@ def _inputs(agent: Agent[Any], inputs: Any) -> dict[str, Any]:
 def _runner(made: Any, agent: Agent[Any], session: Session) -> Any:
     from crewai import Crew, Flow
 
-    from .crew import CrewRun
-    from .flow import FlowRun
-    from .stop import Stop
+    from .calls.stop import Stop
+    from .crews.crew import CrewRun
+    from .flows.flow import FlowRun
 
     if isinstance(made, Crew):
         if not made.tasks:

@@ -24,7 +24,7 @@ def forgets() -> Any:
     class Forgets(Flow[dict]):  # type: ignore[type-arg]
         @start()
         def say(self) -> str:
-            known = [name for name in ("lancedb", "batonpass.adapters.crewai.flow") if name in sys.modules]
+            known = [name for name in ("lancedb", "batonpass.adapters.crewai.flows.flow") if name in sys.modules]
             return f"{os.getpid()} {known}"
 
     return Forgets()

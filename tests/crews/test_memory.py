@@ -36,7 +36,7 @@ def test_a_flow_that_does_not_use_its_memory_imports_no_database_for_it(desk: De
     with bp.connect(desk.url, app=app) as coordinator:
         said = [run(coordinator, "forgets").split(" ", 1) for _ in range(2)]
     assert said[0][0] != said[1][0]
-    assert [what for _, what in said] == ["['batonpass.adapters.crewai.flow']"] * 2
+    assert [what for _, what in said] == ["['batonpass.adapters.crewai.flows.flow']"] * 2
 
 
 def test_what_a_flow_remembers_the_next_process_finds(desk: Desk) -> None:

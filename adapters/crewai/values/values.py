@@ -10,9 +10,9 @@ from typing import Any
 from pydantic import BaseModel
 from pydantic_core import to_json
 
-from ...contracts.codec import pack
-from ...contracts.errors import Corrupted, Unserializable
-from .declared import is_typed
+from ....contracts.codec import pack
+from ....contracts.errors import Corrupted, Unserializable
+from .declared_types import is_typed
 
 _TYPE = "$type"
 

@@ -10,9 +10,9 @@ from typing import Any
 from anyio import CancelScope
 from crewai.hooks.dispatch import HookAborted, InterceptionPoint
 
-from ...contracts.errors import BatonpassError
-from ...coordinator.session import Session
-from . import internals
+from ....contracts.errors import BatonpassError
+from ....coordinator.session import Session
+from .. import internals
 
 _BEFORE = (InterceptionPoint.PRE_STEP, InterceptionPoint.PRE_MODEL_CALL, InterceptionPoint.PRE_TOOL_CALL)
 

@@ -6,8 +6,8 @@ from typing import Any
 
 from crewai import Task, TaskOutput
 
-from ...contracts.errors import Unserializable
-from .values import plain, revive
+from ....contracts.errors import Unserializable
+from ..values.values import plain, revive
 
 _LOGICAL = {"raw", "pydantic", "json_dict"}
 _DERIVED = {"summary"}

@@ -8,8 +8,8 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ...contracts.errors import Unserializable
-from .values import Values, plain
+from ....contracts.errors import Unserializable
+from ..values.values import Values, plain
 
 _COPIES = 5
 

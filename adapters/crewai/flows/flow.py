@@ -17,21 +17,21 @@ from typing import Any
 from crewai.flow.async_feedback import HumanFeedbackPending
 from crewai.hooks.dispatch import scoped_hooks
 
-from ...contracts.agent import Agent
-from ...contracts.errors import BadSetup
-from ...contracts.inbox import AskTerms
-from ...contracts.outcome import Suspended
-from ...coordinator.session import Session
-from . import internals
-from .carried import carried
-from .declared import declared
-from .feedback import Desk, Nowhere, current_call, question
-from .hooking import hooks
-from .ledger import Ledger
-from .steps import Steps
-from .stop import Stop
-from .terminal import no_terminal
-from .values import Values
+from ....contracts.agent import Agent
+from ....contracts.errors import BadSetup
+from ....contracts.inbox import AskTerms
+from ....contracts.outcome import Suspended
+from ....coordinator.session import Session
+from .. import internals
+from ..calls.hooks import hooks
+from ..calls.steps import Steps
+from ..calls.stop import Stop
+from ..calls.stop_iteration import without_stop_iteration
+from ..people.feedback import Feedback, Nowhere, current_call, question
+from ..people.terminal import no_terminal
+from ..values.declared_types import declared
+from ..values.values import Values
+from .progress import FlowProgress
 
 _log = logging.getLogger("batonpass.crewai")
 
@@ -43,10 +43,10 @@ class FlowRun:
         self._flow = flow
         self._agent = agent
         self._stop = stop
-        self._ledger = Ledger(flow, Values(declared(flow, agent)), session, stop)
-        self._steps = Steps(session, stop, self._ledger.finished_before)
+        self._progress = FlowProgress(flow, Values(declared(flow, agent)), session, stop)
+        self._steps = Steps(session, stop, self._progress.finished_before)
         self._answer = session.answer
-        self._desk = Desk(session.answer, self._ledger.waits)
+        self._feedback = Feedback(session.answer, self._progress.waits)
         self._calls: Counter[str] = Counter()
         self._pending: list[tuple[HumanFeedbackPending, str]] = []
         self._branches: set[asyncio.Task[Any]] = set()
@@ -60,7 +60,7 @@ class FlowRun:
                 "one each time"
             )
         self._flow.stream = False  # nobody reads the stream, and without a reader a streaming flow does not run
-        internals.override(self._flow, self._around, self._desk.behind)
+        internals.override(self._flow, self._around, self._feedback.behind)
         main = asyncio.current_task()
         result = None
         try:
@@ -97,13 +97,13 @@ class FlowRun:
             name = str(method_name)
             call = f"{name}#{self._calls[name]}"
             self._calls[name] += 1
-            entry = await self._ledger.journal.next(name)
+            entry = await self._progress.methods.next(name)
             if entry is not None:
-                return self._ledger.replay(entry), None
-            if call in self._ledger.asked:
+                return self._progress.replay(entry), None
+            if call in self._progress.asked:
                 method = self._given(call)
             elif not inspect.iscoroutinefunction(method):
-                method = carried(method, f"method {name!r}")
+                method = without_stop_iteration(method, f"method {name!r}")
             return await self._live(call, name, lambda: execute(method_name, method, *args, **kwargs))
 
         return around
@@ -112,10 +112,10 @@ class FlowRun:
         # Set only now, because the kickoff would look up the flow's state there.
         if self._flow.persistence is None:
             self._flow.persistence = Nowhere()
-        self._ledger.restore_state()
+        self._progress.restore_state()
 
     def _given(self, call: str) -> Callable[..., Any]:
-        output = self._ledger.output(call)
+        output = self._progress.output(call)
 
         async def given(*_: Any, **__: Any) -> Any:
             return output
@@ -132,7 +132,7 @@ class FlowRun:
         try:
             result, event = await execute()
         except HumanFeedbackPending as pending:
-            if call not in self._ledger.asked:
+            if call not in self._progress.asked:
                 with self._stop.on_error():
                     raise BadSetup(
                         f"method {name!r} of agent {self._agent.name!r} raised HumanFeedbackPending itself: decorate "
@@ -147,7 +147,7 @@ class FlowRun:
         self._stop.check()
         self._warn_of_attributes(name)
         said = [f for f in self._flow.human_feedback_history[asked_before:] if f.method_name == name]
-        await self._ledger.finished(call, name, result, said[-1] if said else None)
+        await self._progress.finished(call, name, result, said[-1] if said else None)
         self._steps.forget(call)
         return result, event
 

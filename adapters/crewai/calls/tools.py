@@ -12,10 +12,10 @@ from typing import Any
 from crewai.hooks.dispatch import HookAborted
 from crewai.tools.agent_tools.base_agent_tools import BaseAgentTool
 
-from ...contracts.codec import pack
-from ...contracts.errors import Unserializable
-from ..borders import ENDING
-from . import internals
+from ....contracts.codec import pack
+from ....contracts.errors import Unserializable
+from ...borders import ENDING
+from .. import internals
 from .steps import Call, Steps, current
 
 _ADOPTED = "_adopted_by_batonpass"
@@ -38,37 +38,41 @@ def adopt_tool(tool: Any) -> None:
 
 
 def _journaled(function: Callable[..., Any], tool: Any) -> Callable[..., Any]:
-    if inspect.iscoroutinefunction(function):
-
-        @functools.wraps(function)
-        async def acalled(*args: Any, **arguments: Any) -> Any:
-            steps = current.get()
-            if steps is None:
-                return await function(*args, **arguments)
-            call = steps.begin("tool", tool.name, args, arguments)
-            if call.answer is not None:
-                return _answered(call)
-            with _running(steps, call, tool) as answer:
-                answer.append(await function(*args, **arguments))
-            return answer[0]
-
-        called: Callable[..., Any] = acalled
-    else:
-
-        @functools.wraps(function)
-        def scalled(*args: Any, **arguments: Any) -> Any:
-            steps = current.get()
-            if steps is None:
-                return function(*args, **arguments)
-            call = steps.begin("tool", tool.name, args, arguments)
-            if call.answer is not None:
-                return _answered(call)
-            with _running(steps, call, tool) as answer:
-                answer.append(function(*args, **arguments))
-            return answer[0]
-
-        called = scalled
+    make = _journaled_async if inspect.iscoroutinefunction(function) else _journaled_sync
+    called = make(function, tool)
     setattr(called, _ADOPTED, True)
+    return called
+
+
+def _journaled_sync(function: Callable[..., Any], tool: Any) -> Callable[..., Any]:
+    @functools.wraps(function)
+    def called(*args: Any, **arguments: Any) -> Any:
+        steps = current.get()
+        if steps is None:
+            return function(*args, **arguments)
+        call = steps.begin("tool", tool.name, args, arguments)
+        if call.answer is not None:
+            return _answered(call)
+        with _running(steps, call, tool) as answer:
+            answer.append(function(*args, **arguments))
+        return answer[0]
+
+    return called
+
+
+def _journaled_async(function: Callable[..., Any], tool: Any) -> Callable[..., Any]:
+    @functools.wraps(function)
+    async def called(*args: Any, **arguments: Any) -> Any:
+        steps = current.get()
+        if steps is None:
+            return await function(*args, **arguments)
+        call = steps.begin("tool", tool.name, args, arguments)
+        if call.answer is not None:
+            return _answered(call)
+        with _running(steps, call, tool) as answer:
+            answer.append(await function(*args, **arguments))
+        return answer[0]
+
     return called
 
 

@@ -12,7 +12,7 @@ from typing import Any
 
 from crewai.memory.types import MemoryRecord
 
-from . import internals
+from .. import internals
 from .steps import current
 
 

@@ -1,4 +1,4 @@
-"""Hooking: the hooks of one run, assembled from its parts."""
+"""Hooks: the hooks of one run, assembled from its parts."""
 
 from __future__ import annotations
 

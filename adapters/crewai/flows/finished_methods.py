@@ -1,4 +1,4 @@
-"""Journal: a flow's method calls in the order in which they finished, replayed in that order."""
+"""FinishedMethods: a flow's method calls in the order in which they finished, replayed in that order."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from typing import Any
 _PATIENCE = 100
 
 
-class Journal:
+class FinishedMethods:
     """Entries are `{"method": name, "result": plain values}`, with "feedback" where a person was asked."""
 
     def __init__(self, entries: Iterable[Mapping[str, Any]]) -> None:

@@ -21,7 +21,7 @@ from typing import Any
 from crewai.hooks.dispatch import HookAborted, InterceptionPoint
 from pydantic_core import to_json
 
-from ...coordinator.session import Session
+from ....coordinator.session import Session
 from .stop import Stop
 
 _PREFIX = "crew/"

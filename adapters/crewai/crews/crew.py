@@ -14,19 +14,19 @@ from anyio import to_thread
 from crewai import Crew, Task, TaskOutput
 from crewai.hooks.dispatch import InterceptionPoint, scoped_hooks
 
-from ...contracts.agent import Agent
-from ...contracts.checkpoint import Snapshot
-from ...contracts.errors import BadSetup
-from ...coordinator.session import Session
-from . import internals
-from .expecting import expect
-from .hooking import Hooks, hooks
+from ....contracts.agent import Agent
+from ....contracts.checkpoint import Snapshot
+from ....contracts.errors import BadSetup
+from ....coordinator.session import Session
+from .. import internals
+from ..calls.hooks import Hooks, hooks
+from ..calls.steps import Steps, Usage
+from ..calls.stop import Stop
+from ..people.terminal import no_terminal
+from ..saved import VERSION, bookkeeping, fitting
+from ..transcript.saved import Telling
+from .expected_output import expect
 from .outputs import dump_output, load_output
-from .saved import VERSION, bookkeeping, fitting
-from .steps import Steps, Usage
-from .stop import Stop
-from .telling import Telling
-from .terminal import no_terminal
 
 _log = logging.getLogger("batonpass.crewai")
 _TITLE = 60

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from ...contracts.transcript import Blob, Data, Message, Part, Role, Text, Thought, ToolCall, ToolResult
-from ...contracts.transcript_losses import Losses
-from ..dialects import (
+from ....contracts.transcript import Blob, Data, Message, Part, Role, Text, Thought, ToolCall, ToolResult
+from ....contracts.transcript_losses import Losses
+from ...dialects import (
     Dialect,
     Fields,
     arguments_text,

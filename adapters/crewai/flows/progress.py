@@ -1,4 +1,4 @@
-"""Ledger: saves and restores a flow's state, and the result of each finished method."""
+"""FlowProgress: saves and restores a flow's state, and the result of each finished method."""
 
 from __future__ import annotations
 
@@ -8,18 +8,18 @@ from typing import Any
 
 from crewai.flow.human_feedback import HumanFeedbackResult
 
-from ...contracts.checkpoint import Snapshot
-from ...coordinator.session import Session
-from . import internals
-from .journal import Journal
-from .saved import VERSION, bookkeeping, fitting
+from ....contracts.checkpoint import Snapshot
+from ....coordinator.session import Session
+from .. import internals
+from ..calls.stop import Stop
+from ..saved import VERSION, bookkeeping, fitting
+from ..values.values import Values
+from .finished_methods import FinishedMethods
 from .state import dump_state, load_state
-from .stop import Stop
-from .values import Values
 
 
-class Ledger:
-    """The checkpoints of one flow. `journal` holds the finished calls, `asked` the results of methods that wait for
+class FlowProgress:
+    """The checkpoints of one flow. `methods` holds the finished calls, `asked` the results of methods that wait for
     feedback, by call ("review#0")."""
 
     def __init__(self, flow: Any, values: Values, session: Session, stop: Stop) -> None:
@@ -30,13 +30,13 @@ class Ledger:
         self._saving = asyncio.Lock()
         self._start = session.checkpoint
         native = bookkeeping(session, "entries")
-        self.journal = Journal(native.get("entries", []))
+        self.methods = FinishedMethods(native.get("entries", []))
         self.asked: dict[str, Any] = dict(native.get("asked", {}))
 
     def finished_before(self, call: str) -> bool:
         """Whether a method call ("review#0") had finished before this delivery."""
         method, _, number = call.rpartition("#")
-        return self.journal.recorded(method) > int(number or 0)
+        return self.methods.recorded(method) > int(number or 0)
 
     def restore_state(self) -> None:
         """Give the flow its newest saved state, if there is one."""
@@ -66,7 +66,7 @@ class Ledger:
             if feedback is None or result is not feedback:
                 entry["result"] = self._values.dump(result, f"result of method {method!r}")
             async with self._saving:
-                self.journal.entries.append(entry)
+                self.methods.entries.append(entry)
                 self.asked.pop(call, None)
                 await self._save(method)
 
@@ -87,5 +87,5 @@ class Ledger:
 
     async def _save(self, step: str) -> None:
         state = dump_state(self._flow.state, self._values, type(self._flow).__name__)
-        native = {"v": VERSION, "entries": list(self.journal.entries), "asked": dict(self.asked)}
+        native = {"v": VERSION, "entries": list(self.methods.entries), "asked": dict(self.asked)}
         await self._session.asave(Snapshot(step=step, state=state, framework="crewai", native=native))

@@ -1,10 +1,10 @@
-"""Telling: an AutoGen checkpoint as a transcript. Reads what is stored, so it needs no AutoGen."""
+"""Saved states: an AutoGen checkpoint as a transcript. Reads what is stored, so it needs no AutoGen."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from ...contracts.transcript import (
+from ....contracts.transcript import (
     Data,
     Message,
     Native,
@@ -16,10 +16,10 @@ from ...contracts.transcript import (
     Usage,
     Work,
 )
-from ...contracts.transcript_losses import Losses
-from ...coordinator.transcripts import Saved
-from ..dialects import Fields, block_of, call_from
-from .transcript import picture_or_text, result_from
+from ....contracts.transcript_losses import Losses
+from ....coordinator.transcripts import Saved
+from ...dialects import Fields, block_of, call_from
+from .messages import picture_or_text, result_from
 
 _SPOKEN = ("TextMessage", "StopMessage", "HandoffMessage", "ToolCallSummaryMessage", "CodeGenerationEvent")
 _READ = frozenset({"type", "id", "source", "content", "models_usage"})

@@ -1,4 +1,4 @@
-"""Expecting: checks the last task's text against the agent's contract while its author can still correct it."""
+"""Expected output: checks the last task's text against the agent's contract while its author can still correct it."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import json
 from collections.abc import Callable
 from typing import Any
 
-from ...contracts.agent import Agent
-from ...contracts.errors import ContractViolation
-from ..borders import only_text_field
-from . import internals
-from .results import fit
+from ....contracts.agent import Agent
+from ....contracts.errors import ContractViolation
+from ...borders import only_text_field
+from .. import internals
+from ..results import fit
 
 
 def expect(agent: Agent[Any], task: Any) -> Callable[[], None]:

@@ -1,15 +1,15 @@
-"""Telling: a CrewAI checkpoint as a transcript, and a transcript for a crew's agents. Needs no CrewAI."""
+"""Saved states: a CrewAI checkpoint as a transcript, and a transcript for a crew's agents. Needs no CrewAI."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from ...contracts.transcript import Message, Text, Transcript, Work
-from ...contracts.transcript_losses import Losses
-from ...coordinator.transcripts import Saved
-from ..dialects import block_of
-from .transcript import OPENAI, to_crewai
+from ....contracts.transcript import Message, Text, Transcript, Work
+from ....contracts.transcript_losses import Losses
+from ....coordinator.transcripts import Saved
+from ...dialects import block_of
+from .messages import OPENAI, to_crewai
 
 
 def read_state(saved: Saved, losses: Losses) -> Transcript:

@@ -10,11 +10,11 @@ from crewai.core.providers.human_input import SyncHumanInputProvider, get_provid
 from crewai.flow.async_feedback import ConsoleProvider, PendingFeedbackContext
 from crewai.flow.flow_config import flow_config
 
-from ...contracts.errors import BadSetup
-from ...contracts.handoff import Answer
-from . import internals
+from ....contracts.errors import BadSetup
+from ....contracts.handoff import Answer
+from .. import internals
+from ..calls.steps import Steps
 from .feedback import question, words
-from .steps import Steps
 
 
 class Asked(Exception):

@@ -1,4 +1,4 @@
-"""Carried: passes errors out of threads.
+"""StopIteration: passes errors out of threads.
 
 CrewAI runs sync methods, and an agent's model calls, in asyncio threads. Before Python 3.12 these can't pass on a
 `StopIteration`: whoever awaits the thread waits for ever.
@@ -11,7 +11,7 @@ from collections.abc import Callable
 from typing import Any
 
 
-def carried(function: Callable[..., Any], name: str) -> Callable[..., Any]:
+def without_stop_iteration(function: Callable[..., Any], name: str) -> Callable[..., Any]:
     """The same function, but its `StopIteration` becomes a `RuntimeError` (as in a generator) that has its name."""
 
     @functools.wraps(function)

@@ -11,12 +11,12 @@ from typing import Any
 
 from pydantic import BaseModel
 
-from ...contracts.codec import pack
-from ...contracts.errors import Unserializable
-from . import internals
-from .carried import carried
+from ....contracts.codec import pack
+from ....contracts.errors import Unserializable
+from .. import internals
+from ..values.values import plain, revive
 from .steps import Call, Steps, Usage, current
-from .values import plain, revive
+from .stop_iteration import without_stop_iteration
 
 _log = logging.getLogger("batonpass.crewai")
 _adopting = threading.Lock()
@@ -38,7 +38,7 @@ def _adopt(model: Any) -> None:
 
 
 def _calling(model: Any) -> Callable[..., Any]:
-    ask = carried(model.call, f"{type(model).__name__}.call")
+    ask = without_stop_iteration(model.call, f"{type(model).__name__}.call")
 
     def call(messages: Any, *args: Any, **options: Any) -> Any:
         steps = _steps(model)

@@ -12,7 +12,7 @@ from crewai.flow.async_feedback import ConsoleProvider, HumanFeedbackPending, Pe
 from crewai.flow.persistence import FlowPersistence
 from pydantic import BaseModel
 
-from ...contracts.handoff import Answer
+from ....contracts.handoff import Answer
 
 # The method call ("review#0") in which the code runs. CrewAI tells a provider only the method.
 current_call: ContextVar[str] = ContextVar("batonpass_crewai_call")
@@ -23,7 +23,7 @@ def words(value: Any) -> str:
     return value if isinstance(value, str) else "" if value is None else json.dumps(value, ensure_ascii=False)
 
 
-class Desk:
+class Feedback:
     """Replaces every feedback provider. It has the answer that resumed the job, and saves a method's output before
     anybody is asked about it. Then it asks the user's own provider, but instead of reading the terminal it suspends the
     job."""
@@ -37,7 +37,7 @@ class Desk:
 
         def provider(definition: Any) -> Any:
             own = resolve(definition)
-            return _Asked(self, None if isinstance(own, ConsoleProvider) else own)
+            return _Provider(self, None if isinstance(own, ConsoleProvider) else own)
 
         return provider
 
@@ -60,13 +60,13 @@ class Desk:
         return str(await said if asyncio.iscoroutine(said) else said)
 
 
-class _Asked:
-    def __init__(self, desk: Desk, own: Any) -> None:
-        self._desk = desk
+class _Provider:
+    def __init__(self, feedback: Feedback, own: Any) -> None:
+        self._feedback = feedback
         self._own = own
 
     def request_feedback(self, context: PendingFeedbackContext, flow: Any) -> Awaitable[str]:
-        return self._desk.ask(self._own, context, flow)
+        return self._feedback.ask(self._own, context, flow)
 
 
 def question(context: PendingFeedbackContext, call: str) -> dict[str, Any]:

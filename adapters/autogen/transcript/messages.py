@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING, Any
 
-from ...contracts.transcript import Blob, Message, Part, Role, Text, Thought, ToolCall, ToolResult
-from ...contracts.transcript_losses import Losses
-from ..dialects import Dialect, Fields, arguments_text, as_text, base64_of, blob_of, call_from
+from ....contracts.transcript import Blob, Message, Part, Role, Text, Thought, ToolCall, ToolResult
+from ....contracts.transcript_losses import Losses
+from ...dialects import Dialect, Fields, arguments_text, as_text, base64_of, blob_of, call_from
 
 if TYPE_CHECKING:
     from autogen_core.models import LLMMessage

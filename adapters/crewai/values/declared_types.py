@@ -13,7 +13,7 @@ from crewai.flow.human_feedback import HumanFeedbackResult
 from crewai.lite_agent_output import LiteAgentOutput
 from pydantic import BaseModel
 
-from ...contracts.agent import Agent
+from ....contracts.agent import Agent
 
 _FRAMEWORKS_OWN = (CrewOutput, TaskOutput, LiteAgentOutput, HumanFeedbackResult)
 

@@ -1,0 +1,1 @@
+"""AutoGen's messages and stored checkpoints as portable transcripts."""

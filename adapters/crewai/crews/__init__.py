@@ -1,0 +1,1 @@
+"""Crews: a checkpoint after each task."""

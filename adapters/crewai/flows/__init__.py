@@ -1,0 +1,1 @@
+"""Flows: a checkpoint after each method."""

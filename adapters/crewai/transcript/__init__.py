@@ -1,0 +1,1 @@
+"""CrewAI's messages and stored checkpoints as portable transcripts. Needs no CrewAI."""

@@ -1,0 +1,1 @@
+"""What flows return and keep, as plain values and back."""
