@@ -20,6 +20,7 @@ from types import FrameType
 import anyio
 
 from ..coordinator.connection import connect
+from .copies import let_signals_end_copies
 from .frames import Frame, frame, read_frame, unpack_delivery
 from .parent import hear_setup
 from .running import Runner
@@ -48,6 +49,7 @@ def live(sock: socket, prepared: Prepared) -> None:
     """Run deliveries until the worker says stop, or is gone. Does not return: agent code left behind in threads must
     not keep the process alive."""
     leave_to_worker()
+    let_signals_end_copies(_FOR_THE_WORKER)
     code = 0
     try:
         anyio.run(_serve, sock, prepared, backend_options=STEADY)

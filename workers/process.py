@@ -21,6 +21,7 @@ from ..contracts.errors import BatonpassError
 from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
 from .children import Children
+from .copies import let_signals_end_copies
 from .single import alone
 from .sources import Sources, begin_anew
 from .spans import send_spans
@@ -138,6 +139,7 @@ class _Orders:
         known = stopping_signals()
         with anyio.open_signal_receiver(*known) as signals:
             watchdog.listen(known, [each for each in known if each != _HANG_UP])
+            let_signals_end_copies(known)
             task_status.started()
             stopping = False
             async for number in signals:
