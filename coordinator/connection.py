@@ -12,11 +12,9 @@ from ..contracts.errors import BadSetup
 from .book import Book
 from .client import Coordinator
 from .coded.codec import Codec
-from .coded.environment import codec_from_environment
-from .coded.store import CodedStore
+from .coded.opening import store_at
 from .store import Store
 from .sync_client import SyncCoordinator
-from .urls import open_store
 
 
 class Connection:
@@ -100,6 +98,4 @@ def connect(
     given: Any = app  # users without a type checker give anything
     if given is not None and not isinstance(given, App):
         raise BadSetup(f"app={given!r}, but it must be a batonpass.App, or left out")
-    store = open_store(url, namespace)
-    codec = codec or codec_from_environment()
-    return Connection(CodedStore(store, codec) if codec else store, Book(app))
+    return Connection(store_at(url, namespace, codec), Book(app))

@@ -26,11 +26,9 @@ from ....contracts.errors import BadSetup
 from ....coordinator.calls import Call, adrive, drive
 from ....coordinator.calls.inputs import milliseconds, text
 from ....coordinator.coded.codec import Codec
-from ....coordinator.coded.environment import codec_from_environment
-from ....coordinator.coded.store import CodedStore
+from ....coordinator.coded.opening import store_at
 from ....coordinator.parts.recent import Spot
 from ....coordinator.store import Store
-from ....coordinator.urls import open_store
 from ..configs import config_of, names_of, thread_of
 from ..record.pending_writes import pack_writes
 from ..serde.allowlist import types_of
@@ -126,10 +124,7 @@ class BatonpassSaver(SaverBase):
 
         Use it directly, or with `with` or `async with`, which close what was opened.
         """
-        store = open_store(url, namespace)
-        codec = codec or codec_from_environment()
-        coded: Store = CodedStore(store, codec) if codec else store
-        return cls(coded, serde=serde, allow=allow, ttl=ttl, on_conflict=on_conflict)
+        return cls(store_at(url, namespace, codec), serde=serde, allow=allow, ttl=ttl, on_conflict=on_conflict)
 
     def with_allowlist(self, extra_allowlist: Collection[tuple[str, ...]]) -> BatonpassSaver:
         """A saver that may also restore these types. It shares everything else with this one."""

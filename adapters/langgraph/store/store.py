@@ -11,11 +11,9 @@ from ....contracts.errors import BadSetup
 from ....coordinator.calls import Call, afollow, follow
 from ....coordinator.calls.freeing import Freeing
 from ....coordinator.coded.codec import Codec
-from ....coordinator.coded.environment import codec_from_environment
-from ....coordinator.coded.store import CodedStore
+from ....coordinator.coded.opening import store_at
 from ....coordinator.commands import Reap
 from ....coordinator.store import Store
-from ....coordinator.urls import open_store
 from ..handles import Handles, Opening
 from .operations import Operations
 from .vectors import Embed, Vectors
@@ -63,9 +61,7 @@ class BatonpassStore(Opening, BaseStore):
 
         Use it directly, or with `with` or `async with`, which close what was opened.
         """
-        store = open_store(url, namespace)
-        codec = codec or codec_from_environment()
-        return cls(CodedStore(store, codec) if codec else store, index=index, ttl=ttl)
+        return cls(store_at(url, namespace, codec), index=index, ttl=ttl)
 
     @property
     def _handles(self) -> Handles:
