@@ -96,6 +96,15 @@ class Agent(Generic[In]):
     asks: Asks | None = None
 
     def __post_init__(self) -> None:
+        self._check_names()
+        self._check_contracts()
+        self._check_options()
+        self._check_function()
+        self._check_isolation()
+        self._check_limits()
+        self._check_framework()
+
+    def _check_names(self) -> None:
         if not self.name or not isinstance(cast("object", self.name), str):
             raise BadSetup("an agent needs a name, e.g. @app.agent('research', ...)")
         hands_to: Any = self.hands_to  # users without a type checker give anything
@@ -107,10 +116,14 @@ class Agent(Generic[In]):
                 raise BadSetup(
                     f"agent {self.name!r}: hands_to= and fallback= take agents' names as text, not {target!r:.60}"
                 )
+
+    def _check_contracts(self) -> None:
         contracts: list[type[Contract]] = [self.accepts, *self.hands_to.values()]
         for contract in [*contracts, self.returns] if self.returns else contracts:
             contract_ref(contract)
         self._check_outcomes()
+
+    def _check_options(self) -> None:
         try:
             policies(self.retries)
             self.bounds.check()
@@ -123,16 +136,15 @@ class Agent(Generic[In]):
         for option, duration in (("lease", self.lease), ("timeout", self.timeout)):
             if duration is not None:
                 check_seconds(seconds_of(duration), f"agent {self.name!r}: {option}")
+        self._check_borders()
+
+    def _check_borders(self) -> None:
         for option, function in (("enter", self.enter), ("leave", self.leave)):
             if function is not None and not callable(cast("object", function)):
                 raise BadSetup(f"agent {self.name!r}: {option}={function!r}, but it must be a function")
             if function is not None and not (takes(function, 2) or takes(function, 1)):
                 what = "payload" if option == "enter" else "result"
                 raise BadSetup(f"agent {self.name!r}: the function of {option}= must take ({what}, ctx), or ({what})")
-        self._check_function()
-        self._check_isolation()
-        self._check_limits()
-        self._check_framework()
 
     def _check_outcomes(self) -> None:
         if self.returns is None and not self.hands_to:

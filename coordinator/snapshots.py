@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import UTC, datetime
 from functools import partial
@@ -74,9 +74,7 @@ def draft(
     entries, spans = describe(state, native) if _has_parts(state) or _has_parts(native) else _NO_PARTS
     held = FORMAT + skeleton(state)
     held_native = FORMAT + skeleton(native) if native else b""
-    context = pack(dict(snapshot.context), path="context") if snapshot.context else _NO_CONTEXT
-    about: list[Any] = [thread, job, hop, agent, snapshot.step, snapshot.framework, context]
-    about += [content_hash(held), content_hash(held_native)]
+    about = _header_fields(snapshot, [thread, job, hop, agent], held, held_native)
     if entries or more:
         about.append(entries)
     if more:
@@ -102,6 +100,13 @@ def draft(
 def _has_parts(node: Node | None) -> bool:
     """Whether it may contain parts."""
     return node is not None and type(node) is not Inline
+
+
+def _header_fields(snapshot: Snapshot, owner: Sequence[Any], held: bytes, held_native: bytes) -> list[Any]:
+    """What every header has."""
+    context = pack(dict(snapshot.context), path="context") if snapshot.context else _NO_CONTEXT
+    contents = [content_hash(held), content_hash(held_native)]
+    return [*owner, snapshot.step, snapshot.framework, context, *contents]
 
 
 def _header(about: list[Any], *, plain: bool) -> bytes:

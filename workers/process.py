@@ -76,20 +76,25 @@ async def serve(
         try:
             await worker.prepare()
             with alone():
-                async with anyio.create_task_group() as tasks:
-                    await tasks.start(orders.by_signals, grace)
-                    if sources is not None:
-                        tasks.start_soon(orders.by_changes, sources)
-                    tasks.start_soon(orders.by_threads, worker.left)
-                    tasks.start_soon(orders.carry_out, worker, grace)
-                    await worker.run()
-                    tasks.cancel_scope.cancel()
+                await _run(worker, orders, grace, sources)
         finally:
             await worker.close()
             send_spans(app.tracer)
     if worker.left.number:  # Python would wait for them
         orders.leave()
     return orders.again
+
+
+async def _run(worker: Worker, orders: _Orders, grace: float, sources: Sources | None) -> None:
+    """Run the worker until it was ordered to stop, and has drained."""
+    async with anyio.create_task_group() as tasks:
+        await tasks.start(orders.by_signals, grace)
+        if sources is not None:
+            tasks.start_soon(orders.by_changes, sources)
+        tasks.start_soon(orders.by_threads, worker.left)
+        tasks.start_soon(orders.carry_out, worker, grace)
+        await worker.run()
+        tasks.cancel_scope.cancel()
 
 
 @contextmanager

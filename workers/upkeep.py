@@ -8,7 +8,6 @@ import random
 import time
 from collections.abc import Iterable, Sequence
 from contextlib import suppress
-from dataclasses import replace
 
 import anyio
 
@@ -78,46 +77,75 @@ class _Spared:
 async def keep_up(store: Store, present: str, queues: Sequence[str], alarm: Alarm) -> None:
     """Reap when the next lease or timer is due, and at least every second. Ends by cancellation.
 
-    `present` is the worker's entry in the record of live workers. If leases are due, they are taken at the next look,
-    not at once: the first look may have waited at a store that stood still, ahead of the heartbeats that waited with
-    it.
+    `present` is the worker's entry in the record of live workers.
     """
-    noted = trimmed = -math.inf
-    grace = math.inf
-    trouble, due, late, spared = Trouble("upkeep failed"), False, False, _Spared()
+    rounds = _Rounds(store, present, queues)
     while True:
+        pause = await rounds.next()
+        await alarm.sleep(pause + random.uniform(_LEAST, _JITTER))
+
+
+class _Rounds:
+    """What one worker's rounds know of those before. If leases are due, they are taken in the next round, not at once:
+    the first one may have waited at a store that stood still, ahead of the heartbeats that waited with it."""
+
+    def __init__(self, store: Store, present: str, queues: Sequence[str]) -> None:
+        self._store = store
+        self._present = present
+        self._queues = tuple(queues)
+        self._trouble = Trouble("upkeep failed")
+        self._spared = _Spared()
+        self._noted = self._trimmed = -math.inf
+        self._grace = math.inf  # until then, expired leases are left to their holders
+        self._due = self._late = False
+
+    async def next(self) -> float:
+        """Reap. Returns how long to pause then, in seconds."""
         began = time.monotonic()
-        note, left = began - noted > _PRESENCE / 2, began < grace
+        note, left = began - self._noted > _PRESENCE / 2, began < self._grace
         presence = int(_PRESENCE * 1000) if note else 0
         try:
-            about = Reap(500, worker=present, queues=tuple(queues), presence=presence, leases=due and not left)
-            reaped = await store.acall(replace(about, spared=spared.now()))
+            leases, spared = self._due and not left, self._spared.now()
+            reaped = await self._store.acall(
+                Reap(
+                    500,
+                    worker=self._present,
+                    queues=self._queues,
+                    presence=presence,
+                    leases=leases,
+                    spared=spared,
+                )
+            )
         except Unavailable as error:
-            trouble.met(error)
-            reaped, grace = Reaped(0, -1), math.inf
+            self._trouble.met(error)
+            reaped, self._grace = Reaped(0, -1), math.inf
         else:
-            spared.note(reaped.away)
-            if reaped.away:
-                trouble.met(next(iter(reaped.away.values())))
-            else:
-                trouble.over()
-            slow = time.monotonic() - began > _GRACE
-            if slow and not (left and late):  # a store that is always slow must not protect them for ever
-                grace = math.inf
-            late = slow
-            grace = min(grace, time.monotonic() + _GRACE)
-            if note and not reaped.away:
-                noted = time.monotonic()
-            if time.monotonic() - trimmed > _TRIM:
-                trimmed = time.monotonic()
-                await _trim(store)
+            await self._answered(reaped, began, note=note, left=left)
         if reaped.moved:
             _log.info("made ready: %d (expired leases, due timers)", reaped.moved)
-        due = reaped.next_due == 0
+        self._due = reaped.next_due == 0
         pause = reaped.next_due / 1000 if reaped.next_due >= 0 else _PAUSE
-        if left and due and not reaped.moved:  # a lease that is left to its holder for now
-            pause = max(grace - time.monotonic(), 0)
-        await alarm.sleep(min(pause, _PAUSE) + random.uniform(_LEAST, _JITTER))
+        if left and self._due and not reaped.moved:  # a lease that is left to its holder for now
+            pause = max(self._grace - time.monotonic(), 0)
+        return min(pause, _PAUSE)
+
+    async def _answered(self, reaped: Reaped, began: float, *, note: bool, left: bool) -> None:
+        """The store has answered, or all of its partitions but some."""
+        self._spared.note(reaped.away)
+        if reaped.away:
+            self._trouble.met(next(iter(reaped.away.values())))
+        else:
+            self._trouble.over()
+        slow = time.monotonic() - began > _GRACE
+        if slow and not (left and self._late):  # a store that is always slow must not protect them for ever
+            self._grace = math.inf
+        self._late = slow
+        self._grace = min(self._grace, time.monotonic() + _GRACE)
+        if note and not reaped.away:
+            self._noted = time.monotonic()
+        if time.monotonic() - self._trimmed > _TRIM:
+            self._trimmed = time.monotonic()
+            await _trim(self._store)
 
 
 async def leave(store: Store, present: str, queues: Sequence[str]) -> None:

@@ -68,8 +68,7 @@ def submit(
     bounds = yield from book.bounds(agent, contract)
     lane = lane_within(bounds, agent, contract, data)
     if bounds.max_waiting is not None:
-        counted = tuple(queue_of(agent, contract, band) for band in PRIORITIES)
-        bound = replace(bound, most=bounds.max_waiting, counted=counted)
+        bound = _counted(bound, bounds.max_waiting, agent, contract)
     idem = digest("key", agent, key) if key else digest("once", *once) if once else ""
     job_id = mint("j", new_partition(thread, idem, origin))
     envelope = Envelope(
@@ -95,6 +94,11 @@ def submit(
         terms=bound,
     )
     return (yield from _sent(book, command, intent, contract))
+
+
+def _counted(bound: Terms, most: int, agent: str, contract: ContractRef) -> Terms:
+    """Terms under which a job is refused if this many wait for its agent."""
+    return replace(bound, most=most, counted=tuple(queue_of(agent, contract, band) for band in PRIORITIES))
 
 
 def _trace(book: Book, options: SubmitOptions) -> Mapping[str, str]:

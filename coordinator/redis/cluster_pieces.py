@@ -60,12 +60,8 @@ def at_once(client: Any, requests: Sequence[Request], within: float) -> list[Any
     """The replies in order, with errors among them. Waits for all nodes at the same time, until none of them has sent
     anything for `within` seconds."""
     replies: list[Any] = [None] * len(requests)
-    by_node: dict[str, tuple[Any, list[int]]] = {}
-    for number, (key, _) in enumerate(requests):
-        node = client.get_node_from_key(key)
-        by_node.setdefault(node.name, (node, []))[1].append(number)
     pieces: list[_Piece] = []
-    asked = [(client.get_redis_connection(node), numbers) for node, numbers in by_node.values()]
+    asked = [(client.get_redis_connection(node), numbers) for node, numbers in _by_node(client, requests)]
     try:
         # Connected nodes first, because connecting to a node that is gone may take seconds.
         for node, numbers in sorted(asked, key=lambda each: not connected(each[0].connection_pool)):
@@ -91,6 +87,15 @@ def at_once(client: Any, requests: Sequence[Request], within: float) -> list[Any
     return replies
 
 
+def _by_node(client: Any, requests: Sequence[Request]) -> list[tuple[Any, list[int]]]:
+    """Each node that is asked, and the numbers of its requests."""
+    found: dict[str, tuple[Any, list[int]]] = {}
+    for number, (key, _) in enumerate(requests):
+        node = client.get_node_from_key(key)
+        found.setdefault(node.name, (node, []))[1].append(number)
+    return list(found.values())
+
+
 @asynccontextmanager
 async def used(client: Any, node: Any) -> AsyncGenerator[None]:
     """A block that uses a node of an async client. If the client has replaced the node meanwhile, its connections are
@@ -106,10 +111,7 @@ async def used(client: Any, node: Any) -> AsyncGenerator[None]:
 async def aat_once(client: Any, requests: Sequence[Request], within: float | None) -> list[Any]:
     """`at_once` for async code, on a client that knows the cluster's layout. A node that has not answered for `within`
     seconds is given up (None: it has as long as a command may take)."""
-    by_node: dict[str, tuple[Any, list[int]]] = {}
-    for number, (key, _) in enumerate(requests):
-        node = client.get_node_from_key(key)
-        by_node.setdefault(node.name, (node, []))[1].append(number)
+    by_node = _by_node(client, requests)
     replies: list[Any] = [TimeoutError("the node does not answer")] * len(requests)
 
     async def ask(node: Any, numbers: list[int]) -> None:
@@ -126,7 +128,7 @@ async def aat_once(client: Any, requests: Sequence[Request], within: float | Non
 
     with move_on_after(within):
         async with create_task_group() as nodes:
-            for node, numbers in by_node.values():
+            for node, numbers in by_node:
                 nodes.start_soon(ask, node, numbers)
     return replies
 
