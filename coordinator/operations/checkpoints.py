@@ -13,7 +13,7 @@ from ..records import Records
 from ..refusals import refusal
 from ..rows import CheckpointRow, CommitLine, ThreadRow
 from ..seals import read_commit, seal
-from .jobs import announce, emit, held, store
+from .jobs import announce, emit, held, living_tip, store
 
 # How many of the jobs in a thread's line are looked at.
 _TURNS = 500
@@ -31,7 +31,7 @@ def save(records: Records, command: Save) -> CommitLine:
     elif command.checkpoint.thread != row.thread:
         raise refusal("thread", command.checkpoint.id)
     check_grounded(records, command.checkpoint)
-    parent = row.tip if row else command.parent or _tip(records, thread)
+    parent = row.tip if row else command.parent or living_tip(records, thread)
     commit = append(records, thread, command.checkpoint, parent)
     if row is None:
         records.put_thread(thread)
@@ -45,14 +45,6 @@ def save(records: Records, command: Save) -> CommitLine:
     emit(records, kinds.SAVED, row, checkpoint=row.tip, step=command.checkpoint.step)
     store(records, row)
     return commit
-
-
-def _tip(records: Records, thread: ThreadRow) -> str:
-    """The thread's tip. If that has expired, the newest checkpoint that is left, as if it had been freed."""
-    if not thread.tip or records.is_living(thread.tip):
-        return thread.tip
-    left = records.checkpoints(thread.name, 1, "")
-    return left[0].id if left else ""
 
 
 def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str) -> CommitLine:
@@ -133,7 +125,7 @@ def _check_free(records: Records, thread: ThreadRow, command: Save) -> None:
     if not command.branch and not (command.parent == thread.tip and records.is_living(thread.tip)):
         newest = records.checkpoints(thread.name, 1, "")  # the tip may have expired
         if not newest or newest[0].id != command.parent:
-            raise refusal("moved", command.parent, _tip(records, thread) or "none")
+            raise refusal("moved", command.parent, living_tip(records, thread) or "none")
 
 
 def expire(records: Records, command: Expire) -> None:

@@ -8,7 +8,7 @@ from ...contracts.job import CHILDREN, JobState
 from ..commands import SPENT, Fence
 from ..records import Records
 from ..refusals import refusal
-from ..rows import BEHIND, LATE, NEVER, JobRow, OutcomeRow
+from ..rows import BEHIND, LATE, NEVER, JobRow, OutcomeRow, ThreadRow
 
 # After so many deaths of workers in one hop, the job is parked: enough to survive a bad deploy, few enough to end.
 POISON = 10
@@ -82,10 +82,18 @@ def take_back(records: Records, row: JobRow, kind: str, **fields: object) -> Non
         go_ahead(records, row, kind, **fields)
 
 
+def living_tip(records: Records, thread: ThreadRow) -> str:
+    """The thread's tip. If that has expired, the newest checkpoint that is left, as if it had been freed."""
+    if not thread.tip or records.is_living(thread.tip):
+        return thread.tip
+    left = records.checkpoints(thread.name, 1, "")
+    return left[0].id if left else ""
+
+
 def begin(records: Records, row: JobRow, **about: object) -> None:
     """Give the job its thread. It goes on from its origin or from the thread's tip, now or when it is due."""
     thread = records.thread(row.thread)
-    row.tip = row.began = row.tip or thread.tip
+    row.tip = row.began = row.tip or living_tip(records, thread)
     thread.job = row.id
     records.put_thread(thread)
     if row.due > records.now:

@@ -84,6 +84,34 @@ def test_what_is_saved_next_goes_on_from_what_is_left(bench: Bench) -> None:
         assert [row.id for row in bench.do(c.Ancestors(saved))] == [saved, older]
 
 
+@pytest.mark.parametrize("freed", [False, True])
+def test_a_job_that_is_submitted_goes_on_from_what_is_left(bench: Bench, *, freed: bool) -> None:
+    older = bench.save(None, thread="run")
+    bench.save(None, thread="run", ttl=MINUTE)
+    bench.save(None, thread="empty", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    if freed:
+        free(bench)
+    for thread, tip in (("run", older), ("empty", "")):
+        fence = bench.start(thread=thread)
+        assert bench.job(fence.job_id).tip == bench.job(fence.job_id).began == tip
+        saved = bench.save(fence, thread=thread)
+        assert [row.id for row in bench.do(c.Ancestors(saved))] == [saved, *([tip] if tip else [])]
+
+
+@pytest.mark.parametrize("on_busy", ["queue", "interrupt"])
+def test_so_does_the_next_job_of_a_thread(bench: Bench, on_busy: str) -> None:
+    older = bench.save(None, thread="run")
+    first = bench.start(thread="run", lease=9 * MINUTE)
+    over = bench.save(first, thread="run", ttl=MINUTE)
+    bench.clock.advance(MINUTE)
+    assert bench.job(first.job_id).tip == over
+    following = bench.submit(thread="run", on_busy=on_busy)
+    if on_busy == "queue":
+        bench.do(c.Complete(first, b"done"))
+    assert bench.job(following).tip == older
+
+
 def test_a_thread_goes_with_its_last_checkpoint(bench: Bench) -> None:
     """Otherwise a trace of each chat would stay for ever."""
     running = bench.start(thread="busy", lease=100 * MINUTE)

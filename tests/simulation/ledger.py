@@ -94,7 +94,7 @@ class Ledger(Known):
             job.tip = job.tip or busy.began
 
     def _begin(self, job: Job, thread: Thread, now: int) -> None:
-        thread.job, job.tip = job.id, job.tip or thread.tip
+        thread.job, job.tip = job.id, job.tip or self.tip(thread, now)
         job.began = job.tip
         if job.due > now:
             job.reason = "scheduled"

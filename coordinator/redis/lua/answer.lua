@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job, answer, which question or '0' for any
 -- Returns {'+'}, {'!no_job'}, {'!not_asking', job, state}, {'!asks_other', job, which question, the one asked now}
---@ uses clock job
+--@ uses clock record thread job
 local id, wanted, digest = ARGV[1], ARGV[3], redis.sha1hex(ARGV[2])
 local job = redis.call('HMGET', P .. 'j:' .. id, 'state', 'answered', 'queue', 'agent', 'hop', 'asked')
 if not job[1] then

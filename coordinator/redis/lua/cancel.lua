@@ -2,7 +2,7 @@
 -- KEYS prefix
 -- ARGV job
 -- Returns {'+', 1, or 0 if it was ended before, queue of each that is ready now}, {'!no_job'}
---@ uses clock job
+--@ uses clock record thread job
 local id = ARGV[1]
 local job = read_ending(id, 'state', 'worker')
 if not job then

@@ -7,7 +7,7 @@
 --      hop, tip, attempt, failing, asked, children, fields ...}, {id, commit line, record, what each span holds ...} or
 --      false, journal} ..., queue of each that was let out of its line ..., ms until the next is due or -1, if no more
 --      is ready}
---@ uses clock job turns parts whole
+--@ uses clock record thread job turns parts whole
 
 -- Whether a job is no child, or a child that its parent still waits for.
 local function waited_for(brood, parent)

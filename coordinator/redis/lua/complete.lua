@@ -4,7 +4,7 @@
 --      one alone
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base}, {'!thread', id};
 --      a list of these if they are several
---@ uses clock fence job parts append checkpoint
+--@ uses clock fence record thread job parts append checkpoint
 local function complete(at, now)
   local id = ARGV[at]
   local fields, refused = held(id, ARGV[at + 1], ARGV[at + 2], 'complete', unpack(ENDING))

@@ -4,7 +4,7 @@
 --      agent, lane
 -- Returns {'+'}, {'!no_job', job}, {'!not_failed', job, state}, {'!failed_again', job}, {'!busy', thread, job},
 --      {'!no_checkpoint', id}
---@ uses clock job
+--@ uses clock record thread job
 local id, tip = ARGV[1], ARGV[2]
 local job_key = P .. 'j:' .. id
 local job = redis.call('HMGET', job_key, 'state', 'closed', 'thread', 'thread_digest', 'queue', 'agent', 'hop', 'idem',

@@ -3,7 +3,7 @@
 -- ARGV job, token, lease, how the process that ran it died or '', '1' if it goes behind all that is ready, deaths from
 --      which on it does, deaths that park a job, '1' if its worker was cut off
 -- Returns {'+', queue of each that is ready now}, {'!fenced' ...}, {'!no_job'}
---@ uses clock fence job
+--@ uses clock fence record thread job
 local id, crash = ARGV[1], ARGV[4]
 local fields, refused = held(id, ARGV[2], ARGV[3], 'release', 'queue', 'worker', 'crashes',
   unpack(ENDING))

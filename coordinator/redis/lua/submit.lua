@@ -6,7 +6,7 @@
 -- Returns {'+', job's fields packed; of a new job those that its client does not know, queue of each that is ready
 --      besides, or soon}, of a new job without terms, lane and tip that is ready {'+', when}, {'!key', key, job},
 --      {'!busy', thread, job}, {'!no_checkpoint', id}, {'!full', agent, most}
---@ uses clock job
+--@ uses clock record thread job
 local id, thread, idem, payload, delay = ARGV[1], ARGV[2], ARGV[3], ARGV[4], tonumber(ARGV[5])
 local job_key = P .. 'j:' .. id
 if redis.call('EXISTS', job_key) == 1 then
@@ -61,6 +61,8 @@ if stopped and on_busy == 'rollback' then
 end
 if origin ~= '' or waits then
   tip, count = origin, ''
+elseif not (stopped and on_busy == 'rollback') then
+  tip = living_tip(thread, tip, now_ms())
 end
 
 local stamp = now_text()

@@ -4,7 +4,7 @@
 --      '', checkpoint (5 or more: lib/checkpoint.lua; id '' for none)
 -- Returns {'+', queue of each that is ready now, or soon}, {'!fenced' ...}, {'!no_job'}, {'!ungrounded', base},
 --      {'!thread', id}
---@ uses clock fence job parts append checkpoint
+--@ uses clock fence record thread job parts append checkpoint
 local id, timeout = ARGV[1], tonumber(ARGV[7])
 local fields, refused = held(id, ARGV[2], ARGV[3], 'suspend', 'slot', 'asked', 'failing', 'queue')
 if not fields then

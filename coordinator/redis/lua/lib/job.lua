@@ -206,7 +206,7 @@ local function give_turn(thread, now)
   local state = redis.call('HMGET', P .. 't:' .. thread, 'tip', 'count')
   local tip, count = job[5], ''
   if tip == '' then
-    tip, count = state[1] or '', state[2]
+    tip, count = living_tip(thread, state[1] or '', tonumber(now)), state[2]
   end
   redis.call('HSET', P .. 't:' .. thread, 'job', id)
   redis.call('HSET', P .. 'j:' .. id, 'tip', tip, 'count', count, 'began', tip, 'updated', num(now))
