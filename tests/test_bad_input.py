@@ -233,7 +233,7 @@ def test_half_of_a_bracket_in_a_url(
         ("exits:app", "app 'exits:app' can't be imported: SystemExit: 3 (exits.py, line 2)"),
         ("empty:app", "'empty:app' is not a batonpass.App: name one as MODULE:APP"),
         ("notapp", "'notapp' is not a batonpass.App"),
-        ("desk:Topic", "'desk:Topic' is not a batonpass.App"),
+        ("desk:Topic", "'desk:Topic' is not a batonpass.App: name one as desk:app"),
         (":app", "':app' names no module: write MODULE:APP"),
         ("noagents:app", "app 'empty' has no agents: declare some with @app.agent(...)"),
         (

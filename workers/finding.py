@@ -33,7 +33,8 @@ def find_app(name: str) -> App:
         raise BadSetup(f"app {name!r} can't be imported: {type(error).__name__}: {error}{_where(error)}") from error
     app = getattr(module, attribute or "app", None)
     if not isinstance(app, App):
-        raise BadSetup(f"{name!r} is not a batonpass.App: name one as MODULE:APP")
+        found = " or ".join(f"{module_name}:{each}" for each, value in vars(module).items() if isinstance(value, App))
+        raise BadSetup(f"{name!r} is not a batonpass.App: name one as {found or 'MODULE:APP'}")
     return app
 
 

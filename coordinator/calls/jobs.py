@@ -233,9 +233,13 @@ def outcome(book: Book, row: JobRow, returns: type[Contract] | None) -> Contract
     """The result of a completed job. Raises the error of a job that ended otherwise."""
     if row.state == JobState.COMPLETED:
         contract, data, _ = _result(row)
-        if returns is not None:
+        if returns is None:
+            return book.read(contract, data)
+        try:
             return book.load(returns, contract, data)
-        return book.read(contract, data)
+        except ContractViolation as unfit:
+            text = f"the result of job {row.id}, {contract}, is {unfit}"
+            raise ContractViolation(text, fields=unfit.fields) from None
     if row.state == JobState.CANCELED:
         raise JobCanceled(f"job {row.id} was canceled", job_id=row.id, reason="canceled")
     error = clear(row.error)

@@ -27,6 +27,10 @@ class New(bp.Contract, name="versions.order", version=2):
     words: list[str]
 
 
+class Unlike(bp.Contract, name="versions.unlike"):
+    facts: list[str]
+
+
 def old() -> bp.App:
     app = bp.App("versions", version="1")
 
@@ -137,3 +141,13 @@ async def test_a_parked_job_is_redriven_with_a_payload_of_its_own_version(store_
     async with serving(new(), store_url), stranger(store_url) as client:
         await client.redrive(job.id, payload={"text": "tea milk"})
         assert dict(await job.result(timeout=DEADLINE)) == {"words": ["tea", "milk"]}
+
+
+async def test_a_result_that_is_another_contract_than_was_asked_for_is_told_as_such(sqlite_url: str) -> None:
+    async with serving(new(), sqlite_url) as coordinator:
+        job = await coordinator.submit("bill", {"words": ["tea"]}, returns=Unlike)
+        with pytest.raises(bp.ContractViolation) as refused:
+            await job.result(timeout=DEADLINE)
+    said = f"the result of job {job.id}, versions.order@2, is not a valid versions.unlike@1: facts: Field required"
+    assert str(refused.value) == said
+    assert refused.value.fields == ("facts: Field required",)
