@@ -1,4 +1,4 @@
-"""The agents that a store knows, in Python and on the command line. (Over HTTP: tests/test_serve_lists.py.)"""
+"""The agents that a store knows, in Python and on the command line. (Over HTTP: tests/service/test_lists.py.)"""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import pytest
 
 import batonpass as bp
 
-from .commandline import CommandLine
+from .cli.commandline import CommandLine
 
 
 class Old(bp.Contract, name="listed.order"):

@@ -13,7 +13,7 @@ from anyio.from_thread import start_blocking_portal
 
 import batonpass as bp
 
-from .commandline import CommandLine, Ran, kept
+from .cli.commandline import CommandLine, Ran, kept
 from .workers.serving import serving
 
 APP = """

@@ -13,7 +13,7 @@ from pydantic import BaseModel
 
 import batonpass as bp
 
-from .commandline import Ran
+from .cli.commandline import Ran
 
 
 class Start(bp.Contract, name="inbox.start"):

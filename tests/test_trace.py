@@ -11,7 +11,7 @@ from batonpass.coordinator.commands import ReadJob
 from batonpass.coordinator.letters import open_envelope
 from batonpass.testing import context, serving
 
-from .commandline import CommandLine
+from .cli.commandline import CommandLine
 
 TRACE = {"traceparent": "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01", "tracestate": "own=1"}
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import batonpass as bp
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 from tests.house.pages import PAGES
 from tests.house.tree import shipped
 

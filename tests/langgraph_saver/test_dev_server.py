@@ -21,7 +21,7 @@ import pytest
 from langgraph_sdk import get_sync_client
 
 import batonpass as bp
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 from tests.harness.waiting import wait_until
 
 _PROGRAM = os.environ.get("LANGGRAPH_CLI") or shutil.which("langgraph")

@@ -16,7 +16,7 @@ from batonpass.adapters.langgraph.record.fork import _PARENT, _TS, _UPDATED, _VE
 from batonpass.contracts.checkpoint import Checkpoint
 from batonpass.coordinator.branching import Origin
 from batonpass.coordinator.rows import Place
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 
 from .graphs import Runner, ask, chat, delta, fan, nested, say
 from .telling import values

@@ -23,7 +23,7 @@ from batonpass.adapters.langgraph import BatonpassSaver
 from batonpass.adapters.langgraph.configs import config_of
 from batonpass.adapters.langgraph.importing.importer import Importer
 from batonpass.adapters.langgraph.importing.sources import Source, Stored, open_source
-from tests.commandline import CommandLine, kept
+from tests.cli.commandline import CommandLine, kept
 from tests.harness import postgres
 from tests.harness.keyspace import Keyspace
 from tests.harness.waiting import wait_until

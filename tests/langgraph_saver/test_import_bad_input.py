@@ -18,7 +18,7 @@ from langgraph.graph import START, StateGraph
 
 import batonpass as bp
 from batonpass.adapters.langgraph import BatonpassSaver
-from tests.commandline import CommandLine, kept
+from tests.cli.commandline import CommandLine, kept
 
 from .graphs import Runner, Trace, ask, chat, fan, say
 

@@ -22,7 +22,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Send
 
 from batonpass.adapters.langgraph import BatonpassSaver
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 
 from .graphs import Runner, Trace
 from .telling import told

@@ -8,7 +8,7 @@ import pytest
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 from tests.harness.bench import new_target
 from tests.repartition.conftest import PARTITIONS, Desk, Killed, Scene, app
 

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 import batonpass as bp
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 from tests.harness.cluster import Cluster
 from tests.harness.failover import failover
 from tests.harness.redis import tls_binary

@@ -21,7 +21,7 @@ from batonpass.coordinator.redis.moving.move_in import MovedIn, MoveIn
 from batonpass.coordinator.redis.moving.side import Side
 from batonpass.coordinator.redis.place import prefix_of
 from batonpass.coordinator.redis.store import RedisStore
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 from tests.harness.bench import MINUTE, Bench, fence_of, new_job, new_target
 from tests.harness.keyspace import Keyspace
 from tests.harness.stores import RedisHarness, SqliteHarness

@@ -13,7 +13,7 @@ import batonpass as bp
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.snapshots import open_checkpoint
 from batonpass.coordinator.sqlite.store import SqliteStore
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 from tests.harness.bench import new_job
 from tests.sqlite.beside import other, run, said, sound
 

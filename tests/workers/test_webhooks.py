@@ -19,7 +19,7 @@ import batonpass as bp
 from batonpass.coordinator.calls import adrive, webhooks
 from batonpass.coordinator.commands import TrimEvents
 from batonpass.workers.webhooks import Courier
-from tests.commandline import CommandLine
+from tests.cli.commandline import CommandLine
 from tests.harness.waiting import wait_until
 from tests.sqlite.beside import other
 

@@ -1,0 +1,175 @@
+"""The command line's commands about dead letters."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import pytest
+from anyio.from_thread import start_blocking_portal
+
+import batonpass as bp
+
+from ..workers.serving import serving
+from .commandline import CommandLine
+
+
+class Order(bp.Contract, name="dead.order"):
+    text: str
+
+
+class Bill(bp.Contract, name="dead.bill"):
+    text: str
+
+
+app = bp.App("dead letters")
+
+
+@app.agent("bill", accepts=Order, returns=Bill, retries=1)
+def bill(order: Order, ctx: bp.SyncContext) -> Bill:
+    words = ctx.step("read", str.split, order.text.upper())
+    if "BAD" in words:
+        raise ValueError("no bad orders")
+    return Bill(text=" ".join(words))
+
+
+@app.agent("order", accepts=Order, hands_to={"bill": Order})
+def order(order: Order, ctx: bp.SyncContext) -> bp.Handoff[Order]:
+    return ctx.hand_off("bill", order)
+
+
+@app.agent("orders", accepts=Order, returns=Bill, hands_to={"bill": Order})
+def orders(order: Order, ctx: bp.SyncContext) -> Bill:
+    [only] = ctx.fan_out([bp.Handoff("bill", order)])
+    return Bill(text=only.text)
+
+
+@pytest.fixture
+def run(store_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    with bp.connect(store_url, app=app) as coordinator:
+        coordinator.declare(app)
+    return CommandLine(store_url, capsys, monkeypatch)
+
+
+@contextmanager
+def working(url: str) -> Iterator[None]:
+    with start_blocking_portal() as portal, portal.wrap_async_context_manager(serving(app, url)):
+        yield
+
+
+@pytest.fixture
+def dead(run: CommandLine) -> list[str]:
+    """Three jobs that failed, the last one first."""
+    jobs: list[str] = []
+    with working(run.url):
+        for _ in range(3):
+            assert run("submit", "bill", '{"text": "bad"}', "--wait").code == 1
+            jobs.insert(0, run("jobs", "--limit", "1", "--json").json[0]["id"])
+    return jobs
+
+
+def listed(run: CommandLine, *options: str) -> list[str]:
+    return [job["id"] for job in run("dead-letters", "--json", *options).json]
+
+
+def test_lists(run: CommandLine, dead: list[str]) -> None:
+    assert listed(run) == dead
+    assert listed(run, "--limit", "2") == dead[:2]
+    assert listed(run, "--reason", "attempts", "--agent", "bill") == dead
+    assert listed(run, "--reason", "poison") == []
+    [heading, first, *_] = run("dead-letters").out.splitlines()
+    assert heading.split() == ["JOB", "REASON", "AGENT", "HOP", "FAILED", "ERROR"]
+    assert first.split()[:4] == [dead[0], "attempts", "bill", "0"]
+    assert run("delete", dead[0]).code == 0
+    assert listed(run) == dead[1:]
+
+
+def test_show_tells_what_went_wrong_and_where_it_would_go_on(run: CommandLine, dead: list[str]) -> None:
+    told = run("show", dead[0]).out
+    with bp.connect(run.url) as coordinator:
+        tip = coordinator.job(dead[0]).info().checkpoint_id
+    shown = dict(re.findall(r"^(\w+) +(.+)$", told, re.MULTILINE))
+    assert (shown["state"], shown["reason"], shown["attempt"], shown["path"]) == ("failed", "attempts", "1", "bill")
+    assert re.fullmatch(r"ValueError: no bad orders \(tests/cli/test_dead.py:\d+ in \w+\)", shown["error"])
+    assert (shown["checkpoint_id"], told.count('"text": "bad"')) == (tip, 1)
+
+
+def test_children_are_left_to_their_parents(run: CommandLine) -> None:
+    """A parent that is redriven makes them again. If they were redriven beside it, they would be done twice."""
+    with working(run.url):
+        assert run("submit", "orders", '{"text": "bad"}', "--wait").code == 1
+        letters = {job["agent"]: job["id"] for job in run("dead-letters", "--json").json}
+        child, parent = letters["bill"], letters["orders"]
+        assert run("redrive", "--all").out.splitlines() == [
+            f"redriven {parent}",
+            f"left {child} to its parent, {parent}",
+        ]
+        with bp.connect(run.url) as coordinator, pytest.raises(bp.JobFailed):
+            coordinator.job(parent).result(timeout=30)
+        assert run("redrive", child, "--payload", '{"text": "good"}', "--set", 'read=["GOOD"]').code == 0
+        with bp.connect(run.url, app=app) as coordinator:
+            assert coordinator.job(child, returns=Bill).result(timeout=30) == Bill(text="GOOD")
+
+
+@pytest.mark.parametrize("edits", [['read=["GOOD"]'], ['read[0]="GO"', "state['read'][0]=\"GOOD\""]])
+def test_redrive_one_with_a_state_that_was_mended(run: CommandLine, dead: list[str], edits: list[str]) -> None:
+    chosen = [part for edit in edits for part in ("--set", edit)]
+    assert run("redrive", dead[1], *chosen).out == f"redriven {dead[1]}\n"
+    assert listed(run) == [dead[0], dead[2]]
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        assert coordinator.job(dead[1], returns=Bill).result(timeout=30) == Bill(text="GOOD")
+
+
+def test_a_change_that_leads_nowhere_redrives_nothing(run: CommandLine, dead: list[str]) -> None:
+    assert "a list of 1 has no 7" in run("redrive", dead[1], "--set", 'read[7]="GOOD"').complaint
+    assert "has nothing at 'nothing'" in run("redrive", dead[1], "--set", 'nothing.text="GOOD"').complaint
+    assert listed(run) == dead
+    job = run("submit", "order", '{"text": "bad"}', "--guard", '{"hops": 1}').out.strip()
+    assert "is submitted: only a failed job" in run("redrive", job, "--add", "a=1").complaint
+
+
+def test_redrive_one_with_another_payload(run: CommandLine, dead: list[str]) -> None:
+    with bp.connect(run.url, app=app) as coordinator:
+        coordinator.redrive(dead[0])
+        assert coordinator.job(dead[0]).cancel()
+    assert "only a failed job" in run("redrive", dead[0]).complaint
+    assert "not a valid" in run("redrive", dead[1], "--payload", '{"text": 5}').complaint
+    assert listed(run) == dead[1:]
+
+
+def test_redrive_all(run: CommandLine, dead: list[str]) -> None:
+    assert run("redrive", "--all", "--reason", "poison").out == "there are no such dead letters\n"
+    assert run("redrive", "--all", "--agent", "bill", "--json").json == {"redriven": dead, "left": {}}
+    assert listed(run) == []
+
+
+def test_a_job_that_its_guard_parked_goes_on_with_another_guard(run: CommandLine) -> None:
+    job = run("submit", "order", '{"text": "good"}', "--guard", '{"hops": 1}').out.strip()
+    with working(run.url), bp.connect(run.url, app=app) as coordinator:
+        with pytest.raises(bp.JobFailed):
+            coordinator.job(job).result(timeout=30)
+        [letter] = run("dead-letters", "--reason", "chain_guard", "--json").json
+        assert "2 hops are more than hops=1: order -> bill" in letter["error"]
+        assert letter["guard"]["hops"] == 1
+        run("redrive", job, "--guard", '{"hops": 2}')
+        assert coordinator.job(job, returns=Bill).result(timeout=30) == Bill(text="GOOD")
+    assert "hops 2, repeats 5" in run("show", job).out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["j", "--guard", '{"hop": 1}'], "write a JSON object with some of hops, repeats, tokens, cost"),
+        (["j", "--guard", "5"], "write a JSON object with some of"),
+        (["j", "--guard", '{"hops": 0}'], "Guard(hops=0): must be a number of at least 1"),
+        ([], "takes the ids of jobs, or --all"),
+        (["j", "--all"], "takes the ids of jobs, or --all"),
+        (["j", "--agent", "a"], "takes the ids of jobs, or --all"),
+        (["--all", "--payload", "{}"], "one job at a time"),
+        (["j", "k", "--set", "a=1"], "one job at a time"),
+        (["j"], "is not a job id"),
+    ],
+)
+def test_bad_input(run: CommandLine, arguments: list[str], says: str) -> None:
+    assert says in run("redrive", *arguments).complaint

@@ -1,0 +1,108 @@
+"""The service in a process of its own, for the tests that ask it over HTTP."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import AbstractContextManager, contextmanager
+from typing import Any, TypedDict
+
+import anyio
+import httpx
+from pydantic import BaseModel
+
+import batonpass as bp
+
+from ..workers.serving import DEADLINE, Ask, Reply
+
+TOKEN = "a-token-of-the-tests"
+
+
+class Verdict(bp.Contract, name="serve.verdict"):
+    ok: bool
+
+
+class Yes(BaseModel):
+    yes: bool
+
+
+class Said(TypedDict, total=False):
+    text: str
+    number: int
+
+
+app = bp.App("serve")
+
+
+@app.agent("plain", accepts=Ask, returns=Reply)
+async def plain(ask: Ask, ctx: bp.Context) -> Reply:
+    verdict = await ctx.ask({"question": "sure?", "for": ask.text}, answer=Verdict, assignee="ann")
+    return Reply(text=repr(verdict))
+
+
+@app.agent("deep", accepts=Ask, returns=bp.State)
+async def deep(ask: Ask, ctx: bp.Context) -> bp.State:
+    value: Any = []
+    for _ in range(ask.number - 1):
+        value = [value]
+    if ask.text == "ask":
+        await ctx.ask(value)
+    return bp.State(value=value)
+
+
+@app.langgraph("graph", accepts=Ask, returns=Reply)
+def graph() -> Any:
+    from langgraph.graph import START, StateGraph
+    from langgraph.types import interrupt
+
+    made = StateGraph[Any, None, Any, Any](Said)
+    made.add_node("person", lambda state: {"text": repr(interrupt("go?", response_schema=Yes))})
+    made.add_edge(START, "person")
+    return made
+
+
+@contextmanager
+def process(url: str, *arguments: str, **environment: str) -> Iterator[subprocess.Popen[str]]:
+    """The service on a port of its own; killed at the end if it is still there."""
+    command = [sys.executable, "-m", "batonpass", "serve", "--port", "0", "--store", url, *arguments]
+    own = {name: value for name, value in os.environ.items() if name != "BATONPASS_TOKEN"}
+    pipes: Any = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    with subprocess.Popen(command, env={**own, **environment}, **pipes) as running:
+        try:
+            yield running
+        finally:
+            running.kill()
+
+
+def service(url: str) -> AbstractContextManager[str]:
+    """The address of a service on a store that knows the agents."""
+    return service_of(app, url)
+
+
+@contextmanager
+def service_of(agents: bp.App, url: str) -> Iterator[str]:
+    """The same for other agents."""
+    with bp.connect(url, app=agents) as coordinator:
+        coordinator.declare(agents)
+    with process(url, "--json", BATONPASS_TOKEN=TOKEN) as running:
+        assert running.stdout is not None
+        told = json.loads(running.stdout.readline())
+        assert told["token"] is None  # a token that was given is not shown
+        assert told["page"] == f"{told['url']}/ui/"
+        yield told["url"]
+
+
+def caller(address: str, token: str = TOKEN) -> httpx.AsyncClient:
+    headers = {b"authorization": b"Bearer " + token.encode("latin-1")} if token else {}
+    return httpx.AsyncClient(base_url=address, headers=headers, timeout=DEADLINE)
+
+
+async def asked(http: httpx.AsyncClient, number: int) -> list[dict[str, Any]]:
+    """Wait until the inbox holds so many questions."""
+    with anyio.fail_after(DEADLINE):
+        while len(found := (await http.get("/inbox")).raise_for_status().json()) < number:
+            await anyio.sleep(0.02)
+    return list(found)

@@ -1,0 +1,77 @@
+"""`GET /metrics`: what Prometheus reads of a service."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import anyio
+import pytest
+from prometheus_client.parser import text_string_to_metric_families
+
+import batonpass as bp
+from batonpass.coordinator.commands import Declare
+
+from ..workers.serving import Ask, Reply, reached, serving
+from .service import TOKEN, app, asked, caller, service
+
+failing = bp.App("failing")
+
+
+@failing.agent('bad "name"', accepts=Ask, returns=Reply, retries=1)
+def bad(ask: Ask) -> Reply:
+    raise ValueError("no")
+
+
+async def read(http: Any) -> dict[str, Any]:
+    """Each metric's value: those of agents by agent."""
+    reply = (await http.get("/metrics")).raise_for_status()
+    assert reply.headers["content-type"].startswith("text/plain; version=0.0.4")
+    found: dict[str, Any] = {}
+    for family in text_string_to_metric_families(reply.text):
+        assert family.name.startswith("batonpass_")
+        assert family.documentation
+        for sample in family.samples:
+            if family.type != "gauge":
+                continue
+            if sample.labels:
+                found.setdefault(sample.name, {})[sample.labels["agent"]] = sample.value
+            else:
+                found[sample.name] = sample.value
+    return {name.removeprefix("batonpass_"): value for name, value in found.items()}
+
+
+@pytest.mark.each_store
+async def test_what_is_measured(store_url: str) -> None:
+    with service(store_url) as address:
+        async with caller(address) as http:
+            async with bp.connect(store_url, app=app) as coordinator:
+                await coordinator.submit("plain", Ask(), priority="high")
+                await coordinator.submit("plain", Ask())
+                await coordinator.submit("graph", Ask(), delay=100)
+            with anyio.fail_after(10):
+                while (found := await read(http))["jobs_waiting_oldest_seconds"]["plain"] < 0.01:
+                    await anyio.sleep(0.005)
+            assert found["jobs_waiting"] == {"plain": 2, "graph": 0, "deep": 0}
+            assert found["jobs_waiting_oldest_seconds"]["plain"] < 10
+            assert found["jobs_waiting_oldest_seconds"]["graph"] == 0
+            assert found["workers_live"] == {"plain": 0, "graph": 0, "deep": 0}
+            async with bp.connect(store_url) as coordinator:  # one that can't be read does not hide the others
+                await coordinator.store.acall(Declare({"odd": b"damaged"}))
+            numbers = ("jobs_leased", "jobs_scheduled", "questions_open", "dead_letters")
+            assert [found[name] for name in numbers] == [0, 1, 0, 0]
+
+            async with serving(app, store_url), serving(failing, store_url) as other:
+                job = await other.submit('bad "name"', Ask())
+                await reached(job, bp.JobState.FAILED)
+                await asked(http, 2)
+                found = await read(http)
+            assert found["workers_live"] == {"plain": 1, "graph": 1, "deep": 1, 'bad "name"': 1}
+            assert found["jobs_waiting"]["plain"] == found["jobs_waiting_oldest_seconds"]["plain"] == 0
+            assert [found[name] for name in numbers] == [0, 1, 2, 1]
+
+
+async def test_who_may_read_it(sqlite_url: str) -> None:
+    with service(sqlite_url) as address:
+        for token, status in (("", 401), ("wrong", 401), (TOKEN, 200)):
+            async with caller(address, token) as http:
+                assert (await http.get("/metrics")).status_code == status

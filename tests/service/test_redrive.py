@@ -1,0 +1,91 @@
+"""`POST /jobs/JOB/redrive`: a failed job continues, as it was or with another payload, state or guard."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+from pydantic import Field
+
+import batonpass as bp
+
+from ..workers.serving import DEADLINE, Ask, Reply, reached
+from .service import caller, service_of
+
+app = bp.App("redriving")
+
+
+@app.agent("careful", accepts=Ask, returns=Reply, retries=1)
+def careful(ask: Ask, ctx: bp.SyncContext) -> Reply:
+    if ask.text == "bad":
+        raise ValueError("no")
+    return Reply(text=ask.text)
+
+
+@app.agent("costly", accepts=Ask, returns=Reply, hands_to={"careful": Ask})
+async def costly(ask: Ask, ctx: bp.Context) -> bp.Handoff[Ask]:
+    ctx.spend(tokens=10)
+    return ctx.hand_off("careful", ask)
+
+
+class Letter(bp.Contract, name="redriving.letter"):
+    first_name: str = Field(alias="FIRST_NAME")
+    last: str = Field(alias="first_name")  # the name of the other one
+
+
+@app.agent("greets", accepts=Letter, returns=Reply, retries=1)
+def greets(letter: Letter) -> Reply:
+    if letter.first_name == "bad":
+        raise ValueError("no")
+    return Reply(text=f"{letter.first_name} {letter.last}")
+
+
+@pytest.mark.each_store
+async def test_a_failed_job_is_mended(store_url: str) -> None:
+    with service_of(app, store_url) as address:
+        async with bp.connect(store_url, app=app) as coordinator, app.worker(coordinator), caller(address) as http:
+
+            async def redriven(job: bp.Job[Any], **given: Any) -> Reply:
+                await reached(job, bp.JobState.FAILED)
+                reply = await http.post(f"/jobs/{job.id}/redrive", json=given)
+                assert (reply.status_code, reply.json()) == (200, {"id": job.id, "redriven": True}), reply.text
+                return await coordinator.job(job.id, returns=Reply).result(timeout=DEADLINE)
+
+            job = await coordinator.submit("careful", Ask(text="bad"))
+            assert await redriven(job, payload={"text": "good"}) == Reply(text="good")
+            job = await coordinator.submit("costly", Ask(text="dear"), guard=bp.Guard(tokens=5))
+            assert await redriven(job, guard={"tokens": 50}) == Reply(text="dear")
+
+
+@pytest.mark.parametrize("names", [("FIRST_NAME", "first_name"), ("FIRST_NAME", "last")])
+async def test_a_payload_is_sent_back_with_the_fields_names_or_their_aliases(
+    sqlite_url: str, names: tuple[str, str]
+) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, app.worker(coordinator), caller(address) as http:
+            job = await coordinator.submit("greets", Letter(FIRST_NAME="bad", first_name="Doe"))
+            await reached(job, bp.JobState.FAILED)
+            payload = dict(zip(names, ("Ann", "Doe"), strict=True))
+            reply = await http.post(f"/jobs/{job.id}/redrive", json={"payload": payload})
+            assert reply.status_code == 200, reply.text
+            assert await coordinator.job(job.id, returns=Reply).result(timeout=DEADLINE) == Reply(text="Ann Doe")
+
+
+async def test_what_is_refused(sqlite_url: str) -> None:
+    with service_of(app, sqlite_url) as address:
+        async with bp.connect(sqlite_url, app=app) as coordinator, app.worker(coordinator), caller(address) as http:
+            failed = await coordinator.submit("careful", Ask(text="bad"))
+            await reached(failed, bp.JobState.FAILED)
+            done = await coordinator.submit("careful", Ask(text="good"))
+            await reached(done, bp.JobState.COMPLETED)
+            for job, given, status, told in [
+                (done.id, {}, 409, "only a failed job can be redriven"),
+                ("nonsense", {}, 404, "'nonsense' is not a job id"),
+                (failed.id, {"payload": {"number": "x"}}, 422, "number"),
+                (failed.id, {"payload": "bad"}, 400, "payload"),
+                (failed.id, {"changes": {"text": "x"}}, 422, "no state to change"),
+                (failed.id, {"set": {}}, 400, "set: Extra inputs"),
+            ]:
+                reply = await http.post(f"/jobs/{job}/redrive", json=given)
+                assert (reply.status_code, told in reply.json()["error"]) == (status, True), (given, reply.text)
+            assert (await failed.info()).state == bp.JobState.FAILED
