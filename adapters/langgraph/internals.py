@@ -29,7 +29,6 @@ from langgraph.constants import END
 from langgraph.pregel._loop import AsyncPregelLoop, SyncPregelLoop
 
 __all__ = [
-    "BRANCH",
     "CHECKPOINT_MAP",
     "ERROR_SOURCE_NODE",
     "HANDLER",
@@ -39,13 +38,14 @@ __all__ = [
     "STREAM",
     "allow_subgraphs_without_checkpoints",
     "build_serde_allowlist",
+    "is_branch",
     "is_visible",
     "response_format_of",
 ]
 # Marks the path of a task that is an error handler. The path of the task that failed comes before it.
 HANDLER = "node_error_handler"
 # Begins the names of the channels with which a StateGraph says that a node is next.
-BRANCH = "branch:"
+_BRANCH = "branch:"
 # Where the functional API keeps what its entrypoints return and save.
 _RESULTS = frozenset({END, PREVIOUS})
 # The attribute in which those keep the put of the last superstep.
@@ -64,10 +64,15 @@ class _NoPut:
         return iter(())
 
 
+def is_branch(channel: str) -> bool:
+    """Whether a StateGraph says with a channel that a node is next."""
+    return channel.startswith(_BRANCH)
+
+
 @lru_cache(maxsize=1024)
 def is_visible(channel: str) -> bool:
     """Whether a channel's values belong to the user, not to LangGraph itself."""
-    return channel in _RESULTS or not channel.startswith(("__", BRANCH))
+    return channel in _RESULTS or not channel.startswith(("__", _BRANCH))
 
 
 def allow_subgraphs_without_checkpoints() -> None:

@@ -101,9 +101,14 @@ def test_what_one_does_not_know_stays(
     assert len(last["facts"]) == len(last["lines"]) > 1
 
 
-def _asking(saver: Any, asks: bool) -> Any:
+def _asking(saver: Any, asks: bool, forgets: bool) -> Any:
+    def first(_: Any) -> Any:
+        if forgets and isinstance(saver, BatonpassSaver):
+            saver._shared.recent = Recent()  # as when other threads have taken its place
+        return {"trace": ["first"]}
+
     builder: Any = StateGraph(Old)
-    builder.add_node("first", lambda _: {"trace": ["first"]})
+    builder.add_node("first", first)
     builder.add_edge(START, "first")
     for name in ("asks", "beside") if asks else ():
         builder.add_node(name, lambda _, name=name: {"trace": [f"{name} {interrupt(name)}"]})
@@ -111,13 +116,17 @@ def _asking(saver: Any, asks: bool) -> Any:
     return builder.compile(checkpointer=saver)
 
 
+@pytest.mark.parametrize("forgets", [False, True])
 @pytest.mark.parametrize("side", ["sync", "async"])
-def test_nodes_that_one_does_not_have_are_still_next(side: str, saver: BatonpassSaver, thread: str) -> None:
+def test_nodes_that_one_does_not_have_are_still_next(
+    side: str, forgets: bool, saver: BatonpassSaver, thread: str
+) -> None:
     """A node that only the newer release has asks a person, and the older one changes the state meanwhile."""
     told: list[list[Any]] = []
     for each in (saver, InMemorySaver()):
-        new, old = (Runner(_asking(each, asks), thread, side) for asks in (True, False))
+        new, old = (Runner(_asking(each, asks, forgets), thread, side) for asks in (True, False))
         new.run({"trace": ["in"]})
+        old.run({"trace": ["in again"]})
         old.update(None, {"trace": ["by hand"]}, as_node="first")
         old.update(None, {"trace": ["again"]}, as_node="first")
         new.run(None)

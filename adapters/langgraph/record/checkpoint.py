@@ -19,7 +19,7 @@ from ....contracts.codec import Packed, pack
 from ....contracts.errors import Corrupted
 from ....coordinator.parts.nodes import Base, Branch, Inline, children_of
 from ....coordinator.parts.nodes import value as value_of
-from ..internals import BRANCH, is_visible
+from ..internals import is_branch, is_visible
 from ..serde.copying import copy_containers
 from ..serde.plain import ATOMS
 from ..serde.wrapper import Wrapper
@@ -291,9 +291,7 @@ def _sent(values: Mapping[str, Any]) -> list[str]:
 
 def _branches(values: Mapping[str, Any]) -> dict[str, Any]:
     """The channels with which a StateGraph says that a node is next, and their values, which are mostly None."""
-    return {
-        channel: value for channel, value in values.items() if channel.startswith(BRANCH) and class_of(value) in ATOMS
-    }
+    return {channel: value for channel, value in values.items() if is_branch(channel) and class_of(value) in ATOMS}
 
 
 def _wrapped_where_needed(values: Mapping[str, Any], wrapped: Mapping[str, Any]) -> dict[str, Any]:

@@ -27,7 +27,7 @@ from ....coordinator.snapshots import Draft
 from ....coordinator.store import Store
 from ..configs import config_of
 from ..handles import Handles
-from ..internals import is_visible
+from ..internals import is_branch, is_visible
 from ..record.checkpoint import Held, Record, checkpoint_of, held_of, is_wrapped
 from ..record.compact import is_unique
 from ..record.pending_writes import PackedWrite, read_pending
@@ -121,13 +121,12 @@ class Checkpoints:
         release of the graph may know them, and may run at the same time, or later."""
         values, versions = checkpoint["channel_values"], checkpoint["channel_versions"]
         known = self._before(spot, parent)
-        there = known is not None and known.held.key == parent
-        waits: Mapping[str, Any] = known.held.branches if known and there else {}  # where another graph goes on
+        remembered: Held | None = known.held if known and known.held.key == parent else None
         unknown = [channel for channel in versions if channel not in values and channel not in new]
-        unknown = [each for each in unknown if (is_visible(each) or each in waits) and is_unique(versions[each])]
+        unknown = [each for each in unknown if _may_hold(remembered, each) and is_unique(versions[each])]
         if not parent or not unknown:
             return checkpoint
-        if not there:
+        if remembered is None:
             yield from self.get(wrapper, *spot[:2], parent)  # remembers it
             known = self._before(spot, parent)
         if known is None or known.held.key != parent:  # it is gone
@@ -214,6 +213,12 @@ def read_tuple(
         parent_config=config_of(thread, place.scope, parent) if parent else None,
         pending_writes=read_pending(found.writes, found.opened.row, wrapper, where),
     )
+
+
+def _may_hold(held: Held | None, channel: str) -> bool:
+    """Whether a checkpoint may hold a value of a channel that another graph knows: the user's, or one that says where
+    that graph continues. None: it is not known which of the latter it holds."""
+    return is_visible(channel) or (is_branch(channel) if held is None else channel in held.branches)
 
 
 def _check_there(putting: Putting) -> Call[None]:
