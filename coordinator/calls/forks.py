@@ -33,7 +33,7 @@ def fork(
 ) -> Call[Checkpoint]:
     """Make a checkpoint that goes on from another one, on its thread or as the first of a new thread."""
     edit = edit.own()
-    source = yield from source_of(book, checkpoint_id)
+    source = yield from source_of(book, checkpoint_id, replaced=edit.state is not None)
     origin = source.checkpoint
     target = origin.thread if thread is None else new_name(thread)
     fork_id = _keyed(origin.id, target, key) if key else mint("c", home(target))

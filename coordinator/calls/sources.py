@@ -8,14 +8,16 @@ from functools import partial
 from typing import NamedTuple
 
 from ...contracts.checkpoint import Checkpoint, Snapshot
+from ...contracts.codec import pack
 from ...contracts.errors import Corrupted
 from ...contracts.names import home, mint
 from ..book import Book
 from ..branching import Origin, brancher
 from ..commands import Put, Restore, Save
 from ..parts.bases import Bases
-from ..parts.nodes import Base
+from ..parts.nodes import Base, Inline
 from ..parts.share import Sharing
+from ..parts.stored import ROOTS, STATE
 from ..refusals import Ungrounded
 from ..rows import CommitLine, Place
 from ..seals import read_commit
@@ -35,11 +37,16 @@ class Source(NamedTuple):
     place: Place | None
 
 
-def source_of(book: Book, checkpoint_id: str) -> Call[Source]:
-    """A checkpoint to go on from, migrated to its agent's present version."""
+def source_of(book: Book, checkpoint_id: str, *, replaced: bool = False) -> Call[Source]:
+    """A checkpoint to go on from, migrated to its agent's present version. If its state is to be `replaced`, that may
+    be damaged, and nothing is shared with it then."""
     opened = yield from read(Restore(checked(checkpoint_id)))
     assert opened is not None
     place = read_commit(opened.row.commit, opened.row.id).place
+    if replaced and opened.damaged and all(name.startswith(ROOTS[STATE]) for name in opened.damaged):
+        rest = opened.partial
+        rest = book.migrated(replace(rest, state=rest.state or {}, damaged=()))
+        return Source(rest, Base(opened.row.id, Inline(pack({})), None, rest.version), place)
     return Source(book.migrated(opened.checkpoint), opened.base, place)
 
 

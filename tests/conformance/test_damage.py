@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+from contextlib import ExitStack
 from typing import Any
 
 import pytest
@@ -96,6 +97,31 @@ def test_the_parts_of_a_damaged_record_can_be_read(bench: Bench) -> None:
         found = run.restore(ids[-1], partial=True)
         assert found.damaged == ("state",)
         assert found.state == {"messages": whole_state["messages"], "doc": whole_state["doc"]}
+
+
+@pytest.mark.parametrize("what", ["log", "record"])
+@pytest.mark.parametrize("thread", [None, "other"])
+def test_a_fork_with_a_whole_state_mends_it(bench: Bench, thread: str | None, what: str) -> None:
+    """Changes would belong to what is lost. A job of the agent would begin with the damaged one."""
+    run, ids = _saved(bench)
+    face, at = bench.face(), ids[-1]
+    state = run.restore(at).state
+    name, whole = _messages(bench)
+    with ExitStack() as damage:
+        if what == "log":
+            bench.harness.put_log(name, _flip(whole, 10))
+        else:
+            damage.enter_context(bench.harness.tampered(at, "state", lambda data: _flip(data, len(data) - 1)))
+        rest = run.restore(at, partial=True).state
+        mended = {**rest, "messages": state["messages"][-2:], "notes": "lost"}
+        fork = bench.run(face.fork(at, state=mended, thread=thread, key="k"))
+        assert bench.run(face.fork(at, state=mended, thread=thread, key="k")) == fork
+        assert bench.run(face.restore(fork.id)) == fork
+        assert (fork.state, fork.parent_id, fork.damaged) == (mended, at, ())
+        with bench.refused(bp.Corrupted, at):
+            bench.run(face.fork(at, changes={"messages": []}, thread="third"))
+    more = bench.run(face.save(thread=fork.thread, agent="write", append={"messages": ["more"]}))
+    assert bench.run(face.restore(more.id)).state == {**mended, "messages": [*mended["messages"], "more"]}
 
 
 def test_a_log_that_is_gone_is_damage_too(bench: Bench) -> None:
