@@ -13,11 +13,16 @@ _LONGEST = 60
 # Beyond this depth there are only lists and dicts, and no part of them is to blame more than another.
 _DEEPEST = 1100
 _TOO_DEEP = "lists and dicts lie inside of each other too deep"
+# Models that stream emit such texts, and so does os.listdir() for names that are not UTF-8.
+_HALF = "the text holds half of a character ({!r}), which no encoding has"
+_WHOLE = 'Replace it first: text.encode("utf-8", "replace").decode()'
 
 
 def explain(value: Any, path: str, error: Exception, pack: Callable[[Any], bytes]) -> Unserializable:
     """The refusal, with the path to the innermost value that `pack` refuses."""
     where, refused = (path, NotPlain(_TOO_DEEP)) if _too_deep(value) else _find(value, path, error, pack)
+    if isinstance(refused, UnicodeEncodeError):
+        refused = NotPlain(_HALF.format(refused.object[refused.start]), advice=_WHOLE)
     advice = refused.advice if isinstance(refused, NotPlain) else "Convert it to plain values first"
     return Unserializable(f"{where} can't be saved: {str(refused).rstrip('.')}. {advice}", path=where)
 

@@ -219,8 +219,18 @@ def test_what_would_not_come_back_is_refused(value: Any) -> None:
     assert refused.value.path == "state['items'][1][1]"
     text = str(refused.value)
     assert text.startswith("state['items'][1][1] can't be saved: ")
-    assert text.endswith(("Convert it to plain values first", "or convert it to plain values"))
+    assert text.endswith(("Convert it to plain values first", "or convert it to plain values", '"replace").decode()'))
     assert "\n" not in text
+
+
+def test_half_of_a_character_is_told_as_such() -> None:
+    """A model's tokens, or a file's name, may end in the middle of one."""
+    with pytest.raises(bp.Unserializable) as refused:
+        pack({"said": "so \ud83d"}, path="state")
+    said = "the text holds half of a character ('\\ud83d'), which no encoding has"
+    advice = 'Replace it first: text.encode("utf-8", "replace").decode()'
+    assert str(refused.value) == f"state['said'] can't be saved: {said}. {advice}"
+    assert pack("so \ud83d".encode("utf-8", "replace").decode()) == pack("so ?")
 
 
 @pytest.mark.parametrize(
