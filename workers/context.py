@@ -69,13 +69,15 @@ class SyncContext(About):
             elif isinstance(asked, Record):
                 self._session.record(asked.records)
 
-        return follow(self._asking(question, terms_of(answer, **options)), act)
+        with self._steps.turn:
+            return follow(self._asking(question, terms_of(answer, **options)), act)
 
     def fan_out(
         self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
     ) -> list[Any]:
         """Run other agents in parallel and return their results: see `Context.fan_out`."""
-        return follow(self._joining(handoffs, wait, failures), self._session.write)
+        with self._steps.turn:
+            return follow(self._joining(handoffs, wait, failures), self._session.write)
 
     def effect(self, key: str, fn: Callable[..., T], *args: Any, unsure: Unsure = "stop", **kwargs: Any) -> T:
         """Do something outside of Batonpass, with one recorded outcome: see `Context.effect`."""
@@ -173,7 +175,8 @@ class Context(About):
             elif isinstance(asked, Record):
                 await self._session.arecord(asked.records)
 
-        return await afollow(self._asking(question, terms_of(answer, **options)), act)
+        async with self._steps.tasks_turn:
+            return await afollow(self._asking(question, terms_of(answer, **options)), act)
 
     async def fan_out(
         self, handoffs: Sequence[Handoff[Any]], *, wait: Wait = "all", failures: Failures = "fail_fast"
@@ -194,7 +197,8 @@ class Context(About):
         this way, or before its children had ended, is redriven, completed children keep their results, and the others
         are made again.
         """
-        return await afollow(self._joining(handoffs, wait, failures), self._session.awrite)
+        async with self._steps.tasks_turn:
+            return await afollow(self._joining(handoffs, wait, failures), self._session.awrite)
 
     @overload
     async def effect(

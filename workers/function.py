@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Awaitable
 from functools import lru_cache
-from typing import Any
+from typing import Any, cast
 
 from ..adapters.borders import is_outcome
 from ..contracts.agent import Agent
@@ -28,16 +28,29 @@ class FunctionAdapter:
         ctx: Context = context
         try:
             result: object = await _call(agent, payload, ctx)
-        except Asking as asking:
-            return Suspended(asking.question, asking.snapshot(), asking.terms)
-        except Spawning as spawning:
-            return FannedOut(spawning.fan_out, spawning.record, spawning.snapshot())
+        except BaseException as error:
+            match waits_for(error):
+                case Asking() as asking:
+                    return Suspended(asking.question, asking.snapshot(), asking.terms)
+                case Spawning() as spawning:
+                    return FannedOut(spawning.fan_out, spawning.record, spawning.snapshot())
+                case _:
+                    raise
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not is_outcome(result):
             expected = contract_ref(agent.returns) if agent.returns else "a handoff (ctx.hand_off)"
             raise ContractViolation(f"agent {agent.name!r} returned a {type(result).__name__}, not {expected}")
         return Finished(result)
+
+
+def waits_for(error: BaseException) -> Asking | Spawning | None:
+    """What an agent waits for, if that is why it ended. Of what tasks of a group wait for, the first: the run after it
+    comes to the next one."""
+    if isinstance(error, BaseExceptionGroup):
+        waits = [waits_for(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+        return waits[0] if None not in waits else None
+    return error if isinstance(error, Asking | Spawning) else None
 
 
 @lru_cache

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import inspect
 import re
+import threading
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
 from typing import Any, cast
 
+import anyio
 from pydantic import BaseModel
 
 from ..contracts.alike import alike
@@ -43,6 +45,9 @@ class Steps:
     """
 
     def __init__(self, session: Session, *, own_state: bool) -> None:
+        # Questions and fan-outs are counted, and each ends the run until it is answered. So those that an agent makes
+        # at once take turns: the first is over, and recorded, before the next one begins.
+        self.turn, self.tasks_turn = threading.Lock(), anyio.Lock(fast_acquire=True)
         self._session = session
         self._own_state = own_state
         self._counts: dict[str, int] = {}
