@@ -24,7 +24,7 @@ from ...contracts.errors import BadSetup
 from ..ending import end_all
 from ..loops import PerLoop
 from ..urls import without_secrets
-from .cluster_pieces import Request, aat_once, aleft_silent, at_once, left_silent, used
+from .cluster_pieces import CLOSED, Request, aat_once, aleft_silent, at_once, left_silent, used
 from .news import News
 from .patience import patience
 from .place import NAMED, Place, read_place
@@ -38,9 +38,7 @@ _AsyncNode: Any = asyncio_cluster.ClusterNode
 # Commands for a node that name no key.
 _KEYLESS = frozenset({"INFO", "PUBLISH"})
 TROUBLE = (exceptions.RedisError, exceptions.RedisClusterException, OSError)
-# When the async client looks for a slot's new node, it closes connections that others are using, which fails there
-# with an AttributeError.
-ASYNC_TROUBLE = (*TROUBLE, AttributeError)
+ASYNC_TROUBLE = (*TROUBLE, *CLOSED)
 # Seconds between attempts. (The client library's own attempts would take minutes if a node is silent.)
 _PAUSES = (0.05, 0.1, 0.2, 0.5, 1.0)
 # Seconds. These must not cut a worker's wait, which is a blocking call: see cluster_watch.py. (Shorter than for one
@@ -269,7 +267,7 @@ def _plain(error: Any) -> Any:
     """The error that an error of the client wraps. Other errors are returned as they are."""
     if isinstance(error, exceptions.RedisClusterException) and isinstance(error.__cause__, Exception):
         return error.__cause__
-    return exceptions.ConnectionError("the connection was closed") if isinstance(error, AttributeError) else error
+    return exceptions.ConnectionError("the connection was closed") if isinstance(error, CLOSED) else error
 
 
 def _again(reply: Any) -> bool:

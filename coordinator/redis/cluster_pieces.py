@@ -20,9 +20,11 @@ from .private import connected
 
 # A key, by which the node is found, and a command.
 Request = tuple[str, Sequence[Any]]
-# AttributeError comes from connections that others have closed (see ASYNC_TROUBLE in cluster_link.py).
-_ANY = (RedisError, RedisClusterException, OSError, AttributeError)
-_LOST = (ConnectionError, AttributeError)
+# When the async client looks for a slot's new node, it closes connections that others are using, which fails there
+# with one of these (from Python 3.12 on, a write is a TypeError).
+CLOSED = (AttributeError, TypeError)
+_ANY = (RedisError, RedisClusterException, OSError, *CLOSED)
+_LOST = (ConnectionError, *CLOSED)
 _TROUBLE = (ConnectionError, TimeoutError, OSError)
 
 
