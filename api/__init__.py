@@ -40,6 +40,7 @@ if TYPE_CHECKING:
     from batonpass.app import App
     from batonpass.contracts.agent import Agent
     from batonpass.contracts.bounds import Rate
+    from batonpass.contracts.bundle import BundleInfo
     from batonpass.contracts.checkpoint import Checkpoint, CheckpointSummary
     from batonpass.contracts.contract import Contract, ContractRef, Payload, State
     from batonpass.contracts.declared import AgentInfo
@@ -115,6 +116,7 @@ __all__ = [
     "AsyncKeeper",
     "BadSetup",
     "BatonpassError",
+    "BundleInfo",
     "Canceled",
     "CatchUp",
     "Change",
@@ -213,6 +215,7 @@ _HOMES = {
     "contracts.diff": "Change Diff",
     "contracts.event": "Event",
     "contracts.fanout": "ChildFailed",
+    "contracts.bundle": "BundleInfo",
     "contracts.group": "GroupInfo",
     "contracts.guard": "Guard Spent",
     "contracts.handoff": "Handoff",

@@ -36,6 +36,7 @@ THREAD_DELETED = "batonpass.thread.deleted"
 JOB_DELETED = "batonpass.job.deleted"
 NOT_SCHEDULED = "batonpass.schedule.failed"
 REWOUND = "batonpass.store.rewound"
+IMPORTED = "batonpass.event.imported"
 
 
 TYPES: frozenset[str] = frozenset(value for name, value in globals().items() if name.isupper())
@@ -53,6 +54,7 @@ class Event(Listed):
       .fanned_out, .joined, .retrying, .released, .limited, .crashed, .redriven, .deleted
     - when a job ends: job.completed, .failed, .canceled, .rejected
     - checkpoint.saved, .expired, .named; lease.expired; thread.pruned, .deleted; schedule.failed; store.rewound
+    - event.imported: what happened to an imported job elsewhere (`was`), and when (`at`)
     """
 
     id: str

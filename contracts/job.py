@@ -79,7 +79,8 @@ class JobInfo:
     - `reason` explains the state. Submitted: "ready", "retry_at", "scheduled", "thread_busy", "limited",
       "rate_limited". Working: "waiting_children". Input_required: "question". Failed: "attempts", "permanent" or
       "out_of_time" (its `Retry`), "contract", "refused" (by the context or an adapter), "unknown_agent", "ambiguous",
-      "unanswered", "children", "chain_guard", "poison", "corrupted", "expired", "deadline".
+      "unanswered", "children", "chain_guard", "poison", "corrupted", "expired", "deadline",
+      "imported" (it had not ended elsewhere).
     - `hop` counts visits at agents from 0. `attempt` counts attempts of this hop from 1, and `crashes` the workers that
       died or went silent in it. `path` lists the agents visited so far, with the current one.
     - `question` is what an input_required job asks. `error` is the last error's text.

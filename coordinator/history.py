@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from functools import partial
+from os import PathLike
 from typing import Any, overload
 
+from anyio import to_thread
+
 from ..contracts.agent import Agent, name_of
+from ..contracts.bundle import BundleInfo
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
 from ..contracts.duration import Duration
 from ..contracts.transcript import Transcript
+from . import bundling
 from .book import Book
+from .bundling import Progress
 from .calls import adrive, copies, edits, forks, retention, transcripts, travel
 from .calls.freeing import Freeing
 from .calls.inputs import name_wanted
@@ -161,6 +168,27 @@ class History:
         and the original's lifetime. If a copy was interrupted, remove what it left with `delete`.
         """
         return await adrive(self.store, copies.copy(self._bases, thread, to))
+
+    async def export(
+        self, what: str, path: str | PathLike[str], *, plain: bool = False, progress: Progress | None = None
+    ) -> BundleInfo:
+        """Write a job, or a thread, to a new file: its checkpoints, and the jobs on it with their journals, questions
+        and events. Nothing is changed here.
+
+        With a codec, the file is as protected as the store, and read with the same key, unless `plain`. An existing
+        file is never overwritten. `progress` is called from another thread with the checkpoints done, and in all.
+        """
+        return await to_thread.run_sync(
+            partial(bundling.export, self.store, what, path, plain=plain, progress=progress)
+        )
+
+    async def import_(self, path: str | PathLike[str], *, progress: Progress | None = None) -> BundleInfo:
+        """Add what `export` has written, with the same ids, names and times, to this store. No job starts to run:
+        one that had not ended is a failed job with the reason "imported", or still asks its question.
+
+        Raises `Conflict` if it is there already. If an import is interrupted, run it again.
+        """
+        return await to_thread.run_sync(partial(bundling.import_, self.store, path, progress=progress))
 
     async def prune(
         self,

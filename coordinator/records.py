@@ -214,6 +214,10 @@ class Records(Protocol):
         """How children ended: those with the numbers from `start` to `start + limit`."""
         ...
 
+    def all_outcomes(self, job_id: str) -> list[tuple[str, OutcomeRow]]:
+        """How the children of all of a job's fan-outs ended, each with its fan-out, in that order."""
+        ...
+
     def drop_outcomes(self, job_id: str) -> None:
         """Delete how the children of all of a job's fan-outs ended."""
         ...

@@ -258,6 +258,15 @@ class OutcomeRow:
     fan: str = ""
 
 
+@dataclass(frozen=True, slots=True)
+class KeptJob:
+    """All that is kept of a job: its record, its hop's journal, and how its children ended, each with its fan-out."""
+
+    job: JobRow
+    journal: Mapping[str, bytes]
+    outcomes: Sequence[tuple[str, OutcomeRow]] = ()
+
+
 @dataclass(slots=True)
 class Delivery:
     """A claimed delivery: the leased job, the checkpoint to go on from, and the hop's journal."""

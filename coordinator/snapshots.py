@@ -143,7 +143,7 @@ def amended(state: Any, changes: Mapping[str, Any], append: Mapping[str, Any]) -
 
 def copied(row: CheckpointRow, thread: str, checkpoint_id: str) -> NewCheckpoint:
     """A stored checkpoint for another thread. It shares the original's logs, so that no contents are sent."""
-    commit, header = _verified(row)
+    commit, header = verified(row)
     header[0] = thread
     more: dict[str, Any] = header[10] if len(header) > 10 else {}
     header[9:] = [*header[9:10], *([] if header[9:] else [[]]), {**more, **copy_of(row.id, commit, more)}]
@@ -264,7 +264,7 @@ class Opened:
 @understood("checkpoint {0.id}")
 def open_row(row: CheckpointRow) -> Opened:
     """Verify a stored checkpoint. `Corrupted` names it if not even its record can be read."""
-    commit, header = _verified(row)
+    commit, header = verified(row)
     state_hash, native_hash, *entries = header[7:10]
     damaged: list[str] = []
     roots: list[Any] = []
@@ -286,7 +286,7 @@ def open_checkpoint(row: CheckpointRow) -> Checkpoint:
 @understood("checkpoint {0.id}")
 def open_summary(row: CheckpointRow) -> CheckpointSummary:
     """Verify and unpack a stored checkpoint's header, for lists."""
-    commit, header = _verified(row)
+    commit, header = verified(row)
     return CheckpointSummary(**_about(row.id, header, commit, row.name))
 
 
@@ -305,7 +305,8 @@ def listed(row: CheckpointRow) -> CheckpointSummary:
         return CheckpointSummary(id=row.id, thread=row.thread, **nothing, damaged=("record",))
 
 
-def _verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
+def verified(row: CheckpointRow) -> tuple[CommitLine, list[Any]]:
+    """A stored checkpoint's commit line and header, if its seal is right."""
     check_read(row.header)
     commit = read_commit(row.commit, row.id)
     if seal_of(row.header, commit.sealed) != commit.seal:

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from os import PathLike
 from typing import Any, overload
 
 from ..contracts.agent import Agent, name_of
+from ..contracts.bundle import BundleInfo
 from ..contracts.checkpoint import Checkpoint, CheckpointSummary
 from ..contracts.contract import Contract
 from ..contracts.diff import Diff
 from ..contracts.duration import Duration
 from ..contracts.transcript import Transcript
+from . import bundling
 from .book import Book
+from .bundling import Progress
 from .calls import copies, drive, edits, forks, retention, transcripts, travel
 from .calls.freeing import Freeing
 from .calls.inputs import name_wanted
@@ -130,6 +134,16 @@ class SyncHistory:
     def copy(self, thread: str, *, to: str) -> int:
         """Copy a thread's history, with its tree and names, to a new thread."""
         return drive(self.store, copies.copy(self._bases, thread, to))
+
+    def export(
+        self, what: str, path: str | PathLike[str], *, plain: bool = False, progress: Progress | None = None
+    ) -> BundleInfo:
+        """Write a job, or a thread, to a new file."""
+        return bundling.export(self.store, what, path, plain=plain, progress=progress)
+
+    def import_(self, path: str | PathLike[str], *, progress: Progress | None = None) -> BundleInfo:
+        """Add what `export` has written."""
+        return bundling.import_(self.store, path, progress=progress)
 
     def prune(
         self,

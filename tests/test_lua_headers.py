@@ -14,7 +14,7 @@ from batonpass.contracts.names import mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.items import ItemChange, ItemName, ItemNews
 from batonpass.coordinator.redis import scripts, wire, wire_jobs
-from batonpass.coordinator.rows import Place, Write
+from batonpass.coordinator.rows import JobRow, KeptJob, OutcomeRow, Place, Write
 from tests.harness.bench import Bench, new_checkpoint, new_target
 from tests.harness.children import Family
 from tests.harness.redis import RedisServer, binaries
@@ -79,6 +79,7 @@ SAMPLES: list[c.Command[Any]] = [
     c.Reap(7, USER, ("q" * 32, "r" * 32), 9, early=True),
     c.Name(mint("c"), USER),
     c.Import(USER, 1, [new_checkpoint(thread=USER), new_checkpoint(thread=USER)], [mint("c"), ""]),
+    c.Import(USER, 1, [new_checkpoint(thread=USER)], [mint("c")], [c.Stamp(3, 5, USER)]),
     c.Prune(USER, 1, 2, True, 3, 4),
     c.DeleteThread(USER, 5),
     c.DeleteJob(mint("j")),
@@ -99,6 +100,13 @@ SAMPLES: list[c.Command[Any]] = [
     c.DeleteGroup(USER),
     c.LastEvent(),
     c.ReadJob(mint("j")),
+    c.ReadKept(mint("j")),
+    c.Adopt(
+        KeptJob(
+            JobRow(mint("j"), USER, "failed"), {USER: b"1"}, [(mint("f"), OutcomeRow(mint("j"), 0, "failed", USER))]
+        ),
+        [{USER: USER}],
+    ),
     c.ListJobs(5, mint("j")),
     c.Declare({USER: b"1"}),
     c.Declare({USER: b"1", "b": b"2"}, {USER: b"0"}),

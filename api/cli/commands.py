@@ -34,6 +34,8 @@ _OURS = {
     "workers": "workers:workers",
     "doctor": "doctor:doctor",
     "check": "check:check",
+    "export": "bundle:export",
+    "import": "bundle:import_",
     "backup": "backup:backup",
     "move": "move:move",
     "repartition": "repartition:repartition",

@@ -166,6 +166,14 @@ def unread(error: BatonpassError) -> bytes:
     return UNREAD + mark + str(error).encode()
 
 
+def tried(codec: Codec, data: bytes, about: str) -> bytes:
+    """The decoded bytes, or a stand-in with the reason, so that only opening this one fails."""
+    try:
+        return codec.unwrap(data, about)
+    except (Corrupted, BadSetup, MissingExtra) as error:  # damaged, or a key or a library is missing here
+        return unread(error)
+
+
 def check_read(data: bytes) -> None:
     """Raise the reason, if these bytes stand in for unreadable ones."""
     if data[:1] == UNREAD and data[1:2] in _REASONS:

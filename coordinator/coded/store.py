@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from functools import partial
@@ -13,13 +13,25 @@ from ...contracts.errors import BadSetup, Corrupted, KeyConflict, MissingExtra
 from .. import commands as c
 from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
-from ..rows import CheckpointRow, CommitLine, Delivery, EventRow, JobRow, OutcomeRow, PlaceRow, StreamRow, Write
+from ..rows import (
+    CheckpointRow,
+    CommitLine,
+    Delivery,
+    EventRow,
+    JobRow,
+    KeptJob,
+    OutcomeRow,
+    PlaceRow,
+    StreamRow,
+    Write,
+)
 from ..seals import FORMAT, read_commit, seal_of
 from ..store import Behind, Store, Topic, Watch
 from ..written import is_written
-from .codec import CODED, Codec, check_read, unread
+from . import jobs
+from .codec import CODED, Codec, check_read, tried, unread
 from .frames import unframe
-from .texts import hidden, told, with_error, without_error
+from .texts import hidden, with_error, without_error
 
 R = TypeVar("R")
 
@@ -150,22 +162,8 @@ def _submit(codec: Codec, m: c.Submit) -> c.Submit:
     return replace(m, target=_target(codec, m.target, m.job_id), payload_digest=codec.keyed(m.payload_digest))
 
 
-def _records(codec: Codec, records: Mapping[str, bytes], job_id: str) -> dict[str, bytes]:
-    return {key: codec.wrap(value, f"record {key!r} of job {job_id}") for key, value in records.items()}
-
-
-def _spent(job_id: str) -> str:
-    """Coded like the journal's record in whose place the store keeps it."""
-    return f"record {c.SPENT!r} of job {job_id}"
-
-
-def _result_kind(job_id: str, state: str) -> str:
-    """What is kept in the place of a job's result, by how it ended: of one without a result what it spent."""
-    return f"the result of job {job_id}" if state.endswith("completed") else _spent(job_id)
-
-
 def _save(codec: Codec, m: c.Save) -> c.Save:
-    records = _records(codec, m.records, m.fence.job_id) if m.fence else m.records
+    records = jobs.records(codec, m.records, m.fence.job_id) if m.fence else m.records
     return replace(m, checkpoint=cast("c.NewCheckpoint", _new(codec, m.checkpoint)), records=records)
 
 
@@ -186,7 +184,7 @@ def _written(thread: str, scope: str, key: str, name: str) -> str:
 
 def _hand_off(codec: Codec, m: c.HandOff) -> c.HandOff:
     job_id = m.fence.job_id
-    spent = codec.wrap(m.spent, _spent(job_id)) if m.spent else b""
+    spent = codec.wrap(m.spent, jobs.spent(job_id)) if m.spent else b""
     return replace(m, target=_target(codec, m.target, job_id), checkpoint=_new(codec, m.checkpoint), spent=spent)
 
 
@@ -197,7 +195,7 @@ def _complete(codec: Codec, m: c.Complete) -> c.Complete:
 
 def _fail(codec: Codec, m: c.Fail) -> c.Fail:
     job_id = m.fence.job_id
-    spent = codec.wrap(m.spent, _spent(job_id)) if m.spent else b""
+    spent = codec.wrap(m.spent, jobs.spent(job_id)) if m.spent else b""
     return replace(m, error=hidden(codec, m.error, job_id), spent=spent)
 
 
@@ -217,7 +215,7 @@ def _children(codec: Codec, children: Sequence[c.Child]) -> tuple[c.Child, ...]:
 
 
 def _spawn(codec: Codec, m: c.Spawn) -> c.Spawn:
-    records = _records(codec, m.records, m.fence.job_id)
+    records = jobs.records(codec, m.records, m.fence.job_id)
     return replace(m, children=_children(codec, m.children), checkpoint=_new(codec, m.checkpoint), records=records)
 
 
@@ -247,8 +245,11 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
     c.Put: _put,
     c.PutWrites: lambda codec, m: replace(m, writes=_writes(codec, m.thread, m.scope, m.key, m.writes)),
     c.Import: _import,
+    c.Adopt: lambda codec, m: c.Adopt(
+        jobs.kept(codec, m.kept), [without_error(each, codec, m.job_id) for each in m.events]
+    ),
     c.WriteItems: _write_items,
-    c.Record: lambda codec, m: replace(m, records=_records(codec, m.records, m.fence.job_id)),
+    c.Record: lambda codec, m: replace(m, records=jobs.records(codec, m.records, m.fence.job_id)),
     c.HandOff: _hand_off,
     c.Complete: _complete,
     c.Fail: _fail,
@@ -267,28 +268,26 @@ _CODERS: dict[type[c.Command[Any]], Callable[[Codec, Any], c.Command[Any]]] = {
 
 def _item(codec: Codec, item: Any) -> Any:
     if isinstance(item, Delivery):
-        job_id = item.job.id
-        journal = {key: _tried(codec, data, f"record {key!r} of job {job_id}") for key, data in item.journal.items()}
         checkpoint = _checkpoint(codec, item.checkpoint) if item.checkpoint else None
-        return Delivery(_job(codec, item.job), checkpoint, journal)
+        return Delivery(jobs.read_job(codec, item.job), checkpoint, jobs.read_journal(codec, item.journal, item.job.id))
+    if isinstance(item, KeptJob):
+        return jobs.read_kept(codec, item)
     if isinstance(item, JobRow):
-        return _job(codec, item)
+        return jobs.read_job(codec, item)
     if isinstance(item, OutcomeRow):
-        kind = _result_kind(item.job_id, item.state)
-        error = told(codec, item.error, item.job_id)
-        return replace(item, error=error, result=_tried(codec, item.result, kind) if item.result else b"")
+        return jobs.read_outcome(codec, item)
     if isinstance(item, EventRow):
         return replace(item, fields=with_error(item.fields, codec))
     if isinstance(item, c.Taken):
         return replace(item, batches=tuple(_batch(codec, batch) for batch in item.batches))
     if isinstance(item, StreamRow):
-        return replace(item, data=_tried(codec, item.data, _streamed(item.job_id)))
+        return replace(item, data=tried(codec, item.data, _streamed(item.job_id)))
     if isinstance(item, PlaceRow):
         about = partial(_written, item.checkpoint.thread, item.place.scope, item.place.key)
         writes = [replace(write, data=_write(codec, write.data, about(write.name))) for write in item.writes]
         return PlaceRow(item.place, _checkpoint(codec, item.checkpoint), writes)
     if isinstance(item, c.GroupRow):
-        return replace(item, about=_tried(codec, item.about, _kept_with(item.name))) if item.about else item
+        return replace(item, about=tried(codec, item.about, _kept_with(item.name))) if item.about else item
     if isinstance(item, ItemRow):
         return _kept(codec, item)
     if isinstance(item, ItemPage):
@@ -302,35 +301,12 @@ def _batch(codec: Codec, batch: c.Batch) -> c.Batch:
 
 def _write(codec: Codec, data: bytes, about: str) -> bytes:
     """Unprotected data begins with a checksum, which may by chance look like protected data."""
-    return data if codec.plain and is_written(data) else _tried(codec, data, about)
+    return data if codec.plain and is_written(data) else tried(codec, data, about)
 
 
 def _kept(codec: Codec, row: ItemRow) -> ItemRow:
-    value, index = _tried(codec, row.value, row.name.about), _tried(codec, row.index, _search(row.name))
+    value, index = tried(codec, row.value, row.name.about), tried(codec, row.index, _search(row.name))
     return replace(row, value=value, index=index)
-
-
-_BLOBS = {
-    **{name: f"the {name} of" for name in ("envelope", "question", "terms")},
-    **dict.fromkeys(("answer", "otherwise"), "the answer to"),
-}
-
-
-def _job(codec: Codec, row: JobRow) -> JobRow:
-    read: dict[str, Any] = {
-        name: _tried(codec, getattr(row, name), f"{about} job {row.id}") for name, about in _BLOBS.items()
-    }
-    if row.result:
-        read["result"] = _tried(codec, row.result, _result_kind(row.id, row.state))
-    return replace(row, error=told(codec, row.error, row.id), **read)
-
-
-def _tried(codec: Codec, data: bytes, about: str) -> bytes:
-    """The decoded bytes, or a stand-in with the reason, so that only opening this one fails."""
-    try:
-        return codec.unwrap(data, about)
-    except (Corrupted, BadSetup, MissingExtra) as error:  # damaged, or a key or a library is missing here
-        return unread(error)
 
 
 def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
@@ -348,8 +324,8 @@ def _checkpoint(codec: Codec, row: CheckpointRow) -> CheckpointRow:
         row,
         header=header,
         commit=replace(commit, seal=seal_of(header, commit.sealed)).line(),
-        state=_tried(codec, row.state, f"the state of checkpoint {row.id}"),
-        native=_tried(codec, row.native, f"the native state of checkpoint {row.id}"),
+        state=tried(codec, row.state, f"the state of checkpoint {row.id}"),
+        native=tried(codec, row.native, f"the native state of checkpoint {row.id}"),
         bodies=bodies,
     )
 

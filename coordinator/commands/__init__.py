@@ -20,6 +20,7 @@ from .children import Child, ReadOutcomes, Spawn, Stage
 from .items import ListItems, ListSpaces, ReadItems, RefreshItems, WriteItems
 from .jobs import (
     SPENT,
+    Adopt,
     AnswerJob,
     Cancel,
     Claim,
@@ -34,6 +35,7 @@ from .jobs import (
     ListJobs,
     PruneJobs,
     ReadJob,
+    ReadKept,
     Reap,
     Reaped,
     Record,
@@ -71,6 +73,7 @@ from .threads import (
     Freed,
     Import,
     Prune,
+    Stamp,
     Threads,
 )
 
@@ -78,6 +81,7 @@ __all__ = [
     "READING",
     "SPENT",
     "AckEvents",
+    "Adopt",
     "Ancestors",
     "AnswerJob",
     "Batch",
@@ -125,6 +129,7 @@ __all__ = [
     "PutWrites",
     "ReadItems",
     "ReadJob",
+    "ReadKept",
     "ReadOutcomes",
     "ReadSpans",
     "ReadStream",
@@ -138,6 +143,7 @@ __all__ = [
     "Save",
     "Spawn",
     "Stage",
+    "Stamp",
     "Submit",
     "Suspend",
     "TakeEvents",
@@ -158,7 +164,7 @@ READING = frozenset(
     {
         *(Restore, Latest, Timeline, Ancestors, FindName, Threads, Export),
         *(Find, Places, Walk, ReadSpans, OfRun, ReadItems, ListItems, ListSpaces),
-        *(Events, LastEvent, ListGroups, ReadJob, ReadOutcomes),
+        *(Events, LastEvent, ListGroups, ReadJob, ReadKept, ReadOutcomes),
         *(ReadStream, ListJobs, Inbox, Declared, Takers),
     }
 )

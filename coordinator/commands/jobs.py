@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from ...contracts.job import OnBusy
 from ...contracts.nothing import nothing
-from ..rows import Delivery, JobRow
+from ..rows import Delivery, JobRow, KeptJob
 from .base import Command, Fence, NewCheckpoint
 from .threads import Freed
 
@@ -264,6 +264,27 @@ class ReadJob(Command[JobRow]):
     """One job."""
 
     job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class ReadKept(Command[KeptJob]):
+    """One job with its journal and its children's outcomes."""
+
+    job_id: str
+
+
+@dataclass(frozen=True, slots=True)
+class Adopt(Command[None]):
+    """Add a job that ran in another store, where it happened as `events` say (in their fields). It has ended, or it
+    asks, and then it gets its thread. The same again changes nothing."""
+
+    kept: KeptJob
+    events: Sequence[Mapping[str, str]] = ()
+
+    @property
+    def job_id(self) -> str:
+        """The job's id."""
+        return self.kept.job.id
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from ..rows import CheckpointRow, CommitLine
 from .base import Command, NewCheckpoint
@@ -26,17 +27,27 @@ class Export(Command[list[CheckpointRow]]):
     limit: int = 100
 
 
+class Stamp(NamedTuple):
+    """What a checkpoint has from where it was committed first: its step index, when that was, and its name."""
+
+    step_index: int
+    created: int
+    name: str
+
+
 @dataclass(slots=True)  # as NewCheckpoint
 class Import(Command[list[CommitLine]]):
     """Commit checkpoints to a thread in order, with the given parents, wherever those are.
 
-    Refused unless the thread has had exactly `count` checkpoints. The same again returns what the first time did.
+    Refused unless the thread has had exactly `count` checkpoints. The same again returns what the first time did. With
+    `stamps` they are committed as they were elsewhere, and that is no event.
     """
 
     thread: str
     count: int
     checkpoints: Sequence[NewCheckpoint]
     parents: Sequence[str]
+    stamps: Sequence[Stamp] = ()
 
 
 @dataclass(frozen=True, slots=True)

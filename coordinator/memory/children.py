@@ -45,6 +45,9 @@ class MemoryChildren:
         kept = self._outcomes.get(job_id, {})
         return [kept[fan, number] for number in range(start, start + limit) if (fan, number) in kept]
 
+    def all_outcomes(self, job_id: str) -> list[tuple[str, OutcomeRow]]:
+        return [(fan, row) for (fan, _), row in sorted(self._outcomes.get(job_id, {}).items())]
+
     def drop_outcomes(self, job_id: str) -> None:
         self._outcomes.pop(job_id, None)
 

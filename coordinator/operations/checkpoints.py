@@ -47,20 +47,20 @@ def save(records: Records, command: Save) -> CommitLine:
     return commit
 
 
-def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str) -> CommitLine:
+def append(records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str, created: int = 0) -> CommitLine:
     """Add a checkpoint at the thread's tip. The caller puts the thread back."""
-    commit, replaced = add(records, thread, checkpoint, parent)
+    commit, replaced = add(records, thread, checkpoint, parent, created)
     thread.tip = checkpoint.id
     free(records, replaced)
     return commit
 
 
 def add(
-    records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str
+    records: Records, thread: ThreadRow, checkpoint: NewCheckpoint, parent: str, created: int = 0
 ) -> tuple[CommitLine, list[CheckpointRow]]:
-    """Add a checkpoint to a thread. Returns the checkpoint that was at its place, for the caller to free. The caller
-    stores the thread."""
-    now = records.now
+    """Add a checkpoint to a thread, as of now if no time is given. Returns the checkpoint that was at its place, for
+    the caller to free. The caller stores the thread."""
+    now = created or records.now
     expires = now + checkpoint.ttl if checkpoint.ttl else 0
     commit = seal(checkpoint.header, thread.count, parent, now, expires, checkpoint.spans)
     commit.place = checkpoint.place

@@ -6,7 +6,7 @@ from hashlib import sha1
 
 from ...contracts import event as kinds
 from ...contracts.job import CHILDREN, JobState
-from ..commands import AnswerJob, Cancel, Declare, Redrive, Submit, Target
+from ..commands import Adopt, AnswerJob, Cancel, Declare, Redrive, Submit, Target
 from ..records import Records
 from ..refusals import refusal
 from ..rows import JobRow
@@ -164,6 +164,25 @@ def _is_so(row: JobRow, command: Redrive) -> bool:
     """Whether a job was redriven with what this command gives it."""
     to = command.target
     return command.tip in ("", row.tip) and (to is None or (to.agent, to.envelope) == (row.agent, row.envelope))
+
+
+def adopt(records: Records, command: Adopt) -> None:
+    """Add a job that has ended, or asks, as it is. The same again changes nothing."""
+    row = command.kept.job
+    if records.job(row.id) is not None:
+        return
+    thread = records.thread(row.thread)
+    if row.state == JobState.INPUT_REQUIRED:
+        if thread.job:
+            raise refusal("busy", thread.name, thread.job)
+        thread.job = row.id
+    records.put_thread(thread)
+    records.add_job(row)
+    records.put_journal(row.id, command.kept.journal)
+    for fan, outcome in command.kept.outcomes:
+        records.put_outcome(row.id, fan, outcome)
+    for fields in command.events:
+        records.add_event({"type": kinds.IMPORTED, "subject": row.id, **fields})
 
 
 def declare(records: Records, command: Declare) -> list[str]:

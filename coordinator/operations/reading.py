@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from ..commands import Declared, Inbox, Latest, ListJobs, ReadJob, Restore, Takers, Timeline
+from ..commands import Declared, Inbox, Latest, ListJobs, ReadJob, ReadKept, Restore, Takers, Timeline
 from ..records import Records
 from ..refusals import refusal
-from ..rows import CheckpointRow, JobRow
+from ..rows import CheckpointRow, JobRow, KeptJob
 from .checkpoints import whole
 from .travel import hidden
 
@@ -36,12 +36,18 @@ def timeline(records: Records, command: Timeline) -> list[CheckpointRow]:
     return records.checkpoints(command.thread, command.limit, command.before, named=command.named)
 
 
-def read_job(records: Records, command: ReadJob) -> JobRow:
+def read_job(records: Records, command: ReadJob | ReadKept) -> JobRow:
     """One job."""
     row = records.job(command.job_id)
     if row is None:
         raise refusal("no_job", command.job_id)
     return row
+
+
+def read_kept(records: Records, command: ReadKept) -> KeptJob:
+    """One job with what belongs to it."""
+    row = read_job(records, command)
+    return KeptJob(row, records.journal(row.id), records.all_outcomes(row.id))
 
 
 def list_jobs(records: Records, command: ListJobs) -> list[JobRow]:

@@ -99,7 +99,14 @@ def import_(records: Records, command: Import) -> list[CommitLine]:
                 raise refusal("ungrounded", new.base)
             logs.add(each.log)
     lines: list[CommitLine] = []
-    for new, parent in zip(command.checkpoints, command.parents, strict=True):
+    for number, (new, parent) in enumerate(zip(command.checkpoints, command.parents, strict=True)):
+        if command.stamps:
+            stamp = command.stamps[number]
+            thread.count = stamp.step_index
+            lines.append(append(records, thread, new, parent, stamp.created))
+            if stamp.name and (row := records.checkpoint(new.id)):
+                records.put_name(row, stamp.name, 0)
+            continue
         lines.append(append(records, thread, new, parent))
         announce(records, kinds.SAVED, thread.name, agent=new.agent, checkpoint=new.id, step=new.step)
     records.put_thread(thread)

@@ -5,7 +5,7 @@ Plain functions without I/O, so that the sync and the async client share all of 
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar, cast
 
 from ...contracts.names import digest
@@ -89,8 +89,9 @@ def _save_unleased(m: c.Save) -> list[Arg]:
 
 
 def _import(m: c.Import) -> list[Arg]:
-    saved = zip(m.checkpoints, m.parents, strict=True)
-    each = [part for new, parent in saved for part in (parent, new.agent, *checkpoint_args(new))]
+    stamps: Sequence[tuple[Arg, Arg, Arg]] = m.stamps or [("", "", "")] * len(m.checkpoints)
+    saved = zip(m.checkpoints, m.parents, stamps, strict=True)
+    each = [part for new, parent, stamp in saved for part in (*stamp, parent, new.agent, *checkpoint_args(new))]
     return [digest(m.thread), m.thread, m.count, *each]
 
 
@@ -160,6 +161,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.AnswerJob: ("answer", lambda m: [m.job_id, m.answer, m.asked], _nothing),
     c.Cancel: ("cancel", lambda m: [m.job_id], lambda _, r: bool(r[0])),
     c.Redrive: ("redrive", jobs.redrive_args, _nothing),
+    c.Adopt: ("adopt", jobs.adopt_args, _nothing),
     c.Expire: ("expire", lambda m: [m.checkpoint_id], _nothing),
     c.Reap: ("reap", jobs.reap_args, _reaped),
     c.Restore: ("restore", lambda m: [m.checkpoint_id], lambda _, r: checkpoint_row(r[0])),
@@ -204,6 +206,7 @@ _OPERATIONS: dict[type[c.Command[Any]], _Operation] = {
     c.DeleteGroup: ("delete_group", observing.delete_args, _nothing),
     c.TrimEvents: ("trim_events", lambda m: [m.keep, m.limit], lambda _, r: r[0]),
     c.ReadJob: ("read_job", lambda m: [m.job_id], lambda _, r: jobs.job_row(r[0])),
+    c.ReadKept: ("read_kept", lambda m: [m.job_id], jobs.kept_job),
     c.ListJobs: (
         "list_jobs",
         lambda m: [m.limit, m.before, int(m.dead), m.state, m.agent],

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import asdict, fields
 from itertools import compress
 from operator import methodcaller
@@ -13,10 +13,15 @@ import msgpack
 from ...contracts.names import digest
 from .. import commands as c
 from ..operations.jobs import POISON, SUSPECT
-from ..rows import Delivery, JobRow, OutcomeRow
+from ..rows import Delivery, JobRow, KeptJob, OutcomeRow
 from .wire_checkpoints import checkpoint_args, checkpoint_row, fence_args
 from .wire_values import Arg, flat, pairs, read_text, unpacked
 
+# The fields that every job on Redis has. Others are only there if they are not empty.
+_ALWAYS = {
+    *("id", "thread", "agent", "contract", "queue", "tip", "key", "idem", "key_ttl", "hop", "attempt", "token"),
+    *("crashes", "lease", "worker", "closed", "created", "updated", "state", "reason", "due", "envelope"),
+}
 _USUAL = c.Terms()
 _DEATHS = (SUSPECT, POISON)
 
@@ -111,6 +116,38 @@ def redrive_args(m: c.Redrive) -> list[Arg]:
     return [m.job_id, m.tip, m.token, *given]
 
 
+def adopt_args(m: c.Adopt) -> list[Arg]:
+    """As adopt.lua takes it."""
+    row, kept = m.kept.job, m.kept
+    outcomes = {f"{fan} {each.number}": _packed_outcome(each) for fan, each in kept.outcomes}
+    held = (_packed_pairs(each) for each in (job_fields(row), kept.journal, outcomes))
+    events = msgpack.packb([[part for pair in each.items() for part in pair] for each in m.events])
+    about: list[Arg] = [row.id, digest(row.thread), row.thread, row.state, row.created, row.updated, row.asked]
+    return [*about, *held, events]
+
+
+def job_fields(row: JobRow) -> dict[str, Any]:
+    """A job as its hash in Redis has it. (If it is ready, its `delivery` is missing.)"""
+    told = {field.name: getattr(row, field.name) for field in fields(JobRow) if field.name != "ready"}
+    told["waits"] = int(bool(row.waits))
+    kept = {name: value for name, value in told.items() if value or name in _ALWAYS}
+    return {**kept, "thread_digest": digest(row.thread), "count": "", **({} if row.ready else {"delivery": ""})}
+
+
+def _packed_pairs(told: Mapping[str, Any]) -> bytes:
+    """Names and values in turn, as texts, in one piece."""
+    flat = (part for pair in told.items() for part in pair)
+    parts = [part if isinstance(part, bytes) else str(part).encode("utf-8", "surrogatepass") for part in flat]
+    packed: bytes = msgpack.packb(parts, use_bin_type=False)
+    return packed
+
+
+def _packed_outcome(row: OutcomeRow) -> bytes:
+    texts = [text.encode("utf-8", "surrogatepass") for text in (row.job_id, row.state, row.reason, row.error)]
+    packed: bytes = msgpack.packb([*texts, row.result, row.fan.encode()], use_bin_type=False)
+    return packed
+
+
 def children_args(children: Iterable[c.Child]) -> Iterable[bytes]:
     """Each child packed into one piece; lua/lib/children.lua unpacks it."""
     for child in children:
@@ -201,9 +238,18 @@ def claimed(m: c.Claim, reply: list[Any]) -> c.Claimed:
 
 def outcomes(_: object, reply: list[Any]) -> list[OutcomeRow]:
     """How children ended."""
-    rows: list[OutcomeRow] = []
-    for number, packed in reply:
-        job_id, state, reason, error, result, below = unpacked(packed)
-        about = (read_text(state), read_text(reason), read_text(error))
-        rows.append(OutcomeRow(read_text(job_id), number, *about, result, read_text(below)))
-    return rows
+    return [_outcome(number, packed) for number, packed in reply]
+
+
+def _outcome(number: int, packed: bytes) -> OutcomeRow:
+    job_id, state, reason, error, result, below = unpacked(packed)
+    about = (read_text(state), read_text(reason), read_text(error))
+    return OutcomeRow(read_text(job_id), number, *about, result, read_text(below))
+
+
+def kept_job(_: object, reply: list[Any]) -> KeptJob:
+    """A job with all that is kept of it."""
+    items, journal, ended = reply
+    named = ((name.partition(" "), packed) for name, packed in flat(ended).items())
+    found = sorted((fan, int(number), packed) for (fan, _, number), packed in named)
+    return KeptJob(job_row(items), flat(journal), [(fan, _outcome(number, packed)) for fan, number, packed in found])

@@ -11,6 +11,7 @@ from pathlib import Path
 
 from ...contracts.errors import BadSetup, NotFound
 from ..backup import Progress
+from ..new_file import put_in_place, sync
 from .file import open_file
 from .handle import Handle
 from .schema import check_ours
@@ -30,8 +31,11 @@ def copy_file(source: str, target: str, progress: Progress | None = None) -> Non
     try:
         with handle as connection:
             _copy(connection, source, part, progress)
-        _sync(part)
-        _put_in_place(part, target)
+        sync(part)
+        try:
+            put_in_place(part, target)
+        except FileExistsError:
+            _refuse_what_is_there(target)
     finally:
         handle.close()
         for beside in ("", "-wal", "-shm", "-journal"):  # if the disk is full, SQLite leaves these behind
@@ -79,22 +83,3 @@ def _begin_reading(connection: sqlite3.Connection, source: str) -> None:
     except BaseException:
         connection.execute("ROLLBACK")
         raise
-
-
-def _sync(path: str) -> None:
-    file = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(file)
-    finally:
-        os.close(file)
-
-
-def _put_in_place(part: str, target: str) -> None:
-    try:
-        os.link(part, target)  # unlike a rename, this fails if the target exists
-    except FileExistsError:
-        _refuse_what_is_there(target)
-    except OSError:  # the file system has no links
-        _refuse_what_is_there(target)
-        os.rename(part, target)
-    _sync(os.path.dirname(target))

@@ -59,6 +59,14 @@ class SqliteChildren:
         )
         return [OutcomeRow(*row) for row in rows]
 
+    def all_outcomes(self, job_id: str) -> list[tuple[str, OutcomeRow]]:
+        rows = self._db.execute(
+            "SELECT fan, child, number, state, reason, error, result, below FROM outcome "
+            "WHERE job = ? ORDER BY fan, number",
+            (job_id,),
+        )
+        return [(fan, OutcomeRow(*row)) for fan, *row in rows]
+
     def drop_outcomes(self, job_id: str) -> None:
         self._db.execute("DELETE FROM outcome WHERE job = ?", (job_id,))
 

@@ -6,7 +6,7 @@ import os
 import sqlite3
 from pathlib import Path
 
-from ...contracts.errors import BatonpassError, Corrupted, Overloaded, Unreachable
+from ...contracts.errors import BatonpassError, Conflict, Corrupted, Overloaded, Unreachable
 from . import waiting
 
 _DAMAGED = (sqlite3.SQLITE_CORRUPT, sqlite3.SQLITE_NOTADB)
@@ -23,6 +23,8 @@ def in_our_words(error: sqlite3.Error, path: str) -> BatonpassError:
         )
     if code == sqlite3.SQLITE_FULL:
         return Overloaded(f"no space left for {path}: nothing was written, free some and try again")
+    if getattr(error, "sqlite_errorcode", 0) == sqlite3.SQLITE_CONSTRAINT_PRIMARYKEY:
+        return Conflict(f"another namespace of {path} has the same ids, which are unique in a file: use another file")
     if code in _DAMAGED:
         return damaged(path, str(error))
     if code == sqlite3.SQLITE_IOERR:

@@ -135,3 +135,19 @@ def test_more_than_a_page(bench: Bench) -> None:
     line = bench.run(face.timeline(thread="twin", limit=500))
     assert [found.step_index for found in line] == list(range(229, -1, -1))
     assert [found.parent_id for found in line[:-1]] == [found.id for found in line[1:]]
+
+
+def test_a_copy_of_what_was_rolled_back(bench: Bench) -> None:
+    """Also where the copy can't share with the original, and has two checkpoints that continue from one."""
+    face = bench.face()
+    run = Thread(bench)
+    saved = _grown(run, 30)
+    bench.run(face.rollback("run", to=saved[20][0]))
+    for number in range(3):
+        run.save(append={"messages": [f"after {number}" * 200]})
+    for number in range(8):  # threads in several partitions
+        to = f"twin {number}"
+        bench.run(face.copy("run", to=to))
+        before, after = bench.run(face.timeline(thread="run")), bench.run(face.timeline(thread=to))
+        for one, other in zip(before, after, strict=True):
+            assert bench.run(face.restore(other.id)).state == bench.run(face.restore(one.id)).state

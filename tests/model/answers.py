@@ -7,7 +7,7 @@ from typing import Any
 
 import batonpass as bp
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.rows import CheckpointRow, Delivery, EventRow, JobRow, PlaceRow, StreamRow
+from batonpass.coordinator.rows import CheckpointRow, Delivery, EventRow, JobRow, KeptJob, PlaceRow, StreamRow
 from tests.harness.bench import Bench
 
 
@@ -32,6 +32,8 @@ def comparable(answer: Any) -> object:
         return (answer.place, comparable(answer.checkpoint), writes)
     if isinstance(answer, JobRow):
         return replace(answer, ready=int(bool(answer.ready)), waits=int(bool(answer.waits)))
+    if isinstance(answer, KeptJob):
+        return (comparable(answer.job), dict(answer.journal), list(answer.outcomes))
     if isinstance(answer, EventRow):
         return {name: value for name, value in answer.fields.items() if name != "time"}
     if isinstance(answer, c.Taken):

@@ -11,8 +11,9 @@ from dataclasses import replace
 from typing import Any
 
 from batonpass.contracts.job import OnBusy
-from batonpass.contracts.names import mint
+from batonpass.contracts.names import home, mint
 from batonpass.coordinator import commands as c
+from batonpass.coordinator.rows import JobRow, KeptJob, OutcomeRow
 from tests.harness.bench import new_job, new_target
 from tests.model.world import (
     A_LITTLE,
@@ -35,6 +36,7 @@ Move = Callable[[World, Picks], None]
 MOVES: dict[str, Move] = {}
 WEIGHTED: list[str] = []
 _HOLDERS: set[str] = set()
+ADOPTED = ["failed", "completed", "input_required"]
 ON_BUSY: list[OnBusy] = ["reject", "queue", "queue", "interrupt", "rollback"]
 
 
@@ -165,7 +167,20 @@ def import_(world: World, pick: Picks) -> None:
     if pick.below(2):
         made.append(world.new(pick, thread, base=made[0].id))
     parents = [pick.of(["", pick.new_of(world.checkpoints)]), made[0].id]
-    world.say(c.Import(thread, pick.below(3), made, parents[: len(made)]))
+    stamps = [c.Stamp(2 * n + 1, world.model.clock.now - n, pick.of(["", f"old {n}"])) for n in range(len(made))]
+    world.say(c.Import(thread, pick.below(3), made, parents[: len(made)], stamps if pick.one_in(3) else ()))
+
+
+@move(1)
+def adopt(world: World, pick: Picks) -> None:
+    """A job that ran elsewhere, on a thread of its own or on one that is here."""
+    thread, state, to = pick.of(["", *THREADS]), pick.of(ADOPTED), new_target(pick.of(AGENTS))
+    job_id, now = mint("j", home(thread) if thread else None), world.model.clock.now
+    row = JobRow(job_id, thread or job_id, state, agent=to.agent, contract=to.contract, queue=to.queue, token=3)
+    row.envelope, row.asked, row.created, row.updated = to.envelope, now, now - pick.below(3), now
+    ended = [(mint("f"), OutcomeRow(mint("j"), n, "completed", result=b"1")) for n in range(pick.below(3))]
+    kept = KeptJob(row, {}) if state == "completed" else KeptJob(row, {"a": b"1"}, ended)
+    world.say(c.Adopt(kept, [{"was": "job.failed", "reason": "attempts"}]))
 
 
 # what is over goes
@@ -335,6 +350,7 @@ def look(world: World, pick: Picks) -> None:
         c.Latest(world.thread(pick)),
         c.Restore(checkpoint),
         c.ReadJob(world.job(pick)),
+        c.ReadKept(world.job(pick)),
         c.ListJobs(limit, pick.of(["", world.job(pick)])),
         c.Inbox(limit, *pick.of([(0, ""), *((row.asked, row.id) for row in world.rows if row.asked)])),
         c.Takers(pick.of(QUEUES)),

@@ -121,6 +121,8 @@ class World:
             self.fences += [fence_of(delivery) for delivery in answer]
         if isinstance(command, c.Submit) and answer and answer.id not in self.jobs:
             self.jobs.append(answer.id)
+        if isinstance(command, c.Adopt) and command.job_id not in self.jobs:
+            self.jobs.append(command.job_id)
         if isinstance(command, c.Import):
             self.checkpoints += [new.id for new in command.checkpoints]
         new: c.NewCheckpoint | None = getattr(command, "checkpoint", None)

@@ -189,3 +189,13 @@ def test_a_service_that_may_not_do_its_work_ends_with_one_line(
     assert re.match("batonpass: redis://.* the user lacks permissions", complaint), ran.stderr
     assert "Traceback" not in ran.stderr
     assert ran.returncode == 2
+
+
+def test_a_reader_exports(server: RedisServer, tmp_path: Path) -> None:
+    with bp.connect(url_of(server, "client")) as client, bp.connect(url_of(server, "reader")) as reader:
+        for n in range(3):
+            client.save(thread="exported", agent="a", state={"doc": ["d" * 70_000] * 2, "n": n})
+        job = client.store.call(new_job(thread="exported"))
+        assert reader.export("exported", tmp_path / "thread").checkpoints == 3
+        assert reader.export(job.id, tmp_path / "job").jobs == (job.id,)
+        client.job(job.id).cancel()

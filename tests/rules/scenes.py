@@ -6,9 +6,10 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+from batonpass.contracts.names import home, mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.items import ItemChange
-from batonpass.coordinator.rows import Place, Write
+from batonpass.coordinator.rows import JobRow, KeptJob, OutcomeRow, Place, Write
 from tests.harness.bench import MINUTE, Bench, new_checkpoint, new_job, new_target
 from tests.harness.children import Family
 from tests.harness.items import Items, name
@@ -147,6 +148,18 @@ def _family(bench: Bench, count: int = 3, **more: int) -> Family:
     return Family(bench, bench.start(thread="run", key="k"), count, **more)
 
 
+def _placed() -> c.NewCheckpoint:
+    return new_checkpoint(thread="new", place=Place("", "a", "r"))
+
+
+def _adopting(state: str) -> c.Command[Any]:
+    """A job with two records and outcomes, on a thread that is not there."""
+    to, ids = new_target(), [mint("j", home("new")) for _ in range(2)]
+    row = JobRow(ids[0], "new", state, agent=to.agent, queue=to.queue, envelope=to.envelope, created=5, asked=6)
+    ended = [("f" * 24, OutcomeRow(ids[1], number, "completed", result=b"1")) for number in range(2)]
+    return c.Adopt(KeptJob(row, {"a": b"1", "b": b"2"}, ended), [{"was": "job.started"}, {"was": "job.failed"}])
+
+
 def _staged(bench: Bench) -> c.Command[Any]:
     family = _family(bench)
     bench.do(c.Stage(family.fence, 0, family.children[2:]))
@@ -248,6 +261,9 @@ GROWING: dict[str, Scene] = {
     "take events that are not wanted": lambda bench: _taken(bench, which=c.Which("nobody")),
     "take events again": _left,
     "import": lambda bench: c.Import("new", 0, [new_checkpoint(thread="new")], [bench.save(None)]),
+    "import from elsewhere": lambda bench: c.Import("new", 0, [_placed()], [""], [c.Stamp(3, 5, "first")]),
+    "adopt": lambda bench: _adopting("failed"),
+    "adopt a question": lambda bench: _adopting("input_required"),
 }
 # Each ends something or keeps it going, so it must work on a full server, too.
 ENDING: dict[str, Scene] = {

@@ -1,14 +1,15 @@
 -- Commits checkpoints to a thread in order, with the given parents. The same again returns what the first time did.
 -- KEYS prefix
--- ARGV thread digest, thread name, how many it had so far, then parent or '', agent, checkpoint (lib/checkpoint.lua) of
---      each
+-- ARGV thread digest, thread name, how many it had so far, then of each: step index and time of its first commit
+--      elsewhere, its name (or '', '', ''), parent or '', agent, checkpoint (lib/checkpoint.lua)
 -- Returns {'+', commit line ...}, {'!busy', thread, job}, {'!exists', thread}, {'!thread', id}, {'!ungrounded', base}
 --@ uses clock record parts append checkpoint places free put
 local thread, name, count = ARGV[1], ARGV[2], tonumber(ARGV[3])
 local found, before, at = {}, {}, 4
 while at <= #ARGV do
-  local one = { parent = ARGV[at], agent = ARGV[at + 1] }
-  one.checkpoint, at = read_checkpoint(at + 2)
+  local one = { index = ARGV[at], created = ARGV[at + 1], name = ARGV[at + 2], parent = ARGV[at + 3],
+    agent = ARGV[at + 4] }
+  one.checkpoint, at = read_checkpoint(at + 5)
   found[#found + 1], before[#before + 1] = one, saved_before(one.checkpoint.id)
 end
 if #before > 0 then
@@ -37,10 +38,16 @@ end
 
 local now, lines = now_text(), { '+' }
 for i, one in ipairs(found) do
-  local id = one.checkpoint.id
-  lines[#lines + 1] = append(one.checkpoint, thread, num(count + i - 1), one.parent, now,
-    'name', name, 'tip', id, 'count', num(count + i))
-  emit(name, thread, 'batonpass.checkpoint.saved', 'agent', one.agent, 'checkpoint', id, 'step', one.checkpoint.step)
+  local id, elsewhere = one.checkpoint.id, one.created ~= ''
+  local index = elsewhere and one.index or num(count + i - 1)
+  lines[#lines + 1] = append(one.checkpoint, thread, index, one.parent, elsewhere and one.created or now,
+    'name', name, 'tip', id, 'count', num(index + 1))
+  if one.name ~= '' then
+    redis.call('HSET', P .. 'm:' .. thread, '@' .. id, one.name, '=' .. one.name, id)
+  end
+  if not elsewhere then
+    emit(name, thread, 'batonpass.checkpoint.saved', 'agent', one.agent, 'checkpoint', id, 'step', one.checkpoint.step)
+  end
 end
 if not state[1] then
   redis.call('ZADD', P .. 'threads', 0, name)

@@ -21,15 +21,11 @@ from ...items import name_from
 from ...parts.spans import read_spans
 from ...rows import BEHIND, JobRow, escaped
 from ..segments import SEGMENT
+from ..wire_jobs import job_fields
 from .kinds import Form, Piece
 from .reading import PIECE, portions
 
 _JOB = [field.name for field in fields(JobRow)]
-# The fields that every job on Redis has. Others are only there if they are not empty.
-_ALWAYS = {
-    *("id", "thread", "agent", "contract", "queue", "tip", "key", "idem", "key_ttl", "hop", "attempt", "token"),
-    *("crashes", "lease", "worker", "closed", "created", "updated", "state", "reason", "due", "envelope"),
-}
 _UNENDED = ("submitted", "working", "input_required")
 # As in lua/lib/turns.lua.
 _BAND, _AHEAD = 3 * 10**15, 10**15
@@ -81,13 +77,7 @@ class Embedded:
                 index[line].append((row.id.encode(), b"%d" % place))
             if row.slot:
                 index[f"la:{row.slot}"].append((row.id.encode(), b"0"))
-            told: dict[str, Any] = {name: getattr(row, name) for name in _JOB if name != "ready"}
-            told["waits"] = int(bool(row.waits))
-            kept = [(_bytes(name), _bytes(value)) for name, value in told.items() if value or name in _ALWAYS]
-            own = [(b"thread_digest", _bytes(digest(row.thread))), (b"count", b"")]
-            if not row.ready:
-                own.append((b"delivery", b""))
-            yield from _pairs(f"j:{row.id}", "hash", kept + own)
+            yield from _pairs(f"j:{row.id}", "hash", job_fields(row).items())
         for key, members in index.items():
             yield from _pairs(key, "zset", members)
         yield from _pairs("gates", "zset", self._of("lane, at FROM gate"))

@@ -1,0 +1,67 @@
+"""Commands about bundles: export, import."""
+
+from __future__ import annotations
+
+import os
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from batonpass.contracts.job import JobState
+
+from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
+from .printing import print_json
+
+
+def export(
+    what: Annotated[str, typer.Argument(metavar="JOB|THREAD", help="A job's id, or a thread's name")],
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="The new file; an existing one is not overwritten")],
+    plain: Annotated[bool, typer.Option("--plain", help="Don't encrypt it, though the store is encrypted")] = False,
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Write a job's run to a file, to look at it and replay it elsewhere. The store is only read."""
+    with opened(store, namespace) as coordinator:
+        info = coordinator.export(what, file, plain=plain, progress=_show if sys.stderr.isatty() else None)
+    size = os.path.getsize(file)
+    if as_json:
+        print_json({**info.as_dict(), "file": str(file), "bytes": size})
+        return
+    coded = ", encrypted with the store's key" if info.encrypted else ""
+    typer.echo(
+        f"exported thread {info.thread} with {info.checkpoints} checkpoint(s) and {len(info.jobs)} job(s) to {file}: "
+        f"{size:,} bytes{coded}"
+    )
+    for each in info.left_out:
+        typer.echo(f"left out: {each}", err=True)
+
+
+def import_(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="What `batonpass export` has written")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
+) -> None:
+    """Add an exported run to a store. Nothing of it starts to run. After an interruption, run it again."""
+    with opened(store, namespace, begins=True) as coordinator:
+        info = coordinator.import_(file, progress=_show if sys.stderr.isatty() else None)
+        states = {job: coordinator.job(job).info() for job in info.jobs}
+    if as_json:
+        print_json(info.as_dict())
+        return
+    typer.echo(f"imported thread {info.thread} with {info.checkpoints} checkpoint(s)")
+    for job, found in states.items():
+        onward = {
+            JobState.FAILED: f": `batonpass redrive {job}` continues it here",
+            JobState.INPUT_REQUIRED: f": `batonpass answer {job}` continues it here",
+        }
+        state = f"{found.state} ({found.reason})" if found.reason else str(found.state)
+        typer.echo(f"job {job} at {found.agent}: {state}{onward.get(found.state, '')}")
+
+
+def _show(done: int, total: int) -> None:
+    end = "\n" if done == total else ""
+    typer.echo(f"\r{done:,} of {total:,} checkpoints{end}", err=True, nl=False)

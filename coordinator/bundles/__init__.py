@@ -1,0 +1,1 @@
+"""Bundles: threads with their jobs as files."""

@@ -1,0 +1,153 @@
+"""The records of a bundle: a thread, its checkpoints, what was written at its places, and its jobs.
+
+They are what stores keep, without what belongs to a store: leases, places in queues, idempotency keys.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Container, Iterable, Mapping
+from dataclasses import asdict, dataclass, field, fields, replace
+from typing import Any, TypeVar
+
+from ...contracts.codec import unpack
+from ...contracts.errors import Corrupted
+from ...contracts.job import JobState
+from ...contracts.names import home, is_id, partition_of
+from ...contracts.understood import understood
+from ..commands import SPENT, NewCheckpoint, Stamp
+from ..parts.spans import Append, read_spans
+from ..rows import JobRow, KeptJob, OutcomeRow, Write, place_from
+from ..seals import FORMAT, content_hash
+
+THREAD, CHECKPOINT, WRITES, JOB = "thread", "checkpoint", "writes", "job"
+R = TypeVar("R", JobRow, OutcomeRow)
+_TYPES = {"int": int, "str": str, "bytes": bytes}
+# What an event has besides its fields.
+_ATTRIBUTES = ("type", "subject", "time")
+
+
+@dataclass(slots=True)
+class Carried:
+    """A checkpoint on its way to another store."""
+
+    new: NewCheckpoint
+    parent: str
+    stamp: Stamp
+
+
+@dataclass(slots=True)
+class CarriedJob:
+    """A job on its way to another store, and what happened to it there (the fields of events)."""
+
+    kept: KeptJob
+    events: list[Mapping[str, str]] = field(default_factory=list[Mapping[str, str]])
+
+
+def close_checkpoint(carried: Carried) -> list[Any]:
+    """As a record."""
+    new = carried.new
+    held = [new.id, new.header, new.state, new.native, new.agent, new.step, new.spans]
+    return [*held, list(map(list, new.appends)), new.place.text if new.place else None, carried.parent, *carried.stamp]
+
+
+@understood("a checkpoint of the bundle")
+def open_checkpoint(values: list[Any], thread: str) -> Carried:
+    """From a record."""
+    id_, header, state, native, agent, step, spans, appends, place, parent, *stamp = values
+    at, created, name = stamp
+    read_spans(spans)
+    new = NewCheckpoint(
+        id=_of_thread(id_, "c", thread),
+        thread=thread,
+        header=header,
+        state=state,
+        native=native,
+        agent=agent,
+        step=step,
+        spans=spans,
+        appends=[Append(str(log), int(at), bytes(data)) for log, at, data in appends],
+        place=place_from(place) if place is not None else None,
+    )
+    about = unpack(header[1:])
+    if header[:1] != FORMAT or (about[0], *about[7:9]) != (thread, content_hash(state), content_hash(native)):
+        raise Corrupted(f"checkpoint {id_} of the bundle is not what was saved on thread {thread!r}")
+    return Carried(new, str(parent), Stamp(int(at), int(created), str(name)))
+
+
+def close_writes(scope: str, key: str, writes: Iterable[Write]) -> list[Any]:
+    """What was written at a place, as a record."""
+    return [scope, key, [[write.name, write.data] for write in writes]]
+
+
+@understood("what was written at a place of the bundle")
+def open_writes(values: list[Any]) -> tuple[str, str, list[Write]]:
+    """From a record: scope, key, and what was written there."""
+    scope, key, writes = values
+    return str(scope), str(key), [Write(str(name), bytes(data)) for name, data in writes]
+
+
+def close_job(carried: CarriedJob) -> list[Any]:
+    """As a record."""
+    kept = carried.kept
+    outcomes = [[fan, asdict(row)] for fan, row in kept.outcomes]
+    return [asdict(kept.job), dict(kept.journal), outcomes, list(map(dict, carried.events))]
+
+
+@understood("a job of the bundle")
+def open_job(values: list[Any], thread: str) -> CarriedJob:
+    """From a record."""
+    job, journal, outcomes, events = values
+    row = _row(JobRow, job)
+    JobState(row.state)
+    if _of_thread(row.id, "j", thread) and row.thread != thread:
+        raise Corrupted(f"job {row.id} of the bundle is of another thread")
+    records = {str(key): bytes(memoryview(value)) for key, value in journal.items()}
+    kept = KeptJob(row, records, [(str(fan), _row(OutcomeRow, each)) for fan, each in outcomes])
+    told = ({str(name): str(value) for name, value in event.items() if name not in _ATTRIBUTES} for event in events)
+    return CarriedJob(kept, list(told))
+
+
+def _row(kind: type[R], values: Mapping[str, Any]) -> R:
+    types = {each.name: _TYPES[str(each.type)] for each in fields(kind)}
+    if any(type(value) is not types[name] for name, value in values.items()):
+        raise TypeError("a field of another type")
+    return kind(**values)
+
+
+def _of_thread(minted: str, kind: str, thread: str) -> str:
+    if not is_id(minted, kind) or partition_of(minted) != home(thread):
+        raise Corrupted(f"the bundle has {minted!r}, which can't be an id on thread {thread!r}")
+    return minted
+
+
+def parked(kept: KeptJob, checkpoints: Container[str]) -> KeptJob:
+    """The job as it comes to another store, with these checkpoints: nobody holds it, it is in no queue, and nothing
+    happens to it by itself. One that had not ended has failed, unless it asks."""
+    row = replace(
+        kept.job,
+        tip=kept.job.tip if kept.job.tip in checkpoints else "",
+        began=kept.job.began if kept.job.began in checkpoints else "",
+        ready=0,
+        lease="",
+        worker="",
+        lease_until=0,
+        due=0,
+        closed="",
+        failing=0,
+        idem="",
+        slot="",
+        waits=0,
+        brood="",
+        escalation="",
+    )
+    if JobState(row.state).ended:
+        return replace(kept, job=row)
+    row.expires = row.deadline = 0
+    if row.fan and not row.verdict:
+        row.verdict = "cut"
+    if row.state != JobState.INPUT_REQUIRED:
+        row.error = f"it was {row.state} ({row.reason})" if row.reason else f"it was {row.state}"
+        row.error += f" when it was exported{', after: ' + kept.job.error if kept.job.error else ''}"
+        row.state, row.reason = JobState.FAILED.value, "imported"
+        row.result = kept.journal.get(SPENT, b"")
+    return replace(kept, job=row)

@@ -1,0 +1,222 @@
+"""Exporting: a thread and the jobs on it become a bundle. The store is only read."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from ...contracts.bundle import BundleInfo
+from ...contracts.errors import Conflict, Corrupted, NotFound, Trimmed
+from ...contracts.event import IMPORTED
+from ...contracts.names import is_id
+from ..bundles.file import BundleWriter
+from ..bundles.records import (
+    CHECKPOINT,
+    JOB,
+    THREAD,
+    WRITES,
+    Carried,
+    CarriedJob,
+    close_checkpoint,
+    close_job,
+    close_writes,
+)
+from ..coded.codec import check_read
+from ..commands import Events, LastEvent, NewCheckpoint, Places, ReadKept, ReadSpans, Restore, Stamp, Which
+from ..parts.runs import Runs, Wanted, merged
+from ..parts.spans import Append, read_spans, write_spans
+from ..redrafts import Redrafts
+from ..rows import CheckpointRow, EventRow, KeptJob, PlaceRow
+from ..seals import content_hash, read_commit
+from ..snapshots import from_ms, open_row, verified
+from ..written import inlined
+from . import Call, copies, places
+from .events import PAGE
+from .inputs import text
+from .rewinding import is_short_of
+
+_EVENTS = Which(types=("batonpass.job.*", "batonpass.lease.*", IMPORTED))
+
+
+@dataclass(slots=True)
+class _Found:
+    """What was found so far."""
+
+    thread: str
+    jobs: dict[str, KeptJob] = field(default_factory=dict[str, KeptJob])
+    checkpoints: int = 0
+    left_out: list[str] = field(default_factory=list[str])
+
+
+def export(what: str, out: BundleWriter, progress: Callable[[int, int], None], *, decoded: bool) -> Call[BundleInfo]:
+    """Write a job, or a thread, with all that belongs to it. `decoded`: the store has a codec.
+
+    A job is read before the checkpoints, which come after what it goes on from is there: it may be running.
+    """
+    found = yield from _begun(text(what, "job or thread"))
+    out.add(THREAD, found.thread)
+    yield from _checkpoints(found, out, progress, decoded=decoded)
+    if not found.checkpoints and not found.jobs:
+        raise NotFound(f"there is no job or thread {what!r} here: `batonpass jobs` lists the jobs")
+    yield from _writes(found.thread, out)
+    events = yield from _events(found)
+    for kept in found.jobs.values():
+        out.add(JOB, *close_job(CarriedJob(kept, events.get(kept.job.id, []))))
+        if kept.job.fan:
+            found.left_out.append(f"the {kept.job.children} children of job {kept.job.id}")
+    return BundleInfo(
+        thread=found.thread,
+        jobs=tuple(found.jobs),
+        checkpoints=found.checkpoints,
+        left_out=tuple(found.left_out),
+    )
+
+
+def _begun(what: str) -> Call[_Found]:
+    if is_id(what, "j"):
+        try:
+            kept: KeptJob = yield ReadKept(what)
+        except NotFound:  # it may have been deleted, and left its thread
+            return _Found(what)
+        return _Found(kept.job.thread, {what: _readable(kept)})
+    return _Found(what)
+
+
+def _readable(kept: KeptJob) -> KeptJob:
+    """The same. Raises why something of it can't be read here: a key is missing, say."""
+    row = kept.job
+    held = (row.envelope, row.result, row.question, row.answer, row.terms, row.otherwise)
+    for data in (*held, *kept.journal.values(), *(each.result for _, each in kept.outcomes)):
+        check_read(data)
+    return kept
+
+
+def _checkpoints(
+    found: _Found, out: BundleWriter, progress: Callable[[int, int], None], *, decoded: bool
+) -> Call[None]:
+    total = 1 + (yield from copies.newest(found.thread))
+    start, runs, drafts = 0, Runs(), Redrafts(found.thread, None)
+    while rows := (yield from copies.page(found.thread, start)):
+        sound = [row for row in rows if _is_sound(row, found)]
+        carried = (yield from _redrafted(sound, drafts, found)) if decoded else (yield from _as_they_are(sound, runs))
+        for row, new in carried:
+            commit = read_commit(row.commit, row.id)
+            stamp = Stamp(commit.step_index, commit.created, row.name)
+            out.add(CHECKPOINT, *close_checkpoint(Carried(new, commit.parent, stamp)))
+        yield from _jobs_of(carried, found)
+        found.checkpoints += len(carried)
+        start = read_commit(rows[-1].commit, rows[-1].id).step_index + 1
+        progress(start, max(start, total))
+
+
+def _is_sound(row: CheckpointRow, found: _Found) -> bool:
+    try:
+        _, header = verified(row)
+        if [content_hash(row.state), content_hash(row.native)] == header[7:9]:
+            return True
+    except Corrupted:
+        pass
+    found.left_out.append(f"checkpoint {row.id}, which is damaged")
+    return False
+
+
+def _as_they_are(rows: Sequence[CheckpointRow], runs: Runs) -> Call[list[tuple[CheckpointRow, NewCheckpoint]]]:
+    """Checkpoints with the bytes that each adds to what is carried already."""
+    carried: list[tuple[CheckpointRow, NewCheckpoint, list[Wanted]]] = []
+    for row in rows:
+        commit, header = verified(row)
+        spans, wanted = runs.carry(read_spans(commit.spans), row.id)
+        new = NewCheckpoint(
+            id=row.id,
+            thread=row.thread,
+            header=row.header,
+            state=row.state,
+            native=row.native,
+            agent=header[3],
+            step=header[4],
+            spans=write_spans(spans),
+            place=commit.place,
+        )
+        carried.append((row, new, wanted))
+    sources = tuple(each.source for *_, wanted in carried for each in wanted)
+    data: list[bytes] = (yield ReadSpans(rows[0].thread, sources)) if sources else []
+    bytes_of = dict(zip(sources, data, strict=True))
+    if any(len(found) != span.last - span.first for span, found in bytes_of.items()):
+        raise Conflict(f"checkpoints of thread {rows[0].thread!r} were deleted meanwhile, or are damaged: run it again")
+    for _, new, wanted in carried:
+        new.appends = merged(Append(each.log, each.at, bytes_of[each.source]) for each in wanted)
+    return [(row, new) for row, new, _ in carried]
+
+
+def _redrafted(
+    rows: Sequence[CheckpointRow], drafts: Redrafts, found: _Found
+) -> Call[list[tuple[CheckpointRow, NewCheckpoint]]]:
+    """Checkpoints packed anew, because a codec's bytes are bound to their logs."""
+    carried: list[tuple[CheckpointRow, NewCheckpoint]] = []
+    for row in rows:
+        try:
+            whole: CheckpointRow = yield Restore(row.id)
+            carried.append((row, drafts.make(open_row(whole), row.id)))
+        except Corrupted:
+            found.left_out.append(f"checkpoint {row.id}, which is damaged")
+    return carried
+
+
+def _jobs_of(carried: Iterable[tuple[CheckpointRow, NewCheckpoint]], found: _Found) -> Call[None]:
+    """Read the jobs that have saved checkpoints on the thread, as far as they are there."""
+    for row, _ in carried:
+        job_id = verified(row)[1][1]
+        if job_id and job_id not in found.jobs:
+            try:
+                kept: KeptJob = yield ReadKept(job_id)
+            except NotFound:
+                continue
+            if kept.job.thread == found.thread:
+                found.jobs[job_id] = _readable(kept)
+
+
+def _writes(thread: str, out: BundleWriter) -> Call[None]:
+    before: tuple[str, str] | None = None
+    while True:
+        rows: list[PlaceRow] = yield Places(thread, None, before, places.PAGE, whole=True)
+        if not rows:
+            return
+        texts = [write.spans for row in rows for write in row.writes]
+        held = yield from places.bodies(thread, texts)
+        for row in rows:
+            whole = [replace(each, bodies=tuple(held[span] for span in read_spans(each.spans))) for each in row.writes]
+            if whole:
+                out.add(WRITES, *close_writes(row.place.scope, row.place.key, map(inlined, whole)))
+        before = (rows[-1].place.key, rows[-1].place.scope)
+
+
+def _events(found: _Found) -> Call[dict[str, list[Mapping[str, str]]]]:
+    """What happened to the jobs, as far as it is kept, except that they saved checkpoints."""
+    told: dict[str, list[Mapping[str, str]]] = {job_id: [] for job_id in found.jobs}
+    if not told:
+        return told
+    newest: str = yield LastEvent()
+    # On Redis, positions are times.
+    after = f"{min(kept.job.created for kept in found.jobs.values()) - 1000}-0" if "-" in newest else ""
+    while True:
+        before = after
+        try:
+            rows: list[EventRow] = yield Events(after, limit=PAGE, which=replace(_EVENTS, thread=found.thread))
+        except Trimmed as error:
+            after = error.first_available
+            continue
+        for row in rows:
+            if row.fields.get("subject") in told:
+                told[row.fields["subject"]].append(_happened(row.fields))
+        after = rows[-1].position if rows else before
+        if not rows or not is_short_of(newest, before, after):
+            return told
+
+
+def _happened(fields: Mapping[str, str]) -> Mapping[str, str]:
+    """An event's fields as those of the event that will tell of it elsewhere."""
+    rest = {name: value for name, value in fields.items() if name not in ("type", "subject", "time")}
+    if fields["type"] == IMPORTED:
+        return rest
+    at = from_ms(int(fields["time"])).isoformat(timespec="milliseconds")
+    return {"was": fields["type"].removeprefix("batonpass."), "at": at, **rest}

@@ -1,0 +1,169 @@
+"""The files of bundles: whatever happens to one, all of it counts or nothing."""
+
+from __future__ import annotations
+
+import os
+import random
+import signal
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import batonpass as bp
+from batonpass.contracts.names import home, mint
+from batonpass.coordinator.bundles.file import BundleWriter
+from batonpass.coordinator.bundles.records import CHECKPOINT, JOB, THREAD
+
+from .commandline import CommandLine, kept
+from .harness.texts import message
+
+
+@pytest.fixture
+def bundle(tmp_path: Path) -> Path:
+    """Of a thread of 60 checkpoints, two of which have names."""
+    path = tmp_path / "run.bundle"
+    chance = random.Random(3)
+    with bp.connect("memory://") as coordinator:
+        messages: list[Any] = []
+        for n in range(60):
+            messages.append(message(chance))
+            made = coordinator.save(thread="run", agent="a", state={"n": n, "messages": messages})
+            if n % 30 == 7:
+                coordinator.name(made.id, f"name {n}")
+        coordinator.export("run", path)
+    return path
+
+
+@pytest.fixture
+def run(sqlite_url: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> CommandLine:
+    return CommandLine(sqlite_url, capsys, monkeypatch)
+
+
+def _refused(run: CommandLine, path: Path, match: str) -> None:
+    with bp.connect(run.url) as coordinator:
+        before = kept(run.url)
+        with pytest.raises(bp.BatonpassError, match=match):
+            coordinator.import_(path)
+        assert kept(run.url) == before
+
+
+def test_cut_short(run: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    whole, cut = bundle.read_bytes(), tmp_path / "cut"
+    for part in [*(len(whole) * n // 50 for n in range(50)), len(whole) - 1, len(whole) - 32, len(whole) - 36]:
+        cut.write_bytes(whole[:part])
+        _refused(run, cut, "is cut short or damaged: nothing was imported|is not a bundle")
+    cut.write_bytes(whole + b"x")
+    _refused(run, cut, "is cut short or damaged")
+
+
+def test_flipped_bits(run: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    whole, flipped = bundle.read_bytes(), tmp_path / "flipped"
+    chance = random.Random(5)
+    for at in [*range(0, 40, 3), *(chance.randrange(len(whole)) for _ in range(60))]:
+        changed = bytearray(whole)
+        changed[at] ^= 1 << chance.randrange(8)
+        flipped.write_bytes(changed)
+        _refused(run, flipped, "is cut short or damaged|is not a bundle|is a bundle of another Batonpass")
+
+
+def test_what_is_no_bundle(run: CommandLine, bundle: Path, tmp_path: Path) -> None:
+    complaint = run("import", str(tmp_path / "nothing")).complaint
+    assert complaint == f"there is no file {tmp_path / 'nothing'}"
+    for data in (b"", b"batonpass bundle", b"SQLite format 3\0" * 9, os.urandom(5000)):
+        other = tmp_path / "other"
+        other.write_bytes(data)
+        assert "is not a bundle: `batonpass export` writes them" in run("import", str(other)).complaint
+    assert "can't be read" in run("import", str(tmp_path)).complaint
+    with bp.connect(run.url) as coordinator:
+        coordinator.import_(bundle)
+        for path in (bundle, tmp_path):
+            with pytest.raises(bp.BadSetup, match="already exists, and is never overwritten"):
+                coordinator.export("run", path)
+        with pytest.raises(bp.BadSetup, match="can't be written: No such file"):
+            coordinator.export("run", tmp_path / "no folder" / "file")
+        with pytest.raises(bp.BadSetup, match="is not the path of a file"):
+            coordinator.export("run", 5)  # type: ignore[arg-type]
+    assert sorted(path.name for path in tmp_path.iterdir() if "part" in path.name) == []
+
+
+def _made(path: Path, *records: tuple[Any, ...]) -> Path:
+    path.unlink(missing_ok=True)
+    out = BundleWriter(str(path), None)
+    for record in records:
+        out.add(*record)
+    out.close()
+    return path
+
+
+def test_a_file_that_somebody_else_has_written(run: CommandLine, tmp_path: Path) -> None:
+    """With a checksum that is right."""
+    checkpoint: list[Any] = [mint("c", home("run")), b"\x01\x90", b"", b"", "a", "s", "", [], None, "", 0, 5, ""]
+    job: dict[str, Any] = {"id": mint("j", home("run")), "thread": "run", "state": "failed"}
+    strange: list[list[tuple[Any, ...]]] = [
+        [],
+        [(THREAD, "run"), (THREAD, "two")],
+        [(THREAD, 5)],
+        [(THREAD, "run"), ("strange", 1)],
+        [(THREAD, "run"), (CHECKPOINT,)],
+        [(THREAD, "run"), (CHECKPOINT, *checkpoint)],
+        [(THREAD, "run"), (CHECKPOINT, "../../etc", *checkpoint[1:])],
+        [(THREAD, "run"), (JOB, {**job, "thread": "other"}, {}, [], [])],
+        [(THREAD, "run"), (JOB, {**job, "id": "x"}, {}, [], [])],
+        [(THREAD, "run"), (JOB, {**job, "state": "owned"}, {}, [], [])],
+        [(THREAD, "run"), (JOB, {**job, "hop": "1"}, {}, [], [])],
+        [(THREAD, "run"), (JOB, {**job, "more": 1}, {}, [], [])],
+        [(THREAD, "run"), (JOB, job, {"a": 1}, [], [])],
+        [(THREAD, "run"), (JOB, job, {}, [["f", {"job_id": "x"}]], [])],
+        [(THREAD, "run"), (JOB, job, {}, [], [5])],
+    ]
+    for records in strange:
+        _refused(run, _made(tmp_path / "strange", *records), "bundle|strange|thread 5")
+
+
+_KILLED = """
+import os, signal, sys
+import batonpass as bp
+def told(done, total):
+    if done > 20:
+        os.kill(os.getpid(), signal.SIGKILL)
+with bp.connect(sys.argv[1]) as coordinator:
+    coordinator.import_(sys.argv[2], progress=told)
+"""
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "redis"])
+def test_killed_in_the_middle_and_run_again(
+    kind: str, request: pytest.FixtureRequest, bundle: Path, tmp_path: Path
+) -> None:
+    url = request.getfixturevalue(f"{kind}_url")
+    ended = subprocess.run([sys.executable, "-c", _KILLED, url, str(bundle)], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    with bp.connect(url) as coordinator:
+        assert 0 < len(coordinator.timeline("run", limit=100)) < 60
+        assert coordinator.import_(bundle).checkpoints == 60
+        found = coordinator.timeline("run", limit=100)
+        assert [each.step_index for each in found] == [*range(59, -1, -1)]
+        assert len(coordinator.restore(found[0].id).state["messages"]) == 60
+        assert coordinator.restore(thread="run", name="name 37").state["n"] == 37
+        coordinator.export("run", tmp_path / "again")
+    assert len((tmp_path / "again").read_bytes()) == len(bundle.read_bytes())
+
+
+def test_a_killed_export_leaves_no_file_of_that_name(sqlite_url: str, bundle: Path, tmp_path: Path) -> None:
+    with bp.connect(sqlite_url) as coordinator:
+        coordinator.import_(bundle)
+    code = _KILLED.replace("import_(sys.argv[2]", "export('run', sys.argv[2]").replace("done > 20", "done")
+    ended = subprocess.run([sys.executable, "-c", code, sqlite_url, str(tmp_path / "new")], check=False)
+    assert ended.returncode == -signal.SIGKILL
+    assert not (tmp_path / "new").exists()
+
+
+def test_into_another_namespace_of_the_same_file(run: CommandLine, tmp_path: Path) -> None:
+    with bp.connect(run.url) as coordinator:
+        coordinator.save(thread="run", agent="a", state={"n": 1})
+        coordinator.export("run", tmp_path / "small")
+    complaint = run("import", str(tmp_path / "small"), "--namespace", "other").complaint
+    assert "has the same ids, which are unique in a file: use another file" in complaint
