@@ -15,8 +15,8 @@ from langgraph.types import interrupt
 
 import batonpass as bp
 
+from ..workers.serving import Ask, Reply, only, reached, serving
 from .commandline import CommandLine, kept
-from .workers.serving import Ask, Reply, only, reached, serving
 
 FIRST, SECOND = "research", "outline"
 

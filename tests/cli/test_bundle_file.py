@@ -17,8 +17,8 @@ from batonpass.contracts.names import home, mint
 from batonpass.coordinator.bundles.file import BundleWriter
 from batonpass.coordinator.bundles.records import CHECKPOINT, JOB, THREAD
 
+from ..harness.texts import message
 from .commandline import CommandLine, kept
-from .harness.texts import message
 
 
 @pytest.fixture
