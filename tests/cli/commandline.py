@@ -18,6 +18,8 @@ import redis
 
 from batonpass.cli import main
 
+from ..harness.stores import contents
+
 
 @dataclass(frozen=True)
 class Ran:
@@ -78,4 +80,4 @@ def kept(url: str) -> Mapping[str, object]:
             return {str(number): line for number, line in enumerate(db.iterdump())}
     namespace = parse_qs(parts.query)["namespace"][0]
     with redis.Redis.from_url(url.partition("?")[0]) as server:
-        return {key.decode(): server.dump(key) for key in server.scan_iter(match=f"bp:{{{namespace}:*", count=1000)}
+        return contents(server, [key.decode() for key in server.scan_iter(match=f"bp:{{{namespace}:*", count=1000)])

@@ -134,7 +134,7 @@ def test_live_workers_are_listed_with_their_versions(store_url: str, doctor: Doc
     """A deploy that is not finished shows, of an app or of Batonpass."""
     apps = [made(Order, version=version) for version in ("2.4", "2.3")]
     older = Present("other-1", "0.0.9", "doctor", "2.4")
-    assert cli("workers", "--json").code == (2 if store_url.startswith("sqlite") else 0)
+    assert cli("workers", "--json").json == []
     with (
         start_blocking_portal() as portal,
         portal.wrap_async_context_manager(serving(apps[0], store_url)) as coordinator,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import copy
 import secrets
 import sqlite3
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import replace
 from pathlib import Path
@@ -170,13 +170,7 @@ class RedisHarness:
             pipe.execute()
 
     def dump(self) -> Mapping[str, object]:
-        keys = list(self.keys())
-        with self.server.pipeline(transaction=False) as pipe:
-            for key in keys:
-                pipe.type(key)
-            for key, kind in zip(keys, pipe.execute(), strict=True):
-                _READ[kind](pipe, key)
-            return dict(zip(keys, pipe.execute(), strict=True))
+        return contents(self.server, list(self.keys()))
 
     @contextmanager
     def tampered(self, checkpoint: str, part: str, change: Callable[[bytes], bytes]) -> Iterator[None]:
@@ -229,3 +223,13 @@ _READ: dict[bytes, Callable[[Any, str], object]] = {
     b"string": lambda pipe, key: pipe.get(key),
     b"zset": lambda pipe, key: pipe.zrange(key, 0, -1, withscores=True),
 }
+
+
+def contents(server: Any, keys: Sequence[str]) -> dict[str, object]:
+    """What a server has under keys."""
+    with server.pipeline(transaction=False) as pipe:
+        for key in keys:
+            pipe.type(key)
+        for key, kind in zip(keys, pipe.execute(), strict=True):
+            _READ[kind](pipe, key)
+        return dict(zip(keys, pipe.execute(), strict=True))
