@@ -104,7 +104,7 @@ if TYPE_CHECKING:
     from batonpass.coordinator.consumer import Consumer, SyncConsumer
     from batonpass.coordinator.job import Job, SyncJob
     from batonpass.coordinator.sync_client import SyncCoordinator
-    from batonpass.workers.context import Context, SyncContext, current
+    from batonpass.workers.context.context import Context, SyncContext, current
     from batonpass.workers.worker import Worker
 
 __all__ = [
@@ -236,7 +236,7 @@ _HOMES = {
     "coordinator.consumer": "Consumer SyncConsumer",
     "coordinator.job": "Job SyncJob",
     "coordinator.sync_client": "SyncCoordinator",
-    "workers.context": "Context SyncContext current",
+    "workers.context.context": "Context SyncContext current",
     "workers.worker": "Worker",
 }
 _HOME_OF = dict.fromkeys(__all__, "contracts.errors") | {

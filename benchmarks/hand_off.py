@@ -14,7 +14,7 @@ from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import adrive, drive
 from batonpass.coordinator.snapshots import close_snapshot
 from batonpass.coordinator.store import Store
-from batonpass.workers.outcomes import handing_off
+from batonpass.workers.outcomes.outcomes import handing_off
 from benchmarks.agents import Topic, app, pass_on
 from benchmarks.holding import held
 from benchmarks.places import Places

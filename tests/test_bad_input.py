@@ -37,7 +37,7 @@ MODULES = {
     "keyless": "import os\nkey = os.environ['NO_SUCH_KEY']\n",
     "deep": "import keyless\n",
     "exits": "import sys\nsys.exit(3)\n",
-    "killed": "import os, sys\nif 'batonpass.workers.zygote' in sys.orig_argv:\n    os.kill(os.getpid(), 9)\n"
+    "killed": "import os, sys\nif 'batonpass.workers.children.zygote' in sys.orig_argv:\n    os.kill(os.getpid(), 9)\n"
     + APP
     + "\n@app.agent('write', accepts=Topic, returns=Topic, isolation='process')\ndef write(topic): ...\n",
     "empty": "",

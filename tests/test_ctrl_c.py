@@ -15,7 +15,7 @@ import pytest
 # It says that it is there, and stays for longer than a test may take.
 STAYS = "import time\nprint('here', flush=True)\ntime.sleep(600)\n"
 APP = "import batonpass as bp\napp = bp.App('desk')\n"
-IN_A_CHILD = "import sys\nif 'batonpass.workers.zygote' in ' '.join(sys.orig_argv):\n    import stays\n"
+IN_A_CHILD = "import sys\nif 'batonpass.workers.children.zygote' in ' '.join(sys.orig_argv):\n    import stays\n"
 APART = "app.agent('a', accepts=bp.State, returns=bp.State, isolation='process')(lambda state: state)\n"
 AT_EXIT = "import atexit\natexit.register(__import__, 'stays')\n"
 

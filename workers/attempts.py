@@ -18,17 +18,17 @@ from ..coordinator.book import Book
 from ..coordinator.calls import adrive, afollow
 from ..coordinator.commands import Command
 from ..coordinator.store import Store
-from .about import Rejecting
 from .aside import reading
-from .context import Context, entered
+from .context.base import Rejecting
+from .context.context import Context, entered
+from .context.fan_out import counting
 from .copies import end_if_copied
-from .guarding import Held, keep, kept
-from .joining import counting
 from .memory import remembering
-from .outcomes import ending, handing_off
+from .outcomes.fan_out import spawning
+from .outcomes.outcomes import ending, handing_off
+from .outcomes.refused_handoffs import Held, keep, kept
 from .session import LeaseSession
 from .single import single
-from .spawning import spawning
 
 
 class Attempts:

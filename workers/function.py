@@ -14,9 +14,9 @@ from ..contracts.contract import Contract, contract_ref
 from ..contracts.errors import ContractViolation
 from ..contracts.outcome import FannedOut, Finished, Outcome, Suspended
 from ..coordinator.session import Session
-from .asking import Asking
-from .context import Context
-from .joining import Spawning
+from .context.asking import Asking
+from .context.context import Context
+from .context.fan_out import Spawning
 from .threads import in_thread
 
 

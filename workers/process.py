@@ -20,7 +20,7 @@ from ..contracts.app import App
 from ..contracts.errors import BatonpassError
 from ..contracts.job import DEFAULT_LEASE
 from ..coordinator.connection import connect
-from .children import Children
+from .children.children import Children
 from .copies import let_signals_end_copies
 from .single import alone
 from .sources import Sources, begin_anew

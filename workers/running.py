@@ -32,14 +32,14 @@ from ..coordinator.letters import open_envelope
 from ..coordinator.operations.jobs import SUSPECT
 from ..coordinator.rows import Delivery, JobRow
 from ..coordinator.store import Store
-from .apart import WRITING, Apart
 from .aside import Aside, Lacking
-from .asking import check_answered
 from .attempts import Attempts
-from .closing import Closing
+from .children.apart import WRITING, Apart
+from .children.pool import Pool
+from .context.asking import check_answered
 from .keeper import LeaseKeeper
 from .notes import Notes
-from .pool import Pool
+from .outcomes.closing import Closing
 from .session import Drained, LeaseSession
 from .single import single
 from .spans import attempt_span

@@ -29,11 +29,11 @@ from ..coordinator.commands import Limits
 from ..coordinator.presence import Present, close_present
 from .adapters import load_adapter
 from .agreement import check_others, check_receivers
-from .asking import asked_as
-from .children import Children
+from .children.children import Children
+from .children.pool import Pool
 from .claiming import Claimer
+from .context.asking import asked_as
 from .keeper import LeaseKeeper
-from .pool import Pool
 from .record import keep_record
 from .running import Runner
 from .scheduling import keep_schedules

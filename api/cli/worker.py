@@ -11,13 +11,13 @@ import typer
 
 from batonpass.contracts.job import DEFAULT_LEASE
 from batonpass.coordinator.urls import namespace_of
-from batonpass.workers.children import Children
+from batonpass.workers.children.children import Children
+from batonpass.workers.children.pool import Wear
+from batonpass.workers.children.steady_loop import STEADY
 from batonpass.workers.finding import find_app
 from batonpass.workers.logs import log_lines
-from batonpass.workers.pool import Wear
 from batonpass.workers.process import at_last, serve
 from batonpass.workers.sources import Sources, begin_anew, keep_reloading
-from batonpass.workers.steady import STEADY
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, duration, listed
 

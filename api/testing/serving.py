@@ -19,10 +19,10 @@ from batonpass.coordinator.commands import Claim
 from batonpass.coordinator.connection import connect
 from batonpass.coordinator.rows import Delivery
 from batonpass.coordinator.sync_client import SyncCoordinator
-from batonpass.workers.about import Rejecting
-from batonpass.workers.asking import Asking
-from batonpass.workers.context import Context, SyncContext, entered, left
-from batonpass.workers.joining import Spawning
+from batonpass.workers.context.asking import Asking
+from batonpass.workers.context.base import Rejecting
+from batonpass.workers.context.context import Context, SyncContext, entered, left
+from batonpass.workers.context.fan_out import Spawning
 from batonpass.workers.session import LeaseSession
 
 from .either import Either

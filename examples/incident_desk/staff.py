@@ -12,7 +12,7 @@ from functools import partial
 from pathlib import Path
 from signal import SIGINT, SIGTERM
 
-from batonpass.workers.parent import signal_when_gone
+from batonpass.workers.children.parent import signal_when_gone
 
 STAGES = {"triage": "LangGraph", "write": "CrewAI", "review": "AutoGen"}
 APP = "batonpass.examples.incident_desk.app:app"

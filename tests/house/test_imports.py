@@ -63,7 +63,7 @@ from batonpass.cli import app
 app(["jobs", "--help"], standalone_mode=False)
 print(json.dumps([name for name in sys.modules if name.startswith("batonpass.")]))
 """
-OTHERS = "batonpass.workers.children", "batonpass.workers.worker", "batonpass.examples", "batonpass.cli.serve"
+OTHERS = "batonpass.workers.children.children", "batonpass.workers.worker", "batonpass.examples", "batonpass.cli.serve"
 
 
 def test_a_command_imports_what_it_needs(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.outcome import Finished, Outcome, Suspended
 from batonpass.coordinator import commands as c
 from batonpass.testing.serving import claimed
-from batonpass.workers.context import Context
+from batonpass.workers.context.context import Context
 from batonpass.workers.running import Runner
 from batonpass.workers.session import LeaseSession
 

@@ -9,7 +9,7 @@ from tests.apps.evidence import ran
 from .agents import pass_gate
 from .apart import app
 
-if "batonpass.workers.zygote" in str(sys.modules["__main__"].__spec__):
+if "batonpass.workers.children.zygote" in str(sys.modules["__main__"].__spec__):
     ran("imports")
     pass_gate("import")
 

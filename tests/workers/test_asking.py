@@ -12,7 +12,7 @@ import pytest
 import batonpass as bp
 from batonpass.coordinator.commands import AnswerJob
 from batonpass.coordinator.letters import seal_letter
-from batonpass.workers.asking import terms_of
+from batonpass.workers.context.asking import terms_of
 
 from .serving import DEADLINE, Ask, Reply, kinds, only, reached, serving
 

@@ -11,7 +11,7 @@ from batonpass.contracts.contract import contract_ref
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import queue_of
 from batonpass.workers import running
-from batonpass.workers.children import Children
+from batonpass.workers.children.children import Children
 from batonpass.workers.keeper import LeaseKeeper
 from batonpass.workers.worker import Worker, in_background
 from tests.harness.waiting import wait_until

@@ -9,8 +9,9 @@ import anyio
 import pytest
 
 import batonpass as bp
-from batonpass.workers import birth, nursery
-from batonpass.workers.children import Children
+from batonpass.workers.children import nursery
+from batonpass.workers.children import start as birth
+from batonpass.workers.children.children import Children
 
 from .apart import app
 from .processes import DEADLINE

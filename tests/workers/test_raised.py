@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 import batonpass as bp
-from batonpass.workers.raised import raised_in
+from batonpass.workers.outcomes.error_place import raised_in
 
 from .serving import Ask, Reply, only
 

@@ -12,7 +12,7 @@ import anyio
 import anyio.lowlevel
 import pytest
 
-from batonpass.workers.steady import STEADY
+from batonpass.workers.children.steady_loop import STEADY
 
 
 async def leave() -> None:

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 import batonpass as bp
-from batonpass.workers.birth import ChildProcess
+from batonpass.workers.children.start import ChildProcess
 
 from . import agents, apart
 from .agents import Done, Task

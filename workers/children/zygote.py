@@ -1,7 +1,7 @@
 """The zygote: a process that has imported the app and its frameworks, and forks the worker's children.
 
-`python -m batonpass.workers.zygote FD`. It only imports: no loop, no store handle, no thread. If it finds threads after
-its imports, it says so and ends. Children are then spawned.
+`python -m batonpass.workers.children.zygote FD`. It only imports: no loop, no store handle, no thread. If it finds
+threads after its imports, it says so and ends. Children are then spawned.
 """
 
 from __future__ import annotations

@@ -7,15 +7,15 @@ from collections.abc import Generator, Mapping
 from dataclasses import replace
 from typing import Any
 
-from ..contracts.agent import Agent
-from ..contracts.errors import Corrupted, Refused
-from ..coordinator.book import Book
-from ..coordinator.commands import Command, Fail, HandOff
-from ..coordinator.letters import open_envelope
-from ..coordinator.rows import JobRow
-from .guarding import Onward, allowed
-from .onward import onward_transcript
-from .session import LeaseSession
+from ...contracts.agent import Agent
+from ...contracts.errors import Corrupted, Refused
+from ...coordinator.book import Book
+from ...coordinator.commands import Command, Fail, HandOff
+from ...coordinator.letters import open_envelope
+from ...coordinator.rows import JobRow
+from ..session import LeaseSession
+from .refused_handoffs import Onward, allowed
+from .transcript import onward_transcript
 
 # The reasons for which a hop's attempts have run out.
 _OVER = ("attempts", "permanent", "out_of_time")

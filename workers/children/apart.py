@@ -8,18 +8,18 @@ from dataclasses import replace
 
 import anyio
 
-from ..contracts.app import App
-from ..contracts.duration import seconds_of
-from ..contracts.errors import BatonpassError, Fenced, NotFound
-from ..coordinator.commands import Fence, ReadJob, Restore
-from ..coordinator.letters import open_envelope
-from ..coordinator.rows import Delivery
-from ..coordinator.store import Store
-from .aside import Aside
-from .birth import Died
-from .closing import Closing
+from ...contracts.app import App
+from ...contracts.duration import seconds_of
+from ...contracts.errors import BatonpassError, Fenced, NotFound
+from ...coordinator.commands import Fence, ReadJob, Restore
+from ...coordinator.letters import open_envelope
+from ...coordinator.rows import Delivery
+from ...coordinator.store import Store
+from ..aside import Aside
+from ..outcomes.closing import Closing
+from ..session import PATIENCE, LeaseSession
 from .pool import Pool
-from .session import PATIENCE, LeaseSession
+from .start import Died
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds that the write of a delivery's end may take: writes are retried while the store is away.

@@ -1,6 +1,6 @@
 """A child process: runs the deliveries that its worker sends, one at a time, with its own store handle.
 
-`python -m batonpass.workers.child FD` where children can't be forked.
+`python -m batonpass.workers.children.child FD` where children can't be forked.
 """
 
 from __future__ import annotations
@@ -19,14 +19,14 @@ from types import FrameType
 
 import anyio
 
-from ..coordinator.connection import connect
-from .copies import let_signals_end_copies
+from ...coordinator.connection import connect
+from ..copies import let_signals_end_copies
+from ..running import Runner
+from ..spans import send_spans
 from .frames import Frame, frame, read_frame, unpack_delivery
 from .parent import hear_setup
-from .running import Runner
 from .setup import Prepared, prepare
-from .spans import send_spans
-from .steady import STEADY
+from .steady_loop import STEADY
 
 _log = logging.getLogger("batonpass.worker")
 _FOR_THE_WORKER = (signal.SIGTERM, signal.SIGINT, signal.SIGHUP)

@@ -10,11 +10,11 @@ from dataclasses import dataclass
 import anyio
 from anyio.abc import TaskGroup
 
-from ..contracts.errors import BadSetup
-from .birth import ChildProcess
+from ...contracts.errors import BadSetup
 from .frames import Frame
 from .nursery import Nursery
 from .setup import Setup
+from .start import ChildProcess
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds that a child may take to leave its lifespan and close its store.

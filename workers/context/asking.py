@@ -6,16 +6,16 @@ from collections.abc import Generator, Sequence
 from dataclasses import replace
 from typing import Any
 
-from ..contracts.agent import Agent
-from ..contracts.checkpoint import Snapshot
-from ..contracts.contract import Contract, convert
-from ..contracts.duration import Duration
-from ..contracts.errors import BadSetup, ContractViolation, Unanswered
-from ..contracts.inbox import MISSING, AskTerms
-from ..coordinator.calls.inbox import plain_answer
-from ..coordinator.calls.inputs import milliseconds, text
+from ...contracts.agent import Agent
+from ...contracts.checkpoint import Snapshot
+from ...contracts.contract import Contract, convert
+from ...contracts.duration import Duration
+from ...contracts.errors import BadSetup, ContractViolation, Unanswered
+from ...contracts.inbox import MISSING, AskTerms
+from ...coordinator.calls.inbox import plain_answer
+from ...coordinator.calls.inputs import milliseconds, text
+from ..session import LeaseSession
 from .effects import Act, Commit, Record
-from .session import LeaseSession
 from .steps import Steps
 
 _PREFIX = "unanswered/"

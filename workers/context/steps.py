@@ -13,13 +13,13 @@ from typing import Any, cast
 import anyio
 from pydantic import BaseModel
 
-from ..contracts.alike import alike
-from ..contracts.checkpoint import Snapshot
-from ..contracts.codec import pack
-from ..contracts.contract import Contract
-from ..contracts.errors import BadSetup, StepMismatch, Unserializable
-from ..contracts.upcasting import before_upcast
-from ..coordinator.session import Session
+from ...contracts.alike import alike
+from ...contracts.checkpoint import Snapshot
+from ...contracts.codec import pack
+from ...contracts.contract import Contract
+from ...contracts.errors import BadSetup, StepMismatch, Unserializable
+from ...contracts.upcasting import before_upcast
+from ...coordinator.session import Session
 
 _PREFIX = "step/"
 # Prefixes of what is recorded like steps, under its own names.

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Generator
 from typing import Any
 
-from ..contracts.agent import Agent
-from ..contracts.checkpoint import Snapshot
-from ..contracts.contract import Contract, ContractRef, contract_ref, dump_payload
-from ..contracts.duration import seconds_of
-from ..contracts.errors import (
+from ...contracts.agent import Agent
+from ...contracts.checkpoint import Snapshot
+from ...contracts.contract import Contract, ContractRef, contract_ref, dump_payload
+from ...contracts.duration import seconds_of
+from ...contracts.errors import (
     Ambiguous,
     BatonpassError,
     ChildrenFailed,
@@ -22,20 +22,20 @@ from ..contracts.errors import (
     UndeclaredHandoff,
     UnknownAgent,
 )
-from ..contracts.handoff import Envelope, Handoff
-from ..contracts.job import CHILDREN
-from ..contracts.outcome import Finished, Rejected, Suspended
-from ..contracts.retry import policy_for
-from ..coordinator.book import Book
-from ..coordinator.calls.jobs import seal_result
-from ..coordinator.commands import SPENT, Command, Complete, Fail
-from ..coordinator.letters import seal_letter
-from ..coordinator.questions import suspending
-from .asking import asked_as
-from .guarding import Held, Onward, OverLimit, allowed
-from .onward import onward_transcript
-from .raised import raised_in
-from .session import LeaseSession
+from ...contracts.handoff import Envelope, Handoff
+from ...contracts.job import CHILDREN
+from ...contracts.outcome import Finished, Rejected, Suspended
+from ...contracts.retry import policy_for
+from ...coordinator.book import Book
+from ...coordinator.calls.jobs import seal_result
+from ...coordinator.commands import SPENT, Command, Complete, Fail
+from ...coordinator.letters import seal_letter
+from ...coordinator.questions import suspending
+from ..context.asking import asked_as
+from ..session import LeaseSession
+from .error_place import raised_in
+from .refused_handoffs import Held, Onward, OverLimit, allowed
+from .transcript import onward_transcript
 
 # Characters of an error's text to keep, with the job and in an event for each attempt.
 _LONGEST = 10_000

@@ -13,7 +13,7 @@ from typing import Any
 
 import msgpack
 
-from ..coordinator.rows import CheckpointRow, Delivery, JobRow
+from ...coordinator.rows import CheckpointRow, Delivery, JobRow
 
 Frame = dict[str, Any]
 _LENGTH = struct.Struct(">Q")

@@ -1,4 +1,4 @@
-"""Birth: starts a worker's processes, and notices when they end."""
+"""Start: starts a worker's processes, and notices when they end."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from socket import socket, socketpair
 
 import anyio
 
-from ..coordinator.rows import Delivery
+from ...coordinator.rows import Delivery
 from .frames import Frame, pack_delivery
 from .line import Line
 

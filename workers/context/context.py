@@ -13,18 +13,18 @@ from anyio import CancelScope
 from anyio.lowlevel import checkpoint_if_cancelled
 from typing_extensions import Unpack
 
-from ..contracts.contract import Contract
-from ..contracts.errors import NoJob
-from ..contracts.fanout import Failures, Wait
-from ..contracts.handoff import Handoff
-from ..contracts.options import AskOptions
-from ..coordinator.calls import afollow, follow
-from .about import About
+from ...contracts.contract import Contract
+from ...contracts.errors import NoJob
+from ...contracts.fanout import Failures, Wait
+from ...contracts.handoff import Handoff
+from ...contracts.options import AskOptions
+from ...coordinator.calls import afollow, follow
+from ..spans import call_span
+from ..threads import in_thread
 from .asking import terms_of
+from .base import BaseContext
 from .effects import Act, Ask, Commit, Perform, Record, TakeBack, Unsure
-from .spans import call_span
 from .steps import check_function, refuse_async
-from .threads import in_thread
 
 T = TypeVar("T")
 P = TypeVar("P", bound=Contract)
@@ -32,7 +32,7 @@ C = TypeVar("C", bound=Contract)
 _CURRENT: ContextVar[Context] = ContextVar("batonpass_context")
 
 
-class SyncContext(About):
+class SyncContext(BaseContext):
     """The context for sync code: a plain `def` agent, a tool, a task."""
 
     def step(self, name: str, fn: Callable[..., T], *args: Any, key: str | None = None, **kwargs: Any) -> T:
@@ -105,7 +105,7 @@ class SyncContext(About):
             self._session.record(records)
 
 
-class Context(About):
+class Context(BaseContext):
     """The context for async code. `sync` is the same for sync code that it calls."""
 
     @cached_property

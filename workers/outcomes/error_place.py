@@ -1,4 +1,4 @@
-"""Raised: where in its agent's code an error came from, for people who look at a failed job, not at a worker's log."""
+"""Error place: where in its agent's code an error came from, for people who look at a failed job, not at a log."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from traceback import walk_tb
 from types import FrameType, TracebackType
 from typing import Any, TypeAlias, cast
 
-from ..contracts.agent import Agent
+from ...contracts.agent import Agent
 
-_OURS = str(Path(__file__).parent.parent)
+_OURS = str(Path(__file__).parents[2])
 _NOT_USERS = tuple(sysconfig.get_path(name) for name in ("stdlib", "platstdlib", "purelib", "platlib"))
 Traced: TypeAlias = tuple[type[BaseException], BaseException, TracebackType | None]
 _DEEPEST = 20  # how many causes to follow: a chain may be a ring

@@ -1,21 +1,21 @@
-"""Spawning: commits that a job waits for its children."""
+"""Fan-out: commits that a job waits for its children."""
 
 from __future__ import annotations
 
 from collections.abc import Generator
 from typing import Any
 
-from ..contracts.agent import Agent
-from ..contracts.handoff import Envelope
-from ..contracts.names import mint, partition_of
-from ..contracts.outcome import FannedOut
-from ..coordinator.book import Book
-from ..coordinator.commands import Child, Command, Spawn, Stage
-from ..coordinator.commands.children import AT_ONCE
-from ..coordinator.letters import seal_letter
-from .guarding import OverLimit, over_limit
+from ...contracts.agent import Agent
+from ...contracts.handoff import Envelope
+from ...contracts.names import mint, partition_of
+from ...contracts.outcome import FannedOut
+from ...coordinator.book import Book
+from ...coordinator.commands import Child, Command, Spawn, Stage
+from ...coordinator.commands.children import AT_ONCE
+from ...coordinator.letters import seal_letter
+from ..session import LeaseSession
 from .outcomes import onward
-from .session import LeaseSession
+from .refused_handoffs import OverLimit, over_limit
 
 
 def spawning(

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
 
-from ..adapters.adapter import Adapter
-from ..contracts.app import App
-from ..coordinator.connection import connect
-from ..coordinator.urls import namespace_of
-from .adapters import load_adapter
-from .finding import find_app
+from ...adapters.adapter import Adapter
+from ...contracts.app import App
+from ...coordinator.connection import connect
+from ...coordinator.urls import namespace_of
+from ..adapters import load_adapter
+from ..finding import find_app
+from ..logs import log_lines
 from .frames import Frame
-from .logs import log_lines
 
 
 @dataclass(frozen=True)

@@ -9,8 +9,8 @@ from itertools import count
 from threading import Lock
 from typing import Any, Literal, TypeAlias, cast
 
-from ..contracts.errors import Ambiguous, BadSetup, NotDone, OverBudget
-from ..contracts.inbox import AskTerms
+from ...contracts.errors import Ambiguous, BadSetup, NotDone, OverBudget
+from ...contracts.inbox import AskTerms
 from .steps import Steps
 
 Unsure: TypeAlias = Literal["stop", "ask", "repeat"]

@@ -1,5 +1,5 @@
-"""Guarding: handoffs that a job's guard refuses. They are kept with the job, so that a redrive need not run the hop
-again."""
+"""Refused handoffs: those that a job's guard refuses. They are kept with the job, so that a redrive need not run the
+hop again."""
 
 from __future__ import annotations
 
@@ -8,14 +8,14 @@ from contextlib import suppress
 from dataclasses import dataclass, replace
 from typing import Any
 
-from ..contracts.checkpoint import Snapshot
-from ..contracts.errors import BatonpassError, OverBudget
-from ..contracts.handoff import Envelope
-from ..coordinator.book import Book, target
-from ..coordinator.commands import SPENT, Command, HandOff, NewCheckpoint, Target
-from ..coordinator.letters import open_envelope, seal_envelope, seal_letter
-from ..coordinator.seals import content_hash
-from .session import LeaseSession
+from ...contracts.checkpoint import Snapshot
+from ...contracts.errors import BatonpassError, OverBudget
+from ...contracts.handoff import Envelope
+from ...coordinator.book import Book, target
+from ...coordinator.commands import SPENT, Command, HandOff, NewCheckpoint, Target
+from ...coordinator.letters import open_envelope, seal_envelope, seal_letter
+from ...coordinator.seals import content_hash
+from ..session import LeaseSession
 
 # Where the journal keeps a refused handoff.
 _KEY = "refused"

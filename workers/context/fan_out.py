@@ -1,4 +1,4 @@
-"""Joining: an agent's fan-out to children, and their results when they have ended. No I/O."""
+"""Fan-out: an agent's fan-out to children, and their results when they have ended. No I/O."""
 
 from __future__ import annotations
 
@@ -6,18 +6,18 @@ from collections.abc import Generator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, TypeAlias
 
-from ..contracts.checkpoint import Snapshot
-from ..contracts.contract import ContractRef
-from ..contracts.errors import ChildrenFailed, NotFound, StepMismatch
-from ..contracts.fanout import ChildFailed, FanOut
-from ..contracts.guard import NOTHING, Spent
-from ..coordinator.book import Book
-from ..coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
-from ..coordinator.commands.children import AT_ONCE
-from ..coordinator.letters import open_letter
-from ..coordinator.rows import LATE, JobRow, OutcomeRow
-from .aside import reading
-from .session import LeaseSession, packed
+from ...contracts.checkpoint import Snapshot
+from ...contracts.contract import ContractRef
+from ...contracts.errors import ChildrenFailed, NotFound, StepMismatch
+from ...contracts.fanout import ChildFailed, FanOut
+from ...contracts.guard import NOTHING, Spent
+from ...coordinator.book import Book
+from ...coordinator.commands import Command, ReadJob, ReadOutcomes, Reap, Reaped, Record
+from ...coordinator.commands.children import AT_ONCE
+from ...coordinator.letters import open_letter
+from ...coordinator.rows import LATE, JobRow, OutcomeRow
+from ..aside import reading
+from ..session import LeaseSession, packed
 from .steps import Steps, same
 
 _PREFIX = "fan/"

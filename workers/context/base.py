@@ -1,4 +1,4 @@
-"""About: what the contexts of async and sync code share, without I/O."""
+"""BaseContext: what the contexts of async and sync code share, without I/O."""
 
 from __future__ import annotations
 
@@ -7,22 +7,22 @@ from datetime import datetime
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NoReturn, TypeVar, cast
 
-from ..contracts.agent import Agent, name_of
-from ..contracts.contract import Contract
-from ..contracts.errors import BadSetup, UndeclaredHandoff
-from ..contracts.fanout import Failures, Wait, fan_out
-from ..contracts.guard import Guard, Spent
-from ..contracts.handoff import Handoff
-from ..contracts.inbox import AskTerms
-from ..contracts.job import Lease
+from ...contracts.agent import Agent, name_of
+from ...contracts.contract import Contract
+from ...contracts.errors import BadSetup, UndeclaredHandoff
+from ...contracts.fanout import Failures, Wait, fan_out
+from ...contracts.guard import Guard, Spent
+from ...contracts.handoff import Handoff
+from ...contracts.inbox import AskTerms
+from ...contracts.job import Lease
+from ..session import LeaseSession
 from .asking import asking, elsewhere
 from .effects import Act, Unsure, effecting, idempotency_key
-from .joining import Joining, joining
-from .session import LeaseSession
+from .fan_out import Joining, joining
 from .steps import Steps
 
 if TYPE_CHECKING:
-    from ..contracts.transcript import Transcript
+    from ...contracts.transcript import Transcript
 
 P = TypeVar("P", bound=Contract)
 
@@ -31,7 +31,7 @@ class Rejecting(BaseException):
     """Control flow: the agent rejects this job."""
 
 
-class About:
+class BaseContext:
     """What both contexts offer without I/O."""
 
     def __init__(
@@ -107,7 +107,7 @@ class About:
     def transcript(self) -> Transcript:
         """The conversation that this agent continues (after a fork, a fallback, or a handoff with `transcript=True`).
         Empty if this hop starts fresh."""
-        from ..contracts.transcript import Transcript
+        from ...contracts.transcript import Transcript
 
         self._session.heard = True
         return self._session.inherited or Transcript()

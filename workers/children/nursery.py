@@ -13,11 +13,11 @@ from socket import send_fds, socket, socketpair
 
 import anyio
 
-from ..contracts.errors import BadSetup
-from .birth import STATUS, ChildProcess, Died, how, start_python
+from ...contracts.errors import BadSetup
 from .frames import Frame
 from .line import Line
 from .setup import Setup
+from .start import STATUS, ChildProcess, Died, how, start_python
 
 _log = logging.getLogger("batonpass.worker")
 # Seconds that a process may take to import its app and frameworks, and to open its store.
@@ -95,7 +95,7 @@ class Nursery:
         return child
 
     async def _spawn(self, child: ChildProcess) -> None:
-        child.pid, sock = await start_python("batonpass.workers.child", child.has_ended)
+        child.pid, sock = await start_python("batonpass.workers.children.child", child.has_ended)
         await child.connect(sock)
         child.send(self._setup.pack())
 
@@ -127,7 +127,7 @@ class _Zygote:
 
     async def open(self, setup: Setup) -> bool:
         """Start it, and wait until it has imported everything. Returns whether it can fork."""
-        self._pid, self._sock = await start_python("batonpass.workers.zygote", self._has_ended)
+        self._pid, self._sock = await start_python("batonpass.workers.children.zygote", self._has_ended)
         await self._line.open(self._sock)
         self._line.send(setup.pack())
         try:

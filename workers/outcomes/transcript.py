@@ -1,17 +1,17 @@
-"""Onward: the conversation that a job takes along from a hop to its next agent."""
+"""Transcript: the conversation that a job takes along from a hop to its next agent."""
 
 from __future__ import annotations
 
 from collections.abc import Generator, Mapping
 from typing import Any
 
-from ..contracts.checkpoint import Checkpoint, Snapshot
-from ..contracts.transcript import Transcript
-from ..contracts.transcript_losses import Losses
-from ..coordinator.book import Book
-from ..coordinator.commands import Command
-from ..coordinator.transcripts import Saved, apart, count_lost, told, transcript_of
-from .session import LeaseSession
+from ...contracts.checkpoint import Checkpoint, Snapshot
+from ...contracts.transcript import Transcript
+from ...contracts.transcript_losses import Losses
+from ...coordinator.book import Book
+from ...coordinator.commands import Command
+from ...coordinator.transcripts import Saved, apart, count_lost, told, transcript_of
+from ..session import LeaseSession
 
 
 def onward_transcript(

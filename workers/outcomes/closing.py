@@ -7,18 +7,18 @@ from collections.abc import Callable
 from contextlib import suppress
 from typing import Any
 
-from ..contracts.agent import Agent
-from ..contracts.errors import BatonpassError, Canceled, Fenced, OverBudget, Unanswered
-from ..coordinator.book import Book
-from ..coordinator.calls import adrive
-from ..coordinator.commands import Fence, Release
-from ..coordinator.rows import JobRow
-from ..coordinator.store import Store
+from ...contracts.agent import Agent
+from ...contracts.errors import BatonpassError, Canceled, Fenced, OverBudget, Unanswered
+from ...coordinator.book import Book
+from ...coordinator.calls import adrive
+from ...coordinator.commands import Fence, Release
+from ...coordinator.rows import JobRow
+from ...coordinator.store import Store
+from ..context.fan_out import counting
+from ..session import LeaseSession
+from .error_place import Traced, to_log
 from .fallback import falling_back
-from .joining import counting
 from .outcomes import failing
-from .raised import Traced, to_log
-from .session import LeaseSession
 
 _log = logging.getLogger("batonpass.worker")
 

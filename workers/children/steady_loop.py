@@ -1,4 +1,4 @@
-"""Steady: an event loop that survives `sys.exit()` or a KeyboardInterrupt in a task.
+"""SteadyLoop: an event loop that survives `sys.exit()` or a KeyboardInterrupt in a task.
 
 Frameworks run agents' code in their own tasks. asyncio gives a task's `SystemExit` or `KeyboardInterrupt` to whoever
 awaits it, like any error, but it also stops the loop, with all other jobs in it. (Workers handle Ctrl-C as a signal, so

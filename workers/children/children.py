@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from ..contracts.agent import Agent
+from ...contracts.agent import Agent
 from .pool import Pool, Wear
 from .setup import Setup
 

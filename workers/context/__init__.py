@@ -1,0 +1,1 @@
+"""What agents get as `ctx`: steps, effects, questions, fan-outs, and the rules for replaying them."""
