@@ -21,6 +21,14 @@ T = TypeVar("T")
 _CLOSED_WITHIN = 2.0  # seconds
 
 
+def running_loop() -> asyncio.AbstractEventLoop | None:
+    """The event loop that runs in this thread, if there is one."""
+    try:
+        return asyncio.get_running_loop()
+    except RuntimeError:
+        return None
+
+
 class _Held(NamedTuple, Generic[T]):
     made: T
     life: AsyncGenerator[None]

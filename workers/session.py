@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import random
 import time
 from collections.abc import Iterator, Mapping, Sequence
@@ -25,6 +24,7 @@ from ..coordinator.book import Book
 from ..coordinator.calls.again import as_drafted
 from ..coordinator.commands import Command, Complete, Emit, Fence, HandOff, NewCheckpoint, Record, Save, Spawn, Suspend
 from ..coordinator.letters import open_letter, seal_letter
+from ..coordinator.loops import running_loop
 from ..coordinator.parts.nodes import Base
 from ..coordinator.parts.share import Sharing
 from ..coordinator.refusals import Ungrounded
@@ -84,7 +84,7 @@ class LeaseSession:
     def __init__(self, store: Store, delivery: Delivery, app: App | None = None) -> None:
         row = delivery.job
         self._store = store
-        self._loop = _running_loop()
+        self._loop = running_loop()
         self._app = app
         self._row = row
         self.fence = Fence(row.id, row.token, row.lease)
@@ -331,7 +331,7 @@ class LeaseSession:
 
     @property
     def _elsewhere(self) -> bool:
-        return self._loop is not None and self._loop is not _running_loop()
+        return self._loop is not None and self._loop is not running_loop()
 
     def _saving(self, snapshot: Snapshot, given: Mapping[str, Any] | None) -> tuple[Save, dict[str, Any]]:
         records = {**(given or {}), **self.budget.news}
@@ -352,13 +352,6 @@ class LeaseSession:
         """What was written counts. If the budget is exceeded, stop before anything more is spent."""
         self._journal.update(records)
         self.budget.check(f"job {self.job_id}")
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
 
 
 def packed(records: Mapping[str, Any]) -> dict[str, bytes]:

@@ -8,6 +8,8 @@ from collections.abc import Callable
 from contextlib import suppress
 from threading import Lock
 
+from ....coordinator.loops import running_loop
+
 
 class Latch:
     """Is opened once, with or without an error."""
@@ -55,7 +57,7 @@ class Latch:
                 woken.set_result(None)
 
         def knock() -> None:
-            if _running_loop() is loop:
+            if running_loop() is loop:
                 wake()
             else:
                 with suppress(RuntimeError):  # its loop is closed: nobody waits any more
@@ -69,10 +71,3 @@ class Latch:
         finally:
             with suppress(ValueError):
                 self._wakes.remove(knock)
-
-
-def _running_loop() -> asyncio.AbstractEventLoop | None:
-    try:
-        return asyncio.get_running_loop()
-    except RuntimeError:
-        return None
