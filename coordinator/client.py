@@ -30,7 +30,7 @@ from .calls.declaring import declaring, known
 from .calls.inputs import contract_wanted
 from .consumer import Consumer
 from .job import Job
-from .live import workers_of
+from .live_workers import workers_of
 from .scheduling import Scheduling
 from .store import Topic
 

@@ -15,7 +15,7 @@ from typing import Generic, NamedTuple, TypeVar
 
 import anyio
 
-from .ending import Ending
+from .closing import Closing
 
 T = TypeVar("T")
 _CLOSED_WITHIN = 2.0  # seconds
@@ -81,7 +81,7 @@ class PerLoop(Generic[T]):
     async def aclose(self) -> None:
         """Close all, each in its loop. (After a fork, the parent's loops only look as if they were running.)"""
         here, ending = asyncio.get_running_loop(), list[Future[None]]()
-        with Ending() as all_of_them:
+        with Closing() as all_of_them:
             for loop, held in list(self._held.items()):
                 if loop is here:
                     with all_of_them.part():

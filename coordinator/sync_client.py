@@ -30,7 +30,7 @@ from .calls.declaring import declaring, known
 from .calls.inputs import contract_wanted
 from .consumer import SyncConsumer
 from .job import SyncJob
-from .live import workers_of
+from .live_workers import workers_of
 from .store import Topic
 from .sync_scheduling import SyncScheduling
 

@@ -13,7 +13,7 @@ from batonpass.coordinator.book import Declaration, parse_ref, readable
 from batonpass.coordinator.checkup import Examines, Finding, Load, Queued
 from batonpass.coordinator.coded.codec import check_open
 from batonpass.coordinator.commands import Declared, ListJobs
-from batonpass.coordinator.live import Taker, live_workers, queues_of, serving, takers
+from batonpass.coordinator.live_workers import Taker, live_workers, queues_of, serving, takers
 from batonpass.coordinator.operations.jobs import POISON
 from batonpass.coordinator.rows import JobRow
 from batonpass.coordinator.sync_client import SyncCoordinator

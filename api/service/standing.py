@@ -14,7 +14,7 @@ from batonpass.coordinator.checkup import Examines, Load, Queued
 from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.coded.store import CodedStore
 from batonpass.coordinator.commands import Declared
-from batonpass.coordinator.live import Taker, live_workers, queues_of, serving, takers
+from batonpass.coordinator.live_workers import Taker, live_workers, queues_of, serving, takers
 
 
 @dataclass(frozen=True)

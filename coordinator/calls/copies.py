@@ -10,12 +10,12 @@ from ...contracts.errors import NotFound
 from ...contracts.names import home, mint
 from ..commands import Command, Export, Import, Name, NewCheckpoint, PutWrites, Restore, Timeline
 from ..parts.bases import Bases
+from ..place_writes import inlined
 from ..redrafts import Redrafts, first_copied
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow
 from ..seals import read_commit
 from ..snapshots import Opened, copied, copy_of, open_row
-from ..written import inlined
 from . import Call, places
 from .forks import new_name
 from .inputs import text

@@ -25,11 +25,11 @@ from ..coded.codec import check_read
 from ..commands import Events, LastEvent, NewCheckpoint, Places, ReadKept, ReadSpans, Restore, Stamp, Which
 from ..parts.runs import Runs, Wanted, merged
 from ..parts.spans import Append, read_spans, write_spans
+from ..place_writes import inlined
 from ..redrafts import Redrafts
 from ..rows import CheckpointRow, EventRow, KeptJob, PlaceRow
 from ..seals import content_hash, read_commit
 from ..snapshots import from_ms, open_row, verified
-from ..written import inlined
 from . import Call, copies, places
 from .events import PAGE
 from .inputs import text

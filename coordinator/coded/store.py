@@ -13,6 +13,7 @@ from ...contracts.errors import BadSetup, Corrupted, KeyConflict, MissingExtra
 from .. import commands as c
 from ..items import ItemChange, ItemName, ItemPage, ItemRow
 from ..parts.spans import Span, read_spans
+from ..place_writes import is_written
 from ..rows import (
     CheckpointRow,
     CommitLine,
@@ -27,7 +28,6 @@ from ..rows import (
 )
 from ..seals import FORMAT, read_commit, seal_of
 from ..store import Behind, Store, Topic, Watch
-from ..written import is_written
 from . import jobs
 from .codec import CODED, Codec, check_read, tried, unread
 from .frames import unframe

@@ -21,7 +21,7 @@ from redis.backoff import NoBackoff
 from redis.retry import Retry
 
 from ...contracts.errors import BadSetup
-from ..ending import end_all
+from ..closing import end_all
 from ..loops import PerLoop
 from ..urls import without_secrets
 from .cluster_pieces import CLOSED, Request, aat_once, aleft_silent, at_once, left_silent, used

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 from redis.exceptions import TimeoutError as Late
 
-from ..ending import end_all
+from ..closing import end_all
 from .lines import AsyncLines
 from .patience import over
 from .place import connected_by

@@ -12,9 +12,9 @@ from redis import exceptions
 
 from ...contracts.errors import BadSetup
 from ..checkup import Examined, Load
+from ..closing import Closing, end_all
 from ..coded.codec import Codec
 from ..commands import Claim, Command, Complete, ReadSpans
-from ..ending import Ending, end_all
 from ..loops import PerLoop
 from ..store import KEPT_EVENTS, Topic, Watch
 from .checkup import counting, examining
@@ -250,7 +250,7 @@ class RedisStore:
             raise self._dialogue.trouble(error) from error
 
     def close(self) -> None:
-        with Ending() as ending:
+        with Closing() as ending:
             with ending.part():
                 self._lines.close()
             for client in connected_by(self._sync):

@@ -16,9 +16,9 @@ from anyio import CancelScope, sleep, to_thread
 from ..backup import Progress
 from ..bell import Bell
 from ..checkup import Examined, Load
+from ..closing import end_all
 from ..coded.codec import Codec
 from ..commands import READING, Claim, Claimed, Command, Freed, Put, TakeEvents, Taken
-from ..ending import end_all
 from ..loops import PerLoop
 from ..operations import run
 from ..operations.groups import nothing_to_take

@@ -11,8 +11,8 @@ from batonpass.contracts.codec import pack
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.coded.codec import MissingKey, Unproven
 from batonpass.coordinator.letters import open_envelope, open_letter
+from batonpass.coordinator.place_writes import close_write, open_write
 from batonpass.coordinator.rows import Place, Write
-from batonpass.coordinator.written import close_write, open_write
 from tests.conformance.test_items_coded import coded
 from tests.conformance.test_schedules import APP, Order
 from tests.harness.bench import Bench, new_checkpoint

@@ -28,8 +28,8 @@ from batonpass.adapters.langgraph import BatonpassSaver
 from batonpass.adapters.langgraph.serde.wrapped import Wrapped
 from batonpass.contracts.codec import pack
 from batonpass.coordinator.commands import PutWrites
+from batonpass.coordinator.place_writes import close_write
 from batonpass.coordinator.rows import Write
-from batonpass.coordinator.written import close_write
 
 pytestmark = pytest.mark.capability("langgraph")
 

@@ -14,10 +14,10 @@ from ....contracts.codec import pack, unpack
 from ....contracts.errors import Corrupted, Unserializable
 from ....coordinator.parts.body import LIST, OTHER, body_of
 from ....coordinator.parts.spans import Append, Span, write_spans
+from ....coordinator.place_writes import close_write, open_write
 from ....coordinator.rows import CheckpointRow, Write
 from ....coordinator.seals import content_hash
 from ....coordinator.snapshots import open_row
-from ....coordinator.written import close_write, open_write
 from ..serde.copying import copy_containers
 from ..serde.wrapper import Wrapper
 from .bookkeeping import packed_name

@@ -6,12 +6,12 @@ import asyncio
 
 import pytest
 
-from batonpass.coordinator.ending import Ending, end_all
+from batonpass.coordinator.closing import Closing, end_all
 
 
 def test_all_have_their_turn_and_the_first_error_is_told() -> None:
     closed: list[str] = []
-    with pytest.raises(OSError, match="one"), Ending() as ending:
+    with pytest.raises(OSError, match="one"), Closing() as ending:
         for name in ("one", "two", "three"):
             with ending.part():
                 closed.append(name)
@@ -22,7 +22,7 @@ def test_all_have_their_turn_and_the_first_error_is_told() -> None:
 
 def test_a_cancellation_is_not_replaced_by_an_earlier_error() -> None:
     """The canceller waits for it."""
-    with pytest.raises(asyncio.CancelledError), Ending() as ending:
+    with pytest.raises(asyncio.CancelledError), Closing() as ending:
         with ending.part():
             raise OSError("can't be closed")
         with ending.part():

@@ -1,4 +1,4 @@
-"""Ending: closes several things, even if some can't be closed."""
+"""Closing: closes several things, even if some can't be closed."""
 
 from __future__ import annotations
 
@@ -7,15 +7,15 @@ from contextlib import contextmanager
 from types import TracebackType
 
 
-class Ending:
-    """Use `with Ending() as ending:`, and close each thing inside of it in a block `with ending.part():`. All parts
+class Closing:
+    """Use `with Closing() as ending:`, and close each thing inside of it in a block `with ending.part():`. All parts
     run, and then the first error is raised. (`AsyncExitStack` would raise the last one, and go on after a cancellation.
     This ends at once when it is cancelled, so shield what must be closed anyway.)"""
 
     def __init__(self) -> None:
         self._first: Exception | None = None
 
-    def __enter__(self) -> Ending:
+    def __enter__(self) -> Closing:
         return self
 
     def __exit__(
@@ -34,7 +34,7 @@ class Ending:
 
 async def end_all(*closes: Callable[[], Awaitable[None] | None]) -> None:
     """Close several things in this order, by functions that are async or not."""
-    with Ending() as ending:
+    with Closing() as ending:
         for close in closes:
             with ending.part():
                 closing = close()

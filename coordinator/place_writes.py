@@ -1,5 +1,5 @@
-"""Written: the format of what frameworks write at places: a checksum, then a description by the writer, then the packed
-value, or (if the value is in logs) its kind, its length in items, and the hash of its spans' bytes."""
+"""Place writes: the format of what frameworks write at places. It is a checksum, then a description by the writer, then
+the packed value, or (if the value is in logs) its kind, its length in items, and the hash of its spans' bytes."""
 
 from __future__ import annotations
 
