@@ -32,6 +32,11 @@ def export(store: Store, what: str, path: Path, *, plain: bool, progress: Progre
     return replace(info, encrypted=codec is not None and codec.encrypts)
 
 
+def check(path: Path) -> None:
+    """Refuse a file that is not complete and intact."""
+    BundleReader(_checked(path), None).close()
+
+
 def import_(store: Store, path: Path, *, progress: Progress | None) -> BundleInfo:
     """Add what a file has to the store."""
     with closing(BundleReader(_checked(path), store.codec)) as bundle:

@@ -10,6 +10,7 @@ from typing import Annotated
 import typer
 
 from batonpass.contracts.job import JobState
+from batonpass.coordinator.bundling import check
 
 from .options import DEFAULT_NAMESPACE, DEFAULT_STORE, Json, Namespace, Store, opened
 from .printing import print_json
@@ -46,6 +47,7 @@ def import_(
     as_json: Json = False,
 ) -> None:
     """Add an exported run to a store. Nothing of it starts to run. After an interruption, run it again."""
+    check(file)  # before a store is begun for it
     with opened(store, namespace, begins=True) as coordinator:
         info = coordinator.import_(file, progress=_show if sys.stderr.isatty() else None)
         states = {job: coordinator.job(job).info() for job in info.jobs}

@@ -21,7 +21,7 @@ from ..bundles.records import (
     close_job,
     close_writes,
 )
-from ..coded.codec import check_read
+from ..coded.codec import check_open
 from ..commands import Events, LastEvent, NewCheckpoint, Places, ReadKept, ReadSpans, Restore, Stamp, Which
 from ..parts.runs import Runs, Wanted, merged
 from ..parts.spans import Append, read_spans, write_spans
@@ -87,7 +87,7 @@ def _readable(kept: KeptJob) -> KeptJob:
     row = kept.job
     held = (row.envelope, row.result, row.question, row.answer, row.terms, row.otherwise)
     for data in (*held, *kept.journal.values(), *(each.result for _, each in kept.outcomes)):
-        check_read(data)
+        check_open(data, f"what is kept of job {row.id}")
     return kept
 
 

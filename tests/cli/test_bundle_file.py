@@ -72,6 +72,8 @@ def test_flipped_bits(run: CommandLine, bundle: Path, tmp_path: Path) -> None:
 def test_what_is_no_bundle(run: CommandLine, bundle: Path, tmp_path: Path) -> None:
     complaint = run("import", str(tmp_path / "nothing")).complaint
     assert complaint == f"there is no file {tmp_path / 'nothing'}"
+    run("import", str(tmp_path / "nothing"), "--store", f"sqlite:///{tmp_path}/fresh.db")
+    assert not (tmp_path / "fresh.db").exists()
     for data in (b"", b"batonpass bundle", b"SQLite format 3\0" * 9, os.urandom(5000)):
         other = tmp_path / "other"
         other.write_bytes(data)

@@ -11,9 +11,10 @@ from typing import Annotated, Any, TypedDict
 import anyio
 import pytest
 from langgraph.graph import START, StateGraph
-from langgraph.types import interrupt
+from langgraph.types import Command, interrupt
 
 import batonpass as bp
+from batonpass.langgraph import BatonpassSaver
 
 from ..workers.serving import Ask, Reply, only, reached, serving
 from .commandline import CommandLine, kept
@@ -165,6 +166,26 @@ async def test_a_graph(redis_url: str, laptop: CommandLine, tmp_path: Path) -> N
         await there.job(job).answer("very")
         assert (await there.job(job).result(timeout=30)).text.endswith("very")
     assert code.ran == {"check": 2}
+
+
+@pytest.mark.capability("langgraph")
+def test_a_thread_of_a_saver(redis_url: str, sqlite_url: str, tmp_path: Path) -> None:
+    """Without jobs: it continues at its question, with what was written before it."""
+    code = Graph(mended=True)
+    about: Any = {"configurable": {"thread_id": "chat"}}
+    given: Any = {"text": "rain", "notes": []}
+    with BatonpassSaver.from_url(redis_url) as saver:
+        code().compile(checkpointer=saver).invoke(given, about)
+        before = [each.config for each in code().compile(checkpointer=saver).get_state_history(about)]
+    with bp.connect(redis_url) as production, bp.connect(sqlite_url) as laptop:
+        production.export("chat", tmp_path / "chat")
+        laptop.import_(tmp_path / "chat")
+    with BatonpassSaver.from_url(sqlite_url) as saver:
+        graph = code().compile(checkpointer=saver)
+        assert [each.config for each in graph.get_state_history(about)] == before
+        assert [each.value for each in graph.get_state(about).interrupts] == ["fine?"]
+        assert graph.invoke(Command(resume="very"), about)["text"].endswith("very")
+    assert code.ran == {"draft": 1, "check": 2}
 
 
 async def test_what_is_encrypted(redis_url: str, tmp_path: Path) -> None:
