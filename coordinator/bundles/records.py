@@ -22,6 +22,7 @@ from ..seals import FORMAT, content_hash
 THREAD, CHECKPOINT, WRITES, JOB = "thread", "checkpoint", "writes", "job"
 R = TypeVar("R", JobRow, OutcomeRow)
 _TYPES = {"int": int, "str": str, "bytes": bytes}
+_GREATEST = 1 << 53  # that Lua has exactly
 # What an event has besides its fields.
 _ATTRIBUTES = ("type", "subject", "time")
 
@@ -54,7 +55,7 @@ def close_checkpoint(carried: Carried) -> list[Any]:
 def open_checkpoint(values: list[Any], thread: str) -> Carried:
     """From a record."""
     id_, header, state, native, agent, step, spans, appends, place, parent, *stamp = values
-    at, created, name = stamp
+    index, created, name = stamp
     read_spans(spans)
     new = NewCheckpoint(
         id=_of_thread(id_, "c", thread),
@@ -71,7 +72,7 @@ def open_checkpoint(values: list[Any], thread: str) -> Carried:
     about = unpack(header[1:])
     if header[:1] != FORMAT or (about[0], *about[7:9]) != (thread, content_hash(state), content_hash(native)):
         raise Corrupted(f"checkpoint {id_} of the bundle is not what was saved on thread {thread!r}")
-    return Carried(new, str(parent), Stamp(int(at), int(created), str(name)))
+    return Carried(new, str(parent), Stamp(_number(index), _number(created), str(name)))
 
 
 def close_writes(scope: str, key: str, writes: Iterable[Write]) -> list[Any]:
@@ -109,9 +110,18 @@ def open_job(values: list[Any], thread: str) -> CarriedJob:
 
 def _row(kind: type[R], values: Mapping[str, Any]) -> R:
     types = {each.name: _TYPES[str(each.type)] for each in fields(kind)}
-    if any(type(value) is not types[name] for name, value in values.items()):
-        raise TypeError("a field of another type")
+    for name, value in values.items():
+        if type(value) is not types[name]:
+            raise TypeError(f"{name} is of another type")
+        if type(value) is int:
+            _number(value)
     return kind(**values)
+
+
+def _number(value: int) -> int:
+    if not abs(value) < _GREATEST:
+        raise ValueError("a number that is too large for a store")
+    return value
 
 
 def _of_thread(minted: str, kind: str, thread: str) -> str:

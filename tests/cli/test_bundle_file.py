@@ -116,6 +116,7 @@ def test_a_file_that_somebody_else_has_written(run: CommandLine, tmp_path: Path)
         [(THREAD, "run"), (JOB, {**job, "id": "x"}, {}, [], [])],
         [(THREAD, "run"), (JOB, {**job, "state": "owned"}, {}, [], [])],
         [(THREAD, "run"), (JOB, {**job, "hop": "1"}, {}, [], [])],
+        [(THREAD, "run"), (JOB, {**job, "hop": 1 << 63}, {}, [], [])],
         [(THREAD, "run"), (JOB, {**job, "more": 1}, {}, [], [])],
         [(THREAD, "run"), (JOB, job, {"a": 1}, [], [])],
         [(THREAD, "run"), (JOB, job, {}, [["f", {"job_id": "x"}]], [])],

@@ -20,16 +20,34 @@ from batonpass.contracts.codec import pack, unpack
 from batonpass.contracts.contract import dump_payload, load_mapping, load_payload
 from batonpass.contracts.handoff import Envelope
 from batonpass.contracts.inbox import AskTerms
+from batonpass.contracts.names import home, mint
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import Book, close_declaration, open_declaration
+from batonpass.coordinator.bundles.file import BundleReader
+from batonpass.coordinator.bundles.records import (
+    CHECKPOINT,
+    JOB,
+    WRITES,
+    Carried,
+    CarriedJob,
+    close_checkpoint,
+    close_job,
+    close_writes,
+    open_job,
+    open_writes,
+)
+from batonpass.coordinator.bundles.records import (
+    open_checkpoint as open_carried,
+)
 from batonpass.coordinator.calls.events import read as read_event
 from batonpass.coordinator.calls.webhooks import read as read_webhook
 from batonpass.coordinator.items import ItemName, ItemRow
 from batonpass.coordinator.letters import open_envelope, open_letter, seal_envelope, seal_letter
 from batonpass.coordinator.memory.store import MemoryStore
+from batonpass.coordinator.parts.spans import Append, read_spans
 from batonpass.coordinator.presence import Present, close_present, open_present
 from batonpass.coordinator.questions import suspending, wanted
-from batonpass.coordinator.rows import CheckpointRow, EventRow, JobRow, Place
+from batonpass.coordinator.rows import CheckpointRow, EventRow, JobRow, KeptJob, OutcomeRow, Place, Write
 from batonpass.coordinator.seals import FORMAT, content_hash, read_commit, seal_of
 from batonpass.coordinator.snapshots import close_snapshot, open_checkpoint
 
@@ -204,6 +222,40 @@ def _declarations() -> list[bytes]:
     return [first, close_declaration(new, newer, open_declaration(first))]
 
 
+def _bundled() -> list[bytes]:
+    """The records of a bundle."""
+    store = MemoryStore()
+    face = bp.SyncCoordinator(store, Book(None))
+    for number in range(3):
+        face.save(thread="run", agent="a", state=STATES[6], context={"n": number})
+    job = JobRow(mint("j", home("run")), "run", "failed", envelope=b"1", result=b"2")
+    kept = KeptJob(job, {"a": b"1"}, [("f", OutcomeRow("j", 1, "completed", result=b"1"))])
+    told: list[list[Any]] = [
+        *([CHECKPOINT, *close_checkpoint(_carried(row))] for row in store.call(c.Export("run"))),
+        [WRITES, *close_writes("scope", "key", [Write("w", b"1")])],
+        [JOB, *close_job(CarriedJob(kept, [{"was": "job.failed"}]))],
+    ]
+    return [pack(each) for each in told]
+
+
+def _carried(row: CheckpointRow) -> Carried:
+    commit = read_commit(row.commit, row.id)
+    appends = [Append(span.log, 0, b"x" * (span.last - span.first)) for span in read_spans(commit.spans)]
+    new = c.NewCheckpoint(row.id, row.thread, row.header, row.state, row.native, "a", "s", 0, commit.spans, "", appends)
+    return Carried(new, commit.parent, c.Stamp(commit.step_index, commit.created, row.name))
+
+
+def _read_bundled(data: bytes) -> list[Any]:
+    reader = BundleReader.__new__(BundleReader)
+    reader.path, reader._codec, reader._id = "run.bundle", None, ""
+    kind, *values = reader._open(FORMAT + data, 1)
+    if kind == CHECKPOINT:
+        return close_checkpoint(open_carried(values, "run"))
+    if kind == WRITES:
+        return close_writes(*open_writes(values))
+    return close_job(open_job(values, "run")) if kind == JOB else []
+
+
 def kinds() -> dict[str, Kind]:
     """Every kind of record."""
     notes = Notes(text="x", facts=("a", "b"))
@@ -221,6 +273,7 @@ def kinds() -> dict[str, Kind]:
         "checkpoint": _checkpoints(),
         **_items(),
         "event": _events(),
+        "record of a bundle": _whole(_bundled(), _read_bundled),
         "webhook": _whole(_webhooks(), lambda data: asdict(read_webhook(c.GroupRow("w", 0, 0, data)))),
         "live worker": _whole(
             [close_present(Present("h-1", "0.1.0", "desk", "ü")).encode()],
