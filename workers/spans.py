@@ -64,10 +64,20 @@ def _call(tracer: Tracer, session: LeaseSession, name: str) -> AbstractContextMa
     return _current(tracer, name, session.traced if get_current_span() is INVALID_SPAN else None)
 
 
-def _current(tracer: Tracer, name: str, context: Context | None, **options: Any) -> AbstractContextManager[Span]:
-    return tracer.start_as_current_span(
-        name, context=context, record_exception=False, set_status_on_exception=False, **options
-    )
+@contextmanager
+def _current(tracer: Tracer, name: str, context: Context | None, **options: Any) -> Generator[Span]:
+    from opentelemetry.context import attach, detach
+
+    # A tracer given a context only takes the span's parent from it. The baggage has to be current, too.
+    token = None if context is None else attach(context)
+    try:
+        with tracer.start_as_current_span(
+            name, record_exception=False, set_status_on_exception=False, **options
+        ) as span:
+            yield span
+    finally:
+        if token is not None:
+            detach(token)
 
 
 @contextmanager

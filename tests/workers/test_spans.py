@@ -9,7 +9,7 @@ from typing import Any
 
 import anyio
 import pytest
-from opentelemetry import trace
+from opentelemetry import baggage, trace
 from opentelemetry.context import Context
 from opentelemetry.sdk.trace import ReadableSpan, Span, SpanProcessor, TracerProvider
 from opentelemetry.sdk.trace.export import BatchSpanProcessor, SimpleSpanProcessor
@@ -151,6 +151,30 @@ async def test_steps_in_threads_of_the_agents_own(spans: Spans) -> None:
     assert (await app.run("many", Task(text="x"), returns=Done)).words == ["A", "B"]
     [attempt] = spans.named("invoke_agent many")
     assert [parent(span) for span in spans.named("step look")] == [context(attempt).span_id] * 2
+
+
+async def test_baggage_reaches_the_agents_code(spans: Spans) -> None:
+    """... and its steps, also those in threads of its own. The next job has none of it."""
+    app = bp.App("desk", tracer=spans.tracer)
+
+    def user(*_: object) -> str:
+        return str(baggage.get_baggage("user"))
+
+    @app.agent("many", accepts=Task, returns=Done)
+    def many(task: Task, ctx: bp.SyncContext) -> Done:
+        with ThreadPoolExecutor() as pool:
+            apart = pool.submit(ctx.step, "apart", user).result()
+        return Done(words=[user(), ctx.step("look", user), apart])
+
+    @app.agent("one", accepts=Task, returns=Done)
+    async def one(task: Task, ctx: bp.Context) -> Done:
+        return Done(words=[user(), await ctx.step("look", user)])
+
+    async with serving(app) as coordinator:
+        for agent, steps in (("many", 3), ("one", 2)):
+            for given, expected in (({"baggage": "user=ann"}, "ann"), ({}, "None")):
+                job = await coordinator.submit(agent, Task(text="x"), returns=Done, trace=given)
+                assert (await job.result(timeout=30)).words == [expected] * steps
 
 
 async def test_a_worker_that_stops_is_no_error(spans: Spans) -> None:
