@@ -272,7 +272,8 @@ def current() -> Context:
         return _CURRENT.get()
     except LookupError:
         raise NoJob(
-            "batonpass.current() was called outside of a job: it only works in code that a worker runs"
+            "batonpass.current() was called outside of a job: it only works in code that a worker runs. A thread that "
+            "this code starts itself lacks it: pass the context on"
         ) from None
 
 
