@@ -125,6 +125,8 @@ class Bench:
         sent: Any = command
         if isinstance(sent, c.Submit):
             self._threads[sent.job_id] = sent.thread
+        if isinstance(sent, c.Adopt):
+            self._threads[sent.job_id] = sent.kept.job.thread
         if isinstance(sent, c.Save | c.HandOff | c.Complete | c.Suspend | c.Spawn) and sent.fence and sent.checkpoint:
             sent.checkpoint.thread = self._threads.get(sent.fence.job_id, sent.fence.job_id)
         if self.side == "async":

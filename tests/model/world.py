@@ -284,6 +284,7 @@ class World:
             self.ask(c.Reap(limit=500))
         self.ask(c.Inbox(ALL))
         for row in self.ask(c.ListJobs(ALL)):
+            self.ask(c.ReadKept(row.id))
             if row.fan:
                 self.ask(c.ReadOutcomes(row.id, row.fan))
         self.ask(c.Events(limit=ALL))

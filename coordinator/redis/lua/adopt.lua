@@ -7,8 +7,9 @@ local id, thread, name, state = ARGV[1], ARGV[2], ARGV[3], ARGV[4]
 if redis.call('EXISTS', P .. 'j:' .. id) == 1 then
   return { '+' }
 end
-local busy = redis.call('HGET', P .. 't:' .. thread, 'job')
-if state == 'input_required' and busy and busy ~= '' then
+local asks, found = state == 'input_required', redis.call('HMGET', P .. 't:' .. thread, 'job', 'count')
+local busy = found[1] or ''
+if asks and busy ~= '' then
   return refuse('busy', name, busy)
 end
 local fields, journal, outcomes = cmsgpack.unpack(ARGV[8]), cmsgpack.unpack(ARGV[9]), cmsgpack.unpack(ARGV[10])
@@ -28,14 +29,11 @@ if name ~= id then
 end
 if state == 'failed' then
   redis.call('ZADD', P .. 'dead', ARGV[6], id)
-elseif state == 'input_required' then
+elseif asks then
   redis.call('ZADD', ASKING, ARGV[7], id)
-  redis.call('HSET', P .. 't:' .. thread, 'job', id)
 end
-if not busy then
-  redis.call('HSET', P .. 't:' .. thread, 'name', name, 'job', state == 'input_required' and id or '')
-  redis.call('ZADD', P .. 'threads', 0, name)
-end
+redis.call('HSET', P .. 't:' .. thread, 'name', name, 'job', asks and id or busy, 'count', found[2] or '0')
+redis.call('ZADD', P .. 'threads', 0, name)
 for _, each in ipairs(news) do
   emit(id, id, 'batonpass.event.imported', unpack(each))
 end
