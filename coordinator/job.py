@@ -16,6 +16,7 @@ from ..contracts.part import Part
 from .book import Book
 from .calls import adrive, drive, inbox, jobs
 from .calls.awaiting import Awaiting
+from .calls.inputs import cursor
 from .store import Store, Topic
 
 R = TypeVar("R", covariant=True)
@@ -82,7 +83,7 @@ class Job(_Handle, Generic[R]):
 
     async def parts(self, *, after: str = "") -> AsyncGenerator[Part]:
         """The same as `stream`, each part with its cursor, from the oldest part still stored or after a cursor."""
-        awaiting = Awaiting(self.id)
+        awaiting, after = Awaiting(self.id), cursor(after, "a part")
         watch = self._store.watch(Topic(subject=self.id))
         try:
             ended = False
@@ -152,7 +153,7 @@ class SyncJob(_Handle, Generic[R]):
 
     def parts(self, *, after: str = "") -> Generator[Part]:
         """The same as `stream`, with cursors: see `Job.parts`."""
-        awaiting = Awaiting(self.id)
+        awaiting, after = Awaiting(self.id), cursor(after, "a part")
         watch = self._store.watch(Topic(subject=self.id))
         try:
             ended = False

@@ -119,7 +119,7 @@ def _failed_again(job_id: str) -> BatonpassError:
 
 
 def _cursor(position: str) -> BatonpassError:
-    return BadSetup(f"{position!r} is not an event cursor of this store: use the .cursor of one of its events")
+    return BadSetup(f"{position!r} is not a cursor of this store: use the .cursor of one of its events or parts")
 
 
 def _trimmed(position: str, gone: str) -> BatonpassError:

@@ -123,9 +123,9 @@ def instant(value: datetime, what: str) -> int:
     return min(max((value - _EPOCH) // _MS, 1), _LAST)
 
 
-def cursor(value: str) -> str:
-    """An event cursor from a caller; "" is the beginning."""
+def cursor(value: str, of: str = "an event") -> str:
+    """A cursor from a caller, or from a stranger's browser; "" is the beginning."""
     given: Any = value  # users without a type checker give anything
     if not isinstance(given, str) or (given and not _CURSOR.fullmatch(given)):
-        raise BadSetup(f'{value!r} is not an event cursor: use the .cursor of an event, or "" for the beginning')
+        raise BadSetup(f'{value!r} is not {of} cursor: use the .cursor of {of}, or "" for the beginning')
     return value

@@ -174,7 +174,7 @@ def test_a_cursor_of_all_events_is_good_for_one_job(bench: Bench) -> None:
 
 @pytest.mark.parametrize("cursor", ["1-1-1", "5", "1.1-1", "1.1-1~1-1~1-1~1-1", "0.0-0" + "~" * 17])
 def test_a_cursor_of_another_store_is_refused(bench: Bench, cursor: str) -> None:
-    with bench.refused(bp.BadSetup, "not an event cursor of this store"):
+    with bench.refused(bp.BadSetup, "not a cursor of this store"):
         bench.do(c.Events(cursor))
 
 

@@ -102,7 +102,7 @@ def test_a_cursor_of_another_store(bench: Bench) -> None:
     own = bench.run(face.submit("keeper", NOTE))
     [event, *_] = bench.run(face.events(job=own.id))
     foreign = "7" if "-" in event.cursor else "7-0"
-    with pytest.raises(bp.BadSetup, match="not an event cursor of this store"):
+    with pytest.raises(bp.BadSetup, match="not a cursor of this store"):
         bench.run(face.events(after=foreign))
 
 
