@@ -33,6 +33,7 @@ for _name, _value in {
     os.environ.setdefault(_name, _value)
 keep_from_children()
 ask_once()
+gc.disable()  # until all is imported: it would look at what the frameworks make again and again
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -50,6 +51,7 @@ def pytest_collection_finish() -> None:
     """The frameworks that the tests import make half a million objects, which no garbage collection has to look at."""
     gc.collect()
     gc.freeze()
+    gc.enable()
 
 
 def pytest_generate_tests(metafunc: pytest.Metafunc) -> None:

@@ -19,11 +19,13 @@ from typing import Any
 
 def main() -> None:
     """Import the test apps named as arguments, then serve commands until stdin closes."""
+    gc.disable()
     for module in sys.argv[1:]:
         importlib.import_module(module)
     warm_up()
     gc.collect()
     gc.freeze()  # so that a collection in a worker does not copy every page
+    gc.enable()
     say({"ready": os.getpid()})
     buffer = b""
     while True:
