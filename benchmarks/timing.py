@@ -27,7 +27,7 @@ class Effort:
     kept: int = 100_000
 
 
-QUICK = Effort(rounds=1, calls=3, jobs=2, kills=1, lease=0.5, writers=2, steps=60, forks=3, waiting=20, kept=20)
+QUICK = Effort(rounds=1, calls=1, jobs=2, kills=1, lease=0.5, writers=2, steps=60, forks=3, waiting=20, kept=20)
 
 
 @dataclass
