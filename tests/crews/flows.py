@@ -1,7 +1,4 @@
-"""A flow that asks a person and persists by itself, for a process of its own:
-
-python -m tests.crews.flows URL ACT ID
-"""
+"""A flow that asks a person and persists by itself. `python -m tests.crews.flows URL ID` answers it, and dies."""
 
 from __future__ import annotations
 
@@ -14,6 +11,8 @@ from crewai.flow.async_feedback import HumanFeedbackPending
 from pydantic import BaseModel
 
 from batonpass.adapters.crewai.persistence import BatonpassPersistence
+
+DIED = 7
 
 
 class Later:
@@ -47,7 +46,7 @@ def asking(backend: BatonpassPersistence, *, die: bool = False) -> Any:
         @listen(review)
         def publish(self, said: Any) -> str:
             if die:
-                os._exit(7)
+                os._exit(DIED)
             self.state.trail.append("publish")
             return f"{said.output}: {said.feedback}"
 
@@ -55,13 +54,9 @@ def asking(backend: BatonpassPersistence, *, die: bool = False) -> Any:
 
 
 def main() -> None:
-    url, act, flow_id = sys.argv[1:]
+    url, flow_id = sys.argv[1:]
     backend = BatonpassPersistence(url)
-    if act == "kickoff":
-        paused = asking(backend)(persistence=backend).kickoff(inputs={"id": flow_id})
-        assert isinstance(paused, HumanFeedbackPending), paused
-    else:
-        asking(backend, die=act == "die").from_pending(flow_id, backend).resume("ship it")
+    asking(backend, die=True).from_pending(flow_id, backend).resume("ship it")
 
 
 if __name__ == "__main__":
