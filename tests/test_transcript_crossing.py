@@ -171,7 +171,7 @@ PNG = Blob(mime="image/png", data=b"\x89PNG")
         (to_autogen, Blob(mime="audio/wav", data=b"1234"), "[audio/wav: 4 bytes]", {"blob": 1}),
     ],
 )
-def test_what_has_no_counterpart_is_told_as_text_or_left_out_and_counted(
+def test_what_has_no_counterpart_becomes_text_or_a_counted_loss(
     write: Any, part: Any, written: Any, lost: dict[str, int]
 ) -> None:
     losses = Losses()

@@ -101,7 +101,7 @@ async def test_an_error_that_the_team_went_on_after_is_not_told_for_another() ->
         await only(team, retries=1).run("a", Draft(text="go"), timeout=30)
 
 
-async def test_what_concerns_the_job_ends_the_attempt_from_within_a_team_that_is_a_tool() -> None:
+async def test_an_error_of_the_job_ends_the_attempt_even_inside_a_team_tool() -> None:
     """AutoGen gives its text to the tool's caller."""
     tried: list[str] = []
 
@@ -188,9 +188,7 @@ async def test_a_model_that_fails_when_it_is_canceled_frees_the_slot(of: str) ->
 
 
 @pytest.mark.parametrize("error", [None, ConnectionError("the model is away")])
-async def test_an_answer_that_a_member_fails_at_is_asked_for_anew_and_no_other(
-    error: ConnectionError | None, log: Path
-) -> None:
+async def test_only_the_answer_that_a_member_failed_at_is_asked_again(error: ConnectionError | None, log: Path) -> None:
     """Every attempt and every redrive used to get the same answer again, which is no JSON."""
     asked: list[str] = []
 

@@ -69,7 +69,7 @@ async def test_only_the_node_that_was_cut_off_runs_again(log: Path) -> None:
     assert sorted(labels(log)) == ["left:1", "plan:1", "right:1", "right:1"]
 
 
-async def test_a_person_in_a_parallel_node_does_not_make_the_others_work_again(log: Path) -> None:
+async def test_a_question_in_one_parallel_node_does_not_rerun_the_others(log: Path) -> None:
     def team() -> BaseGroupChat:
         nodes = [speaker("plan", says("go")), speaker("left", says("L")), UserProxyAgent("boss")]
         end = speaker("end", lambda _, messages: "+".join(sorted(str(message.content) for message in messages[-2:])))
@@ -240,7 +240,7 @@ def never(error: BaseException) -> NoReturn:
     raise AssertionError(error)
 
 
-async def test_a_record_answers_only_what_was_asked_in_its_turn_by_its_member_and_once() -> None:
+async def test_a_record_answers_once_and_only_its_turn_and_member() -> None:
     session: Any = Memory()
     asked: list[str] = []
 

@@ -340,7 +340,7 @@ def test_no_escape_codes_where_nobody_wants_them(cli: CommandLine, terminal: boo
     assert b"\x1b" not in shown
 
 
-def test_the_store_is_the_options_then_the_environments_then_the_folders(
+def test_the_store_comes_from_the_option_then_the_environment_then_the_folder(
     capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
 ) -> None:
     monkeypatch.chdir(tmp_path)

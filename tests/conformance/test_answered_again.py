@@ -12,7 +12,7 @@ from tests.harness.bench import Bench
 
 
 @pytest.mark.parametrize("then", ["claimed", "completed", "failed"])
-def test_an_answer_that_a_worker_has_taken_is_not_refused_when_it_comes_again(bench: Bench, then: str) -> None:
+def test_an_answer_is_accepted_again_after_a_worker_took_it(bench: Bench, then: str) -> None:
     fence = bench.start()
     bench.suspend(fence)
     bench.do(c.AnswerJob(fence.job_id, b"yes"))

@@ -104,7 +104,7 @@ def test_an_answer_in_time_ends_the_time(bench: Bench) -> None:
     assert delivery.job.answer == b"yes"
 
 
-def test_a_question_goes_from_one_to_the_next_and_then_the_job_goes_on_without(bench: Bench) -> None:
+def test_an_unanswered_question_escalates_and_then_the_job_continues(bench: Bench) -> None:
     job = ask(bench, timeout=MINUTE, assignee="ann", escalation=f"{2 * MINUTE} lead\n{MINUTE} the boss")
     for name, wait in (("lead", 2 * MINUTE), ("the boss", MINUTE)):
         bench.clock.advance(bench.do(c.Reap()).next_due)

@@ -266,9 +266,7 @@ def test_pruning_many_jobs(bench: Bench, saves: int) -> None:
     assert bench.do(c.Threads()) == [kept]
 
 
-def test_what_leaves_a_long_thread_is_freed_without_a_look_at_all_that_stays(
-    bench: Bench, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_freeing_part_of_a_long_thread_does_not_read_the_rest(bench: Bench, monkeypatch: pytest.MonkeyPatch) -> None:
     """A thread of 10,000 steps has as many spans. To look at all of them for each one that goes would hold others
     up."""
     saved = _grown(Thread(bench), 40)

@@ -207,7 +207,7 @@ def test_who_says_a_schedule_again_ends_no_time_that_was_missed(bench: Bench) ->
     assert known(bench)[0].payload == {"size": 2}
 
 
-def test_what_can_not_be_submitted_stands_there_and_the_schedule_goes_on(bench: Bench) -> None:
+def test_a_failed_submit_is_recorded_and_the_schedule_continues(bench: Bench) -> None:
     schedule(bench)
     to_the_hour(bench)
     [(name, problem)] = look(bench, desk(Other)).errors

@@ -68,7 +68,7 @@ def _telling(crews: Crews, told: Any) -> Any:
     return task
 
 
-async def test_what_a_task_told_the_memory_is_kept_before_the_task_counts_as_finished(crews: Crews) -> None:
+async def test_a_tasks_memories_are_saved_before_it_counts_as_finished(crews: Crews) -> None:
     gate, seen = threading.Event(), list[int]()
     storage = Kept(gate)
 
@@ -145,7 +145,7 @@ async def test_a_flow_that_starts_a_method_again_has_what_it_remembered_once(cre
     assert records[0].model_dump() == records[1].model_dump()
 
 
-async def test_what_a_method_told_in_the_background_is_kept_before_it_counts_as_finished(crews: Crews) -> None:
+async def test_a_methods_background_memories_are_saved_before_it_counts_as_finished(crews: Crews) -> None:
     gate, seen = threading.Event(), list[int]()
     storage = Kept(gate)
 

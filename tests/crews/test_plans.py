@@ -57,7 +57,7 @@ class Planner(Model):
         return answer
 
 
-async def test_steps_side_by_side_are_given_their_own_answers_when_they_are_begun_again(crews: Crews) -> None:
+async def test_parallel_steps_that_start_again_get_their_own_answers(crews: Crews) -> None:
     """What all steps' prompts say of the task used to be taken for all of it: each step got the other's answer."""
     looked: list[str] = []
 

@@ -89,7 +89,7 @@ async def test_an_agent_is_told_what_its_contract_lacks(crews: Crews) -> None:
     assert '"title": "B"' in told[1]
 
 
-async def test_an_agent_that_does_not_listen_is_a_dead_letter_that_names_the_fields(crews: Crews) -> None:
+async def test_an_agent_that_never_corrects_itself_leaves_a_dead_letter_naming_the_fields(crews: Crews) -> None:
     crews.script["a"] = json.dumps({"a": "1"})
     failed = await failure(lambda: crews.crew(crews.task("a", guardrail_max_retries=2)), returns=Two)
     assert failed.reason == "contract"
@@ -97,7 +97,7 @@ async def test_an_agent_that_does_not_listen_is_a_dead_letter_that_names_the_fie
     assert crews.ran == ["a"] * 3
 
 
-async def test_a_tool_that_raises_is_told_to_the_agent_and_one_that_lost_the_job_ends_it(crews: Crews) -> None:
+async def test_a_tools_error_goes_to_the_agent_but_a_lost_job_ends_the_run(crews: Crews) -> None:
     raised: list[str] = []
 
     @tool("look")

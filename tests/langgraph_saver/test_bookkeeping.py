@@ -14,9 +14,7 @@ from batonpass.adapters.langgraph import BatonpassSaver
 pytestmark = pytest.mark.capability("langgraph")
 
 
-def test_versions_and_what_nodes_have_seen_of_them_come_back_as_they_were_put(
-    saver: BatonpassSaver, thread: str
-) -> None:
+def test_versions_and_versions_seen_come_back_as_they_were_put(saver: BatonpassSaver, thread: str) -> None:
     chance = random.Random(3)
     put: list[tuple[Any, Any]] = []
     config: Any = {"configurable": {"thread_id": thread, "checkpoint_ns": ""}}

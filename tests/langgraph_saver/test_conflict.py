@@ -169,9 +169,7 @@ def test_a_conflict_of_an_async_run_does_not_hold_up_its_loop(saver: BatonpassSa
 
 
 @pytest.mark.parametrize("durability", DURABILITIES)
-def test_a_run_whose_stream_is_broken_off_leaves_the_thread_to_the_next(
-    durability: Any, saver: BatonpassSaver, thread: str
-) -> None:
+def test_a_run_with_an_abandoned_stream_frees_its_thread(durability: Any, saver: BatonpassSaver, thread: str) -> None:
     """LangGraph ends such a run behind its caller's back, so the next run begins before its last put does."""
 
     async def answer(_: Chat) -> Any:

@@ -108,9 +108,7 @@ def test_a_generators_block_may_go_on_and_end_in_other_contexts(saver: Batonpass
     assert graph.get_state(config).values["turns"] == 2
 
 
-async def test_a_block_left_in_the_middle_of_a_generator_gives_the_thread_back(
-    saver: BatonpassSaver, thread: str
-) -> None:
+async def test_leaving_own_inside_a_generator_releases_the_thread(saver: BatonpassSaver, thread: str) -> None:
     """Such a generator is closed by the event loop, in a task of its own."""
     graph = chat(saver)
     config: Any = {"configurable": {"thread_id": thread}}

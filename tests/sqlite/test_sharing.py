@@ -56,7 +56,7 @@ def test_readers_and_idle_workers_wait_for_nobody(store: SqliteStore, path: Path
         waits.result(10)
 
 
-def test_who_reads_after_a_task_was_canceled_sees_what_that_had_written(store: SqliteStore, path: Path) -> None:
+def test_a_read_after_a_canceled_task_sees_its_writes(store: SqliteStore, path: Path) -> None:
     """As the next run on a thread does, whose first look tells it where to continue."""
 
     async def main() -> str:

@@ -137,7 +137,7 @@ async def test_an_agent_goes_on_without_an_answer_and_does_not_ask_again() -> No
     assert ran["unanswered"] == 3  # asking "sure?", with its answer, and in the second attempt
 
 
-async def test_a_job_that_nobody_answers_is_a_dead_letter_and_asks_again_when_it_is_redriven() -> None:
+async def test_an_unanswered_job_is_a_dead_letter_and_asks_again_after_a_redrive() -> None:
     patience = SOON
 
     async def agent(ask: Ask, ctx: bp.Context) -> Reply:

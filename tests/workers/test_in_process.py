@@ -65,7 +65,7 @@ async def test_running_jobs_are_given_back_at_the_end_of_the_block(sqlite_url: s
         assert (await kinds(coordinator, job))[-1] == "job.released"
 
 
-async def test_a_job_that_is_claimed_in_the_moment_of_stopping_is_given_back(store_url: str) -> None:
+async def test_a_job_claimed_while_the_worker_stops_is_given_back(store_url: str) -> None:
     async def sleeper(ask: Ask) -> Reply:
         await anyio.sleep_forever()
         raise AssertionError

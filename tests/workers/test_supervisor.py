@@ -138,7 +138,7 @@ def test_a_dead_zygote_is_replaced_and_its_children_go_on(desk: Desk) -> None:
         assert second != zygote
 
 
-def test_a_zygote_that_stands_still_is_replaced_and_its_children_go_on(desk: Desk) -> None:
+def test_a_frozen_zygote_is_replaced_and_its_children_continue(desk: Desk) -> None:
     """The child it was asked for comes from the next zygote. It is neither a crash nor an attempt of the job."""
     worker = serving_apart(desk, "steps,pid", "--concurrency", "2", "--child-jobs", "1")
     with bp.connect(desk.url, app=app) as coordinator:

@@ -83,7 +83,7 @@ async def test_agents_that_wait_for_a_full_server_say_so(
     assert "is out of memory: nothing was written, raise its maxmemory or free some" in told
 
 
-async def test_that_agents_writes_succeed_again_is_told_and_the_next_time_that_they_fail(
+async def test_the_log_says_when_agents_writes_recover_and_when_they_fail_again(
     own_redis: RedisServer, caplog: pytest.LogCaptureFixture
 ) -> None:
     """A full server accepts ends. That other jobs end meanwhile does not mean that it is over: one still waits."""

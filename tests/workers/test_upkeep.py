@@ -58,7 +58,7 @@ async def kept_up(store: Any, worker: str, clock: Any, until: anyio.Event) -> No
     ],
     ids=["usual", "slow", "just started", "slow soon after the start"],
 )
-async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
+async def test_the_round_that_finds_an_expired_lease_leaves_it_to_its_holder(
     monkeypatch: pytest.MonkeyPatch, since: float, slow: bool, looks: list[bool]
 ) -> None:
     """The store may have stood still while that look waited there, in front of heartbeats. A pause also follows a look
@@ -93,7 +93,7 @@ async def test_a_lease_is_left_to_its_holder_by_the_look_that_finds_it_expired(
     assert asked == looks
 
 
-async def test_the_leases_of_a_partition_that_is_back_are_left_to_their_holders_for_a_moment(
+async def test_leases_of_a_partition_that_came_back_have_a_grace_period(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     """The leases of other partitions are taken as always."""
