@@ -34,13 +34,14 @@ def dead_letters(
     agent: Agent = None,
     reason: Reason = None,
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
+    before: Annotated[str | None, typer.Option(metavar="JOB", help="Only those that failed before this one")] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """List failed jobs, the last to fail first. `show JOB` has details, `redrive` retries, `delete JOB` drops one."""
     with opened(store, namespace) as coordinator:
-        found = coordinator.dead_letters(agent=agent, reason=reason, limit=limit)
+        found = coordinator.dead_letters(agent=agent, reason=reason, limit=limit, before=before)
     if as_json:
         print_json([described(info) for info in found])
         return

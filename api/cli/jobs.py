@@ -39,8 +39,6 @@ from .printing import cell, print_json, print_table, tell_unreadable
 
 _PATIENCE = 3.0  # seconds of --wait after which it says what it waits for
 
-JobId = Annotated[str, typer.Argument(metavar="JOB", help="A job's id")]
-
 
 def submit(
     agent: AgentName,
@@ -118,13 +116,14 @@ def jobs(
     state: Annotated[JobState | None, typer.Option(help="Only jobs in this state")] = None,
     agent: Annotated[str | None, typer.Option(help="Only jobs at this agent")] = None,
     limit: Annotated[int, typer.Option(help="At most this many", min=1)] = 50,
+    before: Annotated[str | None, typer.Option(metavar="JOB", help="Only jobs older than this one")] = None,
     store: Store = DEFAULT_STORE,
     namespace: Namespace = DEFAULT_NAMESPACE,
     as_json: Json = False,
 ) -> None:
     """List jobs, newest first."""
     with opened(store, namespace) as coordinator:
-        found = coordinator.jobs(state=state, agent=agent, limit=limit)
+        found = coordinator.jobs(state=state, agent=agent, limit=limit, before=before)
     if as_json:
         print_json([described(info) for info in found])
         return
@@ -181,13 +180,20 @@ def _limits(numbers: dict[str, Any]) -> str:
 
 
 def cancel(
-    job: JobId, store: Store = DEFAULT_STORE, namespace: Namespace = DEFAULT_NAMESPACE, as_json: Json = False
+    jobs: Annotated[list[str], typer.Argument(metavar="JOB", help="Ids of jobs")],
+    store: Store = DEFAULT_STORE,
+    namespace: Namespace = DEFAULT_NAMESPACE,
+    as_json: Json = False,
 ) -> None:
-    """Cancel a job now, even if a worker is running it."""
+    """Cancel jobs now, even if workers are running them."""
     with opened(store, namespace) as coordinator:
-        ended = coordinator.job(job).cancel()
-    text = f"canceled {job}" if ended else f"{job} had already ended"
-    print_json({"id": job, "canceled": ended}) if as_json else typer.echo(text)
+        handles = [coordinator.job(job) for job in jobs]
+        canceled = {handle.id: handle.cancel() for handle in handles}
+    if as_json:
+        print_json({"canceled": [job for job in canceled if canceled[job]]})
+        return
+    for job, ended in canceled.items():
+        typer.echo(f"canceled {job}" if ended else f"{job} had already ended")
 
 
 def _job(coordinator: SyncCoordinator, job_id: str) -> dict[str, Any]:

@@ -224,11 +224,11 @@ def test_jobs_that_can_not_be_read_take_no_others_along(
 
 
 def test_cancel_ends_a_job_once(cli: CommandLine) -> None:
-    job = cli("submit", "bill", '{"text": "tea"}').out.strip()
+    job, other = (cli("submit", "bill", '{"text": "tea"}').out.strip() for _ in range(2))
+    assert cli("cancel", other, "no id").code == 2  # nothing is canceled if one is wrong
     assert cli("cancel", job).out == f"canceled {job}\n"
-    again = cli("cancel", job)
-    assert (again.code, again.out) == (0, f"{job} had already ended\n")
-    assert cli("cancel", job, "--json").json == {"id": job, "canceled": False}
+    assert cli("cancel", job, other).out == f"{job} had already ended\ncanceled {other}\n"
+    assert cli("cancel", job, "--json").json == {"canceled": []}
     assert cli("show", job, "--json").json["state"] == "canceled"
 
 

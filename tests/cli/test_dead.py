@@ -76,6 +76,8 @@ def listed(run: CommandLine, *options: str) -> list[str]:
 def test_lists(run: CommandLine, dead: list[str]) -> None:
     assert listed(run) == dead
     assert listed(run, "--limit", "2") == dead[:2]
+    assert listed(run, "--before", dead[1]) == dead[2:]
+    assert [job["id"] for job in run("jobs", "--before", dead[0], "--limit", "1", "--json").json] == dead[1:2]
     assert listed(run, "--reason", "attempts", "--agent", "bill") == dead
     assert listed(run, "--reason", "poison") == []
     [heading, first, *_] = run("dead-letters").out.splitlines()
