@@ -26,11 +26,17 @@ def main() -> None:
     gc.collect()
     gc.freeze()  # so that a collection in a worker does not copy every page
     gc.enable()
+    ended, wake = os.pipe()
+    os.set_blocking(wake, False)
+    signal.set_wakeup_fd(wake)
+    signal.signal(signal.SIGCHLD, lambda number, frame: None)
     say({"ready": os.getpid()})
     buffer = b""
     while True:
-        readable, _, _ = select.select([0], [], [], 0.01)
-        if readable:
+        readable, _, _ = select.select([0, ended], [], [])
+        if ended in readable:
+            os.read(ended, 4096)
+        if 0 in readable:
             data = os.read(0, 65536)
             if not data:
                 return
@@ -72,6 +78,8 @@ def fork_worker(command: dict[str, Any]) -> int:
     pid = os.fork()
     if pid:
         return pid
+    signal.set_wakeup_fd(-1)
+    signal.signal(signal.SIGCHLD, signal.SIG_DFL)
     os.environ["BATONPASS_TEST_LOG"] = command["log"]
     os.environ["BATONPASS_TEST_KILL"] = command.get("kill", "")
     os.environ.update(command.get("environment", {}))
