@@ -168,8 +168,9 @@ async def test_a_child_that_was_never_born_is_not_killed(monkeypatch: pytest.Mon
 
 def test_children_are_spawned_where_the_import_starts_threads(desk: Desk) -> None:
     """One is kept warm: it replaces a child that dies, and another one is warmed up."""
-    worker = serving_apart(desk, "steps", "--lease", "60", "--concurrency", "1", app="tests.workers.apart_threads:app")
+    worker = serving_apart(desk, "steps", "--lease", "60", "--concurrency", "1", app="tests.workers.apart_native:app")
     assert "children are spawned" in worker.said()
+    assert "DeprecationWarning" not in worker.said()
     with bp.connect(desk.url, app=app) as coordinator:
         job = coordinator.submit("steps", Task(text="a"), returns=Done)
         child = who(desk, "a:two")

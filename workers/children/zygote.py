@@ -12,6 +12,7 @@ import select
 import signal
 import sys
 import threading
+import warnings
 from contextlib import suppress
 from pathlib import Path
 from socket import recv_fds, socket
@@ -55,7 +56,11 @@ def _can_fork() -> bool:
     """Whether this process has one thread. Forks first, because some libraries end their threads for a fork."""
     if threading.active_count() > 1:
         return False
-    if (pid := os.fork()) == 0:
+    with warnings.catch_warnings():
+        # Python 3.12 warns if others stay. Then this was the only fork.
+        warnings.simplefilter("ignore", DeprecationWarning)
+        pid = os.fork()
+    if pid == 0:
         os._exit(0)
     os.waitpid(pid, 0)
     return len(list(Path("/proc/self/task").iterdir())) == 1
