@@ -17,13 +17,14 @@ from .sight import Sight
 class Lookout:
     """Looks while tasks wait. `changes` counts the changes: remember it, so that you miss none."""
 
-    def __init__(self, bell: Bell, path: str) -> None:
+    def __init__(self, bell: Bell, path: str, namespace: str) -> None:
         self._bell = bell
         self._loop = asyncio.get_running_loop()
-        self._sight = Sight(bell, path)
+        self._sight = Sight(bell, path, namespace)
         self._pace = self._sight.begin()
         self._sleepers: set[asyncio.Event] = set()
         self._timer: asyncio.TimerHandle | None = None
+        self.check_not_moved = self._sight.check_not_moved
         self.changes = 0
 
     @contextmanager

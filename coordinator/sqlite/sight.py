@@ -10,6 +10,7 @@ from ..bell import Bell
 from .ear import Ear
 from .file import open_file
 from .handle import Handle
+from .moved import check_not_moved
 from .pace import Pace
 from .troubles import in_our_words
 from .waiting import patiently
@@ -18,8 +19,9 @@ from .waiting import patiently
 class Sight:
     """Others' commits change `PRAGMA data_version` of a connection that is kept open. An ear tells when to look."""
 
-    def __init__(self, bell: Bell, path: str) -> None:
+    def __init__(self, bell: Bell, path: str, namespace: str) -> None:
         self._path = path
+        self._namespace = namespace
         self._bell = bell
         self._handle = Handle(partial(open_file, path, "rw"))
         self._ear: Ear | None = None
@@ -34,6 +36,14 @@ class Sight:
             with self._handle as connection:
                 version: int = patiently(lambda: connection.execute("PRAGMA data_version").fetchone()[0])
                 return self._handle.times_opened, version
+        except sqlite3.Error as error:
+            raise in_our_words(error, self._path) from error
+
+    def check_not_moved(self) -> None:
+        """`BadSetup` if the namespace was moved to Redis: here, nothing will change any more."""
+        try:
+            with self._handle as connection:
+                patiently(lambda: check_not_moved(connection, self._namespace))
         except sqlite3.Error as error:
             raise in_our_words(error, self._path) from error
 

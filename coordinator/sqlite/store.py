@@ -89,7 +89,7 @@ class SqliteStore:
         self._line = Line(self._writing, self._write, WalKeeper(self.path, self._disk).look, self._disk)
         self._courtesy = Courtesy()
         self._bell = _BELLS.setdefault(self.path, Bell())
-        self._lookouts = PerLoop(lambda: Lookout(self._bell, self.path), Lookout.aclose)
+        self._lookouts = PerLoop(lambda: Lookout(self._bell, self.path, self.namespace), Lookout.aclose)
         self._reader = Clerk(self._read_all)
         self._clerk = Clerk(self._write_all)
         self._keeper = Clerk(self._keep_all)
@@ -218,7 +218,7 @@ class SqliteStore:
 
     def watch(self, topic: Topic) -> SqliteWatch:
         """Wakes at once for this process's changes, and within milliseconds for others'."""
-        return SqliteWatch(self._bell, self.path, self._lookouts)
+        return SqliteWatch(self._bell, self.path, self.namespace, self._lookouts)
 
     def sibling(self) -> SqliteStore:
         """Other connections to the same file."""

@@ -7,7 +7,7 @@ from contextlib import suppress
 
 import anyio
 
-from ...contracts.errors import BatonpassError
+from ...contracts.errors import BadSetup, BatonpassError
 from ..bell import Bell
 from ..loops import PerLoop
 from .lookout import Lookout
@@ -20,11 +20,12 @@ _PAUSE = 0.2
 class SqliteWatch:
     """Wakes with this process's bell at once, and soon after others' commits. Sync code has a sight of its own, tasks
     share that of their loop. Trouble with the file counts as a wake-up: the caller then looks at the store, and gets
-    the error."""
+    the error. But who waits in a namespace that was moved gets that as a `BadSetup`: everything there can be read."""
 
-    def __init__(self, bell: Bell, path: str, shared: PerLoop[Lookout]) -> None:
+    def __init__(self, bell: Bell, path: str, namespace: str, shared: PerLoop[Lookout]) -> None:
         self._bell = bell
         self._path = path
+        self._namespace = namespace
         self._shared = shared
         self._sight: Sight | None = None
         self._lookout: Lookout | None = None
@@ -33,13 +34,16 @@ class SqliteWatch:
     def wait(self, timeout: float) -> None:
         try:
             self._wait(timeout)
+        except BadSetup:
+            raise
         except BatonpassError:
             time.sleep(min(_PAUSE, timeout))
 
     def _wait(self, timeout: float) -> None:
         if self._sight is None:
-            self._sight = Sight(self._bell, self._path)
+            self._sight = Sight(self._bell, self._path, self._namespace)
             return  # the caller has to look again, because there may have been a change before this first look
+        self._sight.check_not_moved()
         deadline = time.monotonic() + timeout
         sight, pace = self._sight, self._sight.begin()
         changed = sight.changed()
@@ -64,6 +68,8 @@ class SqliteWatch:
     async def await_(self, timeout: float) -> None:
         try:
             await self._await(timeout)
+        except BadSetup:
+            raise
         except BatonpassError:
             await anyio.sleep(min(_PAUSE, timeout))
 
@@ -71,6 +77,7 @@ class SqliteWatch:
         if self._lookout is None:
             self._begin()
             return
+        self._lookout.check_not_moved()
         with self._lookout.sleeper() as woken:
             if self._lookout.changes == self._seen:
                 with anyio.move_on_after(timeout):

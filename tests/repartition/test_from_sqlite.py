@@ -7,9 +7,11 @@ import sqlite3
 import time
 from collections.abc import Iterator
 from contextlib import closing
+from functools import partial
 from pathlib import Path
 from typing import Any
 
+import anyio
 import pytest
 from anyio import to_thread
 
@@ -204,6 +206,30 @@ def test_a_program_that_goes_on_is_told_where(
         other.submit("write", Desk(topic="another namespace"))
     found = line("doctor", "--store", source, "--json")
     assert (found.code, "this namespace was moved to redis://" in found.out) == (1, True)
+
+
+@pytest.mark.parametrize("side", ["sync", "async"])
+async def test_who_waits_there_is_told_where(
+    tmp_path: Path, server: RedisHarness, redis_server: str, line: CommandLine, side: str
+) -> None:
+    """Nothing will happen there any more."""
+    source = f"sqlite:////{tmp_path}/a.db"
+
+    async def waits(coordinator: Any, job: str) -> None:
+        handle = coordinator.job(job)
+        result = partial(handle.result, timeout=10)
+        with pytest.raises(bp.BadSetup, match="was moved to"):
+            await (result() if side == "async" else to_thread.run_sync(result))
+
+    async with bp.connect(source, app=app) as old:
+        job = await old.submit("write", Desk(topic="new"))
+        with bp.connect(source, app=app) as beside:
+            async with anyio.create_task_group() as tasks:
+                tasks.start_soon(waits, old if side == "async" else beside, job.id)
+                await anyio.wait_all_tasks_blocked()
+                ran = await to_thread.run_sync(line, "move", source, f"{redis_server}?namespace={server.own}new")
+                assert ran.code == 0
+            await waits(old if side == "async" else beside, job.id)
 
 
 async def test_a_worker_that_starts_there_is_told_where(
