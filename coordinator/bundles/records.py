@@ -5,6 +5,7 @@ They are what stores keep, without what belongs to a store: leases, places in qu
 
 from __future__ import annotations
 
+import re
 from collections.abc import Container, Iterable, Mapping
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import Any, TypeVar
@@ -23,6 +24,10 @@ THREAD, CHECKPOINT, WRITES, JOB = "thread", "checkpoint", "writes", "job"
 R = TypeVar("R", JobRow, OutcomeRow)
 _TYPES = {"int": int, "str": str, "bytes": bytes}
 _GREATEST = 1 << 53  # that Lua has exactly
+# What ids and digests are made of: keys of a store are built from some fields of a job.
+_IN_KEYS = re.compile(r"[0-9a-z]{0,32}")
+# How many fields an event may have, which a script passes on as that many arguments.
+_FIELDS = 100
 # What an event has besides its fields.
 _ATTRIBUTES = ("type", "subject", "time")
 
@@ -69,10 +74,12 @@ def open_checkpoint(values: list[Any], thread: str) -> Carried:
         appends=[Append(str(log), int(at), bytes(data)) for log, at, data in appends],
         place=place_from(place) if place is not None else None,
     )
+    if parent and not is_id(parent, "c"):
+        raise Corrupted(f"checkpoint {id_} of the bundle comes after {parent!r}, which is no checkpoint's id")
     about = unpack(header[1:])
     if header[:1] != FORMAT or (about[0], *about[7:9]) != (thread, content_hash(state), content_hash(native)):
         raise Corrupted(f"checkpoint {id_} of the bundle is not what was saved on thread {thread!r}")
-    return Carried(new, str(parent), Stamp(_number(index), _number(created), str(name)))
+    return Carried(new, parent, Stamp(_number(index), _number(created), str(name)))
 
 
 def close_writes(scope: str, key: str, writes: Iterable[Write]) -> list[Any]:
@@ -102,10 +109,17 @@ def open_job(values: list[Any], thread: str) -> CarriedJob:
     JobState(row.state)
     if _of_thread(row.id, "j", thread) and row.thread != thread:
         raise Corrupted(f"job {row.id} of the bundle is of another thread")
+    if not all(map(_IN_KEYS.fullmatch, (row.queue, row.lane, row.parent, row.fan))):
+        raise Corrupted(f"job {row.id} of the bundle has a queue, a lane, a parent or a fan-out that can't be one")
     records = {str(key): bytes(memoryview(value)) for key, value in journal.items()}
     kept = KeptJob(row, records, [(str(fan), _row(OutcomeRow, each)) for fan, each in outcomes])
-    told = ({str(name): str(value) for name, value in event.items() if name not in _ATTRIBUTES} for event in events)
-    return CarriedJob(kept, list(told))
+    return CarriedJob(kept, list(map(_told, events)))
+
+
+def _told(event: Mapping[str, Any]) -> Mapping[str, str]:
+    if len(event) > _FIELDS:
+        raise ValueError("an event with too many fields")
+    return {str(name): str(value) for name, value in event.items() if name not in _ATTRIBUTES}
 
 
 def _row(kind: type[R], values: Mapping[str, Any]) -> R:
@@ -150,11 +164,11 @@ def parked(kept: KeptJob, checkpoints: Container[str]) -> KeptJob:
         brood="",
         escalation="",
     )
+    if row.fan and not row.verdict:
+        row.verdict = "cut"
     if JobState(row.state).ended:
         return replace(kept, job=row)
     row.expires = row.deadline = 0
-    if row.fan and not row.verdict:
-        row.verdict = "cut"
     if row.state != JobState.INPUT_REQUIRED:
         row.error = f"it was {row.state} ({row.reason})" if row.reason else f"it was {row.state}"
         row.error += f" when it was exported{', after: ' + kept.job.error if kept.job.error else ''}"

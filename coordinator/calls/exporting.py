@@ -8,6 +8,7 @@ from dataclasses import dataclass, field, replace
 from ...contracts.bundle import BundleInfo
 from ...contracts.errors import Conflict, Corrupted, NotFound, Trimmed
 from ...contracts.event import IMPORTED
+from ...contracts.job import JobState
 from ...contracts.names import is_id
 from ..bundles.file import BundleWriter
 from ..bundles.records import (
@@ -58,6 +59,8 @@ def export(what: str, out: BundleWriter, progress: Callable[[int, int], None], *
     yield from _checkpoints(found, out, progress, decoded=decoded)
     if not found.checkpoints and not found.jobs:
         raise NotFound(f"there is no job or thread {what!r} here: `batonpass jobs` lists the jobs")
+    if sum(kept.job.state == JobState.INPUT_REQUIRED for kept in found.jobs.values()) > 1:
+        raise Conflict(f"the jobs of thread {found.thread!r} went on meanwhile: run it again")
     yield from _writes(found.thread, out)
     events = yield from _events(found)
     for kept in found.jobs.values():

@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 
 from ...contracts.bundle import BundleInfo
 from ...contracts.errors import Conflict, Corrupted, NotFound
+from ...contracts.job import JobState
 from ...contracts.understood import understood
 from ..bundles.file import BundleReader
 from ..bundles.records import (
@@ -26,16 +27,17 @@ from ..bundles.records import (
     parked,
 )
 from ..coded.codec import Codec
-from ..commands import Adopt, Import, PutWrites, ReadJob
+from ..commands import Adopt, Import, NewCheckpoint, PutWrites, ReadJob
 from ..parts.runs import merged
 from ..parts.spans import read_spans
 from ..redrafts import Redrafts
 from ..refusals import Ungrounded
-from ..rows import CheckpointRow
+from ..rows import CheckpointRow, KeptJob
 from ..seals import read_commit, seal
-from ..snapshots import open_row
+from ..snapshots import open_row, open_summary
 from . import Call, copies
 from .inputs import text
+from .jobs import describe
 
 # How many checkpoints, and about how many bytes, are imported at once.
 _PAGE, _BYTES = 50, 1_000_000
@@ -48,22 +50,50 @@ class _Contents:
     thread: str
     jobs: list[str] = field(default_factory=list[str])
     checkpoints: list[str] = field(default_factory=list[str])
-    names: set[str] = field(default_factory=set[str])
+    taken: set[str] = field(default_factory=set[str])
     last: int = -1
+    logs: dict[str, int] = field(default_factory=dict[str, int])
+    asks: str = ""
 
     def add(self, carried: Carried) -> None:
-        """Note a checkpoint, which must come after the others, with a name of its own."""
-        stamp = carried.stamp
-        if stamp.step_index <= self.last or stamp.name in self.names:
-            raise Corrupted(f"checkpoint {carried.new.id} of the bundle is not in order, or has another's name")
-        self.checkpoints.append(carried.new.id)
-        self.names |= {stamp.name} - {""}
+        """Note a checkpoint, which must come after the others, with an id and a name of its own, and hold only what
+        the bundle has."""
+        new, stamp = carried.new, carried.stamp
+        if stamp.step_index <= self.last or self.taken & {new.id, f"={stamp.name}"}:
+            raise Corrupted(f"checkpoint {new.id} of the bundle is not in order, or has another's id or name")
+        for log, at, data in new.appends:
+            if at != self.logs.get(log, 0) or (not at and not log.startswith(f"{new.id}.")):
+                raise Corrupted(f"checkpoint {new.id} of the bundle adds to what is not its own")
+            self.logs[log] = at + len(data)
+        if any(span.last > self.logs.get(span.log, 0) for span in read_spans(new.spans)):
+            raise Corrupted(f"checkpoint {new.id} of the bundle holds what the bundle does not have")
+        open_summary(_row(carried, ()))
+        self.checkpoints.append(new.id)
+        self.taken |= {new.id, f"={stamp.name}"} - {"="}
         self.last = stamp.step_index
+
+    def add_job(self, kept: KeptJob) -> None:
+        """Note a job. One at most asks: the thread is its own."""
+        _described(kept)
+        if kept.job.state == JobState.INPUT_REQUIRED:
+            if self.asks:
+                raise Corrupted(f"jobs {self.asks} and {kept.job.id} of the bundle ask at the same time")
+            self.asks = kept.job.id
+        self.jobs.append(kept.job.id)
+
+
+@understood("job {0.job.id} of the bundle")
+def _described(kept: KeptJob) -> None:
+    """Raises if lists of jobs could not show this one."""
+    describe(parked(kept, ()).job)
 
 
 def import_(bundle: BundleReader, codec: Codec | None, progress: Callable[[int, int], None]) -> Call[BundleInfo]:
     """Add what a bundle has. Refused before anything is written if some of it is there."""
     contents = _looked_through(bundle)
+    if codec is not None:
+        for _ in _coded(bundle, contents.thread, codec):
+            pass  # what can't be packed anew is found before anything is written
     begun = yield from _there(contents)
     for scope, key, writes in map(open_writes, bundle.records(WRITES)):
         if not begun:
@@ -86,7 +116,7 @@ def _looked_through(bundle: BundleReader) -> _Contents:
         elif kind == WRITES:
             open_writes(values)
         elif kind == JOB:
-            contents.jobs.append(open_job(values, thread).kept.job.id)
+            contents.add_job(open_job(values, thread).kept)
         elif kind != THREAD:
             raise Corrupted(f"{bundle.path} has a {kind!r}, which this Batonpass does not know")
     return contents
@@ -179,17 +209,21 @@ def _coded(bundle: BundleReader, thread: str, codec: Codec | None) -> Iterator[C
     logs: dict[str, bytearray] = {}
     drafts = Redrafts(thread, codec)
     for each in carried:
-        each.new = drafts.make(open_row(_row(each, logs)), each.new.id)
+        each.new = drafts.make(open_row(_row(each, _bodies(each.new, logs))), each.new.id)
         each.new.base = ""  # it comes in the same command, or is there
         yield each
 
 
-def _row(carried: Carried, logs: dict[str, bytearray]) -> CheckpointRow:
-    """The checkpoint as a store without a codec would keep it. `logs` grow by what it adds."""
-    new, stamp = carried.new, carried.stamp
+def _bodies(new: NewCheckpoint, logs: dict[str, bytearray]) -> tuple[bytes, ...]:
+    """What the checkpoint's spans hold. `logs` grow by what it adds."""
     for append in new.appends:
         logs.setdefault(append.log, bytearray()).extend(append.data)
-    bodies = tuple(bytes(logs[span.log][span.first : span.last]) for span in read_spans(new.spans))
+    return tuple(bytes(logs[span.log][span.first : span.last]) for span in read_spans(new.spans))
+
+
+def _row(carried: Carried, bodies: tuple[bytes, ...]) -> CheckpointRow:
+    """The checkpoint as a store without a codec would keep it."""
+    new, stamp = carried.new, carried.stamp
     commit = seal(new.header, stamp.step_index, carried.parent, stamp.created, 0, new.spans)
     commit.place = new.place
     return CheckpointRow(new.id, new.thread, new.header, commit.line(), new.state, new.native, bodies, stamp.name)

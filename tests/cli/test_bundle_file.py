@@ -13,9 +13,11 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.codec import pack
 from batonpass.contracts.names import home, mint
 from batonpass.coordinator.bundles.file import BundleWriter
 from batonpass.coordinator.bundles.records import CHECKPOINT, JOB, THREAD
+from batonpass.coordinator.seals import FORMAT, content_hash
 
 from ..harness.texts import message
 from .commandline import CommandLine, kept
@@ -103,7 +105,8 @@ def _made(path: Path, *records: tuple[Any, ...]) -> Path:
 def test_a_file_that_somebody_else_has_written(run: CommandLine, tmp_path: Path) -> None:
     """With a checksum that is right."""
     checkpoint: list[Any] = [mint("c", home("run")), b"\x01\x90", b"", b"", "a", "s", "", [], None, "", 0, 5, ""]
-    job: dict[str, Any] = {"id": mint("j", home("run")), "thread": "run", "state": "failed"}
+    job = _job()
+    other = mint("c", home("run"))
     strange: list[list[tuple[Any, ...]]] = [
         [],
         [(THREAD, "run"), (THREAD, "two")],
@@ -121,9 +124,54 @@ def test_a_file_that_somebody_else_has_written(run: CommandLine, tmp_path: Path)
         [(THREAD, "run"), (JOB, job, {"a": 1}, [], [])],
         [(THREAD, "run"), (JOB, job, {}, [["f", {"job_id": "x"}]], [])],
         [(THREAD, "run"), (JOB, job, {}, [], [5])],
+        [(THREAD, "run"), (JOB, job, {}, [], [{f"field {n}": "" for n in range(5000)}])],
+        *([(THREAD, "run"), (JOB, {**job, **wrong}, {}, [], [])] for wrong in _NO_JOBS),
+        [(THREAD, "run"), *((JOB, _job(state="input_required"), {}, [], []) for _ in range(2))],
+        [(THREAD, "run"), _checkpoint(parent="- 1 0 c.0:0:99 s")],
+        [(THREAD, "run"), _checkpoint(other), _checkpoint(other, index=1)],
+        [(THREAD, "run"), _checkpoint(created=1 << 52)],
+        [(THREAD, "run"), _checkpoint(place="a\0b\0c")],
+        [(THREAD, "run"), _checkpoint(spans=f"{other}.0:0:3")],
+        [(THREAD, "run"), _checkpoint(spans=f"{other}.0:0:3", appends=[[f"{other}.0", 0, b"abc"]])],
+        [(THREAD, "run"), _checkpoint(other, spans=f"{other}.0:0:4", appends=[[f"{other}.0", 0, b"abc"]])],
+        [(THREAD, "run"), _checkpoint(other, spans=f"{other}.0:0:4", appends=[[f"{other}.0", 1, b"abc"]])],
     ]
     for records in strange:
-        _refused(run, _made(tmp_path / "strange", *records), "bundle|strange|thread 5")
+        _refused(run, _made(tmp_path / "strange", *records), "bundle|strange|thread 5|checkpoint c")
+    _made(tmp_path / "right", (THREAD, "run"), _checkpoint(other), (JOB, _job(), {}, [], []))
+    assert run("import", str(tmp_path / "right")).out.startswith("imported thread run with 1 checkpoint")
+
+
+def test_a_checkpoint_that_an_encrypted_store_can_not_pack(run: CommandLine, tmp_path: Path) -> None:
+    """Found before the first page of checkpoints is written."""
+    records = [_checkpoint(index=number) for number in range(60)]
+    path = _made(tmp_path / "last", (THREAD, "run"), *records, _checkpoint(index=60, state=FORMAT + b"\xc1"))
+    with bp.connect(run.url, codec=bp.Codec(encrypt={"k": os.urandom(32)}, plain=True)) as coordinator:
+        with pytest.raises(bp.Corrupted, match="be decoded"):
+            coordinator.import_(path)
+        assert coordinator.timeline("run") == []
+
+
+_NO_JOBS: list[dict[str, Any]] = [
+    {"contract": ""},
+    {"created": 1 << 52},
+    {"priority": 7},
+    {"queue": "a b:c"},
+    {"fan": "x y"},
+]
+
+
+def _job(**more: Any) -> dict[str, Any]:
+    return {"id": mint("j", home("run")), "thread": "run", "state": "failed", "contract": "a@1", **more}
+
+
+def _checkpoint(id_: str = "", *, index: int = 0, created: int = 5, **more: Any) -> tuple[Any, ...]:
+    """With a header and a state that are right."""
+    state = more.get("state", FORMAT + pack({}))
+    about = ["run", None, None, "a", "s", "", pack({}), content_hash(state), content_hash(b"")]
+    held = [id_ or mint("c", home("run")), FORMAT + pack(about), state, b"", "a", "s"]
+    parts = [more.get("spans", ""), more.get("appends", []), more.get("place"), more.get("parent", "")]
+    return (CHECKPOINT, *held, *parts, index, created, "")
 
 
 _KILLED = """

@@ -9,10 +9,12 @@ from typing import Any
 import pytest
 
 import batonpass as bp
+from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.errors import Unreachable
 from batonpass.coordinator import bundling
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Write
+from batonpass.coordinator.snapshots import close_snapshot
 from tests.conformance.test_growth import Thread, _grown
 from tests.harness.bench import MINUTE, Bench, fence_of
 from tests.harness.bundles import Carrier, history, kept
@@ -321,3 +323,24 @@ def test_what_is_damaged_is_left_out(bench: Bench, carrier: Carrier) -> None:
         for there in benches:
             there.run(there.face().import_(carrier.folder / "t"))
             assert [each.id for each in history(there, "t")] == [second]
+
+
+def test_a_thread_that_goes_on_meanwhile(bench: Bench, carrier: Carrier) -> None:
+    """Two of its jobs, each read while it asked, would not fit on one thread."""
+
+    def asking() -> str:
+        fence = bench.start(thread="run")
+        snapshot = Snapshot(step="step", state={})
+        bench.do(c.Save("run", close_snapshot(snapshot, thread="run", agent="write", job=fence.job_id), fence))
+        bench.suspend(fence)
+        return fence.job_id
+
+    def go_on(done: int, total: int) -> None:
+        if done == 1:
+            bench.do(c.Cancel(first))
+            asking()
+
+    first = asking()
+    with pytest.raises(bp.Conflict, match="went on meanwhile: run it again"):
+        bundling.export(bench.store, "run", carrier.folder / "run", plain=False, progress=go_on)
+    assert len(bench.run(bench.face().export("run", carrier.folder / "run")).jobs) == 2
