@@ -11,6 +11,7 @@ import batonpass as bp
 from batonpass.contracts.names import home, mint, partition_of
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.redis.partitions import partition
+from batonpass.coordinator.rows import JobRow, KeptJob
 from tests.harness.bench import MINUTE, Bench, fence_of, new_checkpoint, new_job, new_target
 from tests.harness.cluster import Cluster, ClusterHarness
 
@@ -34,7 +35,7 @@ def test_every_command_goes_to_the_partition_of_what_it_is_about() -> None:
         for kind in vars(c).values()
         if isinstance(kind, type) and issubclass(kind, c.Command) and not named & set(getattr(kind, "__slots__", ()))
     }
-    assert without - {"Command"} == {
+    assert without - {"Command", "Adopt"} == {
         *("Claim", "Heartbeat", "Reap", "ListJobs", "Inbox", "Events", "LastEvent", "TrimEvents"),
         *("JoinGroup", "TakeEvents", "AckEvents", "ListGroups", "DeleteGroup"),
         *("Threads", "PruneJobs", "Declare", "Declared", "Takers", "OfRun"),
@@ -43,6 +44,7 @@ def test_every_command_goes_to_the_partition_of_what_it_is_about() -> None:
     job, fence = mint("j", 700), c.Fence(mint("j", 701), 1, mint("l"))
     about = (c.ReadJob(job), c.Release(fence), c.Restore(mint("c", 702)))
     assert [partition(each) for each in about] == [700, 701, 702]
+    assert partition(c.Adopt(KeptJob(JobRow(job, job, "failed"), {}, []))) == 700
     assert partition(c.Latest("run")) == home("run")
     assert partition(c.Latest(job)) == 700
     assert partition(c.Put(new_checkpoint(thread="run"))) == home("run")

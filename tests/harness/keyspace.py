@@ -11,6 +11,7 @@ from typing import Any
 import redis
 
 import batonpass as bp
+from batonpass.contracts.event import IMPORTED
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import NEVER
 from batonpass.coordinator.snapshots import open_checkpoint
@@ -305,6 +306,8 @@ class Keyspace:
         for _, fields in self.keys.get("events", []):
             told[fields[b"subject"].decode(), fields[b"type"].decode()] += 1
         for id_, job in self.of("j").items():
+            if told[id_, IMPORTED]:
+                continue  # it ran in another store
             for state, kind in _LAST_EVENT.items():
                 again = told[id_, "batonpass.job.redriven"] if state == "failed" else 0
                 if told[id_, kind] != (job[b"state"].decode() == state) + again:

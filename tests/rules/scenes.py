@@ -156,6 +156,7 @@ def _adopting(state: str) -> c.Command[Any]:
     """A job with two records and outcomes, on a thread that is not there."""
     to, ids = new_target(), [mint("j", home("new")) for _ in range(2)]
     row = JobRow(ids[0], "new", state, agent=to.agent, queue=to.queue, envelope=to.envelope, created=5, asked=6)
+    row.question = b"q" if state == "input_required" else b""
     ended = [("f" * 24, OutcomeRow(ids[1], number, "completed", result=b"1")) for number in range(2)]
     return c.Adopt(KeptJob(row, {"a": b"1", "b": b"2"}, ended), [{"was": "job.started"}, {"was": "job.failed"}])
 
