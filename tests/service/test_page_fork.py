@@ -83,6 +83,7 @@ async def test_pages_keep_themselves_up_to_date_if_asked(sqlite_url: str) -> Non
                 assert "Stop updating" in await visitor.open(there)
                 assert refresh in visitor.page
                 assert job.id in visitor.page or path == "/ui/"
+            assert "updating" not in await visitor.send(f"/ui/jobs/{job.id}/redrive", 409)  # its address is a form's
             await job.cancel()
             assert "updating" not in await visitor.open(f"/ui/jobs/{job.id}?watch=1")
             assert refresh not in visitor.page

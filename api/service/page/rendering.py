@@ -53,6 +53,7 @@ def rendered(request: Request, template: str, status: int = 200, **values: Any) 
         .render(
             proof=getattr(request.state, "proof", None),
             path=asked.path,
+            shown=request.method == "GET",  # not what a form's address answered, which can't be opened again
             watching=request.query_params.get("watch") == "1",
             watched=f"?{asked.include_query_params(watch=1).remove_query_params('done').query}",
             unwatched=f"?{asked.remove_query_params(['watch', 'done']).query}",
