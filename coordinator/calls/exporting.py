@@ -160,6 +160,8 @@ def _redrafted(
         try:
             whole: CheckpointRow = yield Restore(row.id)
             carried.append((row, drafts.make(open_row(whole), row.id)))
+        except NotFound:
+            continue  # it was deleted, or has expired, since its page was read
         except Corrupted:
             found.left_out.append(f"checkpoint {row.id}, which is damaged")
     return carried

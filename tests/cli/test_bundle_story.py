@@ -14,6 +14,7 @@ from langgraph.graph import START, StateGraph
 from langgraph.types import Command, interrupt
 
 import batonpass as bp
+from batonpass.coordinator.commands import Restore
 from batonpass.langgraph import BatonpassSaver
 
 from ..workers.serving import Ask, Reply, only, reached, serving
@@ -228,3 +229,20 @@ async def _has(laptop: bp.Coordinator, said: list[str]) -> None:
     assert [(await laptop.restore(each.id)).state["said"] for each in found] == [
         said[: n + 1] for n in range(len(said))
     ]
+
+
+def test_an_encrypted_thread_that_is_pruned_meanwhile(tmp_path: Path) -> None:
+    with bp.connect("memory://", codec=bp.Codec(encrypt={"prod": b"k" * 32})) as production:
+        ids = [production.save(thread="run", agent="a", state={"n": n}).id for n in range(5)]
+        call = production.store.call
+
+        def pruning(command: Any) -> Any:
+            if isinstance(command, Restore) and command.checkpoint_id == ids[1]:
+                production.expire(ids[2])
+            return call(command)
+
+        production.store.call = pruning  # type: ignore[method-assign]
+        assert production.export("run", tmp_path / "run", plain=True).checkpoints == 4
+    with bp.connect("memory://") as laptop:
+        laptop.import_(tmp_path / "run")
+        assert [each.id for each in laptop.timeline("run")] == [ids[4], ids[3], ids[1], ids[0]]
