@@ -11,8 +11,8 @@ from .listed import Listed
 class BundleInfo(Listed):
     """A thread in a file, with the jobs that ran on it.
 
-    `left_out` says what the file doesn't have: children of a job, and what is damaged. `encrypted` tells whether it
-    needs the store's key.
+    `left_out` says what the file doesn't have: children of a job, what one would go on from, and what is damaged.
+    `encrypted` tells whether it needs the store's key.
     """
 
     thread: str

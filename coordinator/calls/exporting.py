@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 from ...contracts.bundle import BundleInfo
@@ -28,7 +28,7 @@ from ..parts.runs import Runs, Wanted, merged
 from ..parts.spans import Append, read_spans, write_spans
 from ..place_writes import inlined
 from ..redrafts import Redrafts
-from ..rows import CheckpointRow, EventRow, KeptJob, PlaceRow
+from ..rows import CheckpointRow, EventRow, JobRow, KeptJob, PlaceRow
 from ..seals import content_hash, read_commit
 from ..snapshots import from_ms, open_row, verified
 from . import Call, copies, places
@@ -36,6 +36,8 @@ from .events import PAGE
 from .inputs import text
 from .rewinding import is_short_of
 
+# Jobs in these states never go on.
+_OVER = (JobState.COMPLETED, JobState.CANCELED, JobState.REJECTED)
 _EVENTS = Which(types=("batonpass.job.*", "batonpass.lease.*", IMPORTED))
 
 
@@ -45,7 +47,7 @@ class _Found:
 
     thread: str
     jobs: dict[str, KeptJob] = field(default_factory=dict[str, KeptJob])
-    checkpoints: int = 0
+    checkpoints: set[str] = field(default_factory=set[str])
     left_out: list[str] = field(default_factory=list[str])
 
 
@@ -65,12 +67,11 @@ def export(what: str, out: BundleWriter, progress: Callable[[int, int], None], *
     events = yield from _events(found)
     for kept in found.jobs.values():
         out.add(JOB, *close_job(CarriedJob(kept, events.get(kept.job.id, []))))
-        if kept.job.fan:
-            found.left_out.append(f"the {kept.job.children} children of job {kept.job.id}")
+        found.left_out += _left_of(kept.job, found.checkpoints)
     return BundleInfo(
         thread=found.thread,
         jobs=tuple(found.jobs),
-        checkpoints=found.checkpoints,
+        checkpoints=len(found.checkpoints),
         left_out=tuple(found.left_out),
     )
 
@@ -94,6 +95,14 @@ def _readable(kept: KeptJob) -> KeptJob:
     return kept
 
 
+def _left_of(row: JobRow, checkpoints: Container[str]) -> Iterator[str]:
+    """What a bundle with these checkpoints lacks of a job."""
+    if row.fan:
+        yield f"the {row.children} children of job {row.id}"
+    if row.tip and row.tip not in checkpoints and row.state not in _OVER:
+        yield f"checkpoint {row.tip}, from which job {row.id} would go on: it is of another thread, deleted or damaged"
+
+
 def _checkpoints(
     found: _Found, out: BundleWriter, progress: Callable[[int, int], None], *, decoded: bool
 ) -> Call[None]:
@@ -107,7 +116,7 @@ def _checkpoints(
             stamp = Stamp(commit.step_index, commit.created, row.name)
             out.add(CHECKPOINT, *close_checkpoint(Carried(new, commit.parent, stamp)))
         yield from _jobs_of(carried, found)
-        found.checkpoints += len(carried)
+        found.checkpoints.update(row.id for row, _ in carried)
         start = read_commit(rows[-1].commit, rows[-1].id).step_index + 1
         progress(start, max(start, total))
 

@@ -228,6 +228,21 @@ def test_children_are_left_out(bench: Bench, carrier: Carrier) -> None:
             there.do(c.Complete(fence_of(delivery), b"1"))
 
 
+def test_a_job_that_began_on_another_thread(bench: Bench, carrier: Carrier) -> None:
+    """What it would go on from is not on its own: that is told."""
+    origin = bench.save(None, {"n": 1})
+    fence = bench.start(origin=origin)
+    bench.do(c.Fail(fence, "boom", "attempts"))
+    info = bench.run(bench.face().export(fence.job_id, carrier.folder / "before"))
+    assert [each.partition(":")[0] for each in info.left_out] == [
+        f"checkpoint {origin}, from which job {fence.job_id} would go on"
+    ]
+    bench.do(c.Redrive(fence.job_id))
+    fence = bench.take()
+    bench.save(fence, {"n": 2})
+    assert bench.run(bench.face().export(fence.job_id, carrier.folder / "after")).left_out == ()
+
+
 def test_what_frameworks_put_and_wrote(bench: Bench, carrier: Carrier) -> None:
     places = Places(bench)
     places.line("1", "2", "3", run="d" * 32)
