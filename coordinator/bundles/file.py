@@ -44,7 +44,7 @@ class BundleWriter:
         try:
             self._file: BinaryIO = open(self._part, "xb")  # noqa: SIM115
         except OSError as error:
-            raise BadSetup(f"{path} can't be written: {error.strerror or error}") from None
+            raise _unwritable(path, error) from None
         self._write(b"%s %d %s\n" % (_NAME, _VERSION, self._id.encode()))
 
     def add(self, kind: str, *values: Any) -> None:
@@ -59,25 +59,31 @@ class BundleWriter:
 
     def _write(self, data: bytes) -> None:
         self._hash.update(data)
-        self._file.write(data)
+        try:
+            self._file.write(data)
+        except OSError as error:
+            raise _unwritable(self._path, error) from None
 
     def close(self) -> int:
         """End the file, and let it appear. Returns its size."""
         self.add(END)
         self._write(bytes(_LENGTH))
-        self._file.write(self._hash.digest())
+        self._write(self._hash.digest())
         size = self._file.tell()
-        self._file.close()
-        sync(self._part)
         try:
+            self._file.close()
+            sync(self._part)
             put_in_place(self._part, self._path)
         except FileExistsError:
             raise _there(self._path) from None
+        except OSError as error:
+            raise _unwritable(self._path, error) from None
         return size
 
     def abandon(self) -> None:
         """Remove what is left of a file that did not appear."""
-        self._file.close()
+        with suppress(OSError):  # it writes what it still holds, for which there may be no room
+            self._file.close()
         with suppress(FileNotFoundError):
             os.unlink(self._part)
 
@@ -152,6 +158,10 @@ class BundleReader:
 
 def _about(bundle: str, number: int) -> str:
     return f"record {number} of bundle {bundle}"
+
+
+def _unwritable(path: str, error: OSError) -> BadSetup:
+    return BadSetup(f"{path} can't be written: {error.strerror or error}")
 
 
 def _there(path: str) -> BadSetup:

@@ -212,6 +212,30 @@ def test_a_killed_export_leaves_no_file_of_that_name(sqlite_url: str, bundle: Pa
     assert not (tmp_path / "new").exists()
 
 
+_FULL = """
+import resource, signal, sys
+import batonpass as bp
+signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
+with bp.connect(sys.argv[1]) as coordinator:
+    resource.setrlimit(resource.RLIMIT_FSIZE, (int(sys.argv[3]), resource.RLIM_INFINITY))
+    try:
+        coordinator.export("run", sys.argv[2])
+    except bp.BadSetup as error:
+        print(error)
+"""
+
+
+@pytest.mark.parametrize("room", [100, 9000, 20_000])
+def test_an_export_for_which_there_is_no_room(sqlite_url: str, bundle: Path, tmp_path: Path, room: int) -> None:
+    with bp.connect(sqlite_url) as coordinator:
+        coordinator.import_(bundle)
+    ended = subprocess.run(
+        [sys.executable, "-c", _FULL, sqlite_url, str(tmp_path / "new"), str(room)], capture_output=True, text=True
+    )
+    assert ended.stdout == f"{tmp_path / 'new'} can't be written: File too large\n", ended.stderr
+    assert list(tmp_path.glob("new*")) == []
+
+
 def test_into_another_namespace_of_the_same_file(run: CommandLine, tmp_path: Path) -> None:
     with bp.connect(run.url) as coordinator:
         coordinator.save(thread="run", agent="a", state={"n": 1})
