@@ -26,8 +26,9 @@ _TYPES = {"int": int, "str": str, "bytes": bytes}
 _GREATEST = 1 << 53  # that Lua has exactly
 # What ids and digests are made of: keys of a store are built from some fields of a job.
 _IN_KEYS = re.compile(r"[0-9a-z]{0,32}")
-# How many fields an event may have, which a script passes on as that many arguments.
-_FIELDS = 100
+# How many fields an event may have, which a script passes on as that many arguments; and how many events, the newest,
+# are told of in one.
+_FIELDS, _EVENTS = 100, 500
 # What an event has besides its fields.
 _ATTRIBUTES = ("type", "subject", "time")
 
@@ -112,8 +113,10 @@ def open_job(values: list[Any], thread: str) -> CarriedJob:
     if not all(map(_IN_KEYS.fullmatch, (row.queue, row.lane, row.parent, row.fan))):
         raise Corrupted(f"job {row.id} of the bundle has a queue, a lane, a parent or a fan-out that can't be one")
     records = {str(key): bytes(memoryview(value)) for key, value in journal.items()}
-    kept = KeptJob(row, records, [(str(fan), _row(OutcomeRow, each)) for fan, each in outcomes])
-    return CarriedJob(kept, list(map(_told, events)))
+    ended = [(str(fan), _row(OutcomeRow, each)) for fan, each in outcomes]
+    if not all(_IN_KEYS.fullmatch(fan) and is_id(each.job_id, "j") and each.number >= 0 for fan, each in ended):
+        raise Corrupted(f"job {row.id} of the bundle has an outcome of what can't be its child")
+    return CarriedJob(KeptJob(row, records, ended), list(map(_told, events[-_EVENTS:])))
 
 
 def _told(event: Mapping[str, Any]) -> Mapping[str, str]:

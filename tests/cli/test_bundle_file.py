@@ -123,6 +123,9 @@ def test_a_file_that_somebody_else_has_written(run: CommandLine, tmp_path: Path)
         [(THREAD, "run"), (JOB, {**job, "more": 1}, {}, [], [])],
         [(THREAD, "run"), (JOB, job, {"a": 1}, [], [])],
         [(THREAD, "run"), (JOB, job, {}, [["f", {"job_id": "x"}]], [])],
+        [(THREAD, "run"), (JOB, job, {}, [["a b", {"job_id": mint("j"), "number": 0, "state": "failed"}]], [])],
+        [(THREAD, "run"), (JOB, job, {}, [["f", {"job_id": mint("j"), "number": -1, "state": "failed"}]], [])],
+        [(THREAD, "run"), (JOB, job, {}, [["f", {"job_id": "x y", "number": 0, "state": "failed"}]], [])],
         [(THREAD, "run"), (JOB, job, {}, [], [5])],
         [(THREAD, "run"), (JOB, job, {}, [], [{f"field {n}": "" for n in range(5000)}])],
         *([(THREAD, "run"), (JOB, {**job, **wrong}, {}, [], [])] for wrong in _NO_JOBS),
@@ -138,8 +141,12 @@ def test_a_file_that_somebody_else_has_written(run: CommandLine, tmp_path: Path)
     ]
     for records in strange:
         _refused(run, _made(tmp_path / "strange", *records), "bundle|strange|thread 5|checkpoint c")
-    _made(tmp_path / "right", (THREAD, "run"), _checkpoint(other), (JOB, _job(), {}, [], []))
+    told = [{"was": str(number)} for number in range(600)]
+    _made(tmp_path / "right", (THREAD, "run"), _checkpoint(other), (JOB, job, {}, [], told))
     assert run("import", str(tmp_path / "right")).out.startswith("imported thread run with 1 checkpoint")
+    with bp.connect(run.url) as coordinator:  # all of it is one command, so it has an end
+        events = [event.data["was"] for event in coordinator.events(job=job["id"])]
+    assert events == [str(number) for number in range(100, 600)]
 
 
 def test_a_checkpoint_that_an_encrypted_store_can_not_pack(run: CommandLine, tmp_path: Path) -> None:

@@ -229,7 +229,7 @@ def _bundled() -> list[bytes]:
     for number in range(3):
         face.save(thread="run", agent="a", state=STATES[6], context={"n": number})
     job = JobRow(mint("j", home("run")), "run", "failed", envelope=b"1", result=b"2")
-    kept = KeptJob(job, {"a": b"1"}, [("f", OutcomeRow("j", 1, "completed", result=b"1"))])
+    kept = KeptJob(job, {"a": b"1"}, [("f", OutcomeRow(mint("j"), 1, "completed", result=b"1"))])
     told: list[list[Any]] = [
         *([CHECKPOINT, *close_checkpoint(_carried(row))] for row in store.call(c.Export("run"))),
         [WRITES, *close_writes("scope", "key", [Write("w", b"1")])],
