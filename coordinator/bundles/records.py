@@ -19,6 +19,7 @@ from ..commands import SPENT, NewCheckpoint, Stamp
 from ..parts.spans import Append, read_spans
 from ..rows import JobRow, KeptJob, OutcomeRow, Write, place_from
 from ..seals import FORMAT, content_hash
+from ..snapshots import from_ms
 
 THREAD, CHECKPOINT, WRITES, JOB = "thread", "checkpoint", "writes", "job"
 R = TypeVar("R", JobRow, OutcomeRow)
@@ -63,6 +64,7 @@ def open_checkpoint(values: list[Any], thread: str) -> Carried:
     id_, header, state, native, agent, step, spans, appends, place, parent, *stamp = values
     index, created, name = stamp
     read_spans(spans)
+    from_ms(created)
     new = NewCheckpoint(
         id=_of_thread(id_, "c", thread),
         thread=thread,

@@ -34,7 +34,7 @@ from ..redrafts import Redrafts
 from ..refusals import Ungrounded
 from ..rows import CheckpointRow, KeptJob
 from ..seals import read_commit, seal
-from ..snapshots import open_row, open_summary
+from ..snapshots import open_row, verified
 from . import Call, copies
 from .inputs import text
 from .jobs import describe
@@ -67,7 +67,7 @@ class _Contents:
             self.logs[log] = at + len(data)
         if any(span.last > self.logs.get(span.log, 0) for span in read_spans(new.spans)):
             raise Corrupted(f"checkpoint {new.id} of the bundle holds what the bundle does not have")
-        open_summary(_row(carried, ()))
+        verified(_row(carried, ()))
         self.checkpoints.append(new.id)
         self.taken |= {new.id, f"={stamp.name}"} - {"="}
         self.last = stamp.step_index

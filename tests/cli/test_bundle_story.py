@@ -246,3 +246,19 @@ def test_an_encrypted_thread_that_is_pruned_meanwhile(tmp_path: Path) -> None:
     with bp.connect("memory://") as laptop:
         laptop.import_(tmp_path / "run")
         assert [each.id for each in laptop.timeline("run")] == [ids[4], ids[3], ids[1], ids[0]]
+
+
+def test_a_context_that_other_code_can_not_load(tmp_path: Path) -> None:
+    """It is not looked at before somebody asks for it."""
+
+    class Point:
+        pass
+
+    def load(_: Any) -> Point:
+        raise ValueError("of another release")
+
+    bp.state_type("test_bundle_story.point", Point, dump=lambda _: 1, load=load)
+    with bp.connect("memory://") as production, bp.connect("memory://") as laptop:
+        production.save(thread="run", agent="a", state={"n": 1}, context={"at": Point()})
+        production.export("run", tmp_path / "run")
+        assert laptop.import_(tmp_path / "run").checkpoints == 1
