@@ -17,6 +17,7 @@ from ..coordinator.session import Session
 from .context.asking import Asking
 from .context.context import Context
 from .context.fan_out import Spawning
+from .context.steps import Pause
 from .threads import in_thread
 
 
@@ -26,16 +27,23 @@ class FunctionAdapter:
     async def run(self, agent: Agent[Any], payload: Contract, session: Session, context: Any) -> Outcome:
         """Call the function from its top. Recorded steps return their results."""
         ctx: Context = context
+        result: object = None
         try:
-            result: object = await _call(agent, payload, ctx)
+            result = await _call(agent, payload, ctx)
         except BaseException as error:
-            match waits_for(error):
-                case Asking() as asking:
-                    return Suspended(asking.question, asking.snapshot(), asking.terms)
-                case Spawning() as spawning:
-                    return FannedOut(spawning.fan_out, spawning.record, spawning.snapshot())
-                case _:
-                    raise
+            pause = pause_of(error)
+            if pause is None:
+                raise
+        else:
+            # The agent may have taken one for a result, as asyncio.gather(..., return_exceptions=True) does.
+            pause = context._steps.pause
+        match pause:
+            case Asking() as asking:
+                return Suspended(asking.question, asking.snapshot(), asking.terms)
+            case Spawning() as spawning:
+                return FannedOut(spawning.fan_out, spawning.record, spawning.snapshot())
+            case _:
+                pass
         if result is None:
             raise ContractViolation(f"agent {agent.name!r} returned nothing: did you forget return?")
         if not is_outcome(result):
@@ -44,13 +52,13 @@ class FunctionAdapter:
         return Finished(result)
 
 
-def waits_for(error: BaseException) -> Asking | Spawning | None:
+def pause_of(error: BaseException) -> Pause | None:
     """What an agent waits for, if that is why it ended. Of what tasks of a group wait for, the first: the run after it
     comes to the next one."""
     if isinstance(error, BaseExceptionGroup):
-        waits = [waits_for(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions]
-        return waits[0] if None not in waits else None
-    return error if isinstance(error, Asking | Spawning) else None
+        pauses = [pause_of(each) for each in cast("BaseExceptionGroup[BaseException]", error).exceptions]
+        return pauses[0] if None not in pauses else None
+    return error if isinstance(error, Pause) else None
 
 
 @lru_cache

@@ -48,6 +48,11 @@ async def gathered(ask: Ask, ctx: bp.Context) -> Reply:
     return Reply(text=" ".join(await asyncio.gather(ctx.ask("first"), ctx.ask("second"))))
 
 
+async def taken_for_results(ask: Ask, ctx: bp.Context) -> Reply:
+    found = await asyncio.gather(ctx.ask("first"), ctx.ask("second"), return_exceptions=True)
+    return Reply(text=" ".join(map(str, found)))
+
+
 def in_threads(ask: Ask, ctx: bp.SyncContext) -> Reply:
     with ThreadPoolExecutor(2) as pool:
         return Reply(text=" ".join(pool.map(ctx.ask, ("first", "second"))))
@@ -77,6 +82,7 @@ async def asks_and_fans_out(ask: Ask, ctx: bp.Context) -> Reply:
     [
         (beside_a_step, ["job.suspended"]),
         *((agent, ["job.suspended"] * 2) for agent in (in_a_task_group, in_nested_groups, gathered, in_threads)),
+        (taken_for_results, ["job.suspended"] * 2),
         *((agent, ["job.fanned_out"] * 2) for agent in (fans_out, fans_out_in_a_group)),
         (asks_and_fans_out, ["job.suspended", "job.fanned_out"]),
     ],

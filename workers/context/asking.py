@@ -16,7 +16,7 @@ from ...coordinator.calls.inbox import plain_answer
 from ...coordinator.calls.inputs import milliseconds, text
 from ..session import LeaseSession
 from .effects import Act, Commit, Record
-from .steps import Steps
+from .steps import Pause, Steps
 
 _PREFIX = "unanswered/"
 # How the agents of each framework ask.
@@ -28,8 +28,8 @@ _OWN_WAYS = {
 _LEAST = 0.001
 
 
-class Asking(BaseException):
-    """Control flow: the agent asks, so this run ends. Not an Exception, so that agent code doesn't catch it."""
+class Asking(Pause):
+    """The agent asks."""
 
     def __init__(self, question: Any, key: str, terms: AskTerms, steps: Steps) -> None:
         super().__init__(question)
@@ -129,11 +129,11 @@ def asking(
             yield Record({_PREFIX + full: True})
             raise _unanswered(session, full, question)
         if session.answer is None or steps.asking != full:
-            raise Asking(question, full, terms, steps)
+            raise steps.paused(Asking(question, full, terms, steps))
         try:
             value = _received(session, terms, session.answer.value)
         except ContractViolation as error:  # from a client that could not check it, or for another version
-            raise Asking(question, full, replace(terms, error=str(error)), steps) from None
+            raise steps.paused(Asking(question, full, replace(terms, error=str(error)), steps)) from None
         yield Commit(full, digest, session.answer.value)
         return value
     finally:

@@ -18,7 +18,7 @@ from ...coordinator.letters import open_letter
 from ...coordinator.rows import LATE, JobRow, OutcomeRow
 from ..aside import reading
 from ..session import LeaseSession, packed
-from .steps import Steps, same
+from .steps import Pause, Steps, same
 
 _PREFIX = "fan/"
 # How often the store is asked, at most, to cancel children that nobody waits for, 500 at a time.
@@ -26,8 +26,8 @@ _ROUNDS = 100
 Joining: TypeAlias = Generator[ReadOutcomes | Record, Any, list[Any]]
 
 
-class Spawning(BaseException):
-    """Control flow: the agent waits for children, so this run ends. Not an Exception, like `Asking`."""
+class Spawning(Pause):
+    """The agent waits for children."""
 
     def __init__(self, fan_out: FanOut, step: str, digest: bytes, before: Sequence[str], steps: Steps) -> None:
         super().__init__(step)
@@ -67,7 +67,7 @@ def joining(steps: Steps, session: LeaseSession, book: Book, wanted: FanOut, arg
         if not fans or (fans[-1] and fans[-1] == session.cut):
             asked = Spawning(replace(wanted, done=done), full, digest, fans, steps)
             if not fans or len(done) < wanted.need:
-                raise asked
+                raise steps.paused(asked)
             # Enough of them completed after the fan-out ended, so it is not made again.
             yield Record(session.fence, packed(asked.record("")))
             fans.append("")

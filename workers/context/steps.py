@@ -8,7 +8,7 @@ import threading
 from collections.abc import Callable, Sequence, Set
 from dataclasses import dataclass
 from hashlib import blake2b
-from typing import Any, cast
+from typing import Any, TypeVar, cast
 
 import anyio
 from pydantic import BaseModel
@@ -35,6 +35,14 @@ class Recorded:
     result: Any
 
 
+class Pause(BaseException):
+    """Control flow: this run ends, until something has happened. Not an Exception, so that agent code doesn't catch
+    it."""
+
+
+P = TypeVar("P", bound=Pause)
+
+
 class Steps:
     """The recorded steps of one hop. The key is `name`, `name#ordinal` from the second use of the name, or `name:key`.
 
@@ -48,6 +56,7 @@ class Steps:
         # Questions and fan-outs are counted, and each ends the run until it is answered. So those that an agent makes
         # at once take turns: the first is over, and recorded, before the next one begins.
         self.turn, self.tasks_turn = threading.Lock(), anyio.Lock(fast_acquire=True)
+        self.pause: Pause | None = None
         self._session = session
         self._own_state = own_state
         self._counts: dict[str, int] = {}
@@ -65,6 +74,11 @@ class Steps:
             # edited one counts whatever the arguments are, because the payload may have been edited with it.
             if key not in held or not _edited(held[key], result):
                 self._done[key] = Recorded(digest, result)
+
+    def paused(self, pause: P) -> P:
+        """The same, noted as what ends this run, unless another one already does."""
+        self.pause = self.pause or pause
+        return pause
 
     @property
     def asking(self) -> str | None:
