@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import redis
@@ -25,11 +26,12 @@ from benchmarks.timing import Effort, acompare, compare
 _BAR = 1.5
 _FINAL = Snapshot(step="last", state=states(1)[0])
 _DATA = close_snapshot(_FINAL, thread="run-001", agent="pass").state
+_BARE = Path(__file__).with_name("bare_hand_off.lua").read_text()
 
 
 def on_redis(places: Places, effort: Effort) -> list[Result]:
     """Beside a raw SET of the state's bytes; a worker does it in async code."""
-    return [_sync(places, effort), run(_async, places, effort)]
+    return [_sync(places, effort), run(_async, places, effort), _bare(places, effort)]
 
 
 class _Jobs:
@@ -72,3 +74,15 @@ async def _async(places: Places, effort: Effort) -> Result:
 
         comparison = await acompare(effort, hand_off, lambda n: client.set(f"{places.mark}:{n}", _DATA))
     return Result.compared("hand off with a 4 KB state, Redis, async / SET", comparison, bar=_BAR)
+
+
+def _bare(places: Places, effort: Effort) -> Result:
+    """How near to its floor any hand off could come that writes the same, whatever client it has."""
+    with redis.Redis.from_url(places.redis_url) as client:
+        script, mark = client.script_load(_BARE), places.mark
+        comparison = compare(
+            effort,
+            lambda n: client.evalsha(script, 1, f"{mark}:bare:", str(n), _DATA),
+            lambda n: client.set(f"{mark}:{n}", _DATA),
+        )
+    return Result.compared("the commands of a hand off and nothing else, in one script, sync / SET", comparison)
