@@ -191,3 +191,36 @@ def test_a_run_with_an_abandoned_stream_frees_its_thread(durability: Any, saver:
     asyncio.run(runs())
     said = [text for text in texts(Runner(graph, thread, "sync")) if text.startswith("next")]
     assert said == [f"next {number}" for number in range(5)]
+
+
+@pytest.mark.each_store
+@pytest.mark.parametrize("durability", ["sync", "async"])
+def test_nor_does_that_run_repeat_the_finished_nodes(durability: Any, saver: BatonpassSaver, thread: str) -> None:
+    """It began before what they wrote was stored."""
+    ran: list[str] = []
+
+    async def quick(_: Chat) -> Any:
+        ran.append("quick")
+        return {"messages": [AIMessage("an answer")]}
+
+    async def slow(_: Chat) -> None:
+        ran.append("slow")
+        if ran.count("slow") == 1:
+            await asyncio.Event().wait()
+
+    builder: Any = StateGraph(Chat)
+    for node in (quick, slow):
+        builder.add_node(node)
+        builder.add_edge(START, node.__name__)
+    graph = builder.compile(checkpointer=saver)
+
+    async def runs() -> None:
+        for number in range(10):
+            ran.clear()
+            config: Any = {"configurable": {"thread_id": f"{thread} {number}"}}
+            async for _ in graph.astream(say("broken off"), config, durability=durability, stream_mode="updates"):
+                break
+            await graph.ainvoke(None, config, durability=durability)
+            assert sorted(ran) == ["quick", "slow", "slow"]
+
+    asyncio.run(runs())

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Generator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from threading import Lock
 
@@ -36,6 +38,7 @@ class Batching:
         self._batches: dict[Spot, list[Batch]] = {}
         self._expected: dict[Spot, Latch] = {}
         self._flying: dict[tuple[str, str], list[Latch]] = {}
+        self._leaving: dict[tuple[str, str], list[Latch]] = {}
         self._alone: OrderedDict[Spot, dict[str, PackedWrite]] = OrderedDict()
 
     def add(self, spot: Spot, writes: list[PackedWrite]) -> Batch:
@@ -77,8 +80,20 @@ class Batching:
                 del self._batches[batch.spot]
             return True
 
-    def went(self, batch: Batch) -> None:
-        """A batch was stored on its own."""
+    @contextmanager
+    def leaving(self, batch: Batch) -> Generator[None]:
+        """A batch is stored on its own."""
+        with self._lock:
+            self._leaving.setdefault(batch.spot[:2], []).append(batch.stored)
+        try:
+            yield
+            self._went(batch)
+        finally:
+            with self._lock:
+                _remove(self._leaving, batch.spot, batch.stored)
+            batch.stored.open()
+
+    def _went(self, batch: Batch) -> None:
         with self._lock:
             known = self._alone.setdefault(batch.spot, {})
             for write in batch.writes:
@@ -98,11 +113,12 @@ class Batching:
             batch.taken = True
         return batches, list(alone.values()) if alone else []
 
-    def flight(self, spot: Spot) -> Latch | None:
+    def flight(self, spot: Spot, *, writes: bool = False) -> Latch | None:
         """A put on its way to a checkpoint's thread and namespace, or None. While there is one, the put that a write
-        waits for has not begun, because LangGraph makes one after the other."""
+        waits for has not begun, because LangGraph makes one after the other. With `writes`, also a batch on its way
+        without a put."""
         with self._lock:
-            flights = self._flying.get(spot[:2])
+            flights = self._flying.get(spot[:2]) or (writes and self._leaving.get(spot[:2]))
             return flights[-1] if flights else None
 
     def begin(self, spot: Spot) -> Latch:
@@ -122,11 +138,14 @@ class Batching:
     ) -> None:
         """A put has ended, and so have the batches that it took along."""
         with self._lock:
-            flights = self._flying[spot[:2]]
-            flights.remove(flight)
-            if not flights:
-                del self._flying[spot[:2]]
+            _remove(self._flying, spot, flight)
         flight.open()
         for batch in batches:
             batch.behind = behind
             batch.stored.open(error)
+
+
+def _remove(ways: dict[tuple[str, str], list[Latch]], spot: Spot, ending: Latch) -> None:
+    ways[spot[:2]].remove(ending)
+    if not ways[spot[:2]]:
+        del ways[spot[:2]]

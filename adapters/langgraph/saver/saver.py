@@ -231,8 +231,8 @@ class BatonpassSaver(SaverBase):
             if batch.behind is not None:
                 batch.behind.settle()
             return
-        self._drive(self._shared.put_writes(batch, self._fence(batch.spot[0], names_of(config))))
-        batching.went(batch)
+        with batching.leaving(batch):
+            self._drive(self._shared.put_writes(batch, self._fence(batch.spot[0], names_of(config))))
 
     async def aput_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -250,16 +250,16 @@ class BatonpassSaver(SaverBase):
             if batch.behind is not None:
                 await batch.behind.asettle()
             return
-        await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0], names_of(config))))
-        batching.went(batch)
+        with batching.leaving(batch):
+            await self._adrive(self._shared.put_writes(batch, self._fence(batch.spot[0], names_of(config))))
 
     async def _calm(self, spot: Spot, calm: int, batch: Batch | None = None) -> None:
         """Wait until no put to a thread's namespace is on its way, and none has begun for `calm` turns of the loop. Or
-        until one has taken `batch` along."""
+        until one has taken `batch` along. Without a batch, also wait for those that are stored on their own."""
         patience = time.monotonic() + _PATIENCE
         turns = 0
         while turns < calm and not (batch and batch.taken):
-            flight = self._shared.batching.flight(spot)
+            flight = self._shared.batching.flight(spot, writes=batch is None)
             if flight is not None and time.monotonic() < patience:
                 await flight.await_()
                 turns = 0
@@ -286,8 +286,8 @@ class BatonpassSaver(SaverBase):
     async def aget_tuple(self, config: RunnableConfig) -> CheckpointTuple | None:
         """`get_tuple` for async code.
 
-        A run that was cancelled, or whose stream is no longer read, ends before its puts do. The latest checkpoint is
-        what they leave.
+        A run that was cancelled, or whose stream is no longer read, ends before its puts and writes do. The latest
+        checkpoint is what they leave.
         """
         names = names_of(config)
         spot = _spot(names, _parent(names))
