@@ -13,7 +13,7 @@ import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator.book import Book
 from batonpass.coordinator.calls import adrive, drive
-from batonpass.coordinator.snapshots import close_snapshot
+from batonpass.coordinator.snapshots import draft
 from batonpass.coordinator.store import Store
 from batonpass.workers.outcomes.outcomes import handing_off
 from benchmarks.agents import Topic, app, pass_on
@@ -25,7 +25,7 @@ from benchmarks.timing import Effort, acompare, compare
 
 _BAR = 1.5
 _FINAL = Snapshot(step="last", state=states(1)[0])
-_DATA = close_snapshot(_FINAL, thread="run-001", agent="pass").state
+_DATA = draft(_FINAL, thread="run-001", agent="pass").new.state
 _BARE = Path(__file__).with_name("bare_hand_off.lua").read_text()
 
 

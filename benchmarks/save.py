@@ -14,7 +14,7 @@ from anyio import run, to_thread
 
 import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
-from batonpass.coordinator.snapshots import close_snapshot
+from batonpass.coordinator.snapshots import draft
 from benchmarks.agents import start
 from benchmarks.holding import held
 from benchmarks.places import Places
@@ -33,7 +33,7 @@ def state_of(number: int) -> dict[str, Any]:
 
 def _stored(number: int) -> bytes:
     """The bytes that a save keeps."""
-    new = close_snapshot(Snapshot(step="step", state=state_of(number)), thread="run-001", agent="start")
+    new = draft(Snapshot(step="step", state=state_of(number)), thread="run-001", agent="start").new
     return new.header + new.state
 
 

@@ -168,11 +168,6 @@ def copy_of(checkpoint_id: str, commit: CommitLine, more: Mapping[str, Any]) -> 
     return {"copy": [checkpoint_id, first[1] if first else commit.created]}
 
 
-def close_snapshot(snapshot: Snapshot, **about: Any) -> NewCheckpoint:
-    """A snapshot as a store takes it. The arguments are those of `draft`."""
-    return draft(snapshot, **about).new
-
-
 _FIELDS = frozenset(field.name for field in fields(Checkpoint))
 
 

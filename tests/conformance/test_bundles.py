@@ -14,7 +14,7 @@ from batonpass.contracts.errors import Unreachable
 from batonpass.coordinator import bundling
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Write
-from batonpass.coordinator.snapshots import close_snapshot
+from batonpass.coordinator.snapshots import draft
 from tests.conformance.test_growth import Thread, _grown
 from tests.harness.bench import MINUTE, Bench, fence_of
 from tests.harness.bundles import Carrier, history, kept
@@ -346,7 +346,7 @@ def test_a_thread_that_goes_on_meanwhile(bench: Bench, carrier: Carrier) -> None
     def asking() -> str:
         fence = bench.start(thread="run")
         snapshot = Snapshot(step="step", state={})
-        bench.do(c.Save("run", close_snapshot(snapshot, thread="run", agent="write", job=fence.job_id), fence))
+        bench.do(c.Save("run", draft(snapshot, thread="run", agent="write", job=fence.job_id).new, fence))
         bench.suspend(fence)
         return fence.job_id
 

@@ -18,7 +18,7 @@ from batonpass.coordinator.calls import checkpoints as calls
 from batonpass.coordinator.calls.edits import Edit
 from batonpass.coordinator.parts.bases import Bases
 from batonpass.coordinator.refusals import Ungrounded
-from batonpass.coordinator.snapshots import close_snapshot, open_checkpoint
+from batonpass.coordinator.snapshots import draft, open_checkpoint
 from batonpass.workers.session import LeaseSession
 from tests.harness.bench import MINUTE, Bench
 from tests.harness.texts import message
@@ -132,7 +132,7 @@ def test_a_fork(bench: Bench, whole: bool) -> None:
 def test_what_a_job_is_redriven_with(bench: Bench) -> None:
     fence = bench.start(thread="run")
     snapshot = Snapshot(step="s", state={"notes": []})
-    new = close_snapshot(snapshot, thread="run", agent="write", job=fence.job_id, hop=bench.job(fence.job_id).hop)
+    new = draft(snapshot, thread="run", agent="write", job=fence.job_id, hop=bench.job(fence.job_id).hop).new
     bench.do(c.Save("run", new, fence))
     bench.do(c.Fail(fence, "boom", "attempts"))
     changes: dict[str, Any] = {"notes": ["mine"]}

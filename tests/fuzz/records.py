@@ -49,7 +49,7 @@ from batonpass.coordinator.presence import Present, close_present, open_present
 from batonpass.coordinator.questions import suspending, wanted
 from batonpass.coordinator.rows import CheckpointRow, EventRow, JobRow, KeptJob, OutcomeRow, Place, Write
 from batonpass.coordinator.seals import FORMAT, content_hash, read_commit, seal_of
-from batonpass.coordinator.snapshots import close_snapshot, open_checkpoint
+from batonpass.coordinator.snapshots import draft, open_checkpoint
 
 
 @bp.state_type("fuzz.tree")
@@ -130,7 +130,7 @@ def _checkpoints() -> Kind:
             rows.append(store.call(c.Restore(saved.id)))
     rows.append(store.call(c.Restore(face.fork(rows[-1].id, append={"rows": [{"n": -1}]}).id)))
     placed = Place("scope", "a key", "run")
-    new = close_snapshot(Snapshot(step="step", state=STATES[0]), thread="t0", agent="a", place=placed)
+    new = draft(Snapshot(step="step", state=STATES[0]), thread="t0", agent="a", place=placed).new
     store.call(c.Put(new))
     rows.append(store.call(c.Restore(new.id)))
 

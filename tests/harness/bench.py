@@ -24,7 +24,7 @@ from batonpass.coordinator.client import Coordinator
 from batonpass.coordinator.letters import seal_envelope, seal_letter
 from batonpass.coordinator.rows import CheckpointRow, CommitLine, Delivery, JobRow
 from batonpass.coordinator.seals import read_commit
-from batonpass.coordinator.snapshots import close_snapshot
+from batonpass.coordinator.snapshots import draft
 from batonpass.coordinator.store import Store
 from batonpass.coordinator.sync_client import SyncCoordinator
 from tests.harness.stores import Harness
@@ -62,7 +62,7 @@ def new_job(agent: str = "write", *, thread: str = "", key: str = "", payload: s
 def new_checkpoint(state: Any = "state", *, step: str = "step", thread: str = "t", **more: Any) -> c.NewCheckpoint:
     """A packed checkpoint with a new id."""
     about = {name: more.pop(name) for name in ("ttl", "place") if name in more}
-    return close_snapshot(Snapshot(step=step, state=state, **more), thread=thread, agent="write", **about)
+    return draft(Snapshot(step=step, state=state, **more), thread=thread, agent="write", **about).new
 
 
 def fence_of(delivery: Delivery) -> c.Fence:

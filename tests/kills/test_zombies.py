@@ -20,7 +20,7 @@ import batonpass as bp
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.book import target
-from batonpass.coordinator.snapshots import close_snapshot
+from batonpass.coordinator.snapshots import draft
 
 from .harness import Run, Zygote, wait_for
 
@@ -45,7 +45,7 @@ def kept(coordinator: bp.SyncCoordinator, thread: str) -> Mapping[str, list[Any]
 
 def writes(fence: c.Fence, thread: str) -> list[c.Command[Any]]:
     """Everything that a holder of the lease could write."""
-    new = close_snapshot(Snapshot(step="zombie", state={}), thread=thread, agent="zombie")
+    new = draft(Snapshot(step="zombie", state={}), thread=thread, agent="zombie").new
     onward = target("zombie", bp.ContractRef("zombie", 1), b"zombie")
     return [
         c.Save(thread=thread, checkpoint=new, fence=fence),

@@ -9,7 +9,7 @@ from typing import Any
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.contracts.job import OnBusy
 from batonpass.coordinator import commands as c
-from batonpass.coordinator.snapshots import close_snapshot
+from batonpass.coordinator.snapshots import draft
 from tests.harness.bench import new_target
 from tests.model.growing import HOW, Growing
 from tests.simulation.ledger import Ledger
@@ -46,7 +46,7 @@ class Makers:
         checkpoint_id = self.id("c")
         if self._random.random() >= self._shared:
             small = Snapshot(step="step", state=self._count)
-            return close_snapshot(small, thread=thread, agent="write", ttl=ttl, checkpoint_id=checkpoint_id)
+            return draft(small, thread=thread, agent="write", ttl=ttl, checkpoint_id=checkpoint_id).new
         base = self._ledger().thread(thread).tip if self._random.random() < 0.8 else self.known_checkpoint()
         sharing = self._random.choice(HOW)
         return self._growing.draft(self._count, base, sharing, thread=thread, checkpoint_id=checkpoint_id, ttl=ttl)

@@ -9,7 +9,7 @@ from pathlib import Path
 from batonpass.contracts.checkpoint import Snapshot
 from batonpass.coordinator import commands as c
 from batonpass.coordinator.rows import Place, Write
-from batonpass.coordinator.snapshots import close_snapshot, open_checkpoint
+from batonpass.coordinator.snapshots import draft, open_checkpoint
 from batonpass.coordinator.sqlite.schema import FOLDER, bring_up_to_date
 from batonpass.coordinator.sqlite.store import SqliteStore
 
@@ -27,7 +27,7 @@ def _made_by_the_first(path: Path, folder: Path, newer: Path) -> None:
 
 
 def _new(state: object, place: Place | None = None) -> c.NewCheckpoint:
-    return close_snapshot(Snapshot(step="step", state=state), thread="run", agent="write", place=place)
+    return draft(Snapshot(step="step", state=state), thread="run", agent="write", place=place).new
 
 
 def test_an_older_file_gets_places(path: Path, tmp_path: Path) -> None:
