@@ -50,10 +50,6 @@ class Records(Protocol):
         """The jobs that wait for a thread, in order."""
         ...
 
-    def next_turn(self, thread: str) -> str:
-        """The first of them, "" if there is none."""
-        ...
-
     def jobs_on(self, thread: str, limit: int) -> list[JobRow]:
         """All jobs of a thread, ended or not."""
         ...

@@ -153,9 +153,6 @@ class MemoryRecords(MemoryItems, MemoryStreams, MemoryEvents, MemoryChildren, Me
     def turns(self, thread: str, limit: int) -> list[str]:
         return self._turns.get(thread, [])[:limit]
 
-    def next_turn(self, thread: str) -> str:
-        return next(iter(self._turns.get(thread, ())), "")
-
     def checkpoint(self, checkpoint_id: str) -> CheckpointRow | None:
         return self._checkpoints.get(checkpoint_id)
 

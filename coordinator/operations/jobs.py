@@ -165,7 +165,7 @@ def _give_turn(records: Records, name: str) -> None:
     thread = records.thread(name)
     thread.job = ""
     records.put_thread(thread)
-    if following := records.job(records.next_turn(name)):
+    if following := next(map(records.job, records.turns(name, 1)), None):
         records.drop_turn(name, following.id)
         begin(records, following)
         store(records, following)

@@ -156,12 +156,6 @@ class SqliteRecords(SqliteItems, SqliteStreams, SqliteEvents, SqliteChildren, Sq
         line = "SELECT job FROM turn WHERE namespace = ? AND thread = ? ORDER BY number LIMIT ?"
         return [row[0] for row in self._db.execute(line, (self._namespace, thread, limit))]
 
-    def next_turn(self, thread: str) -> str:
-        row = self._db.execute(
-            "SELECT job FROM turn WHERE namespace = ? AND thread = ? ORDER BY number LIMIT 1", (self._namespace, thread)
-        ).fetchone()
-        return row[0] if row else ""
-
     def threads(self, limit: int, after: str) -> list[str]:
         query = "SELECT name FROM thread WHERE namespace = ? AND name > ? ORDER BY name LIMIT ?"
         return [row[0] for row in self._db.execute(query, (self._namespace, after, limit))]
